@@ -26,7 +26,7 @@ use super::checkpoint::{AnnotationTable, CheckpointWriter, RestoredSearch};
 use super::expander::{Expander, Halt};
 use super::goal_search::halt_error;
 use super::round::{Block, Round};
-use super::search::{BATCH, BLOCK, FinishedSearch, Goal, GoalHit, Shared, run_from};
+use super::search::{BATCH, FinishedSearch, Goal, GoalHit, Shared, run_from};
 use super::store::Store;
 use super::stubborn::{PartialOrder, ReductionObstacle, Stubborn, Visibility};
 use super::symmetry::Symmetries;
@@ -398,7 +398,7 @@ impl<'a> Shared<'a> {
                 Ok(false) => {}
                 Ok(true) => {
                     local.blocks.fresh.push(key);
-                    if local.blocks.fresh.len() == BLOCK {
+                    if local.blocks.is_full() {
                         mine.next.push(local.blocks.take_full());
                     }
                 }

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use bincode::{Decode, Encode};
 
 use super::store::{Child, Parts, Store};
-use super::table::{Growth, Insert, Payload};
+use super::table::{Growth, Insert, Payload, TableSizes};
 use mu_base::{Diagnostic, Stage};
 
 /// First bytes of a checkpoint.
@@ -216,7 +216,8 @@ impl RestoredSearch {
         let (parts, counts, records): (Parts, Counts, Option<Vec<u64>>) = section(input)?;
         let states = get(input)?;
         let payload = if records.is_some() { Payload::Pair } else { Payload::None };
-        let mut store = Store::from_parts(parts, states, payload).map_err(|what| bad(&what))?;
+        let mut store = Store::from_parts(parts, states, payload, TableSizes::LARGE)
+            .map_err(|what| bad(&what))?;
         let most = (1u64 << store.key_bits()) - 1;
         let mut hash = 0u64;
         for _ in 0..states {

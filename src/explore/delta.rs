@@ -218,7 +218,7 @@ fn index_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Payload;
+    use crate::table::{Payload, TableSizes};
     use crate::tests::models::counters;
     use mu_base::random::Random;
 
@@ -228,7 +228,7 @@ mod tests {
         // Sixty leaves with hundreds of values do not fit into the key: there are inner nodes.
         for (count, values) in [(4, 1000), (60, 300)] {
             let model = counters(count, 2);
-            let mut store = Store::new(&model, 0, Payload::None);
+            let mut store = Store::new(&model, 0, Payload::None, TableSizes::SMALL);
             let slots = store.homes.len();
             let mut vector = vec![0; slots];
             let (mut near, mut packer) = (DeltaUnpacker::default(), DeltaPacker::default());

@@ -72,7 +72,12 @@ impl<'m> Lazy<'m> {
             options.cache_bytes.saturating_mul(4),
         ));
         let mut lazy = Self {
-            store: Store::new(model, options.expected_states, Payload::Number),
+            store: Store::new(
+                model,
+                options.expected_states,
+                Payload::Number,
+                options.tuning.table,
+            ),
             expander: Expander::new(model, shared_cache, options),
             keys: Vec::new(),
             found: Vec::new(),

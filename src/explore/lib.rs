@@ -32,6 +32,7 @@ mod rows;
 mod search;
 mod multi_goal_search;
 mod tree_layout;
+mod tuning;
 #[cfg(unix)]
 mod spill;
 #[cfg(not(unix))]
@@ -66,6 +67,7 @@ pub use multi_goal_search::{FoundPaths, LassoPath, PathGoal, find_paths};
 pub use search::internal as panicked;
 pub use stubborn::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
 pub use symmetry::{RejectedSymmetry, Symmetries, with_verified_symmetries};
+pub use tuning::Tuning;
 pub use visit::{Visited, Visitor, visit};
 
 use std::path::Path;
@@ -99,6 +101,8 @@ pub struct Options {
     /// Leaf layout and partition leaves of a distributed search ([`LeafLayout`]). `None`: the
     /// default.
     pub leaves: Option<LeafLayout>,
+    /// Sizes and times that affect the cost only.
+    pub tuning: Tuning,
 }
 
 impl Default for Options {
@@ -113,6 +117,7 @@ impl Default for Options {
             symmetry: true,
             partial_order: true,
             leaves: None,
+            tuning: Tuning::default(),
         }
     }
 }

@@ -270,13 +270,13 @@ impl components::Graph for Graph {
 mod tests {
     use super::*;
     use crate::tests::models::{Shape, random};
+    use crate::tests::small;
     use crate::{Silent, Target, explore_lts, find};
     use mu_model::hand::HandModel;
 
     /// Finds deadlocks by a naive pass over the whole transition system.
     fn naive_deadlocks(model: &dyn Model) -> Vec<usize> {
-        let (_, lts) =
-            explore_lts(model, &Options::default(), &Budget::default(), &Silent).unwrap();
+        let (_, lts) = explore_lts(model, &small(), &Budget::default(), &Silent).unwrap();
         let mut depth = vec![usize::MAX; lts.state_count()];
         depth[0] = 0;
         let mut queue = VecDeque::from([0usize]);
@@ -304,7 +304,7 @@ mod tests {
                 random(seed, Shape { slots: 4, values: 3, components: 2, groups: 5, labels: 3 });
             let seen = find_paths(
                 &model,
-                &Options::default(),
+                &small(),
                 &Budget::default(),
                 PathGoal::Deadlock(&|_| true),
                 usize::MAX,
@@ -313,8 +313,7 @@ mod tests {
             let lengths: Vec<usize> = seen.paths.iter().map(|w| w.steps.len()).collect();
             assert_eq!(lengths, naive_deadlocks(&model), "seed {seed}");
             let found =
-                find(&model, &Options::default(), &Budget::default(), &Silent, Target::Deadlock)
-                    .unwrap();
+                find(&model, &small(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
             assert_eq!(found.path.map(|p| p.len()), lengths.first().copied(), "seed {seed}");
             met += usize::from(lengths.len() > 1);
             for way in &seen.paths {
@@ -356,14 +355,13 @@ mod tests {
             model.group(label, &[(x, from)], &[], &[x], move |_, e| e.step(label, &[to]));
         }
         let seen =
-            find_paths(&model, &Options::default(), &Budget::default(), PathGoal::Divergence, 5)
-                .unwrap();
+            find_paths(&model, &small(), &Budget::default(), PathGoal::Divergence, 5).unwrap();
         assert_eq!(seen.paths.len(), 1);
         assert_eq!((seen.paths[0].steps.len(), seen.paths[0].cycle_start), (4, Some(2)));
         check_path(&model, &seen.paths[0], 0);
         let step = find_paths(
             &model,
-            &Options::default(),
+            &small(),
             &Budget::default(),
             PathGoal::Step(&|_, l| model.label_text(l) == "b"),
             5,

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::search::{BATCH, BLOCK};
+use super::search::BATCH;
 use super::store::Store;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
@@ -29,12 +29,14 @@ pub(super) struct Rows {
     targets: Vec<StateId>,
     /// States numbered.
     count: u32,
+    /// States in a block of the next level.
+    block: usize,
 }
 
 impl Rows {
     /// Starts with the numbered initial state.
-    pub fn new() -> Self {
-        Self { offsets: vec![0], labels: Vec::new(), targets: Vec::new(), count: 1 }
+    pub fn new(block: usize) -> Self {
+        Self { offsets: vec![0], labels: Vec::new(), targets: Vec::new(), count: 1, block }
     }
 
     /// Returns the transition system.
@@ -86,7 +88,7 @@ impl Rows {
                         n = count;
                         number.store(n, Ordering::Relaxed);
                         match next.last_mut() {
-                            Some(last) if last.len() < BLOCK => last.push(key),
+                            Some(last) if last.len() < self.block => last.push(key),
                             _ => next.push(vec![key]),
                         }
                     }

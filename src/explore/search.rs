@@ -37,8 +37,6 @@ use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_lts::Lts;
 use mu_model::Model;
 
-/// States in a block; small under test, so that small models have several.
-pub(super) const BLOCK: usize = if cfg!(test) { 64 } else { 1024 };
 /// Successors inserted together, so that their cache misses overlap.
 pub(super) const BATCH: usize = 256;
 /// The table grows in large steps while it takes less than this fraction of the memory limit.
@@ -190,7 +188,8 @@ pub(crate) fn run_from(
     expect_searchable(model, restored.as_ref(), &goal)?;
     let thrifty = restored.is_none() && goal.checkpoints.is_none();
     let (store, queued) = match restored {
-        Some(r) => {
+        Some(mut r) => {
+            r.store.table.tune(options.tuning.table);
             if let (Some(annotator), Some(records)) = (goal.annotator, &r.records) {
                 annotator.load(records)?;
             }
@@ -201,6 +200,7 @@ pub(crate) fn run_from(
                 model,
                 options.expected_states,
                 if goal.edges { Payload::Number } else { goal.payload },
+                options.tuning.table,
             ),
             None,
         ),
@@ -421,7 +421,9 @@ impl<'a> Shared<'a> {
         }
         let mut local = ThreadState::new(self, 0);
         local.annotation_worker = annotation_worker.or(local.annotation_worker);
-        let blocks = |keys: Vec<u64>| keys.chunks(BLOCK).map(<[u64]>::to_vec).collect::<Vec<_>>();
+        let blocks = |keys: Vec<u64>| {
+            keys.chunks(self.options.tuning.block).map(<[u64]>::to_vec).collect::<Vec<_>>()
+        };
         let (initial, mut frontier, mut ahead, before) = match queued {
             Some((todo, next, counts)) => {
                 (counts.initial, blocks(todo), blocks(next), Some(counts))
@@ -432,7 +434,7 @@ impl<'a> Shared<'a> {
             }
         };
         let mut totals = SearchTotals {
-            lts: self.goal.edges.then(Rows::new),
+            lts: self.goal.edges.then(|| Rows::new(self.options.tuning.block)),
             initial,
             ..SearchTotals::default()
         };
@@ -868,7 +870,7 @@ impl<'a> Shared<'a> {
                 Insert::New(_) => {
                     new += 1;
                     local.blocks.fresh.push(key);
-                    if local.blocks.fresh.len() == BLOCK {
+                    if local.blocks.is_full() {
                         mine.next.push(local.blocks.take_full());
                     }
                 }

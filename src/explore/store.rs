@@ -23,7 +23,7 @@ use fixedbitset::FixedBitSet;
 use std::collections::HashSet;
 
 use super::intern::{LeafTable, PairCache, PairTable};
-use super::table::{Growth, Insert, Payload, Table, short_bits};
+use super::table::{Growth, Insert, Payload, Table, TableSizes, short_bits};
 use super::tree_layout;
 use mu_model::Model;
 
@@ -170,13 +170,19 @@ pub(super) fn bits_for(count: usize) -> u32 {
 
 impl Store {
     /// Creates an empty store for a model.
-    pub fn new(model: &dyn Model, expected: u64, payload: Payload) -> Self {
-        Self::in_parts(model, expected, payload, usize::MAX)
+    pub fn new(model: &dyn Model, expected: u64, payload: Payload, sizes: TableSizes) -> Self {
+        Self::in_parts(model, expected, payload, sizes, usize::MAX)
     }
 
     /// Creates an empty store with leaves of at most `most` slots, equal in every store of this
     /// model; for searches that cannot split leaves later.
-    pub fn in_parts(model: &dyn Model, expected: u64, payload: Payload, most: usize) -> Self {
+    pub fn in_parts(
+        model: &dyn Model,
+        expected: u64,
+        payload: Payload,
+        sizes: TableSizes,
+        most: usize,
+    ) -> Self {
         let slots = model.slots().len();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
@@ -192,11 +198,17 @@ impl Store {
                 own.chunks(size).map(<[u32]>::to_vec).collect::<Vec<_>>()
             })
             .collect();
-        Self::of_leaves(slots, &leaves, expected, payload)
+        Self::of_leaves(slots, &leaves, expected, payload, sizes)
     }
 
     /// Creates an empty store with these leaves, which contain each slot once.
-    pub fn of_leaves(slots: usize, leaves: &[Vec<u32>], expected: u64, payload: Payload) -> Self {
+    pub fn of_leaves(
+        slots: usize,
+        leaves: &[Vec<u32>],
+        expected: u64,
+        payload: Payload,
+        sizes: TableSizes,
+    ) -> Self {
         let leaves = leaves
             .iter()
             .map(|slots| Leaf { table: LeafTable::new(slots.len()), slots: slots.clone() })
@@ -211,12 +223,12 @@ impl Store {
             members: Vec::new(),
             above: Vec::new(),
             field_at: Vec::new(),
-            table: Table::new(KEY_BITS, 0, payload),
+            table: Table::new(KEY_BITS, 0, payload, sizes),
             slots,
             refused: 0,
         };
         store.choose_layout(&[], 0, expected);
-        store.table = Table::new(store.key_bits(), expected, payload);
+        store.table = Table::new(store.key_bits(), expected, payload, sizes);
         store
     }
 
@@ -253,7 +265,7 @@ impl Store {
     /// closest to overflow.
     fn lay_out(&mut self, needs: &[(Child, u32, f64)], expected: u64) {
         let needed = needs.iter().map(|n| n.1).sum::<u32>();
-        let total = short_bits(expected)
+        let total = short_bits(expected, self.table.sizes())
             .filter(|&most| needed + SHORT_SPARE <= most)
             .unwrap_or(KEY_BITS)
             .min(KEY_BITS);
@@ -315,8 +327,9 @@ impl Store {
         let before = self.fields.clone();
         self.epoch += 1;
         self.lay_out(needs, expected);
-        let old = std::mem::replace(&mut self.table, Table::new(0, 0, Payload::None));
-        self.table = Table::new(self.key_bits(), expected, old.payload_kind());
+        let sizes = self.table.sizes();
+        let old = std::mem::replace(&mut self.table, Table::new(0, 0, Payload::None, sizes));
+        self.table = Table::new(self.key_bits(), expected, old.payload_kind(), sizes);
         let fields: Vec<(u32, u64, u32)> = before
             .iter()
             .zip(&self.fields)
@@ -406,8 +419,8 @@ impl Store {
     /// Makes room for `states` states in an empty store.
     pub fn reserve(&mut self, states: u64) {
         if self.table.len() == 0 {
-            self.table =
-                Table::new(self.key_bits(), states + states / 4, self.table.payload_kind());
+            let (payload, sizes) = (self.table.payload_kind(), self.table.sizes());
+            self.table = Table::new(self.key_bits(), states + states / 4, payload, sizes);
         }
     }
     /// Returns the current width of keys.
@@ -423,7 +436,7 @@ impl Store {
         let needed = self.fields.iter().map(bits).sum::<u32>() + SHORT_SPARE;
         !self.table.is_short()
             && self.table.len() >= 2 * self.refused
-            && short_bits(self.expected()).is_some_and(|most| needed <= most)
+            && short_bits(self.expected(), self.table.sizes()).is_some_and(|most| needed <= most)
     }
     /// Returns the first index that a field cannot hold.
     pub fn capacity(&self, field: u32) -> u64 {
@@ -622,7 +635,12 @@ impl Store {
         }
     }
     /// Creates a store with this layout, without states, made for `states` of them.
-    pub fn from_parts(parts: Parts, states: u64, payload: Payload) -> Result<Self, String> {
+    pub fn from_parts(
+        parts: Parts,
+        states: u64,
+        payload: Payload,
+        sizes: TableSizes,
+    ) -> Result<Self, String> {
         let wrong = || "an inconsistent layout of states".to_string();
         let mut homes =
             vec![
@@ -678,7 +696,7 @@ impl Store {
             members: Vec::new(),
             above: Vec::new(),
             field_at: Vec::new(),
-            table: Table::new(bits, states + states / 8, payload),
+            table: Table::new(bits, states + states / 8, payload, sizes),
             refused: 0,
         };
         store.place_leaves();
@@ -782,7 +800,7 @@ impl Store {
             members: Vec::new(),
             above: Vec::new(),
             field_at: Vec::new(),
-            table: Table::new(KEY_BITS, 0, payload),
+            table: Table::new(KEY_BITS, 0, payload, self.table.sizes()),
             slots: self.slots,
             refused: self.refused,
         };
@@ -840,7 +858,8 @@ impl Store {
                 };
                 store.pack_by(new, &mut inner, index_of).map_err(|Overflow| new.clone())
             };
-            self.table = Table::new(self.key_bits(), old.expected(), old.table.payload_kind());
+            let (payload, sizes) = (old.table.payload_kind(), old.table.sizes());
+            self.table = Table::new(self.key_bits(), old.expected(), payload, sizes);
             if let Err(leaves) = self.refill(&old.table, &mut convert) {
                 // The sample was not representative: add this state. All counts have grown as well.
                 sample.push(leaves);

@@ -528,6 +528,7 @@ impl<'s> Chooser<'s> {
 mod tests {
     use super::*;
     use crate::tests::models::{Shape, random};
+    use crate::tests::small;
     use crate::{
         AnnotateExtras, AnnotationWorker, Annotator, Options, PathGoal, Silent, Target, Transfer,
         annotate, explore_lts, find, find_paths,
@@ -546,7 +547,7 @@ mod tests {
     ];
 
     fn full() -> Options {
-        Options { threads: 1, partial_order: false, ..Options::default() }
+        Options { threads: 1, partial_order: false, ..small() }
     }
 
     /// Returns the distances of all deadlocks, ascending, and of the nearest step of each group.
@@ -595,7 +596,7 @@ mod tests {
             for shape in SHAPES {
                 let model = random(seed, shape);
                 let expected = naive(&model).0;
-                let options = Options { threads: 1 + seed as usize % 2, ..Options::default() };
+                let options = Options { threads: 1 + seed as usize % 2, ..small() };
                 let found =
                     find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
                 assert_eq!(
@@ -640,7 +641,7 @@ mod tests {
                 let visible: Vec<bool> = model.groups().iter().map(|_| draw.chance(1, 3)).collect();
                 let visibility = Visibility { visible: visible.clone(), ends: draw.chance(1, 2) };
                 let test = |group: usize, _| visible[group];
-                let options = Options { threads: 1 + seed as usize % 2, ..Options::default() };
+                let options = Options { threads: 1 + seed as usize % 2, ..small() };
                 let found = find(
                     &model,
                     &options,
@@ -684,7 +685,7 @@ mod tests {
     fn independent_components_take_their_steps_one_after_the_other() {
         let model = independent(5, 4);
         for threads in [1, 3] {
-            let options = Options { threads, ..Options::default() };
+            let options = Options { threads, ..small() };
             let found =
                 find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
             assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (21, Some(20)));
@@ -705,8 +706,7 @@ mod tests {
             .unwrap();
             assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (5, Some(4)));
         }
-        let (outcome, _) =
-            explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
+        let (outcome, _) = explore_lts(&model, &small(), &Budget::default(), &Silent).unwrap();
         assert_eq!((outcome.states, outcome.partial_order), (3125, PartialOrder::None));
     }
 
@@ -719,10 +719,7 @@ mod tests {
                 .outcome
                 .partial_order
         };
-        assert_eq!(
-            why(&model, &Options::default()),
-            PartialOrder::Unused(ReductionObstacle::Dependent)
-        );
+        assert_eq!(why(&model, &small()), PartialOrder::Unused(ReductionObstacle::Dependent));
         assert_eq!(
             why(&independent(2, 2), &full()),
             PartialOrder::Unused(ReductionObstacle::Disabled)
@@ -736,8 +733,7 @@ mod tests {
             });
         }
         busy.group("once", &[(y, 0)], &[], &[y], |_, e| e.step("b", &[1]));
-        let found = find(&busy, &Options::default(), &Budget::default(), &Silent, Target::Deadlock)
-            .unwrap();
+        let found = find(&busy, &small(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
         assert_eq!((found.reached, &found.outcome.stop), (false, &Stop::Complete));
     }
 
@@ -840,13 +836,12 @@ mod tests {
                         .unwrap();
                 (found.decided(), found.outcome().stored, found.outcome().deadlocks > 0)
             };
-            let (all, reduced) =
-                (search(&full()), search(&Options { threads: 1, ..Options::default() }));
+            let (all, reduced) = (search(&full()), search(&Options { threads: 1, ..small() }));
             assert_eq!(all.0, reduced.0, "MU_CHECK_SEED={seed}");
             if !all.0 {
                 assert_eq!(
                     reduced,
-                    search(&Options { threads: 3, ..Options::default() }),
+                    search(&Options { threads: 3, ..small() }),
                     "MU_CHECK_SEED={seed}"
                 );
                 assert!(!visibility.ends || all.2 == reduced.2, "MU_CHECK_SEED={seed}: ends");

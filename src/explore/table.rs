@@ -31,8 +31,6 @@ const SMALL_TABLE: u64 = 1 << 22;
 fn fill(keys: u64) -> u64 {
     if keys <= SMALL_TABLE { SMALL_FILL } else { FILL }
 }
-/// log2 of the buckets of a segment: 4 MiB of entries.
-const SEGMENT_BITS: u32 = 16;
 /// Maximum distance in buckets of a long entry from its home, so that an overfull table is detected
 /// early.
 const LONG_REACH: u64 = 128;
@@ -42,11 +40,29 @@ const DISTANCE_BITS: u32 = 5;
 const RESERVE: u64 = 64;
 /// Maximum number of bits of a hash in a short entry.
 const REST_BITS: u32 = 31 - DISTANCE_BITS;
-/// Hashes that are sorted together.
-#[cfg(unix)]
-const PART: usize = if cfg!(test) { 16 } else { 1 << 12 };
-/// Number of keys below which short entries are not used.
-const SHORT_FROM: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+
+/// Sizes at which a table changes its form or divides its work. Its content does not depend on
+/// them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableSizes {
+    /// log2 of the buckets of a segment.
+    pub segment_bits: u32,
+    /// Number of keys below which short entries are not used.
+    pub short_from: u64,
+    /// Minimum number of buckets of a strip of a growth for each additional thread.
+    pub strip: u64,
+    /// Number of hashes that are sorted together.
+    #[cfg_attr(not(unix), allow(dead_code))]
+    pub sorted: usize,
+}
+
+impl TableSizes {
+    /// Sizes for searches; a segment has 4 MiB of entries.
+    pub const LARGE: Self =
+        Self { segment_bits: 16, short_from: 1 << 20, strip: 1 << 12, sorted: 1 << 12 };
+    /// Sizes with which a table of a thousand keys takes every form.
+    pub const SMALL: Self = Self { segment_bits: 16, short_from: 1 << 10, strip: 16, sorted: 16 };
+}
 
 /// Data stored with each key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -270,12 +286,13 @@ impl<C: Cell> Cells<C> {
             at += 1;
         }
     }
-    /// Passes all hashes in ascending order to `each`, in parts. Used for states on disk, hence
-    /// only on Unix.
+    /// Passes all hashes in ascending order to `each`, in parts of about `sorted`. Used for states
+    /// on disk, hence only on Unix.
     #[cfg(unix)]
     fn in_order<E>(
         &self,
         geometry: &Geometry,
+        sorted: usize,
         each: &mut dyn FnMut(&[u64]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut part = Vec::new();
@@ -287,7 +304,7 @@ impl<C: Cell> Cells<C> {
             part.extend(taken.map(|value| Self::hash(geometry, value, at, least)));
             // No entry is moved past a bucket with a gap: the following entries have their home
             // after it.
-            if part.len() - before < C::COUNT && part.len() >= PART {
+            if part.len() - before < C::COUNT && part.len() >= sorted {
                 part.sort_unstable();
                 each(&part)?;
                 part.clear();
@@ -344,7 +361,7 @@ pub(crate) struct Table {
     geometry: Geometry,
     permutation: Permutation,
     payloads: Payloads,
-    segment_bits: u32,
+    sizes: TableSizes,
     /// Occupied entries; workers add to it in batches.
     len: CacheAligned,
 }
@@ -462,10 +479,10 @@ impl Payloads {
 
 /// Returns the maximum key width for which a table of this size has short entries; `None` if it has
 /// none.
-pub(crate) fn short_bits(keys: u64) -> Option<u32> {
+pub(crate) fn short_bits(keys: u64, sizes: TableSizes) -> Option<u32> {
     let buckets = buckets_for(keys, AtomicU32::COUNT);
     // One bit for a range that is not a power of two, one for rounding up.
-    (keys >= SHORT_FROM).then(|| REST_BITS - 2 + buckets.ilog2())
+    (keys >= sizes.short_from).then(|| REST_BITS - 2 + buckets.ilog2())
 }
 
 /// Returns the number of buckets for `keys` keys, with some room.
@@ -475,13 +492,11 @@ fn buckets_for(keys: u64, count: usize) -> u64 {
 
 impl Table {
     /// Creates an empty table for about `expected` keys of `bits` bits, 63 at most.
-    pub fn new(bits: u32, expected: u64, payload: Payload) -> Self {
-        Self::with_segments(bits, expected, payload, SEGMENT_BITS)
-    }
-    fn with_segments(bits: u32, expected: u64, payload: Payload, segment_bits: u32) -> Self {
+    pub fn new(bits: u32, expected: u64, payload: Payload, sizes: TableSizes) -> Self {
+        let segment_bits = sizes.segment_bits;
         // Shifts by 64 - bits and by bits must both be defined.
         let bits = bits.clamp(1, 63);
-        let short = short_bits(expected).is_some_and(|most| bits <= most);
+        let short = short_bits(expected, sizes).is_some_and(|most| bits <= most);
         let format = if short {
             Format::Short(Cells::new(buckets_for(expected, AtomicU32::COUNT), segment_bits))
         } else {
@@ -502,11 +517,19 @@ impl Table {
             geometry,
             permutation: Permutation::new(bits),
             payloads: Payloads::None,
-            segment_bits,
+            sizes,
             len: CacheAligned(AtomicU64::new(0)),
         };
         table.payloads = Payloads::new(payload, table.places());
         table
+    }
+    /// Sets the sizes, except for that of segments.
+    pub fn tune(&mut self, sizes: TableSizes) {
+        self.sizes = TableSizes { segment_bits: self.sizes.segment_bits, ..sizes };
+    }
+    /// Returns the sizes.
+    pub fn sizes(&self) -> TableSizes {
+        self.sizes
     }
     /// Returns the number of entries, occupied or not.
     fn places(&self) -> u64 {
@@ -544,7 +567,7 @@ impl Table {
     /// Passes the hashes of all keys in ascending order to `each`, in parts.
     #[cfg(unix)]
     pub fn in_order<E>(&self, each: &mut dyn FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
-        either!(&self.format, c => c.in_order(&self.geometry, each))
+        either!(&self.format, c => c.in_order(&self.geometry, self.sizes.sorted, each))
     }
     /// Removes all keys and retains the memory. Only for tables without payloads.
     #[cfg(unix)]
@@ -661,8 +684,8 @@ mod tests {
         for seed in 0..8u64 {
             let bits = BITS[seed as usize];
             let expected = if seed < 4 { 0 } else { 1 << 10 };
-            let mut table =
-                Table::with_segments(bits, expected, Payload::Number, 3 + (seed % 4) as u32);
+            let sizes = TableSizes { segment_bits: 3 + (seed % 4) as u32, ..TableSizes::SMALL };
+            let mut table = Table::new(bits, expected, Payload::Number, sizes);
             assert_eq!(table.is_short(), seed >= 4);
             let mut twin: HashMap<u64, u32> = HashMap::new();
             let mut random = Random::new(seed);
@@ -724,7 +747,7 @@ mod tests {
     #[test]
     fn threads_agree_on_the_first_insertion() {
         let keys = if cfg!(miri) { 100 } else { 100_000 };
-        let table = Table::new(30, 2 * keys, Payload::None);
+        let table = Table::new(30, 2 * keys, Payload::None, TableSizes::SMALL);
         let new: u64 = std::thread::scope(|scope| {
             let insert = || {
                 (0..keys).filter(|&k| matches!(table.insert(k * 977), Insert::New(_))).count()

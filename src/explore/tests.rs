@@ -12,8 +12,13 @@ use mu_model::{Steps, Worker};
 #[path = "../../tests/support/models.rs"]
 pub(crate) mod models;
 
+/// Returns options with which small models have several blocks, strips, and pages.
+pub(crate) fn small() -> Options {
+    Options { tuning: Tuning::small(), ..Options::default() }
+}
+
 fn options(threads: usize, cache: bool) -> Options {
-    Options { threads, cache, expected_states: 0, ..Options::default() }
+    Options { threads, cache, expected_states: 0, ..small() }
 }
 
 fn count(model: &dyn Model, options: &Options) -> (u64, u64, u64) {
@@ -582,11 +587,11 @@ fn a_resumed_search_has_the_same_result() {
     };
     for (max, limits) in [(0, [1, 500, 5_000]), (1, [3_000, 100_000, 275_000])] {
         let model = arcx(max);
-        let whole = explore(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
+        let whole = explore(&model, &small(), &Budget::default(), &Silent).unwrap();
         for (i, limit) in limits.into_iter().enumerate() {
             let checkpoints =
                 InMemory { header: header.clone(), always: i == 1, bytes: Default::default() };
-            let options = Options { threads: 1 + i, ..Options::default() };
+            let options = Options { threads: 1 + i, ..small() };
             let budget = Budget::new(Limits { max_states: Some(limit), ..Limits::default() });
             let stopped =
                 super::explore_with(&model, &options, &budget, &Silent, keeping(&checkpoints))
@@ -627,8 +632,7 @@ fn a_damaged_checkpoint_is_refused() {
         super::CheckpointHeader { fingerprint: "arcx".into(), values: vec![], names: Vec::new() };
     let checkpoints = InMemory { header, always: false, bytes: Default::default() };
     let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
-    super::explore_with(&arcx(0), &Options::default(), &budget, &Silent, keeping(&checkpoints))
-        .unwrap();
+    super::explore_with(&arcx(0), &small(), &budget, &Silent, keeping(&checkpoints)).unwrap();
     let bytes = checkpoints.bytes.into_inner().unwrap();
     let read = |bytes: &[u8]| {
         super::RestoredSearch::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states())

@@ -5,7 +5,7 @@
 
 use super::annotate::AnnotationWorker;
 use super::expander::{Expander, Successor};
-use super::search::{BATCH, BLOCK, Shared};
+use super::search::{BATCH, Shared};
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 
@@ -13,8 +13,9 @@ use mu_base::ids::LabelId;
 const SPARE: usize = 16;
 
 /// A thread's blocks of states.
-#[derive(Default)]
 pub(super) struct Blocks {
+    /// States in a full block.
+    size: usize,
     /// New states.
     pub fresh: Vec<u64>,
     /// Finished blocks for reuse: their memory was just read by this thread, and no other thread
@@ -23,15 +24,25 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    fn new(size: usize) -> Self {
+        Self { size, fresh: Vec::new(), spare: Vec::new() }
+    }
+
+    /// True if the block of new states is full.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.fresh.len() == self.size
+    }
+
     /// Takes the full block of new states, and begins another.
     pub fn take_full(&mut self) -> Vec<u64> {
-        let empty = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(BLOCK));
+        let empty = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(self.size));
         std::mem::replace(&mut self.fresh, empty)
     }
 
     /// Stores a finished block for reuse.
     pub fn recycle(&mut self, mut keys: Vec<u64>) {
-        if self.spare.len() < SPARE && keys.capacity() >= BLOCK {
+        if self.spare.len() < SPARE && keys.capacity() >= self.size {
             keys.clear();
             self.spare.push(keys);
         }
@@ -71,7 +82,7 @@ impl<'a> ThreadState<'a> {
             batch: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),
             places: Vec::new(),
-            blocks: Blocks::default(),
+            blocks: Blocks::new(options.tuning.block),
             annotation_worker: shared.goal.annotator.map(|a| a.annotation_worker()),
             labels: Vec::new(),
             propagated: Vec::new(),

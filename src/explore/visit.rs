@@ -74,6 +74,7 @@ pub fn visit(
 mod tests {
     use super::*;
     use crate::tests::models::{Shape, counters, random};
+    use crate::tests::small;
     use crate::{Silent, explore, explore_lts};
     use mu_base::Limits;
 
@@ -108,7 +109,7 @@ mod tests {
         for seed in 0..30 {
             let model = random(seed, shape);
             let mut seen = Recorder::default();
-            let (options, budget) = (Options::default(), Budget::default());
+            let (options, budget) = (small(), Budget::default());
             assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::All);
             let (outcome, lts) = explore_lts(&model, &options, &budget, &Silent).unwrap();
             assert_eq!(
@@ -135,7 +136,7 @@ mod tests {
     fn a_visit_ends_early() {
         let model = counters(3, 9);
         let mut seen = Recorder { most: 7, ..Recorder::default() };
-        let (options, budget) = (Options::default(), Budget::default());
+        let (options, budget) = (small(), Budget::default());
         assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::Enough);
         assert_eq!(seen.vectors.len(), 7);
         let few = Budget::new(Limits { max_states: Some(50), ..Limits::default() });

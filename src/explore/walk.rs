@@ -164,7 +164,8 @@ pub fn moves(
 mod tests {
     use super::*;
     use crate::tests::models::{Shape, counters, random};
-    use crate::{Options, Silent, explore_lts};
+    use crate::tests::small;
+    use crate::{Silent, explore_lts};
     use mu_base::Budget;
 
     fn texts(walk: &Walk) -> Vec<String> {
@@ -211,8 +212,7 @@ mod tests {
         let mut followed = 0;
         for seed in 0..30 {
             let model = random(seed, shape);
-            let (_, lts) =
-                explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
+            let (_, lts) = explore_lts(&model, &small(), &Budget::default(), &Silent).unwrap();
             let mut walk = Walk::new(&model, seed).unwrap();
             let mut at = lts.initial;
             // Numbers of vectors, known where a label leads to one state only.

@@ -364,7 +364,7 @@ impl<'m> Partition<'m> {
         key: u64,
         brought: u32,
     ) -> bool {
-        let slot = recent_slot(key);
+        let slot = recent_slot(&self.recent, key);
         let before = (std::mem::replace(&mut self.recent[slot], key), annotations.last_sent[slot]);
         annotations.last_sent[slot] = (brought, self.level);
         let (was, (annotation, level)) = before;

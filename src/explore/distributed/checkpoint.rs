@@ -296,8 +296,8 @@ impl Partition<'_> {
             self.surplus += surplus;
         }
         self.tally.levels = self.tally.levels.max(levels);
-        let there =
-            Store::from_parts(parts, 0, Payload::None).map_err(|what| unread(bad(&what)))?;
+        let there = Store::from_parts(parts, 0, Payload::None, self.tuning.table)
+            .map_err(|what| unread(bad(&what)))?;
         let tuples = self.tuples(&there, &values)?;
         let mut reader = Reader {
             most: (1u64 << there.key_bits()) - 1,
@@ -493,6 +493,7 @@ mod tests {
     use super::*;
     use crate::distributed::partition::Batch;
     use crate::tests::models::{Shape, arcx, counters, random, ring};
+    use crate::tests::small;
     use crate::{Options, Silent, explore};
     use mu_base::Budget;
     use mu_base::random::Random;
@@ -555,7 +556,7 @@ mod tests {
         makers.push(Box::new(|| counters(4, 6)));
         makers.push(Box::new(|| ring(6, 3)));
         makers.push(Box::new(|| arcx(0)));
-        let options = Options { threads: 1, expected_states: 0, ..Options::default() };
+        let options = Options { threads: 1, expected_states: 0, ..small() };
         let budget = Budget::default();
         let mut cuts = 0;
         for (seed, maker) in makers.iter().enumerate() {
@@ -626,7 +627,7 @@ mod tests {
 
     #[test]
     fn damaged_partition_files_are_rejected() {
-        let (model, options, budget) = (arcx(0), Options::default(), Budget::default());
+        let (model, options, budget) = (arcx(0), small(), Budget::default());
         let mut partitions = [Partition::new(&model, &options, &budget, None, 0, 1).unwrap()];
         partitions[0].insert_initial().unwrap();
         advance(&mut partitions, 60, 20, &mut Random::new(1));

@@ -111,8 +111,9 @@ mod tests {
     use super::*;
     use crate::Options;
     use crate::group_cache::SharedGroupCache;
-    use crate::table::Payload;
+    use crate::table::{Payload, TableSizes};
     use crate::tests::models::{Shape, arcx, counters, random};
+    use crate::tests::small;
     use mu_base::random::Random;
     use mu_model::Model;
     use mu_model::hand::HandModel;
@@ -123,7 +124,7 @@ mod tests {
     /// of those that did not.
     fn walk(model: &HandModel, options: &Options, seed: u64) -> (u64, u64) {
         let mut random = Random::new(seed);
-        let mut store = Store::in_parts(model, 0, Payload::None, 3);
+        let mut store = Store::in_parts(model, 0, Payload::None, TableSizes::SMALL, 3);
         let leaves = store.leaves.len();
         let partition_leaves: Vec<u32> =
             (0..leaves as u32).filter(|_| random.below(2) == 0).collect();
@@ -176,11 +177,8 @@ mod tests {
                 1 => arcx(0),
                 _ => random(seed, shape),
             };
-            let found = walk(
-                &model,
-                &Options { threads: 1, cache: seed % 5 != 0, ..Options::default() },
-                seed,
-            );
+            let found =
+                walk(&model, &Options { threads: 1, cache: seed % 5 != 0, ..small() }, seed);
             (changed, same) = (changed + found.0, same + found.1);
         }
         assert!(

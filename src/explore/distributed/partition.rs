@@ -36,12 +36,11 @@ use crate::search::{BATCH, MAX_DEADLOCKS, index_too_wide};
 use crate::store::Store;
 use crate::symmetry::Symmetries;
 use crate::table::{Growth, Insert, Payload};
+use crate::tuning::Tuning;
 use mu_base::mixing::spread;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
 
-/// Number of recently stored or sent keys in the filter; a power of two.
-const RECENT: usize = if cfg!(test) { 1 << 8 } else { 1 << 16 };
 /// Maximum number of slots of a leaf, if no symmetries are used.
 const WIDEST: usize = 8;
 /// The table grows in large steps while it takes less than this fraction of the memory limit. The
@@ -112,6 +111,8 @@ pub struct Partition<'m> {
     /// Filter of recently stored or sent keys, indexed by [`recent_slot`]. Initially each entry is
     /// a key of another slot.
     pub(crate) recent: Vec<u64>,
+    /// Sizes and times of this search.
+    pub(crate) tuning: Tuning,
     /// Unpacks successive states incrementally; with the owner hash of the last one.
     unpacker: DeltaUnpacker,
     sum: u64,
@@ -138,12 +139,19 @@ pub(crate) fn store(
     if let Some(leaf_slots) =
         options.leaves.as_ref().and_then(|l| l.leaf_slots.as_ref()).filter(|_| !with_symmetries)
     {
-        return Store::of_leaves(model.slots().len(), leaf_slots, options.expected_states, payload);
+        return Store::of_leaves(
+            model.slots().len(),
+            leaf_slots,
+            options.expected_states,
+            payload,
+            options.tuning.table,
+        );
     }
     Store::in_parts(
         model,
         options.expected_states,
         payload,
+        options.tuning.table,
         if with_symmetries { usize::MAX } else { WIDEST },
     )
 }
@@ -151,15 +159,18 @@ pub(crate) fn store(
 /// A batch of states, with the process that it is sent to.
 pub type Batch = (usize, Vec<u8>);
 
-/// Returns the slot of a key in the filter of recent keys.
-pub(crate) fn recent_slot(key: u64) -> usize {
-    (spread(key) as usize) & (RECENT - 1)
+/// Returns the slot of a key in a filter of recent keys, whose length is a power of two.
+#[inline]
+pub(crate) fn recent_slot(recent: &[u64], key: u64) -> usize {
+    (spread(key) as usize) & (recent.len() - 1)
 }
 
 /// Fills the filter with keys that belong to other slots, so that every lookup misses.
-fn no_recent_keys() -> Vec<u64> {
-    let mut places = vec![0; RECENT];
-    places[recent_slot(0)] = (1..).find(|key| recent_slot(*key) != recent_slot(0)).unwrap_or(0);
+fn no_recent_keys(length: usize) -> Vec<u64> {
+    let mut places = vec![0; length];
+    let first = recent_slot(&places, 0);
+    let other = (1..).find(|key| recent_slot(&places, *key) != first);
+    places[first] = other.unwrap_or(0);
     places
 }
 
@@ -215,7 +226,8 @@ impl<'m> Partition<'m> {
             sums: Vec::new(),
             members: Vec::new(),
             hashes: Vec::new(),
-            recent: no_recent_keys(),
+            recent: no_recent_keys(options.tuning.recent_keys),
+            tuning: options.tuning,
             unpacker: DeltaUnpacker::default(),
             sum: 0,
             packer: DeltaPacker::default(),
@@ -364,10 +376,13 @@ impl<'m> Partition<'m> {
         let (batch, members) = (std::mem::take(&mut self.batch), std::mem::take(&mut self.members));
         let sums = std::mem::take(&mut self.sums);
         // Load all filter slots first, so that their cache misses overlap.
-        std::hint::black_box(batch.iter().fold(0, |acc, &key| acc ^ self.recent[recent_slot(key)]));
+        std::hint::black_box(
+            batch.iter().fold(0, |acc, &key| acc ^ self.recent[recent_slot(&self.recent, key)]),
+        );
         for (i, &key) in batch.iter().enumerate() {
             // Recently stored or sent.
-            if std::mem::replace(&mut self.recent[recent_slot(key)], key) == key {
+            let slot = recent_slot(&self.recent, key);
+            if std::mem::replace(&mut self.recent[slot], key) == key {
                 continue;
             }
             let owner = self.owner_from(&sums, &members, i, key)?;
@@ -518,7 +533,7 @@ impl<'m> Partition<'m> {
         let found = self.pending.iter_mut().chain(self.batch.iter_mut());
         self.store
             .replan(self.now.iter_mut().chain(ahead).chain(found).chain(dead).chain(met), None);
-        self.recent = no_recent_keys();
+        self.recent = no_recent_keys(self.recent.len());
         Ok(())
     }
 
@@ -726,7 +741,9 @@ impl<'m> Partition<'m> {
 mod tests {
     use super::*;
     use crate::distributed::presearch::LeafLayout;
+    use crate::table::TableSizes;
     use crate::tests::models::{Shape, arcx, counters, random, ring};
+    use crate::tests::small;
     use crate::{Silent, explore};
     use mu_base::random::Random;
     use mu_model::hand::HandModel;
@@ -770,12 +787,15 @@ mod tests {
         makers.push(Box::new(|| arcx(0)));
         let mut sent = 0;
         for (at, maker) in makers.iter().enumerate() {
-            let options = Options { threads: 1, expected_states: 0, ..Options::default() };
+            let options = Options { threads: 1, expected_states: 0, ..small() };
             let whole = explore(&maker(), &options, &Budget::default(), &Silent).unwrap();
             for count in [1, 2, 3, 5] {
                 let models: Vec<HandModel> = (0..count).map(|_| maker()).collect();
                 // Some leaves are partition leaves, others in each round; with one process all are.
-                let leaves = Store::in_parts(&models[0], 0, Payload::None, WIDEST).leaves.len();
+                let leaves =
+                    Store::in_parts(&models[0], 0, Payload::None, TableSizes::SMALL, WIDEST)
+                        .leaves
+                        .len();
                 let partition_leaves = (0..leaves as u32)
                     .filter(|leaf| (leaf + at as u32).is_multiple_of(count as u32))
                     .collect();
@@ -805,7 +825,7 @@ mod tests {
     #[test]
     fn partitions_have_similar_sizes() {
         let models: Vec<HandModel> = (0..5).map(|_| arcx(1)).collect();
-        let partitions = together(&models, &Options::default());
+        let partitions = together(&models, &small());
         let (least, most) = (
             partitions.iter().map(|t| t.states).min().unwrap(),
             partitions.iter().map(|t| t.states).max().unwrap(),
@@ -816,7 +836,7 @@ mod tests {
     #[test]
     fn damaged_batches_end_in_errors_not_in_panics() {
         let model = arcx(0);
-        let options = Options::default();
+        let options = small();
         let budget = Budget::default();
         let mut batches = Vec::new();
         for me in 0..2 {

@@ -16,12 +16,9 @@ use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::host::Instant;
 use mu_base::random::Random;
-use std::time::Duration;
 
 /// Limit on sampled states.
 const STATES: usize = 1 << 12;
-/// Time limit of sampling; in tests sampling always completes.
-const TIME: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 50 });
 /// Limit on sampled steps of one state.
 const STEPS: usize = 12;
 /// Samples one state in `SAMPLE_INTERVAL`, at random, because neighbouring states are alike and
@@ -165,7 +162,7 @@ fn sample_walks(
     'walks: for length in LENGTHS.into_iter().cycle() {
         partition.pending[1] = partition.pending[0];
         for _ in 0..length {
-            if sample.states.len() >= STATES || start.elapsed() > TIME {
+            if sample.states.len() >= STATES || start.elapsed() > partition.tuning.sampling_time {
                 break 'walks;
             }
             partition.with_new_layout(|partition| {
@@ -198,7 +195,7 @@ fn sample_stored(
     let stride = (partition.store.table.len() as usize).div_ceil(STATES).max(1);
     partition.pending = partition.store.table.entries().map(|e| e.1).step_by(stride).collect();
     for i in 0..partition.pending.len() {
-        if start.elapsed() > TIME {
+        if start.elapsed() > partition.tuning.sampling_time {
             break;
         }
         partition.with_new_layout(|partition| {
@@ -217,8 +214,8 @@ fn sample_stored(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
     use crate::tests::models::counters;
+    use crate::tests::small;
     use mu_base::Budget;
     use mu_model::hand::HandModel;
 
@@ -241,7 +238,7 @@ mod tests {
     }
 
     fn partition_leaves_of(model: &HandModel, processes: usize) -> Vec<u32> {
-        let (options, budget) = (Options::default(), Budget::default());
+        let (options, budget) = (small(), Budget::default());
         let mut partition = Partition::new(model, &options, &budget, None, 0, 1).unwrap();
         partition.insert_initial().unwrap();
         choose_partition_leaves(&mut partition, processes).unwrap()
@@ -265,7 +262,7 @@ mod tests {
             assert!(read.iter().all(|n| *n == read[0]), "not a state: {read:?}");
             emit.step("tick", &read.iter().map(|n| (n + 1) % 5000).collect::<Vec<_>>());
         });
-        let (options, budget) = (Options::default(), Budget::default());
+        let (options, budget) = (small(), Budget::default());
         let mut partition = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
         partition.insert_initial().unwrap();
         for level in 0..60 {

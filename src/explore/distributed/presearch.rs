@@ -6,11 +6,9 @@
 //! ([`super::partition`]) cannot split a leaf, because other processes know its numbers. So one
 //! process makes a short search before it and splits leaves then; with symmetries leaves are whole
 //! components. It also chooses the partition leaves ([`super::partition_leaves`]). In: a model.
-//! Out: a [`LeafLayout`], which all processes get. Cost: at most [`STATES`] states or [`TIME`],
+//! Out: a [`LeafLayout`], which all processes get. Cost: at most [`STATES`] states or 100 ms,
 //! whichever is less. Invariant: every slot is in exactly one leaf, even if the layout is read from
 //! damaged bytes; the layout affects no count.
-
-use std::time::Duration;
 
 use bincode::{Decode, Encode};
 
@@ -27,8 +25,6 @@ use mu_model::Model;
 const STATES: u64 = 1 << 16;
 /// States expanded between two checks of the clock.
 const BLOCK: usize = 64;
-/// Time limit; in tests the presearch always completes.
-const TIME: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 100 });
 
 /// Assignment of slots to leaves, and of states to processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -140,7 +136,11 @@ fn presearch(partition: &mut Partition<'_>) -> Result<(), Diagnostic> {
     let start = Instant::now();
     partition.insert_initial()?;
     let time = |partition: &Partition<'_>| {
-        if partition.expander.seems_costly() { 2 * SymmetryCostMonitor::PATIENCE } else { TIME }
+        if partition.expander.seems_costly() {
+            2 * SymmetryCostMonitor::PATIENCE
+        } else {
+            partition.tuning.presearch_time
+        }
     };
     while partition.tally().stored < STATES && start.elapsed() < time(partition) {
         if !partition.is_busy() {
@@ -156,6 +156,7 @@ fn presearch(partition: &mut Partition<'_>) -> Result<(), Diagnostic> {
 mod tests {
     use super::*;
     use crate::tests::models::{arcx, counters};
+    use crate::tests::small;
     use mu_model::hand::HandModel;
 
     /// Builds five counters in one component: each state has its own tuple.
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_leaf_with_a_tuple_for_each_state_is_split() {
-        let (model, options, budget) = (together(), Options::default(), Budget::default());
+        let (model, options, budget) = (together(), small(), Budget::default());
         let leaves = LeafLayout::choose(&model, &options, &budget, None, 2).unwrap();
         let leaf_slots = leaves.leaf_slots.as_ref().unwrap();
         assert!(leaf_slots.len() > 1 && leaf_slots.iter().all(|l| l.len() < 4), "{leaves:?}");

@@ -133,14 +133,14 @@ fn by_bytes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Payload;
+    use crate::table::{Payload, TableSizes};
     use crate::tests::models::counters;
 
     /// Two processes number the tuples of a leaf in different orders.
     #[test]
     fn the_order_of_tuples_does_not_depend_on_their_numbers() {
         let model = counters(2, 100);
-        let stores = [0, 1].map(|_| Store::new(&model, 0, Payload::None));
+        let stores = [0, 1].map(|_| Store::new(&model, 0, Payload::None, TableSizes::SMALL));
         let numbers = [0, 1].map(|process| {
             let value = |n: u32| if process == 0 { n } else { 99 - n };
             let mut numbers = vec![0; 100];

@@ -16,23 +16,20 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use super::super::Spilled;
 use super::super::store::ExternalStates;
 use super::super::table::Table;
+use super::super::tuning::DiskSizes;
+use super::super::{Options, Spilled};
 use super::run::{Run, Writer, merged};
 use mu_base::{Diagnostic, Stage};
-
-/// Number of runs above which the smaller half is merged.
-const MOST_RUNS: usize = if cfg!(test) { 4 } else { 12 };
-/// Number of hashes sorted at once during repacking.
-const SORTED: usize = if cfg!(test) { 200 } else { 1 << 22 };
-/// States in a block of a queue.
-const BLOCK: usize = super::super::search::BLOCK;
 
 /// Runs of a search; see the module header.
 pub(super) struct DiskStates {
     pub folder: PathBuf,
     threads: usize,
+    sizes: DiskSizes,
+    /// States in a block of a queue.
+    block: usize,
     runs: Vec<Run>,
     /// Distinct states sifted.
     pub stored: u64,
@@ -41,16 +38,21 @@ pub(super) struct DiskStates {
 
 impl DiskStates {
     /// Starts without states on disk. Tests that files can be created in the folder.
-    pub fn new(folder: PathBuf, threads: usize) -> Result<Self, Diagnostic> {
+    pub fn new(folder: PathBuf, options: &Options) -> Result<Self, Diagnostic> {
         let cold = Self {
             folder,
-            threads: threads.max(1),
+            threads: options.thread_count().max(1),
+            sizes: options.tuning.disk,
+            block: options.tuning.block,
             runs: Vec::new(),
             stored: 0,
             spilled: Spilled::default(),
         };
-        Writer::new(&cold.folder).map_err(|e| cold.failed(e))?;
+        cold.writer().map_err(|e| cold.failed(e))?;
         Ok(cold)
+    }
+    fn writer(&self) -> std::io::Result<Writer> {
+        Writer::new(&self.folder, self.sizes.page)
     }
     /// True if no state is on disk.
     pub fn is_empty(&self) -> bool {
@@ -109,7 +111,7 @@ impl DiskStates {
     /// Writes the table to a run and clears it. All its candidates must have been sifted.
     pub fn flush(&mut self, table: &mut Table) -> Result<(), Diagnostic> {
         let write = || -> std::io::Result<Run> {
-            let mut writer = Writer::new(&self.folder)?;
+            let mut writer = self.writer()?;
             table.in_order(&mut |hashes| writer.extend(hashes))?;
             writer.finish()
         };
@@ -121,10 +123,10 @@ impl DiskStates {
         self.merge()
     }
     fn merge(&mut self) -> Result<(), Diagnostic> {
-        if self.runs.len() > MOST_RUNS {
+        if self.runs.len() > self.sizes.runs {
             self.runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
             let small = self.runs.split_off(self.runs.len() / 2);
-            let run = merged(&self.folder, &small).map_err(|e| self.failed(e))?;
+            let run = merged(&self.folder, &small, self.sizes.page).map_err(|e| self.failed(e))?;
             self.spilled.written += run.bytes();
             self.runs.push(run);
         }
@@ -152,13 +154,13 @@ impl DiskStates {
         if queue.held() + hashes.len() as u64 <= most {
             queue.blocks.extend(
                 hashes
-                    .chunks(BLOCK)
+                    .chunks(self.block)
                     .map(|b| b.iter().map(|&hash| table.key(hash)).collect::<Vec<u64>>()),
             );
             return Ok(());
         }
         let write = || -> std::io::Result<Run> {
-            let mut writer = Writer::new(&self.folder)?;
+            let mut writer = self.writer()?;
             writer.extend(hashes)?;
             writer.finish()
         };
@@ -192,7 +194,7 @@ impl DiskStates {
             *page += 1;
             count += hashes.len() as u64;
             blocks.extend(
-                hashes.chunks(BLOCK).map(|b| b.iter().map(|&hash| table.key(hash)).collect()),
+                hashes.chunks(self.block).map(|b| b.iter().map(|&hash| table.key(hash)).collect()),
             );
         }
         Ok(blocks)
@@ -215,7 +217,7 @@ impl DiskStates {
     /// Merges all runs and returns their number of states.
     #[cfg(test)]
     pub fn distinct(&self) -> u64 {
-        merged(&self.folder, &self.runs).unwrap().len()
+        merged(&self.folder, &self.runs, self.sizes.page).unwrap().len()
     }
 }
 
@@ -276,7 +278,7 @@ impl SpilledStates<'_> {
         let mut hashes = Vec::new();
         let mut write = |hashes: &mut Vec<u64>| -> std::io::Result<()> {
             hashes.sort_unstable();
-            let mut writer = Writer::new(&self.cold.folder)?;
+            let mut writer = self.cold.writer()?;
             writer.extend(hashes)?;
             runs.push(writer.finish()?);
             hashes.clear();
@@ -286,7 +288,7 @@ impl SpilledStates<'_> {
             for hash in run.page(page)? {
                 hashes.push(new.hash(convert(old.key(hash)).map_err(RepackError::Unfit)?));
             }
-            if hashes.len() >= SORTED {
+            if hashes.len() >= self.cold.sizes.sorted {
                 write(&mut hashes)?;
             }
         }
@@ -303,7 +305,11 @@ impl SpilledStates<'_> {
     ) -> Result<[Vec<Run>; 3], RepackError> {
         let mut cold = Vec::new();
         for run in &self.cold.runs {
-            cold.push(merged(&self.cold.folder, &self.moved(run, 0, old, new, convert)?)?);
+            cold.push(merged(
+                &self.cold.folder,
+                &self.moved(run, 0, old, new, convert)?,
+                self.cold.sizes.page,
+            )?);
         }
         let mut queues = [Vec::new(), Vec::new()];
         for (queue, moved) in self.queues.iter().zip(&mut queues) {

@@ -101,7 +101,7 @@ impl<'a> Shared<'a> {
         let sizes = Sizes::new(self.budget.limits().max_memory.unwrap_or(u64::MAX), spill.most);
         let mut local = ThreadState::new(self, 0);
         let initial = self.insert_initial(&mut local)?;
-        let mut cold = DiskStates::new(spill.folder.to_path_buf(), self.options.thread_count())?;
+        let mut cold = DiskStates::new(spill.folder.to_path_buf(), self.options)?;
         cold.stored = 1;
         let mut totals = SearchTotals { initial, ..SearchTotals::default() };
         let mut statistics = CacheStatistics::default();
@@ -213,7 +213,7 @@ impl<'a> Shared<'a> {
         }
         let half = store.table.len() / 2;
         self.empty(cold, &mut store, level)?;
-        store.table = Table::new(store.key_bits(), half, Payload::None);
+        store.table = Table::new(store.key_bits(), half, Payload::None, store.table.sizes());
         Ok(())
     }
 

@@ -1,11 +1,11 @@
 //! Sorted runs: sets of hashes in files, for searches that exceed memory.
 //!
-//! A run is a strictly ascending sequence of hashes, divided into pages of at most [`PAGE`]. A page
-//! uses the code of Elias (1974) and Fano (1971): of each hash, less the first one of the page, the
-//! low bits are stored in an array, the high bits as positions of ones in a bit vector. With `n`
-//! hashes over a range of `u` that is `2 + log2(u/n)` bits each, about two bytes for a billion
-//! states, less than half of its entry in the table. The first hash and the position of each page
-//! are stored in memory: 32 bytes for 4,096 hashes.
+//! A run is a strictly ascending sequence of hashes, divided into pages. A page uses the code of
+//! Elias (1974) and Fano (1971): of each hash, less the first one of the page, the low bits are
+//! stored in an array, the high bits as positions of ones in a bit vector. With `n` hashes over a
+//! range of `u` that is `2 + log2(u/n)` bits each, about two bytes for a billion states, less than
+//! half of its entry in the table. The first hash and the position of each page are stored in
+//! memory: 32 bytes for 4,096 hashes.
 //!
 //! Files have no name (`tempfile`), so nothing remains after the process ends. Each page has a
 //! checksum; a mismatch ends the search with an error. Cost of [`Run::mark`]: it reads the pages
@@ -19,8 +19,6 @@ use std::io::{BufWriter, Error, ErrorKind, Result, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Maximum number of hashes of a page.
-pub(super) const PAGE: usize = if cfg!(test) { 64 } else { 4096 };
 /// Maximum number of bytes read at once, unless a page is larger.
 const READ: usize = 1 << 20;
 
@@ -66,6 +64,8 @@ pub(super) struct Writer {
     words: Vec<u64>,
     at: u64,
     count: u64,
+    /// Maximum number of hashes of a page.
+    most: usize,
 }
 
 fn put_bits(words: &mut [u64], at: usize, width: u32, value: u64) {
@@ -90,16 +90,17 @@ fn bits(words: &[u64], at: usize, width: u32) -> u64 {
 }
 
 impl Writer {
-    /// Creates a run in an unnamed file of this folder.
-    pub fn new(folder: &Path) -> Result<Self> {
+    /// Creates a run in an unnamed file of this folder, with at most `most` hashes in a page.
+    pub fn new(folder: &Path, most: usize) -> Result<Self> {
         let file = BufWriter::with_capacity(READ, tempfile::tempfile_in(folder)?);
         Ok(Self {
             file,
             pages: Vec::new(),
-            waiting: Vec::with_capacity(PAGE),
+            waiting: Vec::with_capacity(most),
             words: Vec::new(),
             at: 0,
             count: 0,
+            most,
         })
     }
     /// Adds ascending hashes, all above the previous ones.
@@ -109,7 +110,7 @@ impl Writer {
     /// Adds a hash above all previous ones.
     pub fn push(&mut self, hash: u64) -> Result<()> {
         self.waiting.push(hash);
-        if self.waiting.len() == PAGE { self.page() } else { Ok(()) }
+        if self.waiting.len() == self.most { self.page() } else { Ok(()) }
     }
     fn page(&mut self) -> Result<()> {
         let (Some(&first), Some(&last)) = (self.waiting.first(), self.waiting.last()) else {
@@ -325,11 +326,11 @@ impl Words {
     }
 }
 
-/// Merges runs into their union.
-pub(super) fn merged(folder: &Path, runs: &[Run]) -> Result<Run> {
+/// Merges runs into their union, with at most `page` hashes in a page.
+pub(super) fn merged(folder: &Path, runs: &[Run], page: usize) -> Result<Run> {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
-    let mut out = Writer::new(folder)?;
+    let mut out = Writer::new(folder, page)?;
     let mut heads: Vec<(Vec<u64>, usize, usize)> = Vec::new();
     let mut heap = BinaryHeap::new();
     for (r, run) in runs.iter().enumerate() {
@@ -362,8 +363,11 @@ mod tests {
     use mu_base::random::Random;
     use std::collections::BTreeSet;
 
+    /// Hashes of a page; so few that a run has several.
+    const PAGE: usize = 64;
+
     fn written(hashes: &BTreeSet<u64>) -> Run {
-        let mut writer = Writer::new(&std::env::temp_dir()).unwrap();
+        let mut writer = Writer::new(&std::env::temp_dir(), PAGE).unwrap();
         hashes.iter().for_each(|h| writer.push(*h).unwrap());
         writer.finish().unwrap()
     }
@@ -414,7 +418,7 @@ mod tests {
             let sets: Vec<BTreeSet<u64>> =
                 (0..random.below(5)).map(|_| some(&mut random, 400, 12)).collect();
             let runs: Vec<Run> = sets.iter().map(written).collect();
-            let run = merged(&std::env::temp_dir(), &runs).unwrap();
+            let run = merged(&std::env::temp_dir(), &runs, PAGE).unwrap();
             let back: Vec<u64> = (0..run.pages()).flat_map(|p| run.page(p).unwrap()).collect();
             assert_eq!(
                 back,
@@ -441,7 +445,7 @@ mod tests {
 
     #[test]
     fn unsorted_hashes_are_rejected() {
-        let mut writer = Writer::new(&std::env::temp_dir()).unwrap();
+        let mut writer = Writer::new(&std::env::temp_dir(), PAGE).unwrap();
         writer.extend(&[3, 2]).unwrap();
         assert!(writer.finish().is_err());
     }

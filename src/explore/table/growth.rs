@@ -17,8 +17,6 @@
 use super::{Cell, Cells, Chunks, Format, Geometry, Insert, Payload, Payloads, Table};
 use mu_base::atomics::{AtomicU32, AtomicU64};
 
-/// Minimum number of buckets of a strip for each additional thread.
-const SHARED: u64 = if cfg!(test) { 16 } else { 1 << 12 };
 /// Buckets by which a strip starts later than necessary, so that entries moved by probing find
 /// their home above the strip.
 const SLACK: u64 = 4;
@@ -111,7 +109,7 @@ impl Table {
     }
     /// Returns the approximate number of bytes that the next growth adds, if it is not generous.
     pub fn growth_bytes(&self) -> u64 {
-        let full = 1u64 << self.segment_bits;
+        let full = 1u64 << self.sizes.segment_bits;
         let (buckets, segments) = either!(&self.format, c => (c.buckets(), c.segments.len()));
         let more =
             if buckets < full { 2 * buckets } else { Self::more(segments, false) as u64 * full };
@@ -133,7 +131,7 @@ impl Table {
         let mut left: Vec<(u64, u128)> = Vec::new();
         loop {
             let before = either!(&self.format, c => c.buckets());
-            if before < 1 << self.segment_bits {
+            if before < 1 << self.sizes.segment_bits {
                 self.double();
             } else {
                 let old = self.geometry;
@@ -141,8 +139,8 @@ impl Table {
                 self.geometry = Geometry::new(old.bits, either!(&self.format, c => c.homes()));
                 let places = self.places();
                 self.payloads.extend(places, growth.helpers);
-                let payloads = &self.payloads;
-                either!(&self.format, c => left.extend(Sweep { cells: c, old, new: self.geometry, payloads }.all(before, growth.helpers)));
+                let (payloads, strip) = (&self.payloads, self.sizes.strip);
+                either!(&self.format, c => left.extend(Sweep { cells: c, old, new: self.geometry, payloads, strip }.all(before, growth.helpers)));
             }
             left.retain(|&(hash, payload)| match self.insert_hashed(hash) {
                 Insert::New(place) | Insert::Old(place) => {
@@ -161,12 +159,7 @@ impl Table {
         loop {
             // Twice the capacity, not twice the length: a request for room must make some.
             expected = (expected * 2).max(self.capacity());
-            let wider = Table::with_segments(
-                self.geometry.bits,
-                expected,
-                self.payload_kind(),
-                self.segment_bits,
-            );
+            let wider = Table::new(self.geometry.bits, expected, self.payload_kind(), self.sizes);
             let fits = self.entries().all(|(place, key)| match wider.insert(key) {
                 Insert::New(at) | Insert::Old(at) => {
                     wider.set_payload(at, self.payload(place));
@@ -200,6 +193,8 @@ struct Sweep<'a, C> {
     old: Geometry,
     new: Geometry,
     payloads: &'a Payloads,
+    /// Minimum number of buckets of a strip for each additional thread.
+    strip: u64,
 }
 
 impl<C: Cell> Sweep<'_, C> {
@@ -214,7 +209,7 @@ impl<C: Cell> Sweep<'_, C> {
                 .div_ceil(u128::from(self.new.homes)) as u64
                 + SLACK;
             let low = fitting.min(high - 1);
-            let helpers = helpers.min(((high - low) / SHARED) as usize);
+            let helpers = helpers.min(((high - low) / self.strip) as usize);
             let parts = helpers as u64 + 1;
             let bound = |i: u64| low + (high - low) * i / parts;
             for (w, l) in

@@ -8,6 +8,7 @@
 
 use super::*;
 use crate::distributed::checkpoint::{Stamp, SymmetryGroup, expect_sound};
+use crate::tests::small;
 use mu_base::Budget;
 use mu_base::ids::LabelId;
 use mu_base::random::Random;
@@ -85,7 +86,7 @@ struct Values(Vec<Vec<u32>>);
 impl Values {
     fn new(processes: usize, states: usize) -> Self {
         let model = model(&[], &[0]);
-        let (options, budget) = (Options::default(), Budget::default());
+        let (options, budget) = (small(), Budget::default());
         let mut partition = Partition::new(&model, &options, &budget, None, 0, processes).unwrap();
         let mut values = vec![Vec::new(); processes];
         for value in 0.. {
@@ -215,7 +216,7 @@ fn conclude(mut partitions: Vec<Partition>, values: &[u32], random: &mut Random)
 /// Creates an empty partition for each model.
 fn empty(models: &[HandModel], rules: Rules) -> Vec<Partition<'_>> {
     let (options, budget) =
-        (Options { threads: 1, expected_states: 0, ..Options::default() }, Budget::default());
+        (Options { threads: 1, expected_states: 0, ..small() }, Budget::default());
     let partition = |(me, model)| {
         let carrier = Box::new(Obligations { rules, model });
         Partition::new(model, &options, &budget, None, me, models.len())
