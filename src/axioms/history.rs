@@ -673,13 +673,13 @@ impl History {
 }
 
 /// Decision procedure for histories: a model with the vocabulary of its dialect.
-pub struct Judge<'m> {
+pub struct HistoryChecker<'m> {
     model: &'m Model,
     dialect: Dialect,
     session: Session<'m>,
 }
 
-impl<'m> Judge<'m> {
+impl<'m> HistoryChecker<'m> {
     /// Creates the procedure for a model that was compiled for the dialect's vocabulary.
     pub fn new(model: &'m Model, dialect: Dialect) -> Self {
         Self { model, dialect, session: Session::new(model) }

@@ -4,7 +4,7 @@ use mu_base::SourceMap;
 
 use crate::architecture::Architecture;
 use crate::cat::Model;
-use crate::history::{History, Judge};
+use crate::history::{History, HistoryChecker};
 use crate::models::{self, BuiltinModel, Dialect, KNOWN, by_name};
 
 /// Compiles all models.
@@ -47,7 +47,7 @@ fn models_say_of_litmus_tests_what_their_sources_say() {
             "{name} names a model that is not known: {allowed:?}"
         );
         for (known, model) in &models {
-            let mut judge = Judge::new(model, known.dialect);
+            let mut judge = HistoryChecker::new(model, known.dialect);
             let says = judge.allows(&history).unwrap();
             if says != allowed.iter().any(|a| a == known.name) {
                 wrong.push(format!(
@@ -209,8 +209,9 @@ fn the_lattice_of_models() {
         for (b, test) in row.iter().enumerate() {
             let Some(test) = test else { continue };
             assert_eq!(History::parse(&test.text()).as_ref(), Ok(test));
-            let says =
-                |m: usize| Judge::new(&models[m].1, models[m].0.dialect).allows(test).unwrap();
+            let says = |m: usize| {
+                HistoryChecker::new(&models[m].1, models[m].0.dialect).allows(test).unwrap()
+            };
             assert!(says(a) && !says(b), "{}", test.text());
         }
     }
@@ -306,8 +307,8 @@ fn the_library_serves_models_of_every_architecture() {
         for (same, dialect, model) in &models {
             let (known, other) = built_in.iter().find(|m| m.0.name == *same).unwrap();
             assert_eq!(
-                Judge::new(model, *dialect).allows(&history).unwrap(),
-                Judge::new(other, known.dialect).allows(&history).unwrap(),
+                HistoryChecker::new(model, *dialect).allows(&history).unwrap(),
+                HistoryChecker::new(other, known.dialect).allows(&history).unwrap(),
                 "{name}: {} and {same}",
                 model.name()
             );
@@ -329,6 +330,10 @@ fn crosses_are_all_choices() {
         Model::compile(&mut sources, "m.cat", text, &models::file, &dialect.vocabulary(), &[]);
     let model = model.unwrap_or_else(|e| panic!("{}", e.render(&sources)));
     for (_, history, _) in table().into_iter().take(6) {
-        assert!(Judge::new(&model, dialect).allows(&history).unwrap(), "{}", history.text());
+        assert!(
+            HistoryChecker::new(&model, dialect).allows(&history).unwrap(),
+            "{}",
+            history.text()
+        );
     }
 }

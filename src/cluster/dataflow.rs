@@ -41,7 +41,7 @@ const BLOCK: usize = 2048;
 /// Time between reports to process 0, and between checks of the limits.
 const TICK: Duration = Duration::from_millis(50);
 /// Maximum time that a process waits for messages at once.
-pub(super) const NAP: Duration = Duration::from_millis(5);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Checkpoints of one attempt.
 pub(super) struct Checkpointing<'d> {
     pub shelf: &'d dyn PartitionStore,
@@ -303,7 +303,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
         }
         while !probe.done() || !self.mailbox.borrow().arrived.is_empty() {
             let busy = self.partition.is_busy() && !self.halted;
-            self.worker.step_or_park(Some(if busy { Duration::ZERO } else { NAP }));
+            self.worker.step_or_park(Some(if busy { Duration::ZERO } else { POLL_INTERVAL }));
             if self.health.lost().is_some() {
                 return Ok(self.abandoned());
             }
@@ -378,7 +378,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
         }
         self.mail.borrow_mut().close();
         while self.worker.has_dataflows() {
-            self.worker.step_or_park(Some(NAP));
+            self.worker.step_or_park(Some(POLL_INTERVAL));
             if self.health.lost().is_some() {
                 return Ok(self.abandoned());
             }
@@ -671,7 +671,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
     }
 
     fn step_for_reports(&mut self) -> Result<(), Diagnostic> {
-        self.worker.step_or_park(Some(NAP));
+        self.worker.step_or_park(Some(POLL_INTERVAL));
         self.read_reports()
     }
 

@@ -6,7 +6,7 @@
 //! stops soon, because the run has ended.
 
 use super::control_messages::{EndReason, Report};
-use super::dataflow::{NAP, ReportMailbox, reports};
+use super::dataflow::{POLL_INTERVAL, ReportMailbox, reports};
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
 use mu_base::{Budget, Diagnostic, Stop};
@@ -24,7 +24,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Does the work in process 0, and waits for it in the others. Returns the result or the stop
 /// reason, and the peak memory of each process. Sets `orderly` if all processes have reached the
 /// end.
-pub(super) fn first(
+pub(super) fn run_on_leader(
     worker: &mut Worker,
     health: &Health,
     (me, count): (usize, usize),
@@ -61,7 +61,7 @@ pub(super) fn first(
     let mut memories = vec![0; count];
     let mut heard = None;
     while worker.has_dataflows() {
-        worker.step_or_park(Some(NAP));
+        worker.step_or_park(Some(POLL_INTERVAL));
         if health.lost().is_some() {
             return ended(Stop::Lost);
         }

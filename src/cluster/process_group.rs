@@ -10,7 +10,7 @@
 
 use super::checkpoints::PartitionStore;
 use super::dataflow::{Checkpointing, SearchDriver, SearchEnd};
-use super::leader_work::first;
+use super::leader_work::run_on_leader;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{
@@ -373,13 +373,17 @@ impl Peers for GroupPeers {
     fn annotate(&self, joint: JointSearch<'_>) -> Result<JointOutcome, Diagnostic> {
         self.0.borrow_mut().annotate(joint)
     }
-    fn first(&self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
-        self.0.borrow_mut().first(budget, work)
+    fn run_on_leader(
+        &self,
+        budget: &Budget,
+        work: Work<'_>,
+    ) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
+        self.0.borrow_mut().run_on_leader(budget, work)
     }
 }
 
 impl SearchGroup {
-    fn first(
+    fn run_on_leader(
         &mut self,
         budget: &Budget,
         work: Work<'_>,
@@ -401,7 +405,8 @@ impl SearchGroup {
             .as_mut()
             .ok_or_else(|| Diagnostic::internal("work after the end of the run"))?;
         let mut orderly = false;
-        let result = first(worker, &self.health, (self.me, self.count), budget, work, &mut orderly);
+        let result =
+            run_on_leader(worker, &self.health, (self.me, self.count), budget, work, &mut orderly);
         self.broken = !orderly;
         let (final_report, memories) = result?;
         self.parts

@@ -12,7 +12,7 @@
 //! their number.
 
 use super::control_messages::Report;
-use super::dataflow::{NAP, SearchDriver};
+use super::dataflow::{POLL_INTERVAL, SearchDriver};
 use mu_base::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,7 +87,7 @@ impl SearchDriver<'_, '_> {
             while self.trace.before.range((level, 0)..=(level, usize::MAX)).count()
                 < self.last_reports.len()
             {
-                self.worker.step_or_park(Some(NAP));
+                self.worker.step_or_park(Some(POLL_INTERVAL));
                 self.read_reports()?;
                 if let Some(lost) = self.health.lost() {
                     return Err(Diagnostic::stopped(mu_base::Stop::Lost).note(lost));

@@ -44,7 +44,7 @@ pub struct Worker<'m> {
 }
 
 enum Judge<'m> {
-    Cat(Box<history::Judge<'m>>),
+    Cat(Box<history::HistoryChecker<'m>>),
     Views(&'m Views),
 }
 
@@ -53,7 +53,7 @@ impl MemoryModel {
     pub fn worker(&self) -> Worker<'_> {
         let judge = match &self.form {
             Form::Cat { model, dialect } => {
-                Judge::Cat(Box::new(history::Judge::new(model, *dialect)))
+                Judge::Cat(Box::new(history::HistoryChecker::new(model, *dialect)))
             }
             Form::Views(views) => Judge::Views(views),
         };

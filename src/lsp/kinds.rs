@@ -88,8 +88,8 @@ impl Kind {
         })
     }
 
-    /// Returns the colour, one of [`crate::colours::COLOURS`].
-    pub(crate) fn colour(self) -> &'static str {
+    /// Returns the token type, one of [`crate::semantic_tokens::TOKEN_TYPES`].
+    pub(crate) fn token_type(self) -> &'static str {
         match self {
             Kind::Sort => "type",
             Kind::Constructor => "enumMember",

@@ -3,9 +3,9 @@
 //!
 //! In: messages of a client. Out: diagnostics during typing, and answers about places in texts.
 //! `document` is an edited text, `analysis` analyses one text, `workspace` assigns formulas to
-//! specifications. `features`, `colours` and `rename` compute answers, with `generic_language` for
-//! other front ends. `server` implements the protocol. The server computes no verdict: code lenses
-//! contain command lines, which the client runs.
+//! specifications. `features`, `semantic_tokens` and `rename` compute answers, with
+//! `generic_language` for other front ends. `server` implements the protocol. The server computes
+//! no verdict: code lenses contain command lines, which the client runs.
 //!
 //! Cost of an edit: parsing and type checking the file, as on the command line; diagnostics wait
 //! until no further message is pending. Invariant: a file that the command line accepts has no
@@ -13,7 +13,7 @@
 #![warn(missing_docs)]
 
 mod analysis;
-mod colours;
+mod semantic_tokens;
 mod document;
 mod features;
 mod foreign;

@@ -5,13 +5,13 @@
 //! message is pending, for the changed documents and for the formulas with a changed model.
 
 use crate::analysis::Analysis;
-use crate::colours;
 use crate::document::OpenDocument;
 use crate::features::{self, diagnostic};
 use crate::foreign::lexicon_of;
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::rename;
+use crate::semantic_tokens;
 use crate::workspace::{Files, Workspace, path_of};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use mu_base::source::char_boundary;
@@ -55,7 +55,7 @@ fn capabilities() -> Value {
         "completionProvider": { "triggerCharacters": ["$"] },
         "codeActionProvider": { "codeActionKinds": ["quickfix"] },
         "codeLensProvider": {},
-        "semanticTokensProvider": { "full": true, "legend": { "tokenTypes": colours::COLOURS, "tokenModifiers": ["declaration"] } },
+        "semanticTokensProvider": { "full": true, "legend": { "tokenTypes": semantic_tokens::TOKEN_TYPES, "tokenModifiers": ["declaration"] } },
         "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
     })
 }
@@ -229,8 +229,8 @@ impl<'c> Server<'c> {
             "textDocument/documentHighlight" => features::highlights(workspace, path, at()?),
             "textDocument/completion" => features::completion(workspace, path, at()?),
             "textDocument/documentSymbol" => features::symbols(workspace, path),
-            "textDocument/semanticTokens/full" => colours::colours(workspace, path),
-            "textDocument/foldingRange" => colours::folding(workspace, path),
+            "textDocument/semanticTokens/full" => semantic_tokens::semantic_tokens(workspace, path),
+            "textDocument/foldingRange" => semantic_tokens::folding(workspace, path),
             "textDocument/codeLens" => features::lenses(workspace, path),
             "textDocument/codeAction" => {
                 let place = &params["range"];

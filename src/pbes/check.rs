@@ -6,10 +6,10 @@
 //! turns a strategy into evidence. A limit gives `Unknown`, never true or false.
 
 use super::automaton::Automaton;
-use super::confluence::Priority;
 use super::explain::finish;
 use super::parallel_product::CheckpointStore;
 use super::plan::{Plan, plan};
+use super::priority::Priority;
 use super::proviso::Order;
 use super::quotient::Reduced;
 use super::run::CheckRun;

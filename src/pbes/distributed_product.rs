@@ -17,9 +17,9 @@
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::channel::Channel;
-use super::confluence::{self, Priority};
 use super::obligations::{EMPTY, Set, Sets};
 use super::parallel_product::{AutomatonOwner, ObligationWorker, Searched, Symmetry, Task};
+use super::priority::{self, Priority};
 use super::product::{Kind, Outcome, ProductCounts, Shape, local_value, loops_here};
 use super::proviso::Order;
 use super::transitions::Source;
@@ -199,7 +199,7 @@ pub(super) fn search(
     if !task.explore.confluent.iter().any(|c| *c) {
         return Ok(once(all_steps, automaton)?.0);
     }
-    let priority = match confluence::forbidden(automaton, shape) {
+    let priority = match priority::forbidden(automaton, shape) {
         Some(forbidden) => forbidden,
         None => {
             let (result, tau_sensitive) = once(task, automaton)?;
@@ -208,7 +208,7 @@ pub(super) fn search(
             match (&result.found, tau_sensitive) {
                 (Some((Outcome::Verdict(_), _)), Some(name)) => {
                     let q = automaton.named(&name)?;
-                    confluence::of_states(automaton, task.labels, &[q.0])?
+                    priority::of_states(automaton, task.labels, &[q.0])?
                 }
                 _ => return Ok(Searched { priority: Priority::Used, ..result }),
             }
@@ -300,7 +300,7 @@ fn tau_sensitive(
 ) -> Result<Option<Vec<u8>>, Diagnostic> {
     let mut least: Option<Vec<u8>> = None;
     for q in met {
-        if confluence::of_states(automaton, task.labels, &[*q])? != Priority::Used {
+        if priority::of_states(automaton, task.labels, &[*q])? != Priority::Used {
             let name = automaton.name(FormulaState(*q))?;
             least = Some(least.map_or(name.clone(), |l| l.min(name)));
         }

@@ -20,7 +20,7 @@ pub mod obligations;
 mod proviso;
 mod plan;
 pub mod print;
-pub mod confluence;
+pub mod priority;
 pub mod product;
 pub mod quotient;
 pub mod rules;
@@ -31,8 +31,8 @@ mod symbolic_game;
 mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};
-pub use confluence::{Ban, Priority};
 pub use parallel_product::CheckpointStore;
+pub use priority::{Obstacle, Priority};
 pub use proviso::Order;
 pub use quotient::Reduced;
 

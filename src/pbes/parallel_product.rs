@@ -27,8 +27,8 @@ use super::automaton::{Automaton, Demand, FormulaState};
 use super::automaton_client::{
     AutomatonAccess, CachedAutomaton, Query, missing_automaton, send_query,
 };
-use super::confluence::{self, Priority};
 use super::obligations::{Answer, EMPTY, Operations, Set, Sets};
+use super::priority::{self, Priority};
 use super::product::{Kind, Outcome, ProductCounts, Shape, close, local_value, loops_here};
 use super::proviso::{self, Order};
 use ahash::{AHashMap, AHashSet};
@@ -584,7 +584,7 @@ pub fn search(
     }
     let priority = match task.explore.confluent.iter().any(|c| *c) {
         false => Priority::None,
-        true => match confluence::forbidden(automaton, shape) {
+        true => match priority::forbidden(automaton, shape) {
             Some(forbidden) => forbidden,
             None => {
                 let mut seen = Observations::default();
@@ -593,7 +593,7 @@ pub fn search(
                 // steps between its steps.
                 let priority = match &result.found {
                     Some((Outcome::Verdict(_), _)) => {
-                        confluence::of_states(automaton, task.labels, &seen.reached)?
+                        priority::of_states(automaton, task.labels, &seen.reached)?
                     }
                     _ => Priority::Used,
                 };

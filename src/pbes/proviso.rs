@@ -13,8 +13,8 @@
 //! state.
 
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::confluence::{Ban, Priority, forbidden, modality};
 use super::parallel_product::Task;
+use super::priority::{Obstacle, Priority, forbidden, modality};
 use super::product::{Kind, Shape};
 use super::rules::{Effect, When};
 use mu_base::{Diagnostic, Span};
@@ -32,7 +32,7 @@ pub enum Order {
     /// Reduction was not used.
     Unused(ReductionObstacle),
     /// This part of the formula forbids reduction.
-    Forbidden(Ban, Span),
+    Forbidden(Obstacle, Span),
 }
 
 impl From<PartialOrder> for Order {
@@ -80,7 +80,7 @@ pub(super) fn visibility(
         .map(|(node, _)| *node)
         .collect();
     if let Some(Priority::Forbidden(ban, place)) = forbidden(automaton, shape)
-        && (ban != Ban::Next || !locals.iter().all(|n| depends_on_any_label(automaton, *n)))
+        && (ban != Obstacle::Next || !locals.iter().all(|n| depends_on_any_label(automaton, *n)))
     {
         return Err(Order::Forbidden(ban, place));
     }
@@ -120,7 +120,7 @@ pub(super) fn distinguishes_unnamed(
 
 /// Returns the reason for a state that such a step changes.
 pub(super) fn of_state(automaton: &Automaton, q: FormulaState) -> Order {
-    Order::Forbidden(Ban::Unnamed, modality(automaton, q, 0))
+    Order::Forbidden(Obstacle::Unnamed, modality(automaton, q, 0))
 }
 
 /// Returns [`of_state`] of the first such state; `None` if there is none.

@@ -9,12 +9,12 @@
 use super::automaton::{Automaton, FormulaState};
 use super::batches::{Batches, Pairs};
 use super::check::{Answer, Options, Route};
-use super::confluence::{Ban, Priority};
 use super::distributed_product;
 use super::explain::{finish, game_evidence};
 use super::instantiate::{self, Instantiation};
 use super::parallel_product;
 use super::plan::{Task, TaskRoute};
+use super::priority::{Obstacle, Priority};
 use super::product::{self, Product, Shape, shape};
 use super::proviso::Order;
 use super::quotient::{self, ExploredModel};
@@ -102,7 +102,7 @@ impl CheckRun<'_> {
     ) -> Result<TaskValue, Diagnostic> {
         let options = self.options;
         self.answer.alone = true;
-        let said = peers.first(self.budget, &mut || {
+        let said = peers.run_on_leader(self.budget, &mut || {
             self.options.peers = None;
             self.alone(task, shape)?.map(|value| vec![u8::from(value)]).map_err(Diagnostic::stopped)
         });
@@ -158,8 +158,10 @@ impl CheckRun<'_> {
             // steps.
             other => {
                 if priority == Priority::Used && other.is_none() {
-                    self.answer.priority =
-                        Priority::Forbidden(Ban::Size, source_of(&self.automaton, &task.roots));
+                    self.answer.priority = Priority::Forbidden(
+                        Obstacle::Size,
+                        source_of(&self.automaton, &task.roots),
+                    );
                 }
                 Ok(None)
             }
@@ -232,9 +234,10 @@ impl CheckRun<'_> {
         let CheckRun { labels, options, budget, .. } = *self;
         let place = source_of(&self.automaton, &task.roots);
         self.answer.route = Route::Game;
-        self.answer.order = self.answer.order.and(Order::Forbidden(Ban::Game, place));
+        self.answer.order = self.answer.order.and(Order::Forbidden(Obstacle::Game, place));
         if options.explore.confluent.iter().any(|c| *c) {
-            self.answer.priority = self.answer.priority.and(Priority::Forbidden(Ban::Game, place));
+            self.answer.priority =
+                self.answer.priority.and(Priority::Forbidden(Obstacle::Game, place));
         }
         let solver = options.solver.unwrap_or(default_solver());
         let mut game = Instantiation::new(&self.source, &self.automaton, (task.all, &task.roots));

@@ -124,7 +124,7 @@ impl Rational {
 /// A number with an infinitesimal part, `real + small * epsilon`: the bound `x < 3` is represented
 /// as `x <= 3 - epsilon` (Dutertre and de Moura, 2006).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Strict {
+pub struct DeltaRational {
     /// The standard part.
     pub real: Rational,
     /// The factor of the infinitesimal.
@@ -135,27 +135,27 @@ pub struct Strict {
     clippy::should_implement_trait,
     reason = "the result may overflow, which the traits of operators cannot say"
 )]
-impl Strict {
+impl DeltaRational {
     /// Zero.
-    pub const ZERO: Strict = Strict { real: Rational::ZERO, small: Rational::ZERO };
+    pub const ZERO: DeltaRational = DeltaRational { real: Rational::ZERO, small: Rational::ZERO };
     /// Creates a number without an infinitesimal part.
-    pub fn exact(real: Rational) -> Strict {
-        Strict { real, small: Rational::ZERO }
+    pub fn exact(real: Rational) -> DeltaRational {
+        DeltaRational { real, small: Rational::ZERO }
     }
     /// Returns the sum.
-    pub fn add(self, other: Strict) -> Result<Strict, Overflow> {
-        Ok(Strict { real: self.real.add(other.real)?, small: self.small.add(other.small)? })
+    pub fn add(self, other: DeltaRational) -> Result<DeltaRational, Overflow> {
+        Ok(DeltaRational { real: self.real.add(other.real)?, small: self.small.add(other.small)? })
     }
     /// Returns the difference.
-    pub fn sub(self, other: Strict) -> Result<Strict, Overflow> {
-        Ok(Strict { real: self.real.sub(other.real)?, small: self.small.sub(other.small)? })
+    pub fn sub(self, other: DeltaRational) -> Result<DeltaRational, Overflow> {
+        Ok(DeltaRational { real: self.real.sub(other.real)?, small: self.small.sub(other.small)? })
     }
     /// Multiplies by a rational.
-    pub fn scale(self, by: Rational) -> Result<Strict, Overflow> {
-        Ok(Strict { real: self.real.mul(by)?, small: self.small.mul(by)? })
+    pub fn scale(self, by: Rational) -> Result<DeltaRational, Overflow> {
+        Ok(DeltaRational { real: self.real.mul(by)?, small: self.small.mul(by)? })
     }
     /// Compares two numbers.
-    pub fn compare(self, other: Strict) -> Result<Ordering, Overflow> {
+    pub fn compare(self, other: DeltaRational) -> Result<Ordering, Overflow> {
         Ok(self.real.compare(other.real)?.then(self.small.compare(other.small)?))
     }
 }

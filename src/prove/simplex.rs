@@ -13,7 +13,7 @@
 //! Cost: a pivot is quadratic in the variables and forms of the conjunction, about ten of each in
 //! practice.
 
-use super::rational::{Overflow, Rational, Strict};
+use super::rational::{DeltaRational, Overflow, Rational};
 use std::cmp::Ordering;
 
 /// The answer of a decision procedure.
@@ -54,8 +54,8 @@ pub struct Constraint {
 
 #[derive(Clone, Copy, Default)]
 struct Bounds {
-    lower: Option<Strict>,
-    upper: Option<Strict>,
+    lower: Option<DeltaRational>,
+    upper: Option<DeltaRational>,
 }
 
 #[derive(Clone)]
@@ -69,7 +69,7 @@ enum Undo {
 pub struct Simplex {
     integer: Vec<bool>,
     bounds: Vec<Bounds>,
-    value: Vec<Strict>,
+    value: Vec<DeltaRational>,
     /// The row of each basic variable.
     row_of: Vec<Option<usize>>,
     /// Rows: the basic variable and its sum over the other variables.
@@ -87,7 +87,7 @@ impl Simplex {
     pub fn variable(&mut self, integer: bool) -> usize {
         self.integer.push(integer);
         self.bounds.push(Bounds::default());
-        self.value.push(Strict::ZERO);
+        self.value.push(DeltaRational::ZERO);
         self.row_of.push(None);
         for (_, row) in &mut self.rows {
             row.push(Rational::ZERO);
@@ -153,13 +153,13 @@ impl Simplex {
         if below {
             let upper = if integer {
                 let floor = bound.floor();
-                Strict::exact(Rational::integer(if strict && bound.is_integer() {
+                DeltaRational::exact(Rational::integer(if strict && bound.is_integer() {
                     floor - 1
                 } else {
                     floor
                 }))
             } else {
-                Strict {
+                DeltaRational {
                     real: bound,
                     small: if strict { Rational::MINUS_ONE } else { Rational::ZERO },
                 }
@@ -169,13 +169,16 @@ impl Simplex {
         if above {
             let lower = if integer {
                 let floor = bound.floor();
-                Strict::exact(Rational::integer(if bound.is_integer() && !strict {
+                DeltaRational::exact(Rational::integer(if bound.is_integer() && !strict {
                     floor
                 } else {
                     floor + 1
                 }))
             } else {
-                Strict { real: bound, small: if strict { Rational::ONE } else { Rational::ZERO } }
+                DeltaRational {
+                    real: bound,
+                    small: if strict { Rational::ONE } else { Rational::ZERO },
+                }
             };
             self.set_lower(variable, lower)?;
         }
@@ -191,7 +194,7 @@ impl Simplex {
         }
         let slack = self.variable(integer);
         let mut row = vec![Rational::ZERO; self.integer.len()];
-        let mut value = Strict::ZERO;
+        let mut value = DeltaRational::ZERO;
         for &(v, c) in &form {
             let c = Rational::integer(i128::from(c));
             value = value.add(self.value[v].scale(c)?)?;
@@ -210,7 +213,7 @@ impl Simplex {
         self.forms.push((form, slack));
         Ok(slack)
     }
-    fn set_upper(&mut self, v: usize, upper: Strict) -> Result<(), Overflow> {
+    fn set_upper(&mut self, v: usize, upper: DeltaRational) -> Result<(), Overflow> {
         let old = self.bounds[v];
         if let Some(u) = old.upper
             && u.compare(upper)? != Ordering::Greater
@@ -229,7 +232,7 @@ impl Simplex {
         }
         Ok(())
     }
-    fn set_lower(&mut self, v: usize, lower: Strict) -> Result<(), Overflow> {
+    fn set_lower(&mut self, v: usize, lower: DeltaRational) -> Result<(), Overflow> {
         let old = self.bounds[v];
         if let Some(l) = old.lower
             && l.compare(lower)? != Ordering::Less
@@ -249,7 +252,7 @@ impl Simplex {
         Ok(())
     }
     /// Moves a non-basic variable.
-    fn update(&mut self, v: usize, to: Strict) -> Result<(), Overflow> {
+    fn update(&mut self, v: usize, to: DeltaRational) -> Result<(), Overflow> {
         let by = to.sub(self.value[v])?;
         for (basic, row) in &self.rows {
             if !row[v].is_zero() {
@@ -290,7 +293,7 @@ impl Simplex {
             None => self
                 .disequalities
                 .iter()
-                .find(|&&(v, n)| self.value[v] == Strict::exact(n))
+                .find(|&&(v, n)| self.value[v] == DeltaRational::exact(n))
                 .map(|&(v, n)| (v, n, n, true)),
         };
         let Some((v, below, above, strict)) = split else { return Ok(Answer::Satisfiable) };
@@ -303,9 +306,12 @@ impl Simplex {
             if fraction.is_none() && !strict { n.add(by) } else { Ok(n) }
         };
         let small = |n: Rational| if strict { n } else { Rational::ZERO };
-        let upper =
-            Strict { real: step(below, Rational::MINUS_ONE)?, small: small(Rational::MINUS_ONE) };
-        let lower = Strict { real: step(above, Rational::ONE)?, small: small(Rational::ONE) };
+        let upper = DeltaRational {
+            real: step(below, Rational::MINUS_ONE)?,
+            small: small(Rational::MINUS_ONE),
+        };
+        let lower =
+            DeltaRational { real: step(above, Rational::ONE)?, small: small(Rational::ONE) };
         let mut answer = Answer::Unsatisfiable;
         for side in [true, false] {
             self.push();
@@ -325,7 +331,7 @@ impl Simplex {
         Ok(answer)
     }
     /// Returns the value of a variable in the solution that [`check`](Self::check) found last.
-    pub fn value(&self, variable: usize) -> Strict {
+    pub fn value(&self, variable: usize) -> DeltaRational {
         self.value[variable]
     }
     /// True if the bounds have a common solution over the rationals, which is then computed.
@@ -349,7 +355,7 @@ impl Simplex {
             }
         }
         loop {
-            let mut broken: Option<(usize, bool, Strict)> = None;
+            let mut broken: Option<(usize, bool, DeltaRational)> = None;
             for (basic, _) in &self.rows {
                 if broken.is_some_and(|(b, ..)| b < *basic) {
                     continue;

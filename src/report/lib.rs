@@ -9,7 +9,7 @@ pub mod chart;
 pub mod execution;
 pub mod junit;
 pub mod layers;
-pub mod judged_execution;
+pub mod execution_graph;
 pub mod page;
 pub mod plot;
 pub mod reference;

@@ -123,7 +123,7 @@ impl Search {
         match mark {
             Some((of, mark, action)) => {
                 next.started[of] = mark;
-                next.state.monitor.take(thread, action);
+                next.state.monitor.process_event(thread, action);
             }
             None => {
                 self.monitored.step(thread, &mut next.state)?;

@@ -188,7 +188,7 @@ impl KnownBorderline {
         let mut schedule = self.schedule.iter().copied().peekable();
         while let Some(t) = schedule.next() {
             if put(t, &state.slots, Repair::Fence) {
-                state.monitor.take(t, Action::Fence);
+                state.monitor.process_event(t, Action::Fence);
             }
             if !put(t, &state.slots, Repair::Lock) {
                 monitored.step(t, &mut state)?;
@@ -208,13 +208,15 @@ impl KnownBorderline {
                 Some(Event::Write { .. })
             );
             let cell = cell as usize;
-            state.monitor.take(t, if wrote { Action::Locked(cell) } else { Action::Test(cell) });
+            state
+                .monitor
+                .process_event(t, if wrote { Action::Locked(cell) } else { Action::Test(cell) });
         }
         if put(self.thread, &state.slots, Repair::Lock) {
             return Ok(false);
         }
         if put(self.thread, &state.slots, Repair::Fence) {
-            state.monitor.take(self.thread, Action::Fence);
+            state.monitor.process_event(self.thread, Action::Fence);
         }
         let Some(intent) = monitored.intent(self.thread, &state)? else { return Ok(false) };
         Ok(monitored.borderline(self.thread, intent, &state).is_some())

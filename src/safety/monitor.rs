@@ -106,7 +106,7 @@ impl Monitor {
     }
 
     /// Processes an event.
-    pub fn take(&mut self, t: usize, action: Action) {
+    pub fn process_event(&mut self, t: usize, action: Action) {
         match action {
             Action::Fence => self.fence(t),
             Action::Load(cell) => self.load(t, cell),

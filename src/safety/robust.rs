@@ -150,7 +150,7 @@ impl MonitoredMachine {
     pub fn step(&self, thread: usize, state: &mut State) -> Result<Option<Action>, Diagnostic> {
         let Some(event) = self.machine.advance(thread, &mut state.slots)? else { return Ok(None) };
         let Some(action) = action(event) else { return Ok(None) };
-        state.monitor.take(thread, action);
+        state.monitor.process_event(thread, action);
         Ok(Some(action))
     }
     /// True if the next step of a thread accesses no memory: also a store under a condition that

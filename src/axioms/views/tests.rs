@@ -7,7 +7,7 @@ use mu_base::random::Random;
 use super::observation::{Observations, candidate, co_consistent, explains, global};
 use super::{ViewVerdict, Views, search};
 use crate::execution::{Event, Kind, RelationId, SetId, Skeleton};
-use crate::history::{History, Judge, Operation};
+use crate::history::{History, HistoryChecker, Operation};
 use crate::models::{Dialect, Mark, by_name};
 use crate::relation::{Relation, Set};
 
@@ -85,7 +85,7 @@ fn views_and_cat_models_agree() {
     for (i, (name, text)) in MODELS.iter().enumerate() {
         let views = views(name, text);
         let model = by_name(name).unwrap().compile(&mut SourceMap::new()).unwrap();
-        let mut judge = Judge::new(&model, Dialect::Plain);
+        let mut judge = HistoryChecker::new(&model, Dialect::Plain);
         for seed in 0..500 {
             let mut random = Random::new(seed);
             let (threads, locations) = (1 + random.below(4), 1 + random.below(3));
@@ -317,7 +317,7 @@ fn lemma_5_and_load_buffering() {
 fn theorem_4() {
     let orders = views("location-order", MODELS[7].1);
     let model = by_name("cpp-ra").unwrap().compile(&mut SourceMap::new()).unwrap();
-    let mut judge = Judge::new(&model, Dialect::Plain);
+    let mut judge = HistoryChecker::new(&model, Dialect::Plain);
     let (mut satisfied, mut stricter) = (0, 0);
     for seed in 0..1500 {
         let mut random = Random::new(seed);

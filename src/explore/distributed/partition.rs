@@ -159,7 +159,7 @@ pub(crate) fn store(
 /// A batch of states, with the process that it is sent to.
 pub type Batch = (usize, Vec<u8>);
 
-/// Returns the slot of a key in a filter of recent keys, whose length is a power of two.
+/// Returns the slot of a key in a filter of recent keys; its length is a power of two.
 #[inline]
 pub(crate) fn recent_slot(recent: &[u64], key: u64) -> usize {
     (spread(key) as usize) & (recent.len() - 1)

@@ -76,7 +76,11 @@ pub trait Peers {
     ///
     /// # Errors
     /// Errors of the work, in all processes.
-    fn first(&self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic>;
+    fn run_on_leader(
+        &self,
+        budget: &Budget,
+        work: Work<'_>,
+    ) -> Result<Result<Vec<u8>, Stop>, Diagnostic>;
 }
 
 /// Work that one process does for all. A limit is an error with a stop reason.

@@ -6,7 +6,7 @@
 mod machine;
 
 use machine::{Machine, Op, allowed};
-use mu_axioms::history::{History, Judge, Operation as Event};
+use mu_axioms::history::{History, HistoryChecker, Operation as Event};
 use mu_axioms::models::{Mark as EventMark, by_name};
 use mu_base::random::Random;
 use mu_base::{Budget, SourceMap};
@@ -230,7 +230,7 @@ fn compare(seeds: std::ops::Range<u64>) {
         })
         .collect();
     let mut judges: Vec<_> =
-        weak.iter().map(|(name, dialect, m)| (*name, Judge::new(m, *dialect))).collect();
+        weak.iter().map(|(name, dialect, m)| (*name, HistoryChecker::new(m, *dialect))).collect();
     let mut counts = [[0u32; 2]; 6];
     let mut last = Vec::new();
     let many = seeds.end - seeds.start > 100;

@@ -81,7 +81,7 @@ pub(super) fn decide_with(
             [&[u8::from(value)][..], &instances.to_le_bytes()].concat()
         }))
     };
-    let bytes = peers.first(budget, &mut work)?.map_err(Diagnostic::stopped)?;
+    let bytes = peers.run_on_leader(budget, &mut work)?.map_err(Diagnostic::stopped)?;
     Ok(match bytes.split_first() {
         Some((value, instances)) => {
             instances.try_into().ok().map(|instances| (*value == 1, u64::from_le_bytes(instances)))

@@ -53,7 +53,7 @@ use mu_litmus::paths::Bounds;
 use mu_litmus::report::DecidingExecution;
 use mu_model::Model;
 use mu_process::typecheck::check_specification;
-use mu_report::judged_execution;
+use mu_report::execution_graph;
 use mu_report::printed_evidence::{PrintedEvidence, story};
 use mu_syntax::ast::{Section, Specification};
 use std::path::{Path, PathBuf};
@@ -720,7 +720,7 @@ fn write_files(
             let (Some(shown), Some(text)) = (shown, &texts[i]) else { continue };
             let title = format!("{} under {}", shown.found.history.text(), results.names[i]);
             if let Some(drawn) = execution_of(session, &models[i], text, shown)? {
-                object["models"][i]["execution"] = judged_execution::json(&drawn, &title);
+                object["models"][i]["execution"] = execution_graph::json(&drawn, &title);
             }
         }
         let title = find_path::file_name(&args.model);
@@ -754,10 +754,10 @@ fn write_files(
     if let Some(drawn) = execution_of(session, &models[0], text, shown)? {
         let title = format!("{what}: {}", shown.found.history.text());
         let picture = match picture {
-            litmus::Picture::Svg => judged_execution::svg(&drawn, &title),
-            litmus::Picture::Dot => judged_execution::dot(&drawn, &title),
+            litmus::Picture::Svg => execution_graph::svg(&drawn, &title),
+            litmus::Picture::Dot => execution_graph::dot(&drawn, &title),
             litmus::Picture::Json | litmus::Picture::Page => {
-                judged_execution::json(&drawn, &title).to_string()
+                execution_graph::json(&drawn, &title).to_string()
             }
         };
         write_text(path, &picture)?;

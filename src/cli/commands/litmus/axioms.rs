@@ -13,7 +13,7 @@ use mu_litmus::kernel::Language;
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::deciding;
 use mu_litmus::{Judge, parse};
-use mu_report::judged_execution;
+use mu_report::execution_graph;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -234,9 +234,9 @@ impl Route for Axioms {
         let (found, stop) = deciding(test, judge, self.bounds, &session.budget)?;
         let Some(drawn) = found else { return complete(stop) };
         let drawing = match picture {
-            Picture::Svg => judged_execution::svg(&drawn, &title),
-            Picture::Dot => judged_execution::dot(&drawn, &title),
-            Picture::Json | Picture::Page => judged_execution::json(&drawn, &title).to_string(),
+            Picture::Svg => execution_graph::svg(&drawn, &title),
+            Picture::Dot => execution_graph::dot(&drawn, &title),
+            Picture::Json | Picture::Page => execution_graph::json(&drawn, &title).to_string(),
         };
         Ok(Some((drawing, drawn.events.len())))
     }

@@ -9,7 +9,7 @@ use mu_axioms::cat::Failure;
 use mu_axioms::{Event, Kind as EventKind};
 use mu_base::{Diagnostic, Span};
 use mu_litmus::report::DecidingExecution;
-use mu_report::judged_execution;
+use mu_report::execution_graph;
 use mu_report::page::PageResult;
 use mu_traces::Kind;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn location(o: &super::results::ShownOperation) -> String {
 
 /// Returns the conflict as a graph (docs/schema/litmus.json), with the lines of the log.
 fn graph(shown: &Shown, model: &str, title: &str) -> Value {
-    let mut graph = judged_execution::json(&execution(shown, model), title);
+    let mut graph = execution_graph::json(&execution(shown, model), title);
     // All events have threads, so their order is that of the operations.
     for (i, operation) in shown.operations.iter().enumerate() {
         graph["events"][i]["code"] = json!(format!("line {}", operation.line));
@@ -112,8 +112,8 @@ pub(super) fn write(session: &Session, path: &Path, results: &Results) -> Result
     let drawn = execution(shown, &results.models[model]);
     let title = title(trace);
     let picture = match form {
-        Form::Svg => judged_execution::svg(&drawn, &title),
-        Form::Dot => judged_execution::dot(&drawn, &title),
+        Form::Svg => execution_graph::svg(&drawn, &title),
+        Form::Dot => execution_graph::dot(&drawn, &title),
         Form::Json | Form::Page => graph(shown, &results.models[model], &title).to_string(),
     };
     write_text(path, &picture)?;

@@ -25,12 +25,12 @@ pub enum Priority {
     /// Confluent steps had priority.
     Used,
     /// This part of the formula forbids priority.
-    Forbidden(Ban, Span),
+    Forbidden(Obstacle, Span),
 }
 
 /// Property of a formula that priority or reduction does not preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ban {
+pub enum Obstacle {
     /// A least fixed point: runs must end, and priority does not preserve divergence.
     Endless,
     /// Dependence on the outgoing steps of a state.
@@ -45,31 +45,33 @@ pub enum Ban {
     Size,
 }
 
-impl Ban {
+impl Obstacle {
     /// Returns the reason as text, for a message that begins with "not used:".
     pub fn text(self) -> &'static str {
         match self {
-            Ban::Endless => {
+            Obstacle::Endless => {
                 "a least fixed point requires that runs end, and runs of tau steps are not preserved"
             }
-            Ban::Next => {
+            Obstacle::Next => {
                 "this depends on the outgoing steps of a state, and not all of them are preserved"
             }
-            Ban::Hidden => "this distinguishes a tau step from no step",
-            Ban::Unnamed => "this distinguishes a step that the formula does not name from no step",
-            Ban::Game => "this needs a game, which uses all steps",
-            Ban::Size => "there are too many obligations for one search",
+            Obstacle::Hidden => "this distinguishes a tau step from no step",
+            Obstacle::Unnamed => {
+                "this distinguishes a step that the formula does not name from no step"
+            }
+            Obstacle::Game => "this needs a game, which uses all steps",
+            Obstacle::Size => "there are too many obligations for one search",
         }
     }
     /// Returns the stable keyword for reports.
     pub fn word(self) -> &'static str {
         match self {
-            Ban::Endless => "least fixed point",
-            Ban::Next => "next steps",
-            Ban::Hidden => "hidden steps",
-            Ban::Unnamed => "unnamed steps",
-            Ban::Game => "game",
-            Ban::Size => "size",
+            Obstacle::Endless => "least fixed point",
+            Obstacle::Next => "next steps",
+            Obstacle::Hidden => "hidden steps",
+            Obstacle::Unnamed => "unnamed steps",
+            Obstacle::Game => "game",
+            Obstacle::Size => "size",
         }
     }
 }
@@ -96,7 +98,7 @@ pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority
     if let Some(place) =
         shape.hostile.iter().filter(|n| matches!(normal.node(**n), Node::Head(_))).map(span).min()
     {
-        return Some(Priority::Forbidden(Ban::Endless, place));
+        return Some(Priority::Forbidden(Obstacle::Endless, place));
     }
     let local = shape
         .kinds
@@ -104,7 +106,7 @@ pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority
         .filter(|(_, kind)| **kind == Kind::Local)
         .map(|(node, _)| span(node))
         .min();
-    local.map(|place| Priority::Forbidden(Ban::Next, place))
+    local.map(|place| Priority::Forbidden(Obstacle::Next, place))
 }
 
 /// Returns `Used` if a tau step leaves these formula states unchanged, else the modality that
@@ -118,7 +120,7 @@ pub(super) fn of_states(
         let demand = automaton.step(q, LabelId::TAU, labels)?;
         if demand == Demand::Decided || automaton.set(demand)[..] != [q] {
             return Ok(Priority::Forbidden(
-                Ban::Hidden,
+                Obstacle::Hidden,
                 modality(
                     automaton,
                     q,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Legend of the semantic tokens: the protocol's name of each token type, by its number.
-pub(crate) const COLOURS: [&str; 14] = [
+pub(crate) const TOKEN_TYPES: [&str; 14] = [
     "keyword",
     "comment",
     "number",
@@ -32,7 +32,7 @@ pub(crate) const COLOURS: [&str; 14] = [
 
 /// Returns the semantic tokens of a text in the protocol's relative encoding; `None` if the text
 /// cannot be analysed.
-pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
+pub(crate) fn semantic_tokens(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.complete(path)?;
     let text = &analysis.text;
     let lines = Lines::new(text);
@@ -53,7 +53,7 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
     let mut kinds = std::collections::HashMap::new();
     let (mut data, mut last) = (Vec::new(), (0, 0));
     for token in &analysis.tokens {
-        let colour = match token.kind {
+        let token_type = match token.kind {
             TokenKind::Comment => "comment",
             TokenKind::Number => "number",
             TokenKind::Text => "string",
@@ -85,13 +85,13 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
                     Some(Kind::Variable) if matches!(name.key, Key::ProcessParameter(..)) => {
                         "parameter"
                     }
-                    Some(kind) => kind.colour(),
+                    Some(kind) => kind.token_type(),
                     None if tokens_before_args(&analysis, token) => "function",
                     None => continue,
                 }
             }
         };
-        let Some(number) = COLOURS.iter().position(|c| *c == colour) else { continue };
+        let Some(number) = TOKEN_TYPES.iter().position(|t| *t == token_type) else { continue };
         let declares = analysis
             .name_at(token.range.start)
             .is_some_and(|n| n.declares && n.range == token.range);
