@@ -30,7 +30,7 @@ impl Accesses {
             Accesses::All => "rw",
         }
     }
-    /// Parses letters.
+    /// Parses letters. `None` if no accesses have them.
     pub fn of_letters(text: &str) -> Option<Self> {
         [Accesses::Reads, Accesses::Writes, Accesses::All].into_iter().find(|a| a.letters() == text)
     }

@@ -117,7 +117,7 @@ impl Rounds {
         self.written.insert((number, from));
     }
     /// Begins the requested checkpoint: returns its number, for the progress report of this
-    /// process.
+    /// process. `None` if none is requested, or another one is being written.
     pub fn enter(&mut self) -> Option<u64> {
         if self.phase != Phase::Idle || self.requested == self.number {
             return None;
@@ -126,7 +126,8 @@ impl Rounds {
         self.phase = Phase::Requested;
         Some(self.number)
     }
-    /// Returns the boundary, after all have reported: levels before it must be completed.
+    /// Returns the boundary, after all have reported: levels before it must be completed. `None` if
+    /// no checkpoint waits for its boundary, or some process has not reported.
     pub fn boundary(&mut self) -> Option<u64> {
         if self.phase == Phase::Requested {
             let reported: Vec<u64> = self

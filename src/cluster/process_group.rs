@@ -200,7 +200,8 @@ impl SearchGroup {
     pub fn take_parts(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.parts)
     }
-    /// Returns the number of the last checkpoint of the last search with annotations.
+    /// Returns the number of the last checkpoint of the last search with annotations. `None` if it
+    /// wrote none.
     pub fn kept(&self) -> Option<u64> {
         self.kept
     }

@@ -182,7 +182,8 @@ impl Sequences {
     pub fn is_done(&self, id: u32) -> bool {
         self.get(id).iter().all(|e| e.state == State::Done)
     }
-    /// Returns the number of the first operation that is missing before another one.
+    /// Returns the number of the first operation that is missing before another one. `None` if none
+    /// is missing.
     pub fn gap(&self, id: u32) -> Option<u64> {
         self.get(id).iter().position(|e| e.state == State::Missing).map(|at| self.first + at as u64)
     }

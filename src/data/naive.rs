@@ -595,7 +595,7 @@ impl Naive {
     }
 
     /// Returns the elements of Bool, or of a sort with constructors that are constants or have
-    /// arguments of such sorts.
+    /// arguments of such sorts. `None` for any other sort, and if some element has no normal form.
     pub fn elements(&mut self, sort: SortId) -> Option<Vec<Expr>> {
         if sort == basic::BOOL {
             return Some(vec![self.boolean(false), self.boolean(true)]);

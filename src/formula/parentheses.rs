@@ -39,7 +39,8 @@ impl Correction {
     }
 }
 
-/// Returns corrections for an error of this kind that make the formula well typed.
+/// Returns corrections for an error of this kind that make the formula well typed. `None` if a few
+/// parentheses do not suffice.
 pub fn corrections(
     text: &str,
     error: &Diagnostic,

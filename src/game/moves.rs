@@ -28,7 +28,8 @@ pub enum Move {
 }
 
 impl Move {
-    /// Parses the label of a step; `prefix`: the common prefix of all step names.
+    /// Parses the label of a step; `prefix`: the common prefix of all step names. `None` if it is
+    /// not the label of a step.
     pub fn of(text: &str, prefix: &str, ranks: usize) -> Option<Move> {
         let text = text.strip_prefix(prefix)?;
         let rank = |t: &str| t.parse().ok().filter(|k| *k < ranks).map(Move::Rank);

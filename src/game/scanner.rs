@@ -78,7 +78,8 @@ impl<'a> Scanner<'a> {
             _ => Err(self.refuse(what)),
         }
     }
-    /// Consumes the text up to a closing symbol, and the symbol.
+    /// Consumes the text up to a closing symbol, and the symbol. `None`, and nothing is consumed,
+    /// if the symbol does not occur.
     pub fn until(&mut self, mark: char) -> Option<&'a str> {
         let rest = &self.text[self.at..];
         let len = rest.find(mark)?;

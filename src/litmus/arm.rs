@@ -11,7 +11,7 @@ use mu_base::{Diagnostic, Stage};
 
 const ARCH: Arch = Arch::Arm;
 
-/// Returns the number of a register by its name.
+/// Returns the number of a register by its name. `None` if no register has it.
 pub fn number(name: &str) -> Option<u8> {
     let upper = name.to_ascii_uppercase();
     match upper.as_str() {

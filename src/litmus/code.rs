@@ -43,7 +43,7 @@ impl Arch {
             Arch::C | Arch::Linux => "C",
         }
     }
-    /// Looks up an architecture by name, in upper or lower case.
+    /// Looks up an architecture by name, in upper or lower case. `None` if there is none.
     pub fn by_name(name: &str) -> Option<Self> {
         let all =
             [Arch::X86, Arch::X86_64, Arch::RiscV, Arch::AArch64, Arch::Power, Arch::Arm, Arch::C];

@@ -186,7 +186,7 @@ impl Layout {
     pub fn set_code(&mut self, code: Vec<(u64, String)>) {
         self.code = code;
     }
-    /// Looks up a variable by name.
+    /// Looks up a variable by name. `None` if there is none.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.variables.iter().position(|v| v.name == name).map(|v| v as u32)
     }

@@ -13,7 +13,7 @@ use mu_base::{Diagnostic, Stage};
 
 const ARCH: Arch = Arch::Power;
 
-/// Returns the number of a register by its name.
+/// Returns the number of a register by its name. `None` if no register has it.
 pub fn number(name: &str) -> Option<u8> {
     let n = name.strip_prefix('r')?;
     n.parse::<u8>().ok().filter(|k| *k < 32 && n == k.to_string())

@@ -13,7 +13,8 @@ use mu_base::{Diagnostic, Stage};
 
 const ARCH: Arch = Arch::RiscV;
 
-/// Returns the number of a register by its name, or by its name in the calling convention.
+/// Returns the number of a register by its name, or by its name in the calling convention. `None`
+/// if no register has it.
 pub fn number(name: &str) -> Option<u8> {
     let of = |s: &str, least: u8, most: u8| {
         s.parse::<u8>().ok().filter(|n| (least..=most).contains(n) && s == n.to_string())

@@ -318,7 +318,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the site of an instruction.
+    /// Returns the site of an instruction. `None` if it has none.
     pub fn site(&self, at: u32) -> Option<&Site> {
         let found = self.sites.binary_search_by_key(&at, |s| s.0).ok()?;
         Some(&self.sites[found].1)

@@ -214,7 +214,8 @@ impl Types {
             _ => return None,
         })
     }
-    /// Returns the number of (defined) values of a simple type; see [`Types::parts`].
+    /// Returns the number of (defined) values of a simple type; see [`Types::parts`]. `None` for
+    /// other types.
     pub fn count(&self, ty: TypeId) -> Option<u64> {
         Some(self.parts(ty)?.iter().fold(0, |n: u64, p| n.saturating_add(p.1)))
     }
@@ -230,7 +231,8 @@ impl Types {
         }
         None
     }
-    /// Returns the value at a position; see [`Types::position`].
+    /// Returns the value at a position; see [`Types::position`]. `None` if the type has no such
+    /// position.
     pub fn value_at(&self, ty: TypeId, mut position: u64) -> Option<i64> {
         for (first, count) in self.parts(ty)? {
             if position < count {

@@ -66,7 +66,7 @@ impl SymbolicAnswer {
     ) -> Self {
         Self { verdict, product_outcome: None, game_outcome: Some(game_outcome), evidence, more }
     }
-    /// Returns the result and cost of the search of the model.
+    /// Returns the result and cost of the search of the model. `None` if the formula is a constant.
     pub fn outcome(&self) -> Option<&mu_symbolic::Outcome> {
         self.product_outcome
             .as_ref()

@@ -187,7 +187,7 @@ pub enum TestKind {
 
 impl Test {
     /// Parses the condition suffix of a mnemonic, as in `jle`, `setb`, `cmovne`. The herd tools
-    /// also accept `jlt` and `jgt`.
+    /// also accept `jlt` and `jgt`. `None` if it is no condition.
     pub fn of_suffix(suffix: &str) -> Option<Self> {
         use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Parity, Sign};
         let (kind, negated) = match suffix {

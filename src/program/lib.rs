@@ -249,7 +249,7 @@ impl Program {
     }
     /// Returns the capacity of buffers: the requested one, or by default unlimited for code without
     /// loops, and 4 for code with loops. In code without loops a buffer never holds more than the
-    /// stores of its thread.
+    /// stores of its thread. `None`: unlimited.
     pub fn buffer_bound(&self, requested: Option<u32>) -> Option<u32> {
         requested.or_else(|| (!self.is_loop_free()).then_some(4))
     }

@@ -370,7 +370,7 @@ impl Property {
             _ => *comparison == Comparison::Different,
         })
     }
-    /// Finds threads for which it holds in a state.
+    /// Finds threads for which it holds in a state. `None` if it holds for no choice of threads.
     pub fn witnesses(&self, machine: &Machine, state: &[u32]) -> Option<Vec<usize>> {
         self.choices(machine.program.threads.len())
             .into_iter()

@@ -60,7 +60,8 @@ impl Cube {
     pub fn new(signature: &Signature, processes: usize, atoms: Vec<Atom>) -> Option<Cube> {
         Cube::named(signature, processes, atoms).map(|c| c.0)
     }
-    /// Returns the same, with the new name of each process; [`NONE`] for dropped ones.
+    /// Returns the same, with the new name of each process; [`NONE`] for dropped ones. `None` if it
+    /// is contradictory.
     pub fn named(
         signature: &Signature,
         processes: usize,

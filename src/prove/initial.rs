@@ -109,7 +109,8 @@ pub(crate) fn maps(params: usize, processes: usize) -> Vec<Vec<u8>> {
 }
 
 /// Returns the atoms with all views replaced by memory now, since in an initial state memory has no
-/// past.
+/// past. `None` if a linear atom has too large numbers. A contradiction gives one atom that is
+/// false.
 pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
     let mut found = Vec::with_capacity(atoms.len());
     for a in atoms {

@@ -338,7 +338,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the type of an action's argument.
+    /// Returns the type of an action's argument. `None` if the action has no such argument.
     pub fn argument(&self, action: ActId, index: usize) -> Option<&Type> {
         self.acts.get(action.index())?.get(index)
     }
@@ -691,7 +691,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Returns the value of a non-negative literal, of a constant that is defined as one, or of a
-    /// sum of such.
+    /// sum of such. `None` for any other expression, and for a literal of 2^20 or more.
     pub fn literal(&self, e: &Expr) -> Option<i64> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
             ExprKind::Number(n) => n.to_i64().filter(|n| (0..1 << 20).contains(n)),

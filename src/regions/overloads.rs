@@ -11,7 +11,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_syntax::ast::{Ident, Section, Sort, SortKind, Specification, StructConstructor};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Finds such a declaration.
+/// Finds such a declaration. `None` if there is none.
 pub fn overloaded(tree: &Specification) -> Option<Diagnostic> {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let definitions = || {

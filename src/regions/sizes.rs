@@ -128,7 +128,8 @@ impl Family {
         self.holding.contains(&sort)
     }
 
-    /// Returns the update operation of arrays of a sort.
+    /// Returns the update operation of arrays of a sort. `None` if no arrays of the sort are
+    /// updated.
     pub fn update_of(&self, sort: SortId) -> Option<OpId> {
         self.updates.get(&sort).copied()
     }

@@ -84,7 +84,7 @@ impl Reference {
     }
 
     /// Returns the figures of a job at a value, for a setting of confluence. Figures without a
-    /// setting apply to all settings.
+    /// setting apply to all settings. `None` if none are published.
     pub fn at(&self, job: &str, value: &str, confluence: &str) -> Option<&Published> {
         self.rows.iter().find(|r| {
             r.job == job

@@ -133,7 +133,8 @@ impl Row {
     }
 }
 
-/// Reads a number from JSON; large ones are strings.
+/// Reads a number from JSON; large ones are strings. `None` if the value is absent or not a natural
+/// number.
 pub fn number(value: Option<&Value>) -> Option<BigUint> {
     match value? {
         Value::String(digits) => digits.parse().ok(),

@@ -186,6 +186,7 @@ impl MonitoredMachine {
         Ok(())
     }
     /// Returns the next action of a thread. It stays the same until another thread writes its cell.
+    /// `None` if the thread has ended or its next step is not enabled.
     pub fn intent(&self, thread: usize, state: &State) -> Result<Option<Action>, Diagnostic> {
         if self.next(thread, state).is_none() {
             return Ok(None);

@@ -44,7 +44,7 @@ impl Language {
             Language::X86 => "assembly of x86-64 with a harness in C",
         }
     }
-    /// Returns the language with a name.
+    /// Returns the language with a name. `None` if there is none.
     pub fn by_name(name: &str) -> Option<Language> {
         Self::ALL.into_iter().find(|l| l.name() == name)
     }

@@ -51,7 +51,7 @@ impl Model {
             Model::Armv8 => "Armv8, multi-copy atomic, without dependencies",
         }
     }
-    /// Returns the built-in model with a name.
+    /// Returns the built-in model with a name. `None` if there is none.
     pub fn by_name(name: &str) -> Option<Model> {
         Model::BUILT_IN.into_iter().find(|m| m.name() == name)
     }

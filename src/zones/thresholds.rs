@@ -51,7 +51,7 @@ impl Thresholds {
         all.map(|c| c.saturating_abs()).max().unwrap_or(0)
     }
 
-    /// Returns the pair of places with the most constants.
+    /// Returns the pair of places with the most constants. `None` if no pair has constants.
     pub fn widest(&self) -> Option<((u64, u64), usize)> {
         let count = |(pair, all): (&(u64, u64), &BTreeSet<i64>)| (*pair, all.len());
         self.bounds.iter().map(count).max_by_key(|(pair, n)| (*n, *pair))

@@ -261,7 +261,7 @@ impl FolderLock {
     }
 }
 
-/// Locks a folder.
+/// Locks a folder. Never `None`, because no other process shares the files of a page.
 pub fn lock_folder(_path: &Path, _alone: bool) -> Option<FolderLock> {
     Some(FolderLock)
 }
@@ -317,7 +317,7 @@ pub fn peak_resident_bytes() -> u64 {
     resident_bytes()
 }
 
-/// Returns the limit on the module's memory.
+/// Returns the limit on the module's memory. Never `None`.
 pub fn available_memory() -> Option<u64> {
     Some(MOST_PAGES * PAGE)
 }

@@ -443,7 +443,7 @@ impl CheckpointArgs {
     pub fn is_requested(&self) -> bool {
         self.checkpoint.is_some() || self.resume.is_some()
     }
-    /// Returns the folder that checkpoints are written to.
+    /// Returns the folder that checkpoints are written to. `None` if no checkpoints are requested.
     pub fn folder(&self) -> Option<&Path> {
         self.checkpoint.as_deref().or(self.resume.as_deref())
     }

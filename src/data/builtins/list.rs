@@ -63,7 +63,8 @@ pub fn concat(op: OpId, a: Value, b: Value) -> Value {
     rebuild(elements, rest)
 }
 
-/// Evaluates `list . index`.
+/// Evaluates `list . index`. `None` if the index is not a small number, or the list, as far as it
+/// is known, ends before it.
 pub fn at(list: &Value, index: &Value) -> Option<Value> {
     let Value::Int(mut i) = *index else { return None };
     let mut at = list;

@@ -11,7 +11,8 @@ use mu_base::ids::OpId;
 use std::rc::Rc;
 
 impl Engine {
-    /// Returns the image of a value under a permutation of constants.
+    /// Returns the image of a value under a permutation of constants. `None` if a part has no
+    /// image: an unknown, a closure, or a function that the permutation moves.
     pub fn image(&self, value: &Value, map: &[(OpId, OpId)]) -> Option<Value> {
         image(value, map)
     }

@@ -39,7 +39,7 @@ impl LeafLayout {
     /// Chooses the layout for `processes` processes by a short search. Limits and errors of the
     /// model end the presearch silently, because the search itself hits and reports them again. An
     /// exception are costly symmetries, which only `symmetries` records
-    /// ([`Symmetries::is_costly`]).
+    /// ([`Symmetries::is_costly`]). `None`: the default layout.
     #[must_use]
     pub fn choose(
         model: &dyn Model,
@@ -79,7 +79,8 @@ impl LeafLayout {
         bytes
     }
 
-    /// Decodes a layout for a model with this number of slots.
+    /// Decodes a layout for a model with this number of slots. `None` if there are no bytes: the
+    /// default layout.
     ///
     /// # Errors
     /// The bytes do not assign each slot to one leaf.

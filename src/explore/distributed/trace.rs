@@ -99,7 +99,8 @@ impl<'m> Partition<'m> {
         self.goal.level
     }
 
-    /// Returns the least state of this process that is a goal or has a goal step, encoded.
+    /// Returns the least state of this process that is a goal or has a goal step, encoded. `None`
+    /// if it has no such state.
     ///
     /// # Errors
     /// A value is not portable.
@@ -118,7 +119,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Returns the least state of this process in a fully expanded level that steps to `state`,
-    /// encoded.
+    /// encoded. `None` if it has no such state.
     ///
     /// # Errors
     /// Errors of the model; a limit; malformed bytes.

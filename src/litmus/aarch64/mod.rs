@@ -20,7 +20,7 @@ use mu_base::{Diagnostic, Stage};
 const ARCH: Arch = Arch::AArch64;
 
 /// Parses a register name. Returns the name of the full register, which `XZR` lacks, and the number
-/// of bytes.
+/// of bytes. `None` if it is not the name of a register.
 pub fn parse_register(name: &str) -> Option<(Option<String>, u8)> {
     let upper = name.to_ascii_uppercase();
     match upper.as_str() {

@@ -178,7 +178,7 @@ impl<'p> Graph<'p> {
     pub fn register(&self, thread: usize, register: Register) -> u64 {
         self.registers[self.threads[thread].registers + register as usize]
     }
-    /// Returns the number of events when a thread began to wait.
+    /// Returns the number of events when a thread began to wait. `None` if it does not wait.
     pub fn waits_since(&self, thread: usize) -> Option<usize> {
         self.threads[thread].since
     }

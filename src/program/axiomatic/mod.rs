@@ -82,7 +82,7 @@ pub fn outcomes(
     Ok(Outcomes { set, states: executions, stop, bound_reached: false })
 }
 
-/// Searches an execution with a wanted outcome.
+/// Searches an execution with a wanted outcome. `None` if the model allows no execution with it.
 pub fn execution(
     program: &Program,
     axioms: Axioms,

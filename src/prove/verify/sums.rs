@@ -71,7 +71,8 @@ impl Sum {
         }
         Some(Sum { terms: terms.into(), constant, sign })
     }
-    /// Builds the sum from rational numbers.
+    /// Builds the sum from rational numbers. `None` if a number, multiplied by the common
+    /// denominator, is too large.
     pub fn of(terms: &[(Cell, BigRational)], constant: &BigRational, sign: Sign) -> Option<Sum> {
         let mut scale = constant.denom().clone();
         for (_, f) in terms {

@@ -150,6 +150,7 @@ impl Draw {
     }
 
     /// Draws a number that `accept` accepts; `starts` are numbers around which there may be some.
+    /// `None` if none of the drawn numbers and of those near `starts` is accepted.
     pub fn number(&mut self, starts: &[i64], accept: impl Fn(i64) -> bool) -> Option<i64> {
         for _ in 0..48 {
             let n = self.any();

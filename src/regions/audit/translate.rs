@@ -40,12 +40,13 @@ impl Translation {
         self.constants = constants.collect();
     }
 
-    /// Translates an operation.
+    /// Translates an operation. `None` if the other model has no counterpart.
     pub fn op(&self, op: OpId) -> Option<OpId> {
         self.constants.get(&op).or_else(|| self.ops.get(&op)).copied()
     }
 
-    /// Translates a value.
+    /// Translates a value. `None` if the other model lacks an operation or a sort of it, or if it
+    /// is not closed.
     pub fn value(&self, e: &Expr) -> Option<Expr> {
         let sort = *self.sorts.get(&e.sort)?;
         stacker::maybe_grow(64 << 10, 1 << 20, || {

@@ -91,7 +91,8 @@ impl FormulaView {
         }
     }
 
-    /// Returns a closed test of the formula that differs between two valuations.
+    /// Returns a closed test of the formula that differs between two valuations. `None` if no test
+    /// is decided differently.
     pub fn test_that_differs(
         &self,
         one: &mut FormulaEvaluator,

@@ -225,7 +225,7 @@ impl Manager {
         }
     }
     /// Stops the helpers and waits until they have stopped. Returns their task, to be offered
-    /// again.
+    /// again. `None` if they have none.
     pub fn recall(&self) -> Option<Task> {
         self.team.as_ref().and_then(|team| team.call_off())
     }

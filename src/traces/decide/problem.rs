@@ -56,7 +56,7 @@ impl Problem {
     pub fn len(&self) -> usize {
         self.roles.len()
     }
-    /// Returns the operation of a node.
+    /// Returns the operation of a node. `None` if the node stands for no operation.
     pub fn operation(&self, n: u32) -> Option<u32> {
         let beyond = (n as usize).checked_sub(self.roles.len() - self.extra.len());
         match beyond {

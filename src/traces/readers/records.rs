@@ -489,7 +489,8 @@ fn set<'a>(
     Ok(())
 }
 
-/// Returns the fence with a name of RISC-V, x86, AArch64, POWER, or its general name.
+/// Returns the fence with a name of RISC-V, x86, AArch64, POWER, or its general name. `None` if no
+/// fence has it.
 pub fn fence_named(name: &str) -> Option<Fence> {
     let name = name.trim().to_lowercase();
     Some(match name.as_str() {

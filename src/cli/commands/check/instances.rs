@@ -413,7 +413,7 @@ impl Instances<'_> {
 
     /// Spot-checks a formula that is about to be called true. Returns values that falsify it. It
     /// checks small values and the neighbours of numbers in the text, within a number of states
-    /// that grows with the states of the proof (`states`).
+    /// that grows with the states of the proof (`states`). `None` if no checked values do.
     pub fn refuted(&mut self, states: u64) -> Result<Option<Vec<usize>>, Diagnostic> {
         let numbers = self.numbers();
         let neighbouring = numbers.into_iter().flat_map(neighbours);
