@@ -98,7 +98,10 @@ impl DeadlockAnalysis<'_> {
             }
         }
         let Some((c, partner)) = first else { return Ok(None) };
-        let at = self.anatomy.above[c].iter().position(|o| *o == operator).unwrap_or(0);
+        let at = self.anatomy.above[c]
+            .iter()
+            .position(|o| *o == operator)
+            .ok_or_else(|| Diagnostic::internal("a component without an operator above it"))?;
         let after = self.pass_operators(c, rule.1.iter().cloned().collect(), &[], at + 1, None);
         if !after.passes {
             return Ok(after.obstacles.into_iter().next());

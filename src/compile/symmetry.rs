@@ -97,7 +97,10 @@ pub(super) fn candidates(
         }
         let places = points
             .iter()
-            .map(|op| points.iter().position(|p| *p == image_of(&map, *op)).unwrap_or(0) as u32)
+            .map(|op| {
+                let image = points.iter().position(|p| *p == image_of(&map, *op));
+                image.expect("a symmetry permutes the points") as u32
+            })
             .collect();
         found.push(Symmetry { name, slots: to, points: places });
         maps.push(map);

@@ -101,7 +101,8 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
                 if vars.iter().all(|v| v.index() < signature.var_count()) =>
             {
                 out.push(BIND);
-                out.push(BINDERS.iter().position(|b| b == binder).unwrap_or(0) as u8);
+                let at = BINDERS.iter().position(|b| b == binder);
+                out.push(at.expect("all binders are listed") as u8);
                 put(&mut out, vars.len() as u64);
                 vars.iter().for_each(|v| put(&mut out, v.index() as u64));
                 put(&mut out, numbers[body]);

@@ -262,7 +262,10 @@ fn system(
     if !names.contains(name.kind.as_str()) {
         return Err(unknown(name, &in_order(&equations)));
     }
-    let start = equations.iter().position(|e| e.name.kind == name.kind).unwrap_or_default();
+    let start = equations
+        .iter()
+        .position(|e| e.name.kind == name.kind)
+        .expect("the names are those of the equations");
     let (bare, written) = (skeleton::bare(&equations), equations.len());
     let quantified = unroll::unroll(&mut equations, unrolled);
     let names = in_order(&equations);

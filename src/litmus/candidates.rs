@@ -595,8 +595,10 @@ impl<'a> Search<'a, '_> {
         }
         let nal = Arch::C.tag("NAL");
         let plain = |e: &Event| {
-            let cell = &self.test.layout.cells()[e.location.unwrap_or(0) as usize];
-            !self.test.layout.variables()[cell.variable as usize].atomic
+            e.location.is_some_and(|location| {
+                let cell = &self.test.layout.cells()[location as usize];
+                !self.test.layout.variables()[cell.variable as usize].atomic
+            })
         };
         let list: Vec<usize> = skeleton
             .events()

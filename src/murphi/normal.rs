@@ -597,7 +597,8 @@ impl Normal {
         })
     }
     fn set_of(&self, element: u32) -> u32 {
-        self.sets.iter().position(|s| s.base + s.size > element).unwrap_or(0) as u32
+        let at = self.sets.iter().position(|s| s.base + s.size > element);
+        at.expect("each element is in a set") as u32
     }
 }
 

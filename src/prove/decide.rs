@@ -337,7 +337,7 @@ impl<'a> Decider<'a> {
         cells.sort_unstable();
         cells.dedup();
         let mut class: Vec<usize> = (0..cells.len()).collect();
-        let at = |c: Cell| cells.binary_search(&c).unwrap_or(0);
+        let at = |c: Cell| cells.binary_search(&c).expect("the cells of all equalities are listed");
         for &(a, b, equal) in &self.same {
             if equal {
                 let (from, to) = (class[at(a)], class[at(b)]);

@@ -107,7 +107,7 @@ impl<'a> Instance<'a> {
     fn symbol(&self, cell: usize) -> usize {
         // Symbols without cells (arrays over no process) share an offset with the next one; there
         // is always a process.
-        self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0)
+        self.offset.iter().rposition(|o| *o <= cell).expect("the first offset is 0")
     }
     /// Returns the view of a cell by a process, the given number of writes ago.
     pub fn seen(&self, state: &State, cell: usize, process: u8, ago: u8) -> i64 {
@@ -455,7 +455,7 @@ impl<'a> Instance<'a> {
         );
         views.sort_unstable();
         views.dedup();
-        let view = |v: (u8, u8)| views.iter().position(|x| *x == v).unwrap_or(0);
+        let view = |v: (u8, u8)| views.iter().position(|x| *x == v).expect("all views are listed");
         let of = |c: &Cell| {
             let at = self.cell(c.map(|p| place[usize::from(p)]).now());
             ViewedCell { at, by: c.view().map(|v| (place[usize::from(v.0)], view(v))) }

@@ -426,7 +426,10 @@ impl<'m> Evaluator<'m> {
             without(self.signature(), &model.replicas.family, &e)?;
             e
         };
-        let number = model.replicas.local[own].iter().position(|s| *s == slot).unwrap_or_default();
+        let number = model.replicas.local[own]
+            .iter()
+            .position(|s| *s == slot)
+            .ok_or_else(|| Diagnostic::internal("a local state without the slot"))?;
         let image = self.interned(model.replicas.local[SIZE - 1][number], &e)?;
         self.local_images.insert((slot, value), image);
         Ok(image)
@@ -445,7 +448,10 @@ impl<'m> Evaluator<'m> {
         let mut shares: Vec<UntrackedParticipant> =
             (0..others).map(|_| UntrackedParticipant::default()).collect();
         let number = |slot: Slot, own: usize| {
-            replicas.local[own].iter().position(|s| *s == slot).unwrap_or_default()
+            replicas.local[own]
+                .iter()
+                .position(|s| *s == slot)
+                .expect("the slot belongs to the component")
         };
         let (mut requires, mut moved, mut reads, mut writes) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -459,10 +465,11 @@ impl<'m> Evaluator<'m> {
             if let Some(own) = self.owned_by_other(slot) {
                 let share = &mut shares[own - model.tracked];
                 let at = number(slot, own);
-                if !share.view.contains(&at) {
+                let seen = share.view.iter().position(|n| *n == at);
+                let position = seen.unwrap_or(share.view.len());
+                if seen.is_none() {
                     share.view.push(at);
                 }
-                let position = share.view.iter().position(|n| *n == at).unwrap_or_default();
                 share.required.push((position, self.local_image(slot, value, own)?));
                 share.inside.push((slot, value));
             } else if self.occurrences(slot, value)?.iter().any(|i| *i >= model.tracked) {

@@ -235,7 +235,7 @@ fn is_sieve(data: &DataSpec, list: SortId, op: OpId) -> bool {
     if range != list || domain.iter().filter(|s| **s == list).count() != 1 {
         return false;
     }
-    let at = domain.iter().position(|s| *s == list).unwrap_or_default();
+    let Some(at) = domain.iter().position(|s| *s == list) else { return false };
     let own: Vec<&Equation> = data.equations.iter().filter(|e| e.lhs.head() == Some(op)).collect();
     let (mut empty, mut letter) = (0, 0);
     own.iter().all(|equation| {

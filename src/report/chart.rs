@@ -87,7 +87,8 @@ pub fn chart(story: &PrintedEvidence, title: &str, verdict: &str) -> Option<Stri
         used.fill(true);
     }
     let lanes: Vec<usize> = (0..used.len()).filter(|&l| used[l]).collect();
-    let place = |lane: usize| lanes.iter().position(|l| *l == lane).unwrap_or(0);
+    let place =
+        |lane: usize| lanes.iter().position(|l| *l == lane).expect("all lanes of events are used");
     let heads: Vec<(String, String)> = lanes
         .iter()
         .map(|&l| split_name(&short.text(story.components.get(l).map_or("model", |n| n))))
@@ -183,8 +184,9 @@ pub fn chart(story: &PrintedEvidence, title: &str, verdict: &str) -> Option<Stri
         }
         svg.end();
     }
-    if let Some(back) = story.back_to {
-        let from = all.iter().position(|e| e.number == back + 1).unwrap_or(0);
+    if let Some(back) = story.back_to
+        && let Some(from) = all.iter().position(|e| e.number == back + 1)
+    {
         let (top, low) = (rows[from] - 6.0, bottom - 8.0);
         svg.path(
             "loop",

@@ -320,7 +320,10 @@ impl Frame {
         let port = |place: usize, right: bool, arrow: usize, leaves: bool| -> Point {
             let b = &boxes[place];
             let list = &routes.ports[place][usize::from(right)];
-            let at = list.iter().position(|p| p.1 == arrow && p.2 == leaves).unwrap_or(0);
+            let at = list
+                .iter()
+                .position(|p| p.1 == arrow && p.2 == leaves)
+                .expect("each end of an arrow has a port");
             (
                 b.at.0 + if right { b.size.0 } else { 0.0 },
                 b.at.1 + b.size.1 * (at + 1) as f64 / (list.len() + 1) as f64,

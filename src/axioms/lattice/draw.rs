@@ -29,7 +29,7 @@ pub fn svg(lattice: &Lattice) -> String {
     let widest = (0..layers).map(|l| in_layer(l).len()).max().unwrap_or(0);
     let place = |c: usize| {
         let row = in_layer(layer[c]);
-        let at = row.iter().position(|x| *x == c).unwrap_or(0);
+        let at = row.iter().position(|x| *x == c).expect("a class is in its layer");
         let shift = (widest - row.len()) * WIDTH / 2;
         (20 + shift + at * WIDTH, 20 + layer[c] * HEIGHT)
     };

@@ -174,6 +174,10 @@ fn operation_box(operation: &Operation, run: &Run) -> OperationBox {
             operation.sources.iter().map(source_text).collect::<Vec<_>>().join(" or ")
         ));
     }
-    let thread = run.processors.iter().position(|p| *p == operation.processor).unwrap_or(0);
+    let thread = run
+        .processors
+        .iter()
+        .position(|p| *p == operation.processor)
+        .expect("a run lists the processors of its operations");
     OperationBox { thread, text, code, reads_initial: operation.sources[..] == [None] }
 }

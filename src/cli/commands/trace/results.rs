@@ -86,7 +86,7 @@ impl Shown {
         }
         all.sort_unstable();
         all.dedup();
-        let at = |i: u32| all.binary_search(&i).unwrap_or(0);
+        let at = |i: u32| all.binary_search(&i).expect("both ends of each edge are listed");
         let cycle =
             conflict.cycle.iter().map(|e| (at(e.from), relation(e.reason), at(e.to))).collect();
         let operations = all.iter().map(|&i| ShownOperation::new(trace, i)).collect();
