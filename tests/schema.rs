@@ -149,8 +149,20 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ),
     (
         "conform-any",
-        "conform ^specs/machines/sc.spec --interface ^specs/machines/direct.interface -D values=3 --operations any",
+        "conform ^specs/machines/sc.spec --interface ^specs/machines/direct.interface -D values=3 --operations any --certificate @sc.proof",
         0,
+        None,
+    ),
+    (
+        "verify",
+        "verify ^specs/machines/sc.spec ^specs/machines/direct.interface @sc.proof",
+        0,
+        None,
+    ),
+    (
+        "verify",
+        "verify ^specs/machines/pso.spec ^specs/machines/buffer.interface @sc.proof",
+        1,
         None,
     ),
     (

@@ -6,7 +6,7 @@ import { baseName, code, notes, refusal } from "./formula";
 import { graphView } from "./graph";
 import { Run } from "./run";
 import { table } from "./table";
-import type { Conform, Conformance, Evidence, Explore, Litmus, LitmusTest, Meaning, Verdict } from "./types";
+import type { Conform, Conformance, EveryLength, Evidence, Explore, Litmus, LitmusTest, Meaning, Verdict } from "./types";
 import type { Viewer } from "./viewer";
 
 const list = (words: string[]) => words.join(", ");
@@ -159,7 +159,24 @@ function conformance(one: Conformance, viewer: Viewer, run: Run | null): HTMLEle
   return h("div", { class: "about" }, ...parts);
 }
 
-export function conformView(conform: Conform, viewer: Viewer, runs: Run[]): HTMLElement {
+/** Facts of an answer for programs of every length. */
+function everyLength(any: EveryLength): HTMLElement {
+  const searches = any.searches.map((s) => `${s.order ? `cycles under ${s.order}` : "one address"}: ${count(s.guesses)} guesses, ${count(s.states)} states${s.violated ? `, ${s.violated}` : ""}`);
+  const lines = (all: { text: string }[]) => all.length > 0 && h("ul", {}, ...all.map((g) => h("li", {}, g.text)));
+  return facts([
+    ["Interface", any.interface],
+    ["Programs", `of every length; ${plural(any.processors.length, "processor")}, ${count(any.addresses.length)} addresses, ${plural(any.values.length, "value")}`],
+    ["Machine", `${count(any.states)} states, ${count(any.transitions)} transitions`],
+    ["Searches", searches.join("; ")],
+    ["Strongest", any.strongest ?? ""],
+    ["Checked", lines(any.checked)],
+    ["Assumed", lines(any.assumed)],
+    ["Stopped", any.stop === "complete" ? "" : any.stop],
+    ["Time", seconds(any.seconds)],
+  ]);
+}
+
+export function conformView(conform: Conform | EveryLength, viewer: Viewer, runs: Run[]): HTMLElement {
   const detail = h("div", {});
   const lines = conform.models.map((one) => {
     const run = one.evidence ? new Run(`run that ${one.name} forbids`, "trace", one.evidence) : null;
@@ -173,6 +190,7 @@ export function conformView(conform: Conform, viewer: Viewer, runs: Run[]): HTML
   const models = table("Memory models", ["Model", "Answer", "Smallest difference", "Operations"], lines, [3]);
   const first = conform.models.findIndex((m) => m.verdict === "false");
   queueMicrotask(() => conform.models.length > 0 && models.select(Math.max(0, first)));
+  if (conform.operations === "any") return h("div", {}, everyLength(conform), models.element, detail);
   const lengths = (conform.programs_by_length ?? []).slice(1).map((n, i) => `${count(n)} of ${i + 1}`);
   const programs = `${count(conform.programs)} judged${lengths.length > 0 ? ` (by number of operations: ${lengths.join(", ")})` : ""}`;
   const upTo = conform.complete_to === null ? "" : `complete up to ${plural(conform.complete_to, "operation")} per processor`;

@@ -210,6 +210,23 @@ export interface Conformance {
   execution?: Graph;
 }
 
+/** Programs of every length: what was searched, checked, and assumed. */
+export interface EveryLength extends Head {
+  interface: string;
+  operations: "any";
+  processors: string[];
+  addresses: string[];
+  values: string[];
+  states: Count;
+  transitions: Count;
+  searches: { what: string; order?: string; guesses: number; states: Count; violated: string | null }[];
+  checked: { what: string; text: string }[];
+  assumed: { what: string; text: string }[];
+  certificate: string | null;
+  strongest: string | null;
+  models: Conformance[];
+}
+
 export interface Conform extends Head {
   interface: string;
   operations: number;
@@ -233,7 +250,7 @@ export type Shown =
   | { kind: "explore"; file: string | null; value: Explore }
   | { kind: "sweep"; file: string | null; value: Sweep }
   | { kind: "litmus"; file: string | null; value: Litmus }
-  | { kind: "conform"; file: string | null; value: Conform }
+  | { kind: "conform"; file: string | null; value: Conform | EveryLength }
   | { kind: "evidence"; file: string | null; value: Evidence }
   | { kind: "other"; title: string; file: string | null; value: { model?: string; command?: string } };
 

@@ -82,6 +82,10 @@ pub struct ConformArgs {
     /// For one memory model.
     #[arg(long, value_name = "DIR", requires = "fault")]
     pub suite: Option<PathBuf>,
+    /// Write the certificate of the strongest of `sc`, `tso`, and `pso` that is proved, for
+    /// `verify MODEL INTERFACE FILE`. With `--operations any`.
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
     /// Check every history separately, without using symmetries of the machine.
     #[arg(long)]
     pub without_symmetry: bool,

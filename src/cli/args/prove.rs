@@ -70,8 +70,9 @@ pub struct ProveArgs {
 #[command(after_help = "Examples:
   mu-check verify specs/cubicle/naive_mutex.cub mutex.proof
   mu-check verify specs/cubicle/naive_mutex.cub mutex.proof --model tso
+  mu-check verify specs/machines/sc.spec specs/machines/direct.interface sc.proof
 
-Exit codes: 0 the certificate proves safety, or the formula, 1 it does not, 2 bad input, 3 unknown (a limit).")]
+Exit codes: 0 the certificate proves safety, the formula, or conformance, 1 it does not, 2 bad input, 3 unknown (a limit).")]
 pub struct VerifyArgs {
     /// A parameterised system (`.cub`), an x86 program (`.asm`) for any number of threads, or a
     /// specification with parameters.
@@ -79,9 +80,11 @@ pub struct VerifyArgs {
     /// Options for reading an x86 program.
     #[command(flatten)]
     pub translation: TranslationArgs,
-    /// The certificate, written by `prove --certificate`; of a specification the formula.
+    /// The certificate, written by `prove --certificate`; of a specification the formula, or the
+    /// interface.
     pub certificate: PathBuf,
-    /// Of a specification: the certificate, written by `check --certificate`.
+    /// Of a specification: the certificate, written by `check --certificate`, or by `conform
+    /// --operations any --certificate`.
     pub of_formula: Option<PathBuf>,
     /// Reject certificates for another memory model.
     #[arg(long, value_name = "MODEL", value_enum)]

@@ -89,6 +89,23 @@ impl Kind {
     fn is_shared(self) -> bool {
         matches!(self, Kind::ThinAir | Kind::ThinCommit | Kind::Once)
     }
+    /// Returns the name in certificates.
+    pub(super) fn file_name(self) -> &'static str {
+        match self {
+            Kind::WriteRead => "write-read",
+            Kind::WriteReadInitial => "write-initial",
+            Kind::ReadRead => "read-read",
+            Kind::ReadReadInitial => "read-initial",
+            Kind::ReadWrite => "read-own",
+            Kind::ReadWriteOther => "read-write",
+            Kind::WriteWrite => "write-write",
+            Kind::ThinAir => "thin-load",
+            Kind::ThinCommit => "thin-commit",
+            Kind::Once => "once",
+            Kind::Atomic => "update",
+            Kind::AtomicInitial => "update-initial",
+        }
+    }
     fn name(self) -> &'static str {
         match self {
             Kind::WriteRead => "loads an older store after its own store",
@@ -289,6 +306,12 @@ impl Coherence {
         let z = Parts::of(state);
         let committed = z.first == COMMITTED && z.second >= ISSUED;
         z.stage == DONE && (!self.kind.is_ordered() || committed)
+    }
+
+    /// Returns a state as three digits: s1, s2, and the accesses that have occurred.
+    pub(super) fn digits(state: u32) -> String {
+        let z = Parts::of(state);
+        format!("{}{}{}", z.first, z.second, if z.stage == DONE { 2 } else { z.stage })
     }
 
     pub(super) fn text(&self, processors: &[String], addresses: &[String]) -> String {

@@ -59,6 +59,18 @@ impl Kind {
     fn is_composed(self) -> bool {
         Self::COMPOSED.contains(&self)
     }
+    /// Returns the name in certificates.
+    pub(super) fn file_name(self) -> &'static str {
+        match self {
+            Kind::Rf => "rf",
+            Kind::Co => "co",
+            Kind::Fr => "fr",
+            Kind::Fi => "fi",
+            Kind::CoRf => "co-rf",
+            Kind::FrRf => "fr-rf",
+            Kind::FiRf => "fi-rf",
+        }
+    }
     fn name(self) -> &'static str {
         match self {
             Kind::Rf => "rf",
@@ -289,6 +301,14 @@ impl Cycle {
             let committed = first(state, i) == COMMITTED && second(state, i);
             stage(state, i) == Stage::Done && (!visit.kind.is_ordered() || committed)
         })
+    }
+
+    /// Returns a state as three digits for each visit.
+    pub(super) fn digits(&self, state: u32) -> String {
+        let visit = |i: usize| {
+            format!("{}{}{}", first(state, i), u32::from(second(state, i)), stage(state, i) as u32)
+        };
+        (0..self.visits.len()).map(visit).collect()
     }
 
     /// Prints the cycle, such as `p0: a0 -rf a1-> p1: a1 -fr a0->`.

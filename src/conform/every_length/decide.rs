@@ -147,7 +147,7 @@ impl<'m> Subject<'m> {
     }
 
     /// Returns the actions of the lines that monitors observe.
-    fn actions(&self) -> AHashSet<String> {
+    pub(super) fn actions(&self) -> AHashSet<String> {
         let lines = self.interface.operations.iter();
         let labels = lines.flat_map(|o| o.begin.iter().chain([&o.end]));
         labels.chain(&self.interface.commits).map(|l| l.action.clone()).collect()

@@ -12,6 +12,9 @@ use crate::judge::{self, MemoryModel};
 use crate::search::Violation;
 use crate::sequences::{Entry, State};
 use crate::witness::{self, Step};
+use ahash::AHashMap;
+use mu_axioms::Kind;
+use mu_axioms::history::{History, Operation};
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic};
 
@@ -19,6 +22,8 @@ use mu_base::{Budget, Diagnostic};
 const SAMPLES: u64 = 200;
 /// Largest number of additional steps.
 const STEPS: usize = 60;
+/// Limit on the choices of sources and coherence orders of a history; others are not judged.
+const CANDIDATES: u64 = 2_000;
 /// Number of additional operations after which an extension ends with the operations in progress.
 const OPERATIONS: usize = 5;
 
@@ -76,11 +81,30 @@ pub(super) fn extend(
         }
         let lists: Vec<&[Entry]> = concrete.iter().map(Vec::as_slice).collect();
         let history = judge::history(interface, &lists).canonical();
-        if !worker.allows(&history)? {
+        if candidates(&history) <= CANDIDATES && !worker.allows(&history)? {
             return Ok(Some(Violation { history, concrete }));
         }
     }
     Ok(None)
+}
+
+/// Returns a bound on the choices of sources and coherence orders of a history.
+fn candidates(history: &History) -> u64 {
+    let operations = || history.threads.iter().flatten();
+    let mut out = 1u64;
+    let mut stores: AHashMap<u32, u64> = AHashMap::new();
+    for o in operations().filter(|o| o.kind.writes()) {
+        let count = stores.entry(o.location).or_default();
+        *count += 1;
+        out = out.saturating_mul(*count);
+    }
+    for o in operations().filter(|o| o.kind.reads()) {
+        let value = if o.kind == Kind::Update { o.read } else { o.value };
+        let same = |s: &&Operation| s.kind.writes() && s.location == o.location && s.value == value;
+        let sources = operations().filter(same).count() as u64 + u64::from(value == 0);
+        out = out.saturating_mul(sources.max(1));
+    }
+    out
 }
 
 fn is_end(effect: &Effect) -> bool {

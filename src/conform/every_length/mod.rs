@@ -9,7 +9,7 @@
 //! monitors, [`product`] composes them with the machine, [`decide`] searches, and `extend` makes
 //! violations visible to loads. An answer rests on checks of the machine: stores can commit
 //! ([`pending`]), values can be merged ([`values`]); and on a second computation of the states of
-//! the product ([`recheck`]).
+//! the product ([`recheck`]). A proof can be written as a [`certificate`], which [`verify`] checks.
 //!
 //! Sources: D. Shasha, M. Snir, "Efficient and correct execution of parallel programs that share
 //! memory" (TOPLAS 1988) for critical cycles; S. Qadeer, "Verifying sequential consistency on
@@ -18,6 +18,7 @@
 //! than program order, composed segments, two distinguished stores of each address, and checked
 //! assumptions.
 
+pub mod certificate;
 pub mod coherence;
 pub mod cycle;
 pub mod decide;
@@ -29,3 +30,4 @@ pub mod pending;
 pub mod product;
 pub mod recheck;
 pub mod values;
+pub mod verify;

@@ -54,6 +54,13 @@ impl Guess {
             Guess::Coherence(c) => c.apply(roles, state, effect),
         }
     }
+    /// Returns a state of the monitor as digits, for certificates.
+    pub(super) fn digits(&self, state: u32) -> String {
+        match self {
+            Guess::Cycle(c) => c.digits(state),
+            Guess::Coherence(_) => Coherence::digits(state),
+        }
+    }
     /// True if the execution so far has the violation.
     pub fn is_alarm(&self, state: u32) -> bool {
         match self {

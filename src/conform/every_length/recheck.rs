@@ -24,9 +24,19 @@ fn successors(
             "a second search reaches a violation that the first one did not find",
         ));
     }
+    steps_of(product, worker, state, Some(ALARM))
+}
+
+/// Returns the successors of a state of a model by all groups but one.
+fn steps_of(
+    model: &dyn Model,
+    worker: &mut dyn Worker,
+    state: &[u32],
+    without: Option<usize>,
+) -> Result<Vec<Vec<u32>>, Diagnostic> {
     let mut out = Vec::new();
     let mut steps = Steps::default();
-    for (index, group) in product.groups().iter().enumerate().filter(|(i, _)| *i != ALARM) {
+    for (index, group) in model.groups().iter().enumerate().filter(|(i, _)| Some(*i) != without) {
         if group.requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
             continue;
         }
@@ -46,20 +56,49 @@ fn successors(
 /// Searches the product. Returns the number of states, which includes those that a search with
 /// priorities skips.
 pub fn search(product: &Product<'_>, budget: &Budget) -> Result<u64, Diagnostic> {
-    let mut worker = product.worker();
-    let mut open = vec![product.initial()];
+    Ok(states(product, budget)?.len() as u64)
+}
+
+/// Returns all states of the product.
+pub(super) fn states(
+    product: &Product<'_>,
+    budget: &Budget,
+) -> Result<AHashSet<Vec<u32>>, Diagnostic> {
+    reachable(product, budget, &|worker, state| successors(product, worker, state))
+}
+
+/// Returns all states of a model.
+pub(super) fn states_of(
+    model: &dyn Model,
+    budget: &Budget,
+) -> Result<AHashSet<Vec<u32>>, Diagnostic> {
+    reachable(model, budget, &|worker, state| steps_of(model, worker, state, None))
+}
+
+/// Successors of a state, by an evaluator of the model.
+type Successors<'f> = dyn Fn(&mut dyn Worker, &[u32]) -> Result<Vec<Vec<u32>>, Diagnostic> + 'f;
+
+/// Returns the states that are reachable by a function of successors.
+fn reachable(
+    model: &dyn Model,
+    budget: &Budget,
+    next_states: &Successors<'_>,
+) -> Result<AHashSet<Vec<u32>>, Diagnostic> {
+    let mut worker = model.worker();
+    let mut open = vec![model.initial()];
     let mut visited: AHashSet<Vec<u32>> = open.iter().cloned().collect();
     while let Some(state) = open.pop() {
         if visited.len().is_multiple_of(1024) {
-            budget.check(visited.len() as u64).map_err(Diagnostic::stopped)?;
+            let limits = budget.check(visited.len() as u64);
+            limits.and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)?;
         }
-        for next in successors(product, &mut *worker, &state)? {
+        for next in next_states(&mut *worker, &state)? {
             if visited.insert(next.clone()) {
                 open.push(next);
             }
         }
     }
-    Ok(visited.len() as u64)
+    Ok(visited)
 }
 
 /// Takes random runs until this number of states, with repetitions, is reached.

@@ -6,6 +6,9 @@
 //! it is then confirmed by the litmus layer and by replay, as one of a bounded number of
 //! operations. Otherwise the answer is unknown, with the reason.
 
+use super::certificate;
+use super::faults::{self, Faults, FaultyMachine};
+use super::monitored;
 use super::numbers::{AnyNumber, CHECKED_INSTANCE};
 use super::results::{add_violation, behaviour_json, behaviour_text, violation_text};
 use super::sorts::{Sorts, Typed};
@@ -16,10 +19,10 @@ use super::{
 use crate::args::{ConformArgs, Format};
 use crate::commands::litmus;
 use crate::output;
-use crate::output::page;
 use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
+use crate::pipeline::files::expect_writable;
 use crate::pipeline::load::Origin;
 use mu_base::{Diagnostic, Span, Stage, Stop};
 use mu_conform::alphabet::{Event, Phase};
@@ -39,7 +42,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// The verdict of a model.
-enum Verdict {
+pub(super) enum Verdict {
     /// No program violates it. The name of a stronger model from which this follows, if it was not
     /// searched itself.
     Holds(Option<&'static str>),
@@ -50,12 +53,15 @@ enum Verdict {
 }
 
 /// A check on which answers rest, or an assumption.
-struct Ground {
+pub(super) struct Ground {
     key: &'static str,
-    text: String,
+    pub(super) text: String,
 }
 
-fn ground(key: &'static str, text: impl Into<String>) -> Ground {
+/// The assumption on the labels of a machine.
+pub(super) const LABELS: &str = "the interface is right: a load, an update, or a commit takes effect at its label, or between its beginning and its end";
+
+pub(super) fn ground(key: &'static str, text: impl Into<String>) -> Ground {
     Ground { key, text: text.into() }
 }
 
@@ -100,6 +106,10 @@ struct Results<'a> {
     strongest: Option<Order>,
     /// The outcomes of the strongest model that the machine shows.
     completeness: Option<Completeness>,
+    /// The order of which a certificate was written.
+    certified: Option<Order>,
+    /// The faulty machines, if some model holds.
+    faults: Option<Faults>,
     names: Vec<String>,
     verdicts: Vec<Verdict>,
     checked: Vec<Ground>,
@@ -113,21 +123,22 @@ pub(super) fn run(
     args: &ConformArgs,
     execution: Option<litmus::Picture>,
 ) -> Result<u8, Diagnostic> {
-    let excluded = [("--fault", !args.fault.is_empty()), ("--suite", args.suite.is_some())];
-    if let Some((option, _)) = excluded.iter().find(|e| e.1) {
-        let message = format!("`{option}` needs a bound: expected `--operations K`");
-        return Err(Diagnostic::new(Stage::Usage, message));
+    if let Some(path) = &args.certificate {
+        expect_writable(path)?;
     }
-    if args.evidence.as_deref().is_some_and(page::is_page) {
-        let message =
-            "a page needs a bound: expected `--operations K`, or another file for `--evidence`";
-        return Err(Diagnostic::new(Stage::Usage, message));
-    }
+    let faulty = faults::read(session, args)?;
     let (models, texts) = models(session, args)?;
     let (source, text) = session.read_source(&args.interface)?;
     let interface = Interface::parse(source, &text)?;
     let all = (&models[..], &texts[..]);
     if let Some(machine) = AnyNumber::read(session, args, &interface)? {
+        if args.certificate.is_some() {
+            let message = format!(
+                "a certificate lists the states of a machine: expected a value of {}",
+                machine.parameters.join(", ")
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        }
         let study = machine.study()?;
         let [case] = study.cases() else {
             return Err(Diagnostic::internal("a study with one case has another one"));
@@ -141,7 +152,7 @@ pub(super) fn run(
             instances: &machine.instances,
             any: &machine.parameters,
         };
-        return decide(session, args, all, &target, execution);
+        return decide(session, args, all, &target, (execution, &faulty));
     }
     let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any)?;
     let target = TargetMachine {
@@ -152,20 +163,20 @@ pub(super) fn run(
         instances: std::slice::from_ref(&machine),
         any: &[],
     };
-    decide(session, args, all, &target, execution)
+    decide(session, args, all, &target, (execution, &faulty))
 }
 
 /// A machine as it is searched.
-struct TargetMachine<'a> {
+pub(super) struct TargetMachine<'a> {
     /// The model that is searched: the machine, or an abstraction with the runs of all instances.
     searched: &'a dyn Model,
-    interface: &'a Interface,
+    pub interface: &'a Interface,
     typed: Typed<'a>,
     declared: &'a [(String, Span)],
     /// The machine, or some of its instances.
     instances: &'a [LoadedMachine],
     /// Parameters without a value.
-    any: &'a [String],
+    pub any: &'a [String],
 }
 
 impl TargetMachine<'_> {
@@ -193,11 +204,11 @@ fn checks(
 }
 
 fn decide(
-    session: &Session,
+    session: &mut Session,
     args: &ConformArgs,
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
     machine: &TargetMachine<'_>,
-    execution: Option<litmus::Picture>,
+    (execution, faulty): (Option<litmus::Picture>, &[FaultyMachine]),
 ) -> Result<u8, Diagnostic> {
     let interface = machine.interface;
     let options = session.explore_options(machine.searched, &[]);
@@ -292,6 +303,14 @@ fn decide(
         }
         None => None,
     };
+    let certified = match (&args.certificate, strongest) {
+        (Some(path), Some(order)) => {
+            certificate::write(session, machine.checked(), interface, (order, path))?;
+            Some(order)
+        }
+        _ => None,
+    };
+    let faults = monitored::faults(session, args, (models, texts), (machine, &verdicts), faulty)?;
     let (checked, assumed) = grounds(machine.any, &survey, &coherence, &cycles, checks.as_ref());
     let results = Results {
         args,
@@ -301,6 +320,8 @@ fn decide(
         checks,
         strongest,
         completeness,
+        certified,
+        faults,
         names: models.iter().map(|m| m.name.clone()).collect(),
         verdicts,
         checked,
@@ -467,10 +488,7 @@ fn grounds(
                 names.values.len()
             ),
         ));
-        assumed.push(ground(
-            "labels",
-            "the interface is right: a load, an update, or a commit takes effect at its label, or between its beginning and its end",
-        ));
+        assumed.push(ground("labels", LABELS));
     }
     checked.push(ground(
         "symmetry",
@@ -681,6 +699,19 @@ impl Results<'_> {
     }
 
     fn code(&self) -> u8 {
+        let faults = match &self.faults {
+            Some(f) if f.is_limited() => 3,
+            Some(f) if !f.all_found() => 1,
+            _ => 0,
+        };
+        match self.verdict_code() {
+            0 => faults,
+            code => code,
+        }
+    }
+
+    /// Returns the exit code of the verdicts alone.
+    fn verdict_code(&self) -> u8 {
         let is_violated = |v: &&Verdict| matches!(v, Verdict::Violated(_));
         let is_open = |v: &&Verdict| matches!(v, Verdict::Unknown(_));
         let all = &self.verdicts;
@@ -731,6 +762,15 @@ impl Results<'_> {
                 line(if i == 0 { what } else { "" }, g.text.clone());
             }
         }
+        if let Some(path) = &self.args.certificate {
+            line(
+                "certificate",
+                match self.certified {
+                    Some(order) => format!("of {}, in {}", order.name(), path.display()),
+                    None => "none: `sc`, `tso`, or `pso` was not proved".into(),
+                },
+            );
+        }
         line("seconds", format!("{:.3}", self.seconds));
         line("peak memory", format!("{} MiB", self.peak >> 20));
         out.push('\n');
@@ -767,6 +807,14 @@ impl Results<'_> {
         }
         if let (Some(order), Some(c)) = (self.strongest, &self.completeness) {
             out += &behaviour_text(order.name(), c, COMPARED_OPERATIONS);
+        }
+        let holds = self.verdicts.iter().filter(|v| matches!(v, Verdict::Holds(_))).count();
+        match &self.faults {
+            Some(faults) => out += &faults.text(self.args, holds),
+            None if !self.args.fault.is_empty() => {
+                out += "\nfaults       not searched: the machine without faults conforms to no model\n";
+            }
+            None => {}
         }
         out
     }
@@ -810,7 +858,7 @@ impl Results<'_> {
             }
             object
         });
-        json!({
+        let mut object = json!({
             "model": self.args.model.display().to_string(),
             "interface": self.args.interface.display().to_string(),
             "operations": "any",
@@ -823,12 +871,20 @@ impl Results<'_> {
             "checked": grounds(&self.checked),
             "assumed": grounds(&self.assumed),
             "bounded": self.checks.as_ref().is_some_and(|c| c.continuation.stopped.is_some()),
+            "certificate": self.certified.map(Order::name),
             "strongest": self.strongest.map(Order::name),
             "behaviour": self.completeness.as_ref().map(|c| behaviour_json(c, COMPARED_OPERATIONS)),
             "models": models.collect::<Vec<_>>(),
             "stop": self.stop().word(),
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak,
-        })
+        });
+        if let Some((faults, suite)) = self.faults.as_ref().map(Faults::json) {
+            object["faults"] = faults;
+            if let Some(suite) = suite {
+                object["suite"] = suite;
+            }
+        }
+        object
     }
 }

@@ -11,7 +11,7 @@
 
 use super::{
     ConfirmedViolation, Explored, ModelSource, confirm_violation, explored, judge, language_of,
-    symmetries,
+    monitored, symmetries,
 };
 use crate::args::ConformArgs;
 use crate::commands::explore::find_path;
@@ -102,6 +102,8 @@ pub(super) struct Faults {
     pub faults: Vec<FaultResult>,
     /// The suite, if the user requested one and no limit was reached.
     pub suite: Option<Suite>,
+    /// Maximum number of operations of each processor in histories.
+    bound: u32,
 }
 
 /// Reads the faulty machines of `--fault`.
@@ -173,6 +175,10 @@ pub(super) struct FaultSearch<'a> {
     pub correct: (&'a Machine, &'a Group),
     /// The models that it conforms to.
     pub conforming: &'a [usize],
+    /// Maximum number of operations of each processor in histories.
+    pub bound: u32,
+    /// True if faults that need more operations are searched with the monitors.
+    pub monitored: bool,
 }
 
 /// The correct machine with other parameters, and the models that it conforms to, by number of
@@ -223,9 +229,8 @@ impl FaultSearch<'_> {
         let at = known.unwrap_or(controls.len());
         if known.is_none() {
             let model = Origin::File(&self.args.model);
-            let Explored { machine, .. } = Self::with(session, defines, |s| {
-                explored(s, self.interface, &model, self.args.operations.bound())
-            })?;
+            let Explored { machine, .. } =
+                Self::with(session, defines, |s| explored(s, self.interface, &model, self.bound))?;
             let group = symmetries(session, self.args, &machine);
             controls.push(Control {
                 defines: defines.to_vec(),
@@ -285,8 +290,7 @@ impl FaultSearch<'_> {
             FaultyModel::Beside(path) => Origin::File(path),
         };
         session.log(format!("fault: {}", fault.name));
-        let explored =
-            |s: &mut Session| explored(s, self.interface, &origin, self.args.operations.bound());
+        let explored = |s: &mut Session| explored(s, self.interface, &origin, self.bound);
         let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
         self.models.iter().try_for_each(|m| m.check(self.interface, &machine.alphabet))?;
@@ -296,7 +300,7 @@ impl FaultSearch<'_> {
             states: machine.outcome.states,
             stop: Stop::Complete,
         };
-        for k in 1..=self.args.operations.bound() as usize {
+        for k in 1..=self.bound as usize {
             let conforming = self.conforming(session, &fault.defines, k, controls)?;
             let selected: Vec<&MemoryModel> = conforming.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound { first: true, ..Bound::of(k, session.threads()) };
@@ -326,6 +330,14 @@ impl FaultSearch<'_> {
                 break;
             }
         }
+        if self.monitored && result.stop == Stop::Complete {
+            let conforming =
+                self.conforming(session, &fault.defines, self.bound as usize, controls)?;
+            let models = (self.models, self.texts);
+            result.found = Self::with(session, &fault.defines, |s| {
+                monitored::find(s, self.interface, &origin, models, &conforming)
+            })?;
+        }
         Ok((result, machine, group))
     }
     /// Searches all faulty machines, and builds a suite if the user requested one.
@@ -335,7 +347,7 @@ impl FaultSearch<'_> {
         faults: &[FaultyMachine],
     ) -> Result<Faults, Diagnostic> {
         output::begin_stage("searching faulty machines");
-        let mut out = Faults { faults: Vec::new(), suite: None };
+        let mut out = Faults { faults: Vec::new(), suite: None, bound: self.bound };
         let mut machines = Vec::new();
         let mut controls = Vec::new();
         for fault in faults {
@@ -595,8 +607,7 @@ impl Faults {
                 None => writeln!(
                     out,
                     "| {name} | – | {} | | not found up to {} operations |",
-                    f.states,
-                    args.operations.bound()
+                    f.states, self.bound
                 ),
             };
         }

@@ -8,8 +8,11 @@
 //! The verdict is "conforms" only if something was judged: some program loads a value, and every
 //! operation and program that begins also ends ([`SearchResult::unjudged`]).
 
+pub(crate) mod certificate;
 mod every_length;
 mod faults;
+mod monitored;
+mod naive;
 mod numbers;
 mod program;
 pub(crate) mod litmus_outcomes;
@@ -113,6 +116,11 @@ pub(crate) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let execution = expect_options(args)?;
     if args.operations == Operations::Any {
         return every_length::run(session, args, execution);
+    }
+    if args.certificate.is_some() {
+        let message =
+            "`--certificate` is for programs of every length: expected `--operations any`";
+        return Err(Diagnostic::new(Stage::Usage, message));
     }
     let (models, texts) = models(session, args)?;
     run_bounded(session, args, (models, texts), execution)
@@ -232,6 +240,8 @@ fn run_bounded(
             texts,
             correct: (&machine, &group),
             conforming: &conforming,
+            bound: args.operations.bound(),
+            monitored: false,
         };
         faults = Some(selected.run(session, &faulty)?);
     }

@@ -511,6 +511,14 @@ fn verify_certificate(
 
 pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Diagnostic> {
     if let Some(file) = &args.of_formula {
+        let text = session.read(file)?;
+        if crate::commands::conform::certificate::is_certificate(&text) {
+            return crate::commands::conform::certificate::verify_certificate(
+                session,
+                args,
+                (&text, file),
+            );
+        }
         return crate::commands::check::verify_formula(session, args, file);
     }
     let text = session.read(&args.certificate)?;

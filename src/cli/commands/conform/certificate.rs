@@ -1,0 +1,200 @@
+//! Certificates of conformance for programs of every length: their files, and their check
+//! (`verify MODEL INTERFACE FILE`).
+//!
+//! The layer `conform` has the content and the check; this file supplies the machine: its states as
+//! values of the data language, and their naive evaluation.
+
+use super::every_length::{Ground, LABELS, ground};
+use super::naive::NaiveProcess;
+use super::sorts::Sorts;
+use super::{LoadedMachine, loaded};
+use crate::args::{Format, Operations, VerifyArgs};
+use crate::output::progress::grouped;
+use crate::output::{self, print};
+use crate::pipeline::Session;
+use crate::pipeline::files::write_text;
+use crate::pipeline::load::Origin;
+use mu_base::host::Instant;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_conform::alphabet::Alphabet;
+use mu_conform::every_length::certificate::{Certificate, HEAD, certificate};
+use mu_conform::every_length::decide::Subject;
+use mu_conform::every_length::order::Order;
+use mu_conform::every_length::verify::{Verified, verify};
+use mu_conform::interface::Interface;
+use mu_data::print::expression;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::Path;
+
+/// True if a text is a certificate of conformance.
+pub(crate) fn is_certificate(text: &str) -> bool {
+    text.lines().next() == Some(HEAD)
+}
+
+/// Writes the certificate of an order that a machine implements. Error: the machine is no
+/// specification; a limit.
+pub(super) fn write(
+    session: &Session,
+    machine: &LoadedMachine,
+    interface: &Interface,
+    (order, path): (Order, &Path),
+) -> Result<(), Diagnostic> {
+    output::begin_stage("writing the certificate");
+    let compiled = machine.whole.compiled.as_ref().ok_or_else(no_specification)?;
+    let model = &*machine.whole.model;
+    let options = session.explore_options(model, &[]);
+    let subject = Subject {
+        machine: model,
+        interface,
+        options: &options,
+        budget: &session.budget,
+        progress: &mu_explore::Silent,
+    };
+    let survey = subject.survey()?;
+    let signature = &compiled.process().data.signature;
+    let value = |slot, id| expression(signature, &compiled.value(slot, id));
+    let mut found = certificate(&subject, &survey, order, &value)?;
+    found.defines = session.common.define.clone();
+    write_text(path, &found.text())
+}
+
+fn no_specification() -> Diagnostic {
+    Diagnostic::new(Stage::Unsupported, "only a specification has a certificate of conformance")
+}
+
+/// Verifies a certificate (`verify MODEL INTERFACE FILE`).
+pub(crate) fn verify_certificate(
+    session: &mut Session,
+    args: &VerifyArgs,
+    (text, file): (&str, &Path),
+) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    if !session.common.define.is_empty() {
+        let text = "the certificate has the values of the parameters: `verify` takes no `-D`";
+        return Err(Diagnostic::new(Stage::Usage, text));
+    }
+    let read = Certificate::read(text)
+        .map_err(|d| Diagnostic { message: format!("{}: {}", file.display(), d.message), ..d })?;
+    session.common.define = read.defines.clone();
+    let (source, interface) = session.read_source(&args.certificate)?;
+    let interface = Interface::parse(source, &interface)?;
+    let machine = loaded(session, &interface, &Origin::File(&args.file), Operations::Any)?;
+    let compiled = machine.whole.compiled.clone().ok_or_else(no_specification)?;
+    let interface = &machine.interface;
+    output::begin_stage("verifying");
+    let mut naive = NaiveProcess::new(compiled.process())?;
+    let found = verify(&read, interface, &mut naive, &session.budget).and_then(|found| {
+        // Labels with a processor, an address, or a value match some line.
+        let alphabet = Alphabet::of(interface, naive.label_texts())?;
+        let mut sorted = interface.clone();
+        let sorts = Sorts::check(&mut sorted, machine.typed())?;
+        sorts.covered(&alphabet, machine.typed(), &machine.declared)?;
+        Ok(found)
+    });
+    let (code, word, why) = match &found {
+        Ok(_) => (0, "proved", None),
+        Err(d) if d.stop.is_some() => {
+            let why = format!("stopped: {}", d.stop.as_ref().map_or("", Stop::word));
+            (3, "unknown", Some(why))
+        }
+        Err(d) if d.stage == Stage::Unsupported => (1, "refused", Some(d.message.clone())),
+        Err(d) => return Err(d.clone()),
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let (checked, assumed) = found.as_ref().map(grounds).unwrap_or_default();
+    let texts = |all: &[Ground]| all.iter().map(|g| g.text.clone()).collect::<Vec<_>>();
+    match session.common.format {
+        Format::Json => {
+            let mut object = json!({
+                "verdict": output::verdict_word(word), "certificate": word, "model": read.order,
+                "operations": "any", "processors": read.processors, "addresses": read.addresses,
+                "seconds": seconds,
+            });
+            match (&found, why) {
+                (Ok(f), _) => {
+                    object["verified"] = json!({
+                        "states": f.states, "steps": f.steps, "patterns": f.patterns,
+                        "products": f.products, "initiation": f.initiation,
+                        "consecution": f.consecution,
+                    });
+                    object["checked"] = json!(texts(&checked));
+                    object["assumed"] = json!(texts(&assumed));
+                }
+                (_, why) => object["why"] = json!(why),
+            }
+            output::print_object(object)?;
+        }
+        Format::Text => {
+            let mut out = format!(
+                "certificate    {word}\nmodel          {}, for programs of every length; {} processors, {} addresses\n",
+                read.order,
+                read.processors.len(),
+                read.addresses.len()
+            );
+            match (&found, why) {
+                (Ok(f), _) => {
+                    let _ = writeln!(
+                        out,
+                        "verified       {} states, {} of products with {} patterns: {} checks of initiation, {} of consecution",
+                        grouped(f.states as u64),
+                        grouped(f.products as u64),
+                        grouped(f.patterns as u64),
+                        grouped(f.initiation as u64),
+                        grouped(f.consecution as u64)
+                    );
+                    for (what, all) in [("checked", &checked), ("assumes", &assumed)] {
+                        for (i, g) in all.iter().enumerate() {
+                            let _ =
+                                writeln!(out, "{:15}{}", if i == 0 { what } else { "" }, g.text);
+                        }
+                    }
+                }
+                (_, why) => {
+                    let _ = writeln!(out, "why            {}", why.unwrap_or_default());
+                }
+            }
+            print(&format!("{out}seconds        {seconds:.3}\n"))?;
+        }
+    }
+    Ok(code)
+}
+
+/// Lists what the check of a certificate covers, and what is assumed.
+fn grounds(found: &Verified) -> (Vec<Ground>, Vec<Ground>) {
+    let mut checked = vec![
+        ground("patterns", "no state of a product has the violation of its pattern"),
+        ground(
+            "in_order",
+            "an operation of a processor begins only after the previous one has ended",
+        ),
+        ground("commits_possible", "every store that is issued can commit"),
+    ];
+    let mut assumed = Vec::new();
+    match found.values {
+        Some(pairs) => checked.push(ground(
+            "values",
+            format!("values are interchangeable: {pairs} values merged into another one give the machine without it, up to strong bisimilarity"),
+        )),
+        None => assumed.push(ground(
+            "values",
+            "values are interchangeable: not decided by strong bisimilarity",
+        )),
+    }
+    match &found.stopped {
+        None => checked.push(ground("unbounded", "every processor can always begin a further operation")),
+        Some(p) => assumed.push(ground(
+            "bounded",
+            format!("programs are those that the machine runs to their end: after some runs `{p}` begins no further operation"),
+        )),
+    }
+    assumed.push(ground(
+        "more_values",
+        format!(
+            "with more than {} values, the machine treats them as it treats these",
+            found.value_count
+        ),
+    ));
+    assumed.push(ground("labels", LABELS));
+    (checked, assumed)
+}

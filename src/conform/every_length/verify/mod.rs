@@ -1,0 +1,506 @@
+//! Check of certificates of conformance by code of its own.
+//!
+//! In: a [`Certificate`], an interface, and a [`NaiveMachine`], which evaluates the steps of one
+//! state. Checked are
+//!
+//! - *initiation*: the first state of the machine is a state of the certificate, and so is the
+//!   first state of the product with each pattern of a violation ([`patterns`]);
+//! - *consecution*: each step of the machine leads to such a state, for the machine alone and for
+//!   each pattern that does not exclude the run;
+//! - *safety*: no state has a violation;
+//! - the premises of the proof: each store can still reach memory, values are interchangeable
+//!   ([`equivalence`]), operations do not overlap, some load returns a value, operations end.
+//!
+//! The search, its monitors, its product, and its reading of labels take no part. Cost: one naive
+//! evaluation for each state of the machine, one table access for each step of a product.
+
+pub mod equivalence;
+pub mod labels;
+pub mod patterns;
+
+use super::certificate::{Certificate, Members};
+use crate::interface::Interface;
+use ahash::{AHashMap, AHashSet};
+use labels::{Happening, LabelPart, Labels};
+use mu_axioms::Kind;
+use mu_base::{Budget, Diagnostic, Stage};
+use patterns::{Access, Digits, Dimensions, Pattern, Strength, Values};
+
+/// The steps of a machine, evaluated one state at a time.
+pub trait NaiveMachine {
+    /// Returns the number of parameters.
+    fn parameters(&self) -> usize;
+    /// Reads the values of each parameter, before anything else. Equal values have one number.
+    /// Error: a text is not a value of the parameter.
+    fn read(&mut self, values: &[Vec<String>]) -> Result<Vec<Vec<u32>>, Diagnostic>;
+    /// Returns the first state.
+    fn initial(&mut self) -> Result<Vec<u32>, Diagnostic>;
+    /// Returns the steps of a state: the actions of the label, and the state after it. Error: some
+    /// term has no value.
+    fn steps(&mut self, state: &[u32]) -> Result<Vec<(Vec<LabelPart>, Vec<u32>)>, Diagnostic>;
+}
+
+/// Numbers of checks, and what holds of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// The order within a processor.
+    pub order: String,
+    /// States of the machine.
+    pub states: usize,
+    /// Steps of these states.
+    pub steps: usize,
+    /// Patterns of violations.
+    pub patterns: usize,
+    /// States of the products.
+    pub products: usize,
+    /// Checks that a first state is in the certificate.
+    pub initiation: usize,
+    /// Checks that a state after a step is in the certificate.
+    pub consecution: usize,
+    /// Pairs of values that are interchangeable; `None` if that was not checked or does not hold
+    /// for strong bisimilarity.
+    pub values: Option<usize>,
+    /// A processor that may be unable to begin a further operation.
+    pub stopped: Option<String>,
+    /// Number of values in labels.
+    pub value_count: usize,
+}
+
+/// Limit on the states of a machine of which the values are checked.
+const MAX_VALUE_STATES: usize = 400_000;
+
+/// Creates the error that refuses a certificate.
+pub(super) fn fails(text: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Stage::Unsupported, text.into())
+}
+
+/// The machine, restricted to the states of the certificate.
+struct Steps {
+    /// Labels: their actions.
+    labels: Vec<Vec<LabelPart>>,
+    /// For each state the label and the target of each step.
+    of: Vec<Vec<(u32, u32)>>,
+}
+
+/// Checks a certificate. Error: of stage `File` if a value of it is unreadable, of stage
+/// `Unsupported` if it proves nothing, with the reason; a limit.
+pub fn verify(
+    certificate: &Certificate,
+    interface: &Interface,
+    machine: &mut dyn NaiveMachine,
+    budget: &Budget,
+) -> Result<Verified, Diagnostic> {
+    let strength = Strength::named(&certificate.order)
+        .ok_or_else(|| fails(format!("`{}` is no order", certificate.order)))?;
+    let steps = machine_steps(certificate, machine, budget)?;
+    let mut out = Verified {
+        order: certificate.order.clone(),
+        states: steps.of.len(),
+        steps: steps.of.iter().map(Vec::len).sum(),
+        initiation: 1,
+        ..Verified::default()
+    };
+    out.consecution = out.steps;
+    let mut labels = Labels::new(interface, &certificate.processors, &certificate.addresses)?;
+    let mut happenings = Vec::with_capacity(steps.labels.len());
+    for label in &steps.labels {
+        happenings.push(labels.happenings(label)?);
+    }
+    expect_judged(interface, &labels, &happenings)?;
+    let [initial, first, second, other] = certificate.roles.each_ref().map(|v| labels.value(v));
+    let values = Values { initial, first, second, other };
+    if [first, second].contains(&initial) || first == second || [first, second].contains(&other) {
+        return Err(fails("the values of the roles are not different"));
+    }
+    if initial != 0 {
+        return Err(fails("the initial value is not that of the interface"));
+    }
+    expect_storable(certificate, &labels, &happenings, values)?;
+    let updates = |h: &Happening| match h {
+        Happening::Whole(_, f) | Happening::End(_, f) => {
+            interface.operations[f.line].kind == Kind::Update
+        }
+        _ => false,
+    };
+    let size = Dimensions {
+        processors: certificate.processors.len(),
+        addresses: certificate.addresses.len(),
+        updates: happenings.iter().flatten().any(updates),
+    };
+    let mut known: AHashMap<String, &Vec<Members>> = AHashMap::new();
+    let mut read = Vec::new();
+    for (text, members) in &certificate.guesses {
+        read.push(Pattern::read(text, size, strength)?);
+        known.insert(text.clone(), members);
+    }
+    let all = Pattern::all(size, strength);
+    for pattern in &all {
+        let found = read.iter().position(|p| p == pattern);
+        let members = found.map(|i| &certificate.guesses[i].1);
+        let members =
+            members.ok_or_else(|| fails(format!("no states of the pattern {pattern:?}")))?;
+        let product = Product {
+            interface,
+            labels: &labels,
+            happenings: &happenings,
+            steps: &steps,
+            pattern,
+            values,
+        };
+        let checked = product.check(certificate, members, budget)?;
+        out.patterns += 1;
+        out.products += checked.states;
+        out.initiation += 1;
+        out.consecution += checked.steps;
+    }
+    out.stopped =
+        stopped(&steps, &happenings, size.processors).map(|p| certificate.processors[p].clone());
+    if steps.of.len() <= MAX_VALUE_STATES {
+        let mut storable = vec![first, second];
+        storable.extend((other != initial).then_some(other));
+        let merged =
+            equivalence::Merging { labels: &happenings, names: &labels.names, steps: &steps.of };
+        let into_initial = (other == initial).then_some(initial);
+        out.values = merged.check(&storable, into_initial, budget)?;
+    }
+    out.value_count = labels.names.values.len();
+    Ok(out)
+}
+
+/// Evaluates the steps of all states, and checks that they lead to such states.
+fn machine_steps(
+    certificate: &Certificate,
+    machine: &mut dyn NaiveMachine,
+    budget: &Budget,
+) -> Result<Steps, Diagnostic> {
+    if certificate.values.len() != machine.parameters() {
+        return Err(fails(format!(
+            "the machine has {} parameters, and the certificate {}",
+            machine.parameters(),
+            certificate.values.len()
+        )));
+    }
+    let values = machine.read(&certificate.values)?;
+    let mut numbers: AHashMap<Vec<u32>, u32> = AHashMap::new();
+    let mut states = Vec::with_capacity(certificate.states.len());
+    for (at, row) in certificate.states.iter().enumerate() {
+        let state: Vec<u32> = row.iter().zip(&values).map(|(n, v)| v[*n as usize]).collect();
+        if numbers.insert(state.clone(), at as u32).is_some() {
+            return Err(fails(format!("state {at} of the certificate occurs twice")));
+        }
+        states.push(state);
+    }
+    let initial = machine.initial()?;
+    if numbers.get(&initial) != Some(&0) {
+        return Err(fails("the first state of the machine is not state 0 of the certificate"));
+    }
+    let mut out = Steps { labels: Vec::new(), of: Vec::with_capacity(states.len()) };
+    let mut known: AHashMap<Vec<LabelPart>, u32> = AHashMap::new();
+    for (at, state) in states.iter().enumerate() {
+        budget.check(at as u64).map_err(Diagnostic::stopped)?;
+        let mut own = Vec::new();
+        for (label, target) in machine.steps(state)? {
+            let next = out.labels.len() as u32;
+            let label = *known.entry(label).or_insert_with_key(|l| {
+                out.labels.push(l.clone());
+                next
+            });
+            let Some(target) = numbers.get(&target) else {
+                let text: Vec<String> =
+                    out.labels[label as usize].iter().map(LabelPart::text).collect();
+                return Err(fails(format!(
+                    "`{}` leads from state {at} of the certificate out of its states",
+                    text.join("|")
+                )));
+            };
+            own.push((label, *target));
+        }
+        own.sort_unstable();
+        own.dedup();
+        out.of.push(own);
+    }
+    Ok(out)
+}
+
+/// Checks that the answer is about something: some load returns a value, and the operations of each
+/// line that begin also end.
+fn expect_judged(
+    interface: &Interface,
+    labels: &Labels<'_>,
+    happenings: &[Vec<Happening>],
+) -> Result<(), Diagnostic> {
+    for (i, line) in interface.operations.iter().enumerate() {
+        if labels.started[i] && !labels.ended[i] {
+            return Err(fails(format!("no operation of `{}` ends", line.text())));
+        }
+    }
+    let loads = |h: &Happening| match h {
+        Happening::Whole(_, f) | Happening::End(_, f) => interface.operations[f.line].kind.reads(),
+        _ => false,
+    };
+    let commits = |h: &Happening| matches!(h, Happening::Commit(..));
+    let some = |of: &dyn Fn(&Happening) -> bool| happenings.iter().flatten().any(of);
+    let updates = interface.operations.iter().any(|o| o.kind == Kind::Update);
+    if !some(&loads) {
+        return Err(fails("no label of the machine is a load"));
+    }
+    if !some(&commits) && !updates {
+        return Err(fails("no label of the machine is a commit"));
+    }
+    Ok(())
+}
+
+/// Checks that each processor that stores at an address can store all values of roles there.
+fn expect_storable(
+    certificate: &Certificate,
+    labels: &Labels<'_>,
+    happenings: &[Vec<Happening>],
+    values: Values,
+) -> Result<(), Diagnostic> {
+    let mut stored: AHashSet<(usize, usize, usize)> = AHashSet::new();
+    for h in happenings.iter().flatten() {
+        let (p, fields) = match h {
+            Happening::Begin(p, number) => (*p, &labels.names.begun[*number].2),
+            Happening::Whole(p, fields) | Happening::End(p, fields) => (*p, fields),
+            Happening::Commit(..) => continue,
+        };
+        let kind = labels.interface.operations[fields.line].kind;
+        let value = if kind == Kind::Update { fields.written } else { fields.value };
+        if kind.writes()
+            && let (Some(a), Some(v)) = (fields.address, value)
+        {
+            stored.insert((p, a, v));
+        }
+    }
+    let places: AHashSet<(usize, usize)> = stored.iter().map(|s| (s.0, s.1)).collect();
+    for (p, a) in places {
+        for v in [values.first, values.second, values.other] {
+            if !stored.contains(&(p, a, v)) {
+                return Err(fails(format!(
+                    "`{}` never stores some value of a role at `{}`",
+                    certificate.processors[p], certificate.addresses[a]
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Counts of one product.
+struct Counts {
+    states: usize,
+    steps: usize,
+}
+
+/// The product of the machine with one pattern.
+struct Product<'a> {
+    interface: &'a Interface,
+    labels: &'a Labels<'a>,
+    happenings: &'a [Vec<Happening>],
+    steps: &'a Steps,
+    pattern: &'a Pattern,
+    values: Values,
+}
+
+/// The part of a product that is added to the machine: the state of the pattern, and for each
+/// processor the beginning of the operation in progress.
+type PatternState = (Digits, Vec<Option<usize>>);
+
+impl Product<'_> {
+    /// Checks initiation, consecution, and safety for one pattern.
+    fn check(
+        &self,
+        certificate: &Certificate,
+        members: &[Members],
+        budget: &Budget,
+    ) -> Result<Counts, Diagnostic> {
+        let mut numbers: AHashMap<PatternState, u32> = AHashMap::new();
+        let mut all: Vec<PatternState> = Vec::new();
+        let mut within: AHashSet<(u32, u32)> = AHashSet::new();
+        for m in members {
+            let digits = self.pattern.state(&m.monitor);
+            let digits =
+                digits.ok_or_else(|| fails(format!("`{}` is no state of a pattern", m.monitor)))?;
+            if self.pattern.is_violation(&digits) {
+                return Err(fails("a state of the certificate has a violation"));
+            }
+            if m.open.len() != certificate.processors.len() {
+                return Err(fails("a state without the operations of all processors"));
+            }
+            let mut open = Vec::new();
+            for o in &m.open {
+                let number = o.map(|o| {
+                    let text = &certificate.begun[o as usize];
+                    let known = self.labels.names.begun.iter().position(|b| b.0 == *text);
+                    known.ok_or_else(|| fails(format!("`{text}` begins no operation")))
+                });
+                open.push(number.transpose()?);
+            }
+            let added = (digits, open);
+            let next = all.len() as u32;
+            let number = *numbers.entry(added.clone()).or_insert(next);
+            if number == next {
+                all.push(added);
+            }
+            within.extend(m.states.iter().map(|s| (*s, number)));
+        }
+        let start = (self.pattern.start(), vec![None; certificate.processors.len()]);
+        if !numbers.get(&start).is_some_and(|n| within.contains(&(0, *n))) {
+            return Err(fails("the first state of a product is not in the certificate"));
+        }
+        let mut next: AHashMap<(u32, u32), Option<u32>> = AHashMap::new();
+        let mut edges: Vec<((u32, u32), (u32, u32))> = Vec::new();
+        let follows = self.pattern.follows();
+        let mut counts = Counts { states: within.len(), steps: 0 };
+        for &(state, added) in &within {
+            budget.check(counts.steps as u64).map_err(Diagnostic::stopped)?;
+            for &(label, target) in &self.steps.of[state as usize] {
+                let after = match next.get(&(added, label)) {
+                    Some(known) => *known,
+                    None => {
+                        let after = self.after(&all[added as usize], label)?;
+                        // `u32::MAX`: no state of the certificate.
+                        let number = after.map(|a| numbers.get(&a).copied().unwrap_or(u32::MAX));
+                        next.insert((added, label), number);
+                        number
+                    }
+                };
+                let Some(after) = after else { continue };
+                counts.steps += 1;
+                if !within.contains(&(target, after)) {
+                    let text: Vec<String> =
+                        self.steps.labels[label as usize].iter().map(LabelPart::text).collect();
+                    return Err(fails(format!(
+                        "`{}` leads from state {state} with {:?} out of the states of the product",
+                        text.join("|"),
+                        all[added as usize].0
+                    )));
+                }
+                if follows.is_some() {
+                    edges.push(((target, after), (state, added)));
+                }
+            }
+        }
+        if let Some(address) = follows {
+            let pending = |s: &(u32, u32)| all[s.1 as usize].0[0] == 1;
+            if !commits(&within, edges, &pending) {
+                return Err(fails(format!(
+                    "a store to `{}` may never reach memory after it is issued",
+                    certificate.addresses[address]
+                )));
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Applies a label; `None` if the pattern excludes the run. Error: operations overlap.
+    fn after(&self, added: &PatternState, label: u32) -> Result<Option<PatternState>, Diagnostic> {
+        let (mut digits, mut open) = added.clone();
+        for h in &self.happenings[label as usize] {
+            let mut accesses = Vec::new();
+            match h {
+                Happening::Begin(p, number) => {
+                    if open[*p].replace(*number).is_some() {
+                        return Err(fails("the operations of a processor overlap"));
+                    }
+                    let (_, _, fields) = &self.labels.names.begun[*number];
+                    if self.interface.operations[fields.line].kind == Kind::Write {
+                        accesses.extend(self.access(*p, fields)?);
+                    }
+                }
+                Happening::End(p, end) => {
+                    let number = open[*p].take();
+                    let begun = number.map(|n| &self.labels.names.begun[n].2);
+                    let begun =
+                        begun.ok_or_else(|| fails("an operation ends that has not begun"))?;
+                    let whole = begun.joined(end);
+                    let whole =
+                        whole.ok_or_else(|| fails("another operation ends than has begun"))?;
+                    if self.interface.operations[end.line].kind != Kind::Write {
+                        accesses.extend(self.access(*p, &whole)?);
+                    }
+                }
+                Happening::Whole(p, fields) => {
+                    if open[*p].is_some() {
+                        return Err(fails("the operations of a processor overlap"));
+                    }
+                    accesses.extend(self.access(*p, fields)?);
+                }
+                Happening::Commit(a, v) => accesses.push(Access::Commit(*a, *v)),
+            }
+            for access in accesses {
+                match self.pattern.after(&self.values, &digits, access) {
+                    Some(next) => digits = next,
+                    None => return Ok(None),
+                }
+            }
+        }
+        Ok(Some((digits, open)))
+    }
+
+    /// Returns the access of an operation. Error: a field is missing.
+    fn access(&self, p: usize, fields: &labels::Fields) -> Result<Option<Access>, Diagnostic> {
+        let line = &self.interface.operations[fields.line];
+        let missing = || fails(format!("`{}` has no address or value", line.text()));
+        let place = || fields.address.zip(fields.value).ok_or_else(missing);
+        Ok(Some(match line.kind {
+            Kind::Read => place().map(|(a, v)| Access::Load(p, a, v))?,
+            Kind::Write => place().map(|(a, v)| Access::Store(p, a, v))?,
+            Kind::Update => {
+                let (a, v) = place()?;
+                Access::Update(p, a, v, fields.written.ok_or_else(missing)?)
+            }
+            _ => Access::Fence(p, line.mark.orders(true, false), line.mark.orders(true, true)),
+        }))
+    }
+}
+
+/// True if every state with a pending store has a path to one without.
+fn commits(
+    within: &AHashSet<(u32, u32)>,
+    edges: Vec<((u32, u32), (u32, u32))>,
+    pending: &dyn Fn(&(u32, u32)) -> bool,
+) -> bool {
+    let mut sources: AHashMap<(u32, u32), Vec<(u32, u32)>> = AHashMap::new();
+    for (target, source) in edges {
+        sources.entry(target).or_default().push(source);
+    }
+    let mut open: Vec<(u32, u32)> = within.iter().copied().filter(|s| !pending(s)).collect();
+    let mut reached: AHashSet<(u32, u32)> = open.iter().copied().collect();
+    while let Some(s) = open.pop() {
+        for source in sources.get(&s).into_iter().flatten() {
+            if reached.insert(*source) {
+                open.push(*source);
+            }
+        }
+    }
+    reached.len() == within.len()
+}
+
+/// Returns a processor that cannot begin an operation after some state.
+fn stopped(steps: &Steps, happenings: &[Vec<Happening>], processors: usize) -> Option<usize> {
+    let mut sources: Vec<Vec<u32>> = vec![Vec::new(); steps.of.len()];
+    for (s, own) in steps.of.iter().enumerate() {
+        own.iter().for_each(|(_, t)| sources[*t as usize].push(s as u32));
+    }
+    (0..processors).find(|p| {
+        let begins = |label: u32| {
+            happenings[label as usize]
+                .iter()
+                .any(|h| matches!(h, Happening::Begin(q, _) | Happening::Whole(q, _) if q == p))
+        };
+        let starts = (0..steps.of.len() as u32)
+            .filter(|s| steps.of[*s as usize].iter().any(|(l, _)| begins(*l)));
+        let mut open: Vec<u32> = starts.collect();
+        let mut reached = vec![false; steps.of.len()];
+        open.iter().for_each(|s| reached[*s as usize] = true);
+        while let Some(s) = open.pop() {
+            for &source in &sources[s as usize] {
+                if !std::mem::replace(&mut reached[source as usize], true) {
+                    open.push(source);
+                }
+            }
+        }
+        reached.contains(&false)
+    })
+}
