@@ -6,7 +6,7 @@
 
 use crate::support::{faults, mu_check, package};
 use mu_check::axioms::Kind;
-use mu_check::axioms::history::{History, Judge, Operation};
+use mu_check::axioms::history::{History, HistoryChecker, Operation};
 use mu_check::axioms::models::{KNOWN, by_name};
 use mu_check::base::{Budget, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
@@ -178,7 +178,7 @@ fn all(most: usize) -> BTreeSet<History> {
 fn allowed(name: &str, all: &BTreeSet<History>) -> BTreeSet<History> {
     let known = by_name(name).unwrap();
     let model = known.compile(&mut SourceMap::new()).unwrap();
-    let mut judge = Judge::new(&model, known.dialect);
+    let mut judge = HistoryChecker::new(&model, known.dialect);
     all.iter().filter(|h| judge.allows(h).unwrap()).cloned().collect()
 }
 

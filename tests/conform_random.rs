@@ -12,7 +12,7 @@
 
 use crate::support::mu_check;
 use mu_check::axioms::Kind;
-use mu_check::axioms::history::{History, Judge, Operation};
+use mu_check::axioms::history::{History, HistoryChecker, Operation};
 use mu_check::axioms::models::{Mark, by_name};
 use mu_check::base::SourceMap;
 use mu_check::base::random::Random;
@@ -808,7 +808,7 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
             assert_eq!(outcome.json["programs"], programs.len(), "{said}");
         }
         for ((known, model), one) in models.iter().zip(outcome.json["models"].as_array().unwrap()) {
-            let mut judge = Judge::new(model, known.dialect);
+            let mut judge = HistoryChecker::new(model, known.dialect);
             let least =
                 histories.iter().filter(|h| !judge.allows(h).unwrap()).map(History::len).min();
             assert_eq!(
