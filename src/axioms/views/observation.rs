@@ -217,7 +217,8 @@ impl Observations {
     }
 }
 
-/// Returns the candidate for a general serial view (definition 27) on all operations. An initial
+/// Returns the candidate for a general serial view (definition 27) on all operations: the relations
+/// of the observations of one write, and the least relation with the clauses of C_P. An initial
 /// write observes itself.
 pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> Relation {
     let n = s.len();
@@ -231,7 +232,8 @@ pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) ->
             }
         })
         .collect();
-    let mut c = Relation::empty(n);
+    // C_P, and the union of the relations of writes.
+    let (mut seen, mut c) = (Relation::empty(n), Relation::empty(n));
     for oi in 0..n {
         for oj in 0..n {
             let within = observed[oi]
@@ -246,10 +248,33 @@ pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) ->
                 })
             });
             // A write that observes itself gives no pair.
-            if within && oi != oj || across {
+            if within && oi != oj {
                 c.insert(oi, oj);
+            }
+            if across {
+                seen.insert(oi, oj);
             }
         }
     }
+    // The recursive clause: two steps lead to an operation of another processor.
+    let processor = |o: usize| s.events()[o].thread;
+    let mut grows = true;
+    while grows {
+        grows = false;
+        for oi in 0..n {
+            for oj in (0..n).filter(|&oj| processor(oi) != processor(oj)) {
+                if !seen.has(oi, oj) && seen.after(oi).any(|ok| seen.has(ok, oj)) {
+                    seen.insert(oi, oj);
+                    grows = true;
+                }
+            }
+        }
+    }
+    c.unite(&seen);
     c
+}
+
+/// True if no pair is related in both orders (definition 2), not even an operation with itself.
+pub fn is_asymmetric(r: &Relation) -> bool {
+    r.pairs().all(|(a, b)| !r.has(b, a))
 }
