@@ -35,6 +35,10 @@ pub enum Term {
     Mul(Box<Term>, Box<Term>),
     /// A negation.
     Neg(Box<Term>),
+    /// `signed(x)`: a word as a signed number; only as a side of a comparison.
+    Signed(Box<Term>),
+    /// `mask(x, m)`: the bits of a word that are ones of `m`; only as a side of a comparison.
+    Mask(Box<Term>, BigRational),
 }
 
 /// A comparison sign.
@@ -200,7 +204,7 @@ impl Term {
             Term::Add(a, b) | Term::Sub(a, b) | Term::Mul(a, b) => {
                 Place(a.place().0.to(b.place().0))
             }
-            Term::Neg(a) => a.place(),
+            Term::Neg(a) | Term::Signed(a) | Term::Mask(a, _) => a.place(),
         }
     }
 }

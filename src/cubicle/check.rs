@@ -55,6 +55,9 @@ fn types<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Chec
     for (i, t) in ["proc", "bool", "int", "real"].into_iter().enumerate() {
         names.types.insert(t, TypeId(i as u32));
     }
+    for (name, id) in crate::system::word_types() {
+        names.types.insert(name, id);
+    }
     names.constructors.extend([("False", ConsId::FALSE), ("True", ConsId::TRUE)]);
     for item in &file.items {
         let Item::Type(name, constructors) = item else { continue };
@@ -91,7 +94,7 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Ch
                         refuse(
                             n.place.0,
                             format!(
-                                "`{}` is not a type, expected one of {}",
+                                "`{}` is not a type, expected one of {}, `word1` to `word32`",
                                 n.text,
                                 known.join(", ")
                             ),
@@ -402,7 +405,7 @@ fn reads(t: &ast::Term) -> Option<&Name> {
         ast::Term::Add(a, b) | ast::Term::Sub(a, b) | ast::Term::Mul(a, b) => {
             reads(a).or_else(|| reads(b))
         }
-        ast::Term::Neg(a) => reads(a),
+        ast::Term::Neg(a) | ast::Term::Signed(a) | ast::Term::Mask(a, _) => reads(a),
         ast::Term::Number(..) | ast::Term::Name(_) | ast::Term::Cell(..) => None,
     }
 }

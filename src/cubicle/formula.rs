@@ -8,6 +8,7 @@
 
 use crate::ast::{self, Cmp, Expr, Name};
 use crate::system::{Access, Atom, Cube, Op, Proc, Sum, SymbolId, System, Term, TypeId, Universal};
+use crate::words::{self, Side};
 use mu_base::source::Span;
 use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
@@ -226,6 +227,10 @@ impl Scope<'_, '_> {
                     refuse(other.place().0, "expected a variable or a cell of an array after `@`")
                 }
             },
+            ast::Term::Signed(_) | ast::Term::Mask(..) => refuse(
+                t.place().0,
+                format!("`{t}` is not supported here, expected it as a side of a comparison"),
+            ),
             ast::Term::Add(a, b) => self.add(a, b, false),
             ast::Term::Sub(a, b) => self.add(a, b, true),
             ast::Term::Neg(a) => {
@@ -308,6 +313,9 @@ impl Scope<'_, '_> {
     /// Checks a term of a given sort.
     pub(crate) fn term_of(&mut self, t: &ast::Term, wanted: TypeId) -> Checked<Term> {
         let (term, sort) = self.term(t)?;
+        if let (Term::Sum(sum), true) = (&term, wanted.bits().is_some()) {
+            self.whole_sum(sum, t)?;
+        }
         match sort {
             Sort::Is(s) if s == wanted => Ok(term),
             Sort::Whole if wanted.is_numeric() => Ok(term),
@@ -328,28 +336,54 @@ impl Scope<'_, '_> {
         b: &ast::Term,
         positive: bool,
     ) -> Checked<Vec<Conjunct>> {
+        let ((a, how_a), (b, how_b)) = (Side::of(a), Side::of(b));
         let ((x, s), (y, t)) = (self.term(a)?, self.term(b)?);
         let sort = self.joined(s, t, b)?;
-        let ordered =
-            matches!(sort, Sort::Whole | Sort::Is(TypeId::PROC | TypeId::INT | TypeId::REAL));
+        let bits = if let Sort::Is(t) = sort { t.bits() } else { None };
+        let ordered = bits.is_some()
+            || matches!(sort, Sort::Whole | Sort::Is(TypeId::PROC | TypeId::INT | TypeId::REAL));
         if !ordered && !matches!(cmp, Cmp::Eq | Cmp::Neq) {
             return refuse(
                 a.place().0,
                 format!("values of type {} have no order, expected `=` or `<>`", self.shown(sort)),
             );
         }
-        let (x, op, y) = match (cmp, positive) {
-            (Cmp::Eq, true) | (Cmp::Neq, false) => (x, Op::Eq, y),
-            (Cmp::Neq, true) | (Cmp::Eq, false) => (x, Op::Neq, y),
-            (Cmp::Lt, true) | (Cmp::Ge, false) => (x, Op::Lt, y),
-            (Cmp::Le, true) | (Cmp::Gt, false) => (x, Op::Le, y),
-            (Cmp::Gt, true) | (Cmp::Le, false) => (y, Op::Lt, x),
-            (Cmp::Ge, true) | (Cmp::Lt, false) => (y, Op::Le, x),
+        let (turned, op) = match (cmp, positive) {
+            (Cmp::Eq, true) | (Cmp::Neq, false) => (false, Op::Eq),
+            (Cmp::Neq, true) | (Cmp::Eq, false) => (false, Op::Neq),
+            (Cmp::Lt, true) | (Cmp::Ge, false) => (false, Op::Lt),
+            (Cmp::Le, true) | (Cmp::Gt, false) => (false, Op::Le),
+            (Cmp::Gt, true) | (Cmp::Le, false) => (true, Op::Lt),
+            (Cmp::Ge, true) | (Cmp::Lt, false) => (true, Op::Le),
         };
+        if let (Some(bits), Term::Sum(x), Term::Sum(y)) = (bits, &x, &y) {
+            let (x, y) = (self.whole_sum(x, a)?, self.whole_sum(y, b)?);
+            let (left, right) = ((x, how_a), (y, how_b));
+            let (left, right) = if turned { (right, left) } else { (left, right) };
+            let cubes = words::compare(left, op, right, bits)
+                .or_else(|message| refuse(a.place().0.to(b.place().0), message))?;
+            return Ok(cubes
+                .into_iter()
+                .map(|cube| Conjunct { cube, ..Conjunct::default() })
+                .collect());
+        }
+        if how_a != Side::Plain || how_b != Side::Plain {
+            let message =
+                "`signed` and `mask` are for words, expected a sum of a type `word1` to `word32`";
+            return refuse(a.place().0.to(b.place().0), message);
+        }
+        let (x, y) = if turned { (y, x) } else { (x, y) };
         Ok(constant_answer(&x, op, &y).map_or_else(
             || vec![Conjunct { cube: vec![Atom::Compare(x, op, y)], ..Conjunct::default() }],
             truth,
         ))
+    }
+    /// Returns a sum of words; its factors must be integers.
+    fn whole_sum(&self, sum: &Sum, at: &ast::Term) -> Checked<Sum> {
+        if sum.constant.is_integer() && sum.terms.iter().all(|t| t.1.is_integer()) {
+            return Ok(sum.clone());
+        }
+        refuse(at.place().0, format!("`{at}` has a fraction, expected integers in a sum of words"))
     }
     /// Returns the normal form of a formula, or of its negation.
     pub(crate) fn dnf(&mut self, e: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {

@@ -8,7 +8,7 @@
 
 use crate::system::{
     Access, Atom, Case, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
-    Update, Value,
+    Update, Value, residue,
 };
 use crate::value::Numbers;
 use num_rational::BigRational;
@@ -70,6 +70,8 @@ pub(crate) struct GroundSum {
     pub(crate) terms: Vec<(BigRational, Cell)>,
     /// The same in machine integers, if the constant and all factors are integers below 2^28.
     pub(crate) small: Option<(i64, Vec<(i64, Cell)>)>,
+    /// Of words: the value is the remainder modulo 2 to this number.
+    pub(crate) bits: Option<u32>,
 }
 
 /// Term without variables.
@@ -185,11 +187,15 @@ impl Grounder<'_> {
         let by = a.by.filter(|_| self.buffers).map(|p| self.proc(p));
         Cell { slot: self.layout.slot(a.symbol, a.args.iter().map(|p| self.proc(*p))), by }
     }
-    fn sum(&self, s: &Sum) -> GroundTerm {
+    /// Translates a sum, of words if the number of their bits is given.
+    fn sum(&self, s: &Sum, bits: Option<u32>) -> GroundTerm {
         if let Some(c) = s.as_constant() {
-            return GroundTerm::Code(self.numbers.code(c));
+            let code = |c: &BigRational| GroundTerm::Code(self.numbers.code(c));
+            return bits.map_or_else(|| code(c), |bits| code(&residue(c, bits)));
         }
-        if let Some(cell) = s.as_cell() {
+        if let Some(cell) = s.as_cell()
+            && bits.is_none_or(|bits| self.system.symbol(cell.symbol).sort == TypeId::word(bits))
+        {
             return GroundTerm::Cell(self.access(cell));
         }
         let terms: Vec<_> = s.terms.iter().map(|(a, f)| (f.clone(), self.access(a))).collect();
@@ -199,14 +205,15 @@ impl Grounder<'_> {
         let factors =
             terms.iter().map(|(f, c)| whole(f).map(|f| (f, *c))).collect::<Option<Vec<_>>>();
         let small = whole(&s.constant).zip(factors);
-        GroundTerm::Sum(Box::new(GroundSum { constant: s.constant.clone(), terms, small }))
+        GroundTerm::Sum(Box::new(GroundSum { constant: s.constant.clone(), terms, small, bits }))
     }
-    pub(crate) fn term(&self, t: &Term) -> GroundTerm {
+    /// Translates a term, of words if the number of their bits is given.
+    pub(crate) fn term(&self, t: &Term, bits: Option<u32>) -> GroundTerm {
         match t {
             Term::Proc(p) => GroundTerm::Code(self.proc(*p)),
             Term::Cons(c) => GroundTerm::Code(c.0),
             Term::Cell(a) => GroundTerm::Cell(self.access(a)),
-            Term::Sum(s) => self.sum(s),
+            Term::Sum(s) => self.sum(s, bits),
         }
     }
     /// Instantiates a cube; `None` if it cannot hold.
@@ -219,7 +226,7 @@ impl Grounder<'_> {
                 Atom::Fence(_) => {}
                 Atom::Compare(a, op, b) => {
                     let numeric = matches!(a, Term::Sum(_));
-                    let (a, b) = (self.term(a), self.term(b));
+                    let (a, b) = (self.term(a, None), self.term(b, None));
                     if let (GroundTerm::Code(x), GroundTerm::Code(y), false) = (&a, &b, numeric) {
                         if holds(x.cmp(y), *op) {
                             continue;
@@ -231,6 +238,10 @@ impl Grounder<'_> {
                     } else {
                         GroundAtom::Codes(a, *op, b)
                     });
+                }
+                Atom::Words(w) => {
+                    let side = |s: &Sum| self.sum(s, Some(w.bits));
+                    out.push(GroundAtom::Numbers(side(&w.left), w.op, side(&w.right)));
                 }
             }
         }
@@ -278,11 +289,12 @@ impl Grounder<'_> {
     }
     fn update(&mut self, u: &Update, out: &mut Vec<GroundUpdate>) {
         let weak = self.buffers && self.system.symbol(u.symbol()).kind == Kind::Weak;
+        let bits = self.system.symbol(u.symbol()).sort.bits();
         match u {
             Update::Assign { symbol, args, value, .. } => {
                 let slot = self.layout.slot(*symbol, args.iter().map(|p| self.proc(*p)));
                 self.cell(
-                    slot,
+                    (slot, bits),
                     weak,
                     [&Case { condition: Vec::new(), value: value.clone() }].into_iter(),
                     out,
@@ -293,7 +305,8 @@ impl Grounder<'_> {
                     for ((var, _), p) in bound.iter().zip(&args) {
                         self.bind(*var, *p);
                     }
-                    self.cell(self.layout.slot(*symbol, args.into_iter()), weak, cases.iter(), out);
+                    let slot = self.layout.slot(*symbol, args.into_iter());
+                    self.cell((slot, bits), weak, cases.iter(), out);
                 }
             }
         }
@@ -302,7 +315,7 @@ impl Grounder<'_> {
     /// always holds, and final cases that change nothing.
     fn cell<'c>(
         &self,
-        slot: u32,
+        (slot, bits): (u32, Option<u32>),
         weak: bool,
         all: impl Iterator<Item = &'c Case>,
         out: &mut Vec<GroundUpdate>,
@@ -312,7 +325,7 @@ impl Grounder<'_> {
             let Some(condition) = self.cube(&case.condition) else { continue };
             let value = match &case.value {
                 Value::Any => GroundValue::Any,
-                Value::Term(t) => GroundValue::Term(self.term(t)),
+                Value::Term(t) => GroundValue::Term(self.term(t, bits)),
             };
             let last = condition.is_empty();
             cases.push((condition, value));

@@ -20,6 +20,7 @@ pub mod print;
 mod start;
 pub mod system;
 pub mod value;
+mod words;
 pub mod x86;
 
 pub use check::check;

@@ -23,7 +23,7 @@ use crate::ground::{
     Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout,
     choices, for_each_read_cell, holds, sort,
 };
-use crate::system::{Claim, Op, SymbolId, System, TypeId};
+use crate::system::{Claim, Op, SymbolId, System, TypeId, residue};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
 use mu_base::{Budget, Diagnostic, Stage};
 use num_rational::BigRational;
@@ -75,6 +75,10 @@ pub(crate) enum Need {
     /// An error.
     Fault(Diagnostic),
 }
+
+/// An open word with at most this number of bits has each of its values; a larger one has the
+/// candidates.
+pub const FEW_BITS: u32 = 6;
 
 type Evaluated<T> = Result<T, Need>;
 
@@ -340,11 +344,21 @@ impl<'s> Machine<'s> {
         if sort == TypeId::PROC {
             return Some((0..self.layout.n).collect());
         }
+        if let Some(bits) = sort.bits().filter(|bits| *bits <= FEW_BITS) {
+            return Some((0..1 << bits).filter_map(Numbers::small).collect());
+        }
         if sort.is_numeric() {
             let fits =
                 self.setup.candidates.iter().filter(|c| sort == TypeId::REAL || c.is_integer());
-            return (!self.setup.candidates.is_empty())
-                .then(|| fits.map(|c| self.numbers.code(c)).collect());
+            let mut codes: Vec<u32> = fits
+                .map(|c| sort.bits().map_or_else(|| c.clone(), |bits| residue(c, bits)))
+                .map(|c| self.numbers.code(&c))
+                .collect();
+            if sort.bits().is_some() {
+                codes.sort_unstable();
+                codes.dedup();
+            }
+            return (!self.setup.candidates.is_empty()).then_some(codes);
         }
         let constructors = &self.system.type_of(sort).constructors;
         if constructors.is_empty() {
@@ -434,6 +448,7 @@ impl<'s> Machine<'s> {
                 .collect::<Option<Vec<_>>>();
             if let Some(values) = values.filter(|v| v.len() < 100) {
                 let total = constant + values.iter().sum::<i64>();
+                let total = sum.bits.map_or(total, |bits| total.rem_euclid(1 << bits));
                 return Ok(Numbers::small(total).unwrap_or_else(|| {
                     self.numbers.code(&BigRational::from_integer(total.into()))
                 }));
@@ -444,6 +459,7 @@ impl<'s> Machine<'s> {
             .iter()
             .zip(&codes)
             .fold(sum.constant.clone(), |acc, ((f, _), c)| acc + f * self.numbers.number(*c));
+        let total = sum.bits.map_or(total.clone(), |bits| residue(&total, bits));
         Ok(self.numbers.code(&total))
     }
     fn term(&self, state: &[u32], term: &GroundTerm) -> Evaluated<u32> {
@@ -522,10 +538,16 @@ impl<'s> Machine<'s> {
             _ => None,
         };
         let (slot, code) = assigns(a, b).or_else(|| assigns(b, a))?;
-        // A fraction is not a value of an integer cell.
-        let whole = sort(self.system, &self.layout, slot) != TypeId::INT
-            || self.numbers.number(code).is_integer();
-        whole.then_some((slot, code))
+        // A fraction is not a value of an integer cell, and a word has only its remainders.
+        let sort = sort(self.system, &self.layout, slot);
+        let fits = match sort.bits() {
+            Some(bits) => {
+                let number = self.numbers.number(code);
+                residue(&number, bits) == number
+            }
+            None => sort != TypeId::INT || self.numbers.number(code).is_integer(),
+        };
+        fits.then_some((slot, code))
     }
     /// Computes the values that a transition stores; `None` if the guard is false.
     fn outcome(&self, state: &[u32], g: &Ground) -> Evaluated<Option<Vec<Option<Stored>>>> {

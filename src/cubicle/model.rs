@@ -181,7 +181,10 @@ impl<'s> SystemModel<'s> {
     fn dense_of(&self, slot: usize) -> &Dense {
         let last = self.dense.len() - 1;
         if slot < self.machine.layout.cells as usize {
-            &self.dense[sort(self.machine.system, &self.machine.layout, slot as u32).index()]
+            let sort = sort(self.machine.system, &self.machine.layout, slot as u32);
+            // All words share the table of integers.
+            let sort = if sort.bits().is_some() { TypeId::INT } else { sort };
+            &self.dense[sort.index()]
         } else {
             &self.dense[last]
         }

@@ -28,6 +28,9 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         ("bool", "bool: `False` and `True`"),
         ("int", "int: whole numbers"),
         ("real", "real: rational numbers"),
+        ("word8", "word8: words of 8 bits, which wrap"),
+        ("word16", "word16: words of 16 bits, which wrap"),
+        ("word32", "word32: words of 32 bits, which wrap"),
     ] {
         let of = walk.out.add_builtin(Role::Type, name, says);
         walk.types.insert(name.into(), of);
@@ -242,7 +245,7 @@ impl Walk<'_> {
                 self.term(a);
                 self.term(b);
             }
-            Term::Neg(a) => self.term(a),
+            Term::Neg(a) | Term::Signed(a) | Term::Mask(a, _) => self.term(a),
         });
     }
     fn expr(&mut self, expr: &Expr, whole: Span) {

@@ -628,8 +628,20 @@ impl Parser<'_> {
             self.expect(")")?;
             return Ok(Node::Term(Term::By(process, Box::new(cell))));
         }
-        let args = if self.is(")") { Vec::new() } else { self.separated(",", Self::term)? };
+        let mut args = if self.is(")") { Vec::new() } else { self.separated(",", Self::term)? };
         self.expect(")")?;
+        // Functions of words. A predicate of the same name has other arguments, such as processes.
+        let is_upper = |n: &Name| n.text.starts_with(|c: char| c.is_ascii_uppercase());
+        let process = |t: &Term| matches!(t, Term::Name(n) if !is_upper(n));
+        if word == "signed" && matches!(args.as_slice(), [one] if !process(one)) {
+            return Ok(Node::Term(Term::Signed(Box::new(args.remove(0)))));
+        }
+        if word == "mask"
+            && let [_, Term::Number(mask, false, _)] = args.as_slice()
+        {
+            let mask = mask.clone();
+            return Ok(Node::Term(Term::Mask(Box::new(args.remove(0)), mask)));
+        }
         Ok(Node::Expr(Expr::Call(name, args)))
     }
     /// Parses a name that begins with a capital letter, with optional indices.

@@ -99,6 +99,16 @@ fn term(f: &mut Formatter<'_>, t: &Term, level: Level) -> Result {
             f.write_char('-')?;
             term(f, a, Level::Factor)?;
         }
+        Term::Signed(a) => {
+            f.write_str("signed(")?;
+            term(f, a, Level::Sum)?;
+            f.write_char(')')?;
+        }
+        Term::Mask(a, mask) => {
+            f.write_str("mask(")?;
+            term(f, a, Level::Sum)?;
+            write!(f, ", {mask})")?;
+        }
     }
     if own < level {
         f.write_char(')')?;

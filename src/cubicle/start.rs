@@ -10,7 +10,7 @@
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
 use crate::machine::{Machine, Need};
-use crate::system::{Op, TypeId};
+use crate::system::{Op, TypeId, residue};
 use crate::value::ANY;
 use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
@@ -69,7 +69,11 @@ impl Machine<'_> {
         let mut out = Vec::new();
         for (symbol, args, value) in &self.setup.start {
             let slot = self.layout.slot(*symbol, args.iter().copied());
-            let code = GroundTerm::Code(self.numbers.code(value));
+            let value = match sort(self.system, &self.layout, slot).bits() {
+                Some(bits) => residue(value, bits),
+                None => value.clone(),
+            };
+            let code = GroundTerm::Code(self.numbers.code(&value));
             out.push(GroundAtom::Numbers(
                 GroundTerm::Cell(crate::ground::Cell { slot, by: None }),
                 Op::Eq,
@@ -118,6 +122,10 @@ impl Machine<'_> {
                 Some((whole, part)) => format!("{whole}{part}/1{}", "0".repeat(part.len()))
                     .parse::<BigRational>()
                     .ok()?,
+            };
+            let value = match sort.bits() {
+                Some(bits) if value.is_integer() => residue(&value, bits),
+                _ => value,
             };
             return (sort == TypeId::REAL || value.is_integer()).then(|| self.numbers.code(&value));
         }

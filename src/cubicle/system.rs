@@ -22,7 +22,12 @@
 //!   is the same with the actor. In `init` it is memory itself: `by: None`.
 //! - `fence()`, `fence(p)`: [`Atom::Fence`], the buffer of `p` is empty; true under sequential
 //!   consistency.
-//! - arithmetic: a term of sort `int` or `real` is always [`Term::Sum`], one of another sort never.
+//! - arithmetic: a term of sort `int`, `real`, or of words is always [`Term::Sum`], one of another
+//!   sort never.
+//! - `word1`, .., `word32`: words of that number of bits ([`TypeId::word`]), the numbers from 0 to
+//!   2^bits - 1; a sum is one of integers, and its value the remainder modulo 2^bits.
+//! - comparisons of words, `signed(x) < signed(y)`, `mask(x, 15) = 3`: [`Atom::Words`], comparisons
+//!   of remainders. A mask becomes one for each of its runs of ones.
 //! - `requires { .. }`: [`Transition::guard`], a cube. A transition with a disjunction as its guard
 //!   becomes several here, with one name.
 //! - `exists_other j. ..`: `j` is an additional parameter of the transition.
@@ -62,7 +67,10 @@
 //! check again).
 
 use mu_base::source::Place;
+use num_bigint::BigInt;
+use num_integer::Integer;
 use num_rational::BigRational;
+use std::sync::LazyLock;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
@@ -93,10 +101,40 @@ impl TypeId {
     pub const INT: TypeId = TypeId(2);
     /// Real numbers (those in systems are rational).
     pub const REAL: TypeId = TypeId(3);
+    /// Returns the type of words of a number of bits, from 1 to [`MAX_BITS`].
+    pub fn word(bits: u32) -> TypeId {
+        TypeId(FIRST_WORD + bits)
+    }
+    /// Returns the number of bits of a type of words; `None` for other types.
+    pub fn bits(self) -> Option<u32> {
+        self.0.checked_sub(FIRST_WORD).filter(|bits| (1..=MAX_BITS).contains(bits))
+    }
     /// True if its terms are sums.
     pub fn is_numeric(self) -> bool {
-        self == TypeId::INT || self == TypeId::REAL
+        self == TypeId::INT || self == TypeId::REAL || self.bits().is_some()
     }
+}
+
+/// Largest number of bits of a word.
+pub const MAX_BITS: u32 = 32;
+/// The types of words have the numbers above this one, beyond those of the file.
+const FIRST_WORD: u32 = 1 << 30;
+
+/// The declarations of the types of words; a file need not declare them.
+static WORDS: LazyLock<Vec<TypeDecl>> = LazyLock::new(|| {
+    let decl = |bits| TypeDecl { name: format!("word{bits}"), constructors: Vec::new() };
+    (0..=MAX_BITS).map(decl).collect()
+});
+
+/// Returns the types of words with their names.
+pub fn word_types() -> impl Iterator<Item = (&'static str, TypeId)> {
+    (1..=MAX_BITS).map(|bits| (WORDS[bits as usize].name.as_str(), TypeId::word(bits)))
+}
+
+/// Returns the remainder of a number modulo 2^bits, from 0 on.
+pub fn residue(value: &BigRational, bits: u32) -> BigRational {
+    let modulus = BigInt::from(1u64 << bits);
+    BigRational::from_integer(value.to_integer().mod_floor(&modulus))
 }
 
 impl ConsId {
@@ -215,8 +253,23 @@ pub enum Atom {
     /// `left op right`, both of one sort. Comparisons with variables are not evaluated, even if
     /// they can never hold.
     Compare(Term, Op, Term),
+    /// `left op right` of remainders modulo 2^bits, as numbers from 0 on.
+    Words(Box<Words>),
     /// The buffer of the process is empty.
     Fence(Proc),
+}
+
+/// A comparison of the remainders of two sums of words modulo 2^bits, where no cell has fewer bits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Words {
+    /// The left sum.
+    pub left: Sum,
+    /// The comparison of the remainders, as numbers from 0 on.
+    pub op: Op,
+    /// The right sum.
+    pub right: Sum,
+    /// Number of bits of the remainders.
+    pub bits: u32,
 }
 
 /// A conjunction; the empty one always holds.
@@ -356,6 +409,9 @@ pub struct System {
 impl System {
     /// Returns a type.
     pub fn type_of(&self, id: TypeId) -> &TypeDecl {
+        if let Some(bits) = id.bits() {
+            return &WORDS[bits as usize];
+        }
         &self.types[id.index()]
     }
     /// Returns a constructor.
@@ -462,6 +518,10 @@ impl Atom {
             Atom::Compare(a, _, b) => {
                 a.map_procs(f);
                 b.map_procs(f);
+            }
+            Atom::Words(w) => {
+                w.left.map_procs(f);
+                w.right.map_procs(f);
             }
             Atom::Fence(p) => *p = f(*p),
         }

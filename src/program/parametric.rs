@@ -4,7 +4,7 @@
 //! The text is read by the reader of the machine ([`super::nasm`]), for the largest number of
 //! threads, so instructions, initial values and claims mean the same. Output: a [`Source`], for
 //! translation to a system of any number of processes. Unsupported is everything without a
-//! counterpart in such a system: code for single threads, words of other widths than 32 bits,
+//! counterpart in such a system: code for single threads, words of several widths, or of 64 bits,
 //! computed addresses.
 //!
 //! In addition to the machine's programs, `dd ?` declares a variable with any initial value.
@@ -23,7 +23,7 @@ pub use super::x86::statement::Number;
 /// An operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// A register, by its 32-bit name.
+    /// A register, by its name for the width of the program.
     Register(String, Span),
     /// Shared data, or the executing thread's element of thread data.
     Memory(String, Span),
@@ -100,6 +100,8 @@ pub struct Source {
     pub code: Vec<Instruction>,
     /// Its unsafe states.
     pub unsafe_states: Vec<Unsafe>,
+    /// The number of bits of all variables and registers: 8, 16 or 32.
+    pub bits: u32,
 }
 
 /// Parses a program.
@@ -116,25 +118,32 @@ pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
             Diagnostic::at(Stage::Unsupported, second, message).related(first, "the first one")
         );
     }
-    if let Some(other) = program.declarations.iter().find(|d| d.width != Width::W32) {
-        return Err(unsupported_width(&other.name, other.span));
+    // All words have the width of the first variable.
+    let width = program.declarations.first().map_or(Width::W32, |d| d.width);
+    let width = if width == Width::W64 { Width::W32 } else { width };
+    if let Some(other) = program.declarations.iter().find(|d| d.width != width) {
+        return Err(unsupported_width(&other.name, width, other.span));
     }
-    let code = code(&program)?;
-    let unsafe_states =
-        program.unsafe_states.iter().map(|p| claim(&program, p)).collect::<Result<_, _>>()?;
-    Ok(Source { variables: program.declarations, code, unsafe_states })
+    let code = code(&program, width)?;
+    let unsafe_states = program
+        .unsafe_states
+        .iter()
+        .map(|p| claim(&program, p, width))
+        .collect::<Result<_, _>>()?;
+    Ok(Source { variables: program.declarations, code, unsafe_states, bits: width.bits() })
 }
 
-/// Builds the error for another width than 32 bits.
-fn unsupported_width(what: &str, span: Span) -> Diagnostic {
+/// Builds the error for another width than that of the program.
+fn unsupported_width(what: &str, width: Width, span: Span) -> Diagnostic {
+    let bits = width.bits();
     let message = format!(
-        "`{what}` does not have 32 bits; programs for any number of threads support only words of 32 bits"
+        "`{what}` does not have {bits} bits; in programs for any number of threads all words have one width, here {bits} bits"
     );
     Diagnostic::at(Stage::Unsupported, span, message)
 }
 
 /// Returns the instructions with the labels before them, and the labels at the end.
-fn code(program: &X86Program) -> Result<Vec<Instruction>, Diagnostic> {
+fn code(program: &X86Program, width: Width) -> Result<Vec<Instruction>, Diagnostic> {
     // All threads have the code of the last one.
     let mut labels: Vec<(u32, &String)> =
         program.labels.last().into_iter().flatten().map(|(name, at)| (*at, name)).collect();
@@ -144,7 +153,7 @@ fn code(program: &X86Program) -> Result<Vec<Instruction>, Diagnostic> {
     let mut out = program
         .statements
         .iter()
-        .map(|s| instruction(s, before(s.first)))
+        .map(|s| instruction(s, before(s.first), width))
         .collect::<Result<Vec<_>, _>>()?;
     let end = program.program.threads.last().map_or(0, |t| t.steps.len() as u32);
     let last = before(end);
@@ -162,15 +171,19 @@ fn code(program: &X86Program) -> Result<Vec<Instruction>, Diagnostic> {
     Ok(out)
 }
 
-fn instruction(statement: &Statement, labels: Vec<String>) -> Result<Instruction, Diagnostic> {
+fn instruction(
+    statement: &Statement,
+    labels: Vec<String>,
+    own: Width,
+) -> Result<Instruction, Diagnostic> {
     let Statement { word, entry, locked, width, operands, span, .. } = statement;
-    if width.is_some_and(|w| w != Width::W32) {
-        return Err(unsupported_width(word, *span));
+    if width.is_some_and(|w| w != own) {
+        return Err(unsupported_width(word, own, *span));
     }
     // The operands of `nop` have no effect.
     let operands = if entry.kind == Kind::Nothing { &[] } else { operands.as_slice() };
-    let operands = operands.iter().map(operand).collect::<Result<Vec<_>, _>>()?;
-    let operands = operands.into_iter().map(|o| wrapped(o, word)).collect::<Result<_, _>>()?;
+    let operands = operands.iter().map(|o| operand(o, own)).collect::<Result<Vec<_>, _>>()?;
+    let operands = operands.into_iter().map(|o| wrapped(o, word, own)).collect::<Result<_, _>>()?;
     Ok(Instruction {
         labels,
         word: word.clone(),
@@ -182,26 +195,20 @@ fn instruction(statement: &Statement, labels: Vec<String>) -> Result<Instruction
 }
 
 /// Converts a number to the signed number with the same bits.
-fn wrapped(operand: Operand, word: &str) -> Result<Operand, Diagnostic> {
+fn wrapped(operand: Operand, word: &str, width: Width) -> Result<Operand, Diagnostic> {
     match operand {
-        Operand::Immediate(Number::Literal(n), span) => {
-            match super::property::word(n, Width::W32) {
-                Some(n) => Ok(Operand::Immediate(Number::Literal(n), span)),
-                None => Err(Diagnostic::at(
-                    Stage::Type,
-                    span,
-                    super::x86::too_wide(n, Width::W32, word),
-                )),
-            }
-        }
+        Operand::Immediate(Number::Literal(n), span) => match super::property::word(n, width) {
+            Some(n) => Ok(Operand::Immediate(Number::Literal(n), span)),
+            None => Err(Diagnostic::at(Stage::Type, span, super::x86::too_wide(n, width, word))),
+        },
         other => Ok(other),
     }
 }
 
-fn operand(written: &SourceOperand) -> Result<Operand, Diagnostic> {
+fn operand(written: &SourceOperand, own: Width) -> Result<Operand, Diagnostic> {
     Ok(match written {
-        SourceOperand::Register(view, span) if view.width == Width::W32 => {
-            Operand::Register(name_at(&view.full, Width::W32), *span)
+        SourceOperand::Register(view, span) if view.width == own && view.shift == 0 => {
+            Operand::Register(name_at(&view.full, own), *span)
         }
         SourceOperand::Register(view, span) => {
             let name = if view.shift == 8 {
@@ -209,16 +216,18 @@ fn operand(written: &SourceOperand) -> Result<Operand, Diagnostic> {
             } else {
                 name_at(&view.full, view.width)
             };
-            return Err(unsupported_width(&name, *span)
-                .note("expected `eax`, `ebx`, `ecx`, `edx`, `esi`, `edi`"));
+            let expected = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi"];
+            let expected = expected.map(|r| format!("`{}`", name_at(r, own))).join(", ");
+            return Err(unsupported_width(&name, own, *span).note(format!("expected {expected}")));
         }
-        SourceOperand::Memory(_, Some(width), span) if *width != Width::W32 => {
+        SourceOperand::Memory(_, Some(width), span) if *width != own => {
             let name = match width {
                 Width::W8 => "byte",
                 Width::W16 => "word",
-                _ => "qword",
+                Width::W32 => "dword",
+                Width::W64 => "qword",
             };
-            return Err(unsupported_width(name, *span));
+            return Err(unsupported_width(name, own, *span));
         }
         SourceOperand::Memory(
             Place::Shared(name) | Place::Element(name, Element::Own),
@@ -246,10 +255,11 @@ fn operand(written: &SourceOperand) -> Result<Operand, Diagnostic> {
     })
 }
 
-fn claim(program: &X86Program, property: &Property) -> Result<Unsafe, Diagnostic> {
+fn claim(program: &X86Program, property: &Property, width: Width) -> Result<Unsafe, Diagnostic> {
     let atoms = property.atoms.iter().zip(&property.spans);
     let atoms = atoms.map(|((a, comparison, b), span)| {
-        Ok((side(program, a, *span)?, *comparison, side(program, b, *span)?, *span))
+        let (a, b) = (side(program, a, *span, width)?, side(program, b, *span, width)?);
+        Ok((a, *comparison, b, *span))
     });
     Ok(Unsafe {
         threads: property.variables.clone(),
@@ -257,7 +267,7 @@ fn claim(program: &X86Program, property: &Property) -> Result<Unsafe, Diagnostic
     })
 }
 
-fn side(program: &X86Program, term: &Term, span: Span) -> Result<Side, Diagnostic> {
+fn side(program: &X86Program, term: &Term, span: Span, width: Width) -> Result<Side, Diagnostic> {
     let variable = |cell: usize| {
         let address = program.program.cells[cell].address;
         let found = program.variables.at(address).map(|(v, _)| v.name.clone());
@@ -273,11 +283,13 @@ fn side(program: &X86Program, term: &Term, span: Span) -> Result<Side, Diagnosti
             let message = "`N` in a claim is not supported for any number of threads";
             return Err(Diagnostic::at(Stage::Unsupported, span, message));
         }
-        Term::Register(thread, own, 0, Width::W32) => {
+        Term::Register(thread, own, 0, of) if *of == width => {
             let full = &program.program.threads[0].registers[usize::from(own[0])].name;
-            Side::Register(*thread, name_at(full, Width::W32))
+            Side::Register(*thread, name_at(full, width))
         }
-        Term::Register(..) => return Err(unsupported_width("a register in this claim", span)),
+        Term::Register(..) => {
+            return Err(unsupported_width("a register in this claim", width, span));
+        }
         Term::Place(thread) => Side::Place(*thread),
         Term::Label(name, _) => Side::Label(name.clone()),
         Term::Memory(cell) => Side::Memory(variable(*cell)?),

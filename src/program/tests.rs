@@ -455,7 +455,7 @@ fn what_a_proof_reads_is_what_the_machine_reads() {
         "begin shared_data\nC dd N ! as counter\nX dd 0xffffffff\nY dd ?\nend shared_data\nbegin thread_data\nE dd 7\nend thread_data
 begin unsafe_prop\neip[$a] = last && $b:E[$a] = 4294967295 && edi[$a] = edi[$b] && X <> 1\nend unsafe_prop
 begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [C], N\nsub eax, 0x80000000\nlast:\nend thread_code\n";
-    let Source { variables, code, unsafe_states } =
+    let Source { variables, code, unsafe_states, .. } =
         super::parametric::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{}", d));
     let initial: Vec<_> =
         variables.iter().map(|Declaration { initial, counter, .. }| (*initial, *counter)).collect();

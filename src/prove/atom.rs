@@ -10,6 +10,8 @@
 //! Invariant: an atom is in normal form ([`Atom::same`], [`Linear::new`]), so that equal
 //! constraints are equal values.
 
+use crate::counts::Count;
+use crate::residues::Residues;
 use crate::simplex::Relation;
 
 /// Largest number of process variables of a cube.
@@ -34,12 +36,14 @@ pub enum Sort {
     Integer,
     /// Reals.
     Real,
+    /// Words of this number of bits, at most 32.
+    Word(u32),
 }
 
 impl Sort {
     /// True if its values are numbers.
     pub fn is_numeric(self) -> bool {
-        matches!(self, Sort::Integer | Sort::Real)
+        matches!(self, Sort::Integer | Sort::Real | Sort::Word(_))
     }
 }
 
@@ -61,6 +65,8 @@ pub struct Signature {
     /// True if cells may contain a process beyond all processes, because `init` is unsatisfiable
     /// otherwise.
     pub beyond: bool,
+    /// Counting invariants, which hold in all states.
+    pub counts: Vec<Count>,
 }
 
 impl Signature {
@@ -172,6 +178,8 @@ pub enum Atom {
     Before(Point, Point, bool),
     /// A linear constraint.
     Linear(Box<Linear>),
+    /// A comparison of words.
+    Residues(Box<Residues>),
     /// At this stage all writes of the process are in memory.
     Fence(u8, u8),
 }
@@ -330,6 +338,7 @@ impl Atom {
             Atom::Linear(l) => {
                 l.negate(l.terms.iter().all(|t| signature.sort(t.0) == Sort::Integer))?
             }
+            Atom::Residues(r) => r.negate(),
             Atom::Fence(..) => Literal::True,
         })
     }
@@ -368,6 +377,7 @@ impl Atom {
                 }
                 Literal::Atom(Atom::Linear(l))
             }
+            Atom::Residues(r) => r.map(&|c| c.map(to)),
             Atom::Fence(p, stage) => Literal::Atom(Atom::Fence(to(*p), *stage)),
         }
     }
@@ -381,6 +391,7 @@ impl Atom {
                 .filter_map(|p| if let Point::Cell(c) = p { Some(*c) } else { None })
                 .collect(),
             Atom::Linear(l) => l.terms.iter().map(|t| t.0).collect(),
+            Atom::Residues(r) => r.cells().collect(),
             Atom::Fence(..) => Vec::new(),
         }
     }

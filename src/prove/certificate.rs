@@ -3,6 +3,7 @@
 //! ```text
 //! mu-check certificate 1
 //! memory tso
+//! count PC in {Wait, CS} = word 32 1 N + -1 S + 0
 //! never p1 p2
 //!   PC[p1] in {CS}
 //!   Turn in {p1, other}          processes: named ones, and all others
@@ -10,8 +11,12 @@
 //!   same A[p1] B[p2]             differ A[p1] B[p2]
 //!   before p1 Id[p2]             upto p1 Id[p2]: before it or the same
 //!   sum 2 N[p1] + -1 Max + 3 <= 0     also <, =, !=
+//!   word 32 1 T[p1] + -1 S + 0 < 1 N + 7   remainders modulo 2^32, from 0 on; also <=, =, !=
 //!   fence p1@0                   all writes of p1 are in memory there
 //! ```
+//!
+//! A line `count` states that the number of processes with such a value is the remainder of the sum
+//! ([`crate::counts`]); it limits the number of processes to 2^bits - 1.
 //!
 //! `#1`, `#2` are the processes with these names. Distinct names are distinct processes. The
 //! invariant states for each cube that there are no such processes. Stages are defined in
@@ -19,6 +24,7 @@
 
 use crate::atom::{Atom, Cell, JOINT, OTHER, Point, Signature, Sort};
 use crate::cube::Cube;
+use crate::residues::Side;
 use crate::simplex::Relation;
 use mu_cubicle::system::System;
 use std::fmt::Write;
@@ -83,6 +89,10 @@ impl Writer<'_> {
             Point::Cell(c) => self.cell(c),
         }
     }
+    fn side(&self, side: &Side) -> String {
+        let terms = side.terms.iter().map(|(c, f)| format!("{f} {} + ", self.cell(*c)));
+        format!("{}{}", terms.collect::<String>(), side.constant)
+    }
     fn atom(&self, atom: &Atom, processes: usize) -> String {
         match atom {
             Atom::In(c, set) => format!("{} in {}", self.cell(*c), self.set(*c, *set, processes)),
@@ -112,6 +122,15 @@ impl Writer<'_> {
                 let _ = write!(text, "{} {sign} 0", l.constant);
                 text
             }
+            Atom::Residues(r) => {
+                let sign = match r.relation {
+                    Relation::Le => "<=",
+                    Relation::Lt => "<",
+                    Relation::Eq => "=",
+                    Relation::Ne => "!=",
+                };
+                format!("word {} {} {sign} {}", r.bits, self.side(&r.left), self.side(&r.right))
+            }
             Atom::Fence(p, stage) => format!("fence {}", self.view((*p, *stage))),
         }
     }
@@ -121,6 +140,18 @@ impl Writer<'_> {
 pub fn write(system: &System, signature: &Signature, tso: bool, cubes: &[Cube]) -> String {
     let writer = Writer { system, signature };
     let mut out = format!("{HEADER}\nmemory {}\n", if tso { "tso" } else { "sc" });
+    for count in &signature.counts {
+        let values: Vec<String> = {
+            let of = system.type_of(system.symbols[count.symbol].sort);
+            let chosen = of.constructors.iter().enumerate();
+            let chosen = chosen.filter(|(i, _)| count.set & (1 << i) != 0);
+            chosen.map(|(_, c)| system.constructor(*c).name.clone()).collect()
+        };
+        let name = &system.symbols[count.symbol].name;
+        let sum = writer.side(&count.sum);
+        let _ =
+            writeln!(out, "count {name} in {{{}}} = word {} {sum}", values.join(", "), count.bits);
+    }
     for cube in cubes {
         out.push_str("never");
         for p in signature.fixed..cube.processes {

@@ -186,6 +186,15 @@ fn occurrence(signature: &Signature, atoms: &[Atom], process: usize) -> u64 {
                 }
                 (l.constant, l.relation as u8).hash(&mut hash);
             }
+            Atom::Residues(r) => {
+                for side in [&r.left, &r.right] {
+                    for t in &side.terms {
+                        (t.0.map(to), t.1).hash(&mut hash);
+                    }
+                    side.constant.hash(&mut hash);
+                }
+                (r.bits, r.relation as u8).hash(&mut hash);
+            }
             Atom::Same(a, b, equal) => (a.map(to), b.map(to), *equal).hash(&mut hash),
             Atom::Before(a, b, strict) => {
                 for p in [a, b] {

@@ -13,13 +13,17 @@
 //! gives [`Answer::Unknown`].
 
 use crate::atom::{Atom, Cell, OTHER, Point, Signature, Sort};
+use crate::counts;
 use crate::rational::Rational;
+use crate::residues::{self, Residues};
 use crate::simplex::{Answer, Constraint, Simplex};
 use num_rational::BigRational;
 
 const SPLITS: u32 = 200;
 /// Number of case splits in frequent queries that may fail to find a contradiction.
 const FEW_SPLITS: u32 = 3;
+/// Number of case splits of words in these queries: a sum that wraps needs one.
+const SPLITS_OF_WORDS: u32 = 40;
 
 enum Undo {
     Domain(usize, u64),
@@ -27,6 +31,7 @@ enum Undo {
     Same,
     Before,
     Linear,
+    Residues,
 }
 
 /// An incremental conjunction.
@@ -37,6 +42,7 @@ pub struct Decider<'a> {
     same: Vec<(Cell, Cell, bool)>,
     before: Vec<(Point, Point, bool)>,
     linear: usize,
+    words: Vec<Residues>,
     simplex: Simplex,
     numbers: Vec<Cell>,
     undo: Vec<Undo>,
@@ -56,6 +62,7 @@ impl<'a> Decider<'a> {
             same: Vec::new(),
             before: Vec::new(),
             linear: 0,
+            words: Vec::new(),
             simplex: Simplex::default(),
             numbers: Vec::new(),
             undo: Vec::new(),
@@ -69,6 +76,9 @@ impl<'a> Decider<'a> {
         let mut decider = Decider::new(signature, processes);
         for a in atoms {
             decider.assert(a);
+        }
+        if !signature.counts.is_empty() {
+            counts::facts(signature, processes, atoms).iter().for_each(|a| decider.assert(a));
         }
         decider
     }
@@ -93,6 +103,9 @@ impl<'a> Decider<'a> {
                     self.before.pop();
                 }
                 Some(Undo::Linear) => self.linear -= 1,
+                Some(Undo::Residues) => {
+                    self.words.pop();
+                }
                 None => break,
             }
         }
@@ -154,6 +167,10 @@ impl<'a> Decider<'a> {
                     relation: l.relation,
                 });
             }
+            Atom::Residues(r) => {
+                self.words.push((**r).clone());
+                self.undo.push(Undo::Residues);
+            }
             Atom::Fence(..) => {}
         }
     }
@@ -176,11 +193,18 @@ impl<'a> Decider<'a> {
     /// Decides the conjunction with a limited number of case splits.
     pub fn check_within(&mut self, mut budget: u32) -> Answer {
         self.queries += 1;
+        let of_words = if budget > FEW_SPLITS { SPLITS } else { SPLITS_OF_WORDS };
         self.push();
         let mut answer = self.discrete(&mut budget);
         self.pop();
         if answer != Answer::Unsatisfiable && self.linear > 0 {
             match self.simplex.check(&mut budget) {
+                Answer::Satisfiable => {}
+                other => answer = other,
+            }
+        }
+        if answer != Answer::Unsatisfiable && !self.words.is_empty() {
+            match residues::satisfiable(&self.words, of_words) {
                 Answer::Satisfiable => {}
                 other => answer = other,
             }
@@ -251,6 +275,14 @@ impl<'a> Decider<'a> {
                     return None;
                 }
             }
+            Atom::Residues(r) => {
+                if residues::is_open(&self.words, r) {
+                    return None;
+                }
+                if self.words.contains(r) {
+                    return Some(true);
+                }
+            }
             Atom::Fence(..) => return None,
         }
         if let Ok(crate::atom::Literal::Atom(opposite)) =
@@ -277,7 +309,7 @@ impl<'a> Decider<'a> {
             changed = false;
             for i in 0..self.same.len() {
                 let (a, b, equal) = self.same[i];
-                if matches!(self.signature.sort(a), Sort::Abstract | Sort::Integer | Sort::Real) {
+                if self.signature.sort(a) == Sort::Abstract || self.signature.sort(a).is_numeric() {
                     continue;
                 }
                 let (x, y) = (self.domain(a), self.domain(b));

@@ -17,6 +17,7 @@ use crate::atom::{
 };
 use crate::cube::Cube;
 use crate::decide::Decider;
+use crate::residues::{self, Side};
 use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::{Answer, Relation};
 use crate::stages;
@@ -240,11 +241,7 @@ impl Image<'_> {
         })
     }
     fn test(&self, test: &Test, bound: &[(u8, u8)]) -> Result<Literal, Trouble> {
-        Ok(self.scope().compare(
-            &self.value(&test.left, bound),
-            test.op,
-            &self.value(&test.right, bound),
-        )?)
+        Ok(self.scope().test(test, &|v| self.value(v, bound))?)
     }
     fn run(&mut self, cube: &Cube) -> Result<(), Trouble> {
         let mut base = Draft { atoms: Vec::new() };
@@ -658,6 +655,31 @@ pub fn put(
             }
             let integer = l.terms.iter().all(|t| scope.signature.sort(t.0) == Sort::Integer);
             Linear::new(terms, constant, l.relation, integer)?
+        }
+        Atom::Residues(r) => {
+            let mut any = false;
+            let mut large = false;
+            let sums: Vec<(Cell, Option<Side>)> = r
+                .cells()
+                .map(|c| match of(c) {
+                    Value::Sum { terms, constant, scale } => {
+                        let sum = residues::whole(&terms, constant, scale, r.bits);
+                        large |= sum.is_err();
+                        (c, sum.ok())
+                    }
+                    _ => {
+                        any = true;
+                        (c, None)
+                    }
+                })
+                .collect();
+            if large {
+                return Err(TooLarge);
+            }
+            if any {
+                return Ok(Literal::True);
+            }
+            r.put(&|c| sums.iter().find(|s| s.0 == c).and_then(|s| s.1.clone()))
         }
         Atom::Fence(..) => Literal::Atom(atom.clone()),
     })

@@ -29,7 +29,7 @@ pub fn literals(
 ) -> Result<Vec<Literal>, Trouble> {
     let scope = Scope { signature: &rules.signature, processes };
     let value = |v: &Value| instantiate(v, &|p| process(p, binding), &|c| c);
-    tests.iter().map(|t| Ok(scope.compare(&value(&t.left), t.op, &value(&t.right))?)).collect()
+    tests.iter().map(|t| Ok(scope.test(t, &value)?)).collect()
 }
 
 /// Returns the cubes of claims: their parameters are distinct processes, fixed or not.
@@ -132,6 +132,7 @@ pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
                 // integers.
                 crate::atom::Linear::new(terms, l.constant, l.relation, false).ok()?
             }
+            Atom::Residues(r) => r.map(&|c| c.now()),
         };
         match literal {
             Literal::True => {}

@@ -9,6 +9,7 @@
 
 use crate::atom::{Atom, Cell, JOINT, NONE, OTHER, Point, Sort};
 use crate::cube::Cube;
+use crate::residues::Residues;
 use crate::rules::{Change, FIXED, Rule, Rules, Test, Value, is_cell};
 use crate::simplex::Relation;
 use mu_cubicle::system::Op;
@@ -55,6 +56,7 @@ enum Ready {
     Same(ViewedCell, ViewedCell, bool),
     Before(Known, Known, bool),
     Sum(Vec<(ViewedCell, i64)>, i64, Relation),
+    Residues(Box<Residues>, Vec<(Cell, ViewedCell)>),
     Fence(u8, usize),
 }
 
@@ -169,6 +171,10 @@ impl<'a> Instance<'a> {
             ) else {
                 return false;
             };
+            let (l, r) = match t.bits {
+                Some(bits) => (l.rem_euclid(1 << bits), r.rem_euclid(1 << bits)),
+                None => (l, r),
+            };
             match t.op {
                 Op::Eq => l == r,
                 Op::Neq => l != r,
@@ -226,6 +232,8 @@ impl<'a> Instance<'a> {
                 Sort::Process => (0..self.processes as i64).collect(),
                 Sort::Abstract => vec![0, 1],
                 Sort::Integer | Sort::Real => SAMPLES.to_vec(),
+                Sort::Word(bits) if bits <= 2 => (0..1 << bits).collect(),
+                Sort::Word(bits) => SAMPLES.map(|n| n.rem_euclid(1 << bits)).to_vec(),
             };
             values.retain(|v| {
                 constrained
@@ -391,6 +399,11 @@ impl<'a> Instance<'a> {
             Sort::Process => (0..self.processes as i64).collect(),
             _ => vec![0, 1],
         };
+        // A word contains the remainder.
+        let fitted = |at: usize, value: i64| match self.sort(at) {
+            Sort::Word(bits) => value.rem_euclid(1 << bits),
+            _ => value,
+        };
         let mut sets = Vec::new();
         for change in &rule.changes {
             match change {
@@ -399,7 +412,7 @@ impl<'a> Instance<'a> {
                     let values = if *value == Value::Any {
                         any(at)
                     } else {
-                        vec![self.value(state, value, &env, actor, ago)?]
+                        vec![fitted(at, self.value(state, value, &env, actor, ago)?)]
                     };
                     sets.push((at, values));
                 }
@@ -424,7 +437,7 @@ impl<'a> Instance<'a> {
                         let values = if *value == Value::Any {
                             any(at)
                         } else {
-                            vec![self.value(state, value, &env, actor, ago)?]
+                            vec![fitted(at, self.value(state, value, &env, actor, ago)?)]
                         };
                         sets.push((at, values));
                     }
@@ -473,6 +486,9 @@ impl<'a> Instance<'a> {
                 l.constant,
                 l.relation,
             ),
+            Atom::Residues(r) => {
+                Ready::Residues(r.clone(), r.cells().map(|c| (c, of(&c))).collect())
+            }
             Atom::Fence(p, s) => Ready::Fence(place[usize::from(*p)], view((*p, *s))),
         };
         let mut when: Vec<Vec<Ready>> = (0..=views.len()).map(|_| Vec::new()).collect();
@@ -536,6 +552,9 @@ impl<'a> Instance<'a> {
                     Relation::Eq => sum == 0,
                     Relation::Ne => sum != 0,
                 }
+            }
+            Ready::Residues(r, cells) => {
+                r.holds(|c| cells.iter().find(|x| x.0 == c).map_or(0, |x| of(&x.1)))
             }
             Ready::Fence(writer, view) => {
                 !state.writes.iter().take(usize::from(ago[*view])).any(|w| w.writer == *writer)

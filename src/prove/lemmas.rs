@@ -7,19 +7,23 @@
 //! place, or any place, where places are the values of the largest enumeration that each process
 //! has a value of. The second is one comparison of two numbers: plain, in memory now, or in the
 //! view of a process at its first stage. Candidates that contain an initial state or a known state
-//! of an instance are dropped. Then each candidate with a pre-image outside the others and the
-//! unsafe cubes is removed, up to the fixed point. The remaining candidates are inductive relative
-//! to safety: runs without unsafe states do not enter them. A search treats them as covered, and
-//! they are part of the certificate, which the verifier checks as usual.
+//! of an instance are dropped. If words count processes ([`crate::counts`]), candidates compare
+//! sums of words, and their pre-images are candidates as well. Then each candidate with a pre-image
+//! outside the others and the unsafe cubes is removed, up to the fixed point. The remaining
+//! candidates are inductive relative to safety: runs without unsafe states do not enter them. A
+//! search treats them as covered, and they are part of the certificate, which the verifier checks
+//! as usual.
 //!
 //! Cost: candidates times rules times bindings, up to a limit on the work, in the units of a
 //! search.
 
 use crate::atom::{Atom, Cell, Linear, Literal, Signature, Sort};
+use crate::counts::Count;
 use crate::cube::Cube;
 use crate::image::{Binding, for_each_binding, pre_image};
 use crate::initial::{assumptions, claims, initial};
 use crate::oracle::Instances;
+use crate::residues::{Residues, Side};
 use crate::rules::Rules;
 use crate::search::{MAX_OPEN, STEPS_OF_WORK};
 use crate::simplex::Relation;
@@ -30,6 +34,8 @@ use std::ops::ControlFlow;
 /// Limits on the terms and on the candidates; beyond them no template is used.
 const MAX_TERMS: usize = 10;
 const MAX_CANDIDATES: usize = 6000;
+/// Limit on the number of steps by which pre-images of candidates become candidates.
+const MAX_DEPTH: u8 = 4;
 
 /// Returns the numbers that two processes compare: cells without an index, and cells of each of the
 /// two.
@@ -55,27 +61,109 @@ fn terms(signature: &Signature) -> Vec<Cell> {
 
 /// Returns the possible places of a process: any, one place, any other place.
 fn places(signature: &Signature, process: u8) -> Vec<Option<Atom>> {
-    let own = |s: &usize| signature.arity[*s] == 1 && !signature.weak[*s];
-    let size = |s: &usize| if let Sort::Finite(n) = signature.sorts[*s] { n } else { 0 };
-    let Some(symbol) =
-        (0..signature.sorts.len()).filter(own).max_by_key(|s| (size(s), std::cmp::Reverse(*s)))
-    else {
-        return vec![None];
-    };
-    let (count, cell) = (size(&symbol), Cell::new(symbol, &[process]));
+    let Some(symbol) = crate::counts::places(signature) else { return vec![None] };
+    let Sort::Finite(count) = signature.sorts[symbol] else { return vec![None] };
+    let cell = Cell::new(symbol, &[process]);
     let all = signature.all(signature.sorts[symbol], 0);
     let mut found = vec![None];
-    if count > 1 {
-        found.extend((0..count).map(|k| Some(Atom::In(cell, 1 << k))));
-    }
+    found.extend((0..count).map(|k| Some(Atom::In(cell, 1 << k))));
     if count > 2 {
         found.extend((0..count).map(|k| Some(Atom::In(cell, all & !(1 << k)))));
     }
     found
 }
 
+/// Returns comparisons of words of a process for a counting invariant with the sum `first -
+/// second`: a word is between the two, it is one of them or next to it, a view of the second is not
+/// after it.
+fn comparisons_of_words(signature: &Signature, count: &Count) -> Vec<Atom> {
+    let p = signature.fixed as u8;
+    let bits = count.bits;
+    let cell = |c: Cell| Side::new([(c, 1)], 0, bits);
+    let minus = |a: Cell, b: Cell, n: i128| Side::new([(a, 1), (b, -1)], n, bits);
+    let Some((second, _)) = count.sum.terms.iter().find(|t| t.1 < 0) else { return Vec::new() };
+    let mut own = Vec::new();
+    for symbol in 0..signature.sorts.len() {
+        let is_own = signature.arity[symbol] == 1 && !signature.weak[symbol];
+        if is_own && signature.sorts[symbol] == Sort::Word(bits) {
+            own.push(Cell::new(symbol, &[p]));
+        }
+    }
+    let view = signature.weak[second.symbol()].then(|| second.seen(Some((p, 0))));
+    let mut found: Vec<Literal> = Vec::new();
+    let zero = Side::constant(0, bits);
+    for (i, x) in own.iter().enumerate() {
+        let behind = minus(*x, *second, 0);
+        found.push(Residues::compare(&count.sum, Relation::Le, &behind, bits));
+        let others = own[i + 1..].iter().chain([second]).chain(&view);
+        for y in others {
+            for n in [0, 1, -1] {
+                let differ = Residues::compare(&minus(*x, *y, n), Relation::Ne, &zero, bits);
+                found.push(differ);
+            }
+        }
+        if let Some(view) = view {
+            let seen = minus(*x, view, 0);
+            found.push(Residues::compare(&seen, Relation::Lt, &behind, bits));
+        }
+    }
+    if let Some(view) = view {
+        found.push(Residues::compare(&cell(view), Relation::Ne, &cell(*second), bits));
+    }
+    found
+        .into_iter()
+        .filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None })
+        .collect()
+}
+
+/// Returns the candidates for words: comparisons at places of one process, and equal words of two
+/// processes.
+fn candidates_of_words(signature: &Signature) -> Vec<Cube> {
+    let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
+    let processes = signature.fixed + 2;
+    let mut found: Vec<Cube> = Vec::new();
+    let mut add = |atoms: Vec<Atom>| {
+        let cube = Cube::new(signature, processes, atoms);
+        found.extend(cube.filter(|c| !found.contains(c)));
+    };
+    for count in &signature.counts {
+        for atom in comparisons_of_words(signature, count) {
+            for here in places(signature, p) {
+                add([Some(atom.clone()), here].into_iter().flatten().collect());
+            }
+        }
+        for symbol in 0..signature.sorts.len() {
+            let is_own = signature.arity[symbol] == 1 && !signature.weak[symbol];
+            if !is_own || signature.sorts[symbol] != Sort::Word(count.bits) {
+                continue;
+            }
+            let (x, y) = (Cell::new(symbol, &[p]), Cell::new(symbol, &[q]));
+            let side = |c: Cell| Side::new([(c, 1)], 0, count.bits);
+            let same = Residues::compare(&side(x), Relation::Eq, &side(y), count.bits);
+            let Literal::Atom(same) = same else { continue };
+            for here in places(signature, p) {
+                for there in places(signature, q) {
+                    let one = |a: &Atom| matches!(a, Atom::In(_, s) if s.is_power_of_two());
+                    let single = |a: &Option<Atom>| a.as_ref().is_some_and(one);
+                    if single(&here) && single(&there) {
+                        add([Some(same.clone()), here.clone(), there]
+                            .into_iter()
+                            .flatten()
+                            .collect());
+                    }
+                }
+            }
+        }
+    }
+    found.truncate(MAX_CANDIDATES);
+    found
+}
+
 /// Returns the candidates: distinct cubes, each with one comparison.
 fn candidates(signature: &Signature) -> Vec<Cube> {
+    if !signature.counts.is_empty() {
+        return candidates_of_words(signature);
+    }
     let terms = terms(signature);
     let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
     let processes = signature.fixed + 2;
@@ -86,7 +174,9 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
     let mut distinct = std::collections::HashSet::new();
     for (i, a) in terms.iter().enumerate() {
         for b in &terms[i + 1..] {
-            if signature.sort(*a) != signature.sort(*b) {
+            if signature.sort(*a) != signature.sort(*b)
+                || matches!(signature.sort(*a), Sort::Word(_))
+            {
                 continue;
             }
             let integer = signature.sort(*a) == Sort::Integer;
@@ -122,6 +212,15 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
 
 /// The pre-images of a candidate, each with the cube that covers it, if known.
 type Images = Vec<(Cube, Option<usize>)>;
+
+/// A candidate.
+struct Candidate {
+    cube: Cube,
+    /// The number of steps back from a template.
+    depth: u8,
+    /// Its pre-images, once they are computed.
+    images: Option<Images>,
+}
 
 struct Houdini<'a> {
     rules: &'a Rules,
@@ -173,32 +272,73 @@ impl Houdini<'_> {
         self.spend(spent)?;
         Some(covered)
     }
-    /// Removes candidates up to the fixed point; `None` if the work limit is reached.
-    fn run(&mut self, candidates: &[Cube], budget: &Budget) -> Option<()> {
-        let mut known: Vec<Option<Images>> = vec![None; candidates.len()];
+    /// Adds a pre-image as a candidate, if no initial or known state is in it. Returns its index in
+    /// the index of cubes.
+    fn extend(
+        &mut self,
+        image: &Cube,
+        candidates: &mut Vec<Candidate>,
+        depth: u8,
+        oracle: &mut Instances<'_>,
+    ) -> Option<usize> {
+        let small = depth < MAX_DEPTH
+            && candidates.len() < MAX_CANDIDATES
+            && image.processes <= self.rules.signature.fixed + 2
+            && !candidates.iter().any(|c| c.cube == *image);
+        if !small || !matches!(initial(self.rules, image), Ok(None)) || !oracle.is_plausible(image)
+        {
+            return None;
+        }
+        candidates.push(Candidate { cube: image.clone(), depth: depth + 1, images: None });
+        let at = self.index.push(Pattern::new(&self.rules.signature, image.clone()));
+        self.index.settle();
+        Some(at)
+    }
+    /// Removes candidates up to the fixed point; `None` if the work limit is reached. If words are
+    /// counted, a pre-image that is not covered first becomes a candidate itself.
+    fn run(
+        &mut self,
+        candidates: &mut Vec<Candidate>,
+        oracle: &mut Instances<'_>,
+        budget: &Budget,
+    ) -> Option<()> {
+        let extends = !self.rules.signature.counts.is_empty();
         loop {
             let mut changed = false;
-            for (i, cube) in candidates.iter().enumerate() {
-                if self.index.pattern(self.first + i).is_none() {
+            let mut i = 0;
+            while i < candidates.len() {
+                i += 1;
+                let at = i - 1;
+                if self.index.pattern(self.first + at).is_none() {
                     continue;
                 }
                 budget.check(0).ok()?;
-                let mut images = match known[i].take() {
+                let mut images = match candidates[at].images.take() {
                     Some(images) => images,
-                    None => self.images(cube)?,
+                    None => self.images(&candidates[at].cube)?,
                 };
                 let mut confirmed = true;
                 for image in &mut images {
-                    if !self.is_covered(image)? {
+                    if self.is_covered(image)? {
+                        continue;
+                    }
+                    let depth = candidates[at].depth;
+                    image.1 = if extends {
+                        self.extend(&image.0, candidates, depth, oracle)
+                    } else {
+                        None
+                    };
+                    if image.1.is_none() {
                         confirmed = false;
                         break;
                     }
-                }
-                if !confirmed {
-                    self.index.remove(self.first + i);
                     changed = true;
                 }
-                known[i] = Some(images);
+                if !confirmed {
+                    self.index.remove(self.first + at);
+                    changed = true;
+                }
+                candidates[at].images = Some(images);
             }
             if !changed {
                 return Some(());
@@ -216,10 +356,11 @@ pub fn lemmas(
     work: &mut u64,
 ) -> Vec<Cube> {
     let signature = &rules.signature;
-    let (Ok(unsafe_cubes), Ok(assumed)) = (claims(rules, &rules.unsafes), assumptions(rules))
+    let (Ok(mut unsafe_cubes), Ok(assumed)) = (claims(rules, &rules.unsafes), assumptions(rules))
     else {
         return Vec::new();
     };
+    unsafe_cubes.extend(rules.obligations.iter().cloned());
     let mut found: Vec<Cube> = Vec::new();
     for cube in candidates(signature) {
         if budget.check(0).is_err() {
@@ -237,13 +378,15 @@ pub fn lemmas(
         houdini.index.push(Pattern::new(signature, cube.clone()));
     }
     houdini.index.settle();
-    let done = houdini.run(&found, budget);
+    let mut found: Vec<Candidate> =
+        found.into_iter().map(|cube| Candidate { cube, depth: 0, images: None }).collect();
+    let done = houdini.run(&mut found, oracle, budget);
     *work = houdini.work;
     if done.is_none() {
         return Vec::new();
     }
     let Houdini { mut index, first, .. } = houdini;
-    for (i, cube) in found.iter().enumerate() {
+    for (i, Candidate { cube, .. }) in found.iter().enumerate() {
         if index.pattern(first + i).is_some()
             && index.cover(&mut Target::new(signature, cube), Some(first + i)).is_some()
         {

@@ -9,6 +9,7 @@
 pub mod rational;
 pub mod parallel;
 pub mod simplex;
+pub mod residues;
 pub mod atom;
 pub mod decide;
 pub mod stages;
@@ -17,6 +18,7 @@ pub mod premises;
 pub mod rules;
 pub mod image;
 pub mod initial;
+pub mod counts;
 pub mod trie;
 pub mod subsume;
 pub mod search;

@@ -144,6 +144,10 @@ fn of_cube(cube: &[system::Atom], found: &mut Vec<BigRational>) {
         if let system::Atom::Compare(left, _, right) = atom {
             found.extend([left, right].into_iter().filter_map(constant));
         }
+        if let system::Atom::Words(w) = atom {
+            let sums = [&w.left, &w.right].into_iter().map(|s| s.constant.clone());
+            found.extend(sums.filter(|n| !n.is_zero()));
+        }
     }
 }
 

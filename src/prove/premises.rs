@@ -20,7 +20,8 @@ use crate::atom::MAX_PROCESSES;
 use crate::rules::Memory;
 use mu_base::source::Place;
 use mu_cubicle::system::{
-    Access, Atom, Case, Claim, Cube, Kind, Op, Proc, Sum, System, Term, Transition, Update, Value,
+    Access, Atom, Case, Claim, Cube, Kind, Op, Proc, Sum, Symbol, System, Term, Transition, Update,
+    Value,
 };
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -124,7 +125,8 @@ impl Premises {
                 list.push(format!("processes interact through memory only (checked{cells})"));
             }
         }
-        if system.symbols.iter().any(|s| s.sort.is_numeric()) {
+        let unbounded = |s: &Symbol| s.sort.is_numeric() && s.sort.bits().is_none();
+        if system.symbols.iter().any(unbounded) {
             list.push(UNBOUNDED.to_string());
         }
         match (self.assumed.len(), system.invariants.len()) {
@@ -236,10 +238,12 @@ fn sum_of(value: &Value) -> Option<&Sum> {
 }
 
 fn sums(cube: &Cube) -> impl Iterator<Item = &Sum> {
-    let terms = cube
-        .iter()
-        .flat_map(|a| if let Atom::Compare(l, _, r) = a { vec![l, r] } else { Vec::new() });
-    terms.filter_map(|t| if let Term::Sum(s) = t { Some(s) } else { None })
+    cube.iter().flat_map(|a| match a {
+        Atom::Compare(Term::Sum(l), _, Term::Sum(r)) => vec![l, r],
+        Atom::Compare(Term::Sum(s), ..) | Atom::Compare(.., Term::Sum(s)) => vec![s],
+        Atom::Words(w) => vec![&w.left, &w.right],
+        _ => Vec::new(),
+    })
 }
 
 /// True if the factors, over a common divisor, are small enough.
@@ -268,6 +272,7 @@ fn accesses(term: &Term) -> Vec<&Access> {
 fn accesses_of(cube: &Cube) -> impl Iterator<Item = &Access> {
     cube.iter().flat_map(|atom| match atom {
         Atom::Compare(l, _, r) => [accesses(l), accesses(r)].concat(),
+        Atom::Words(w) => w.left.terms.iter().chain(&w.right.terms).map(|t| &t.0).collect(),
         Atom::False | Atom::Fence(_) => Vec::new(),
     })
 }

@@ -9,6 +9,7 @@
 
 use crate::audit::Audit;
 use crate::certificate;
+use crate::counts;
 use crate::cube::Cube;
 use crate::image::Trouble;
 use crate::initial::{Existence, existence, initial};
@@ -165,6 +166,8 @@ const SLICES_AFTER_TROUBLE: usize = 2;
 /// Number of further sizes beyond the least number of processes that are checked for initial
 /// states.
 const INITIAL_SIZES: usize = 3;
+/// The work of a proof with a counting invariant.
+const WORK_OF_COUNTING: u64 = 2_000_000;
 /// Limit on the explored states of an instance.
 const MAX_STATES: usize = 1_000_000;
 
@@ -234,21 +237,11 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         return nothing(why, (None, None));
     }
     let empty_from = empty_from(&rules, least);
-    let mut prover = Prover {
-        system,
-        rules: &rules,
-        options,
-        budget,
-        counts: Counts::default(),
-        searches: 1,
-        refuted: 0,
-        repeated: 0,
-        verification: Duration::ZERO,
-        work: options.work,
-        exact: Search::new(&rules, budget, options.threads),
-        oracle: None,
-        lemmas: None,
-    };
+    if let Some(mut found) = by_counting(system, &rules, options, budget) {
+        found.empty_from = empty_from;
+        return found;
+    }
+    let mut prover = Prover::new(system, &rules, options, budget);
     let (verdict, searched) = match prover.run() {
         Verdict::Unknown(why) if is_ours(&why) => {
             let (found, searched) = instances(system, options, rules.memory, budget);
@@ -304,7 +297,58 @@ fn empty_from(rules: &Rules, least: usize) -> Option<usize> {
     })
 }
 
+/// Tries to prove the system safe with a counting invariant, in a limited amount of work.
+fn by_counting(
+    system: &System,
+    rules: &Rules,
+    options: Options,
+    budget: &Budget,
+) -> Option<Outcome> {
+    for count in counts::candidates(rules) {
+        let Some(with) = counts::with(rules, &count) else { continue };
+        let work = options.work.map_or(WORK_OF_COUNTING, |w| w.min(WORK_OF_COUNTING));
+        let limited = Options { work: Some(work), ..options };
+        let mut prover = Prover::new(system, &with, limited, budget);
+        prover.look_for_lemmas(FIRST.next().next());
+        let verdict = prover.run();
+        let Prover { counts: numbers, searches, refuted, repeated, verification, .. } = prover;
+        if matches!(verdict, Verdict::Safe { .. }) {
+            return Some(Outcome {
+                verdict,
+                counts: numbers,
+                searches,
+                refuted,
+                repeated,
+                assumed: rules.premises.assumed.len(),
+                empty_from: None,
+                stuck: None,
+                searched: None,
+                verification,
+                audit: None,
+            });
+        }
+    }
+    None
+}
+
 impl<'a> Prover<'a> {
+    fn new(system: &'a System, rules: &'a Rules, options: Options, budget: &'a Budget) -> Self {
+        Prover {
+            system,
+            rules,
+            options,
+            budget,
+            counts: Counts::default(),
+            searches: 1,
+            refuted: 0,
+            repeated: 0,
+            verification: Duration::ZERO,
+            work: options.work,
+            exact: Search::new(rules, budget, options.threads),
+            oracle: None,
+            lemmas: None,
+        }
+    }
     fn run(&mut self) -> Verdict {
         let mut turn = FIRST;
         // An unrepresentable cube of the exact search; approximations then have a few more time

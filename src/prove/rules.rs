@@ -11,6 +11,7 @@ use crate::atom::{
 use crate::cube::Cube;
 use crate::initial::initial;
 use crate::premises::{Premises, Refusal, premises};
+use crate::residues::{self, Residues};
 use crate::simplex::Relation;
 use mu_base::source::Place;
 use mu_cubicle::system::{self, Kind, Op, Proc, System, Term, TypeId, Update};
@@ -59,6 +60,8 @@ pub struct Test {
     pub op: Op,
     /// The right side.
     pub right: Value,
+    /// The number of bits of the remainders that are compared, of words.
+    pub bits: Option<u32>,
 }
 
 /// The effect of an update.
@@ -119,6 +122,8 @@ pub struct Rules {
     pub unsafes: Vec<(usize, Vec<Test>)>,
     /// The assumptions in [`Premises::assumed`]: claims that never hold.
     pub invariants: Vec<(usize, Vec<Test>)>,
+    /// Further cubes that must be unreachable, for the counting invariants of the signature.
+    pub obligations: Vec<Cube>,
     /// The memory model; [`Memory::Sc`] if nothing is in memory.
     pub memory: Memory,
     /// The assumptions of the proof.
@@ -128,7 +133,7 @@ pub struct Rules {
 impl Rules {
     /// True if some symbol is numeric.
     pub fn has_numbers(&self) -> bool {
-        self.signature.sorts.iter().any(|s| matches!(s, Sort::Integer | Sort::Real))
+        self.signature.sorts.iter().any(|s| s.is_numeric())
     }
 }
 
@@ -201,6 +206,16 @@ impl Translator<'_> {
                         left: self.value(l, joint)?,
                         op: *op,
                         right: self.value(r, joint)?,
+                        bits: None,
+                    });
+                }
+                system::Atom::Words(w) => {
+                    let side = |s: &system::Sum| self.value(&Term::Sum(s.clone()), joint);
+                    tests.push(Test {
+                        left: side(&w.left)?,
+                        op: w.op,
+                        right: side(&w.right)?,
+                        bits: Some(w.bits),
                     });
                 }
             }
@@ -267,6 +282,7 @@ impl Translator<'_> {
                 TypeId::PROC => Sort::Process,
                 TypeId::INT => Sort::Integer,
                 TypeId::REAL => Sort::Real,
+                t if t.bits().is_some() => Sort::Word(t.bits().unwrap_or(1)),
                 _ if of.constructors.is_empty() => Sort::Abstract,
                 _ => Sort::Finite(of.constructors.len() as u32),
             };
@@ -345,6 +361,7 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
         init: (system.init.params.len(), t.plain(&system.init.dnf, false, "`init`")?),
         unsafes: claims(&mut system.unsafes.iter(), "`unsafe`")?,
         invariants,
+        obligations: Vec::new(),
         signature,
         rules,
         memory,
@@ -461,6 +478,21 @@ impl Scope<'_> {
             _ => Literal::False,
         })
     }
+    /// Builds the comparison of a test; `value` replaces its processes and views.
+    pub fn test(self, test: &Test, value: &impl Fn(&Value) -> Value) -> Result<Literal, TooLarge> {
+        let (left, right) = (value(&test.left), value(&test.right));
+        let Some(bits) = test.bits else { return self.compare(&left, test.op, &right) };
+        match (&left, &right) {
+            (
+                Value::Sum { terms: a, constant: c, scale: s },
+                Value::Sum { terms: b, constant: d, scale: t },
+            ) => {
+                let (a, b) = (residues::whole(a, *c, *s, bits)?, residues::whole(b, *d, *t, bits)?);
+                Ok(Residues::compare(&a, relation(test.op), &b, bits))
+            }
+            _ => Ok(Literal::True),
+        }
+    }
     fn linear(self, left: &Value, op: Op, right: &Value) -> Result<Literal, TooLarge> {
         let (
             Value::Sum { terms: a, constant: c, scale: s },
@@ -478,14 +510,17 @@ impl Scope<'_> {
             terms.push((cell, times(times(f, *s)?, -1)?));
         }
         let constant = times(*c, *t)?.checked_sub(times(*d, *s)?).ok_or(TooLarge)?;
-        let relation = match op {
-            Op::Eq => Relation::Eq,
-            Op::Neq => Relation::Ne,
-            Op::Lt => Relation::Lt,
-            Op::Le => Relation::Le,
-        };
         let integer = terms.iter().all(|t| self.signature.sort(t.0) == Sort::Integer);
-        Linear::new(terms, constant, relation, integer)
+        Linear::new(terms, constant, relation(op), integer)
+    }
+}
+
+fn relation(op: Op) -> Relation {
+    match op {
+        Op::Eq => Relation::Eq,
+        Op::Neq => Relation::Ne,
+        Op::Lt => Relation::Lt,
+        Op::Le => Relation::Le,
     }
 }
 

@@ -406,7 +406,8 @@ impl<'a> Search<'a> {
             self.index.push(Pattern::new(&self.rules.signature, cube.clone()));
             self.assumptions += 1;
         }
-        for cube in claims(self.rules, &self.rules.unsafes)? {
+        let obligations = self.rules.obligations.iter().cloned();
+        for cube in claims(self.rules, &self.rules.unsafes)?.into_iter().chain(obligations) {
             let node = Node {
                 cube,
                 parent: None,

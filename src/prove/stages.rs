@@ -27,7 +27,8 @@
 //! written cells are always placed before. A stage of `p` itself reads the written value in any
 //! case; from the first fence on its stages are after the write.
 
-use crate::atom::{Atom, Cell, JOINT, Signature};
+use crate::atom::{Atom, Cell, JOINT, Literal, Signature};
+use crate::residues::Residues;
 
 /// Returns the stages of a process in a list of atoms, in order.
 pub fn of(atoms: &[Atom], process: u8) -> Vec<u8> {
@@ -121,6 +122,17 @@ pub fn shift(atoms: &mut [Atom], from: (u8, u8), to: Option<(u8, u8)>) {
                         t.1 = -t.1;
                     }
                     l.constant = -l.constant;
+                }
+            }
+            Atom::Residues(r) => {
+                let put = |c: Cell| if c.view() == Some(from) { c.seen(to) } else { c };
+                // Only memory now may make cells equal. An atom that then holds is unchanged, and
+                // one that never does becomes an empty set.
+                let empty = |r: &Residues| r.cells().next().map(|c| Atom::In(c, 0));
+                match (r.map(&put), empty(r)) {
+                    (Literal::Atom(moved), _) => *a = moved,
+                    (Literal::False, Some(never)) => *a = never,
+                    _ => {}
                 }
             }
             Atom::Fence(p, s) => {

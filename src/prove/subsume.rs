@@ -274,6 +274,7 @@ impl<'a> Target<'a> {
                 crate::atom::Linear::new(terms, l.constant, l.relation, integer)
                     .unwrap_or_else(|_| Literal::Atom(atom.clone()))
             }
+            Atom::Residues(r) => r.map(&|c| of(&c)),
             Atom::Fence(p, s) => {
                 let q = assignment.to[usize::from(*p)];
                 match assignment.place((*p, *s)) {

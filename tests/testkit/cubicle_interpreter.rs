@@ -5,8 +5,8 @@
 //! Cost: not optimised; for two or three processes and small systems.
 
 use mu_cubicle::system::{
-    Access, Atom, Claim, Cube, Kind, Op, Proc, SymbolId, System, Term, Transition, TypeId, Update,
-    Value,
+    Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
+    Update, Value, residue,
 };
 use mu_cubicle::value::Val;
 use num_rational::BigRational;
@@ -72,6 +72,16 @@ impl Naive<'_> {
                 .cloned()
                 .map(Val::Number)
                 .collect(),
+            t if t.bits().is_some_and(|bits| bits <= mu_cubicle::machine::FEW_BITS) => {
+                let count = 1u32 << t.bits().unwrap_or(0);
+                (0..count).map(|n| Val::Number(BigRational::from_integer(n.into()))).collect()
+            }
+            t if t.bits().is_some() => {
+                let bits = t.bits().unwrap_or(0);
+                let whole = self.candidates.iter().filter(|c| c.is_integer());
+                let values: BTreeSet<_> = whole.map(|c| residue(c, bits)).collect();
+                values.into_iter().map(Val::Number).collect()
+            }
             TypeId::REAL => self.candidates.iter().cloned().map(Val::Number).collect(),
             t => self.system.type_of(t).constructors.iter().map(|c| Val::Cons(*c)).collect(),
         }
@@ -125,6 +135,19 @@ impl Naive<'_> {
             Atom::Compare(a, op, b) => {
                 let (a, b) = (self.term(s, env, a), self.term(s, env, b));
                 match op {
+                    Op::Eq => a == b,
+                    Op::Neq => a != b,
+                    Op::Lt => a < b,
+                    Op::Le => a <= b,
+                }
+            }
+            Atom::Words(w) => {
+                let side = |sum: &Sum| match self.term(s, env, &Term::Sum(sum.clone())) {
+                    Val::Number(n) => residue(&n, w.bits),
+                    _ => BigRational::from_integer(0.into()),
+                };
+                let (a, b) = (side(&w.left), side(&w.right));
+                match w.op {
                     Op::Eq => a == b,
                     Op::Neq => a != b,
                     Op::Lt => a < b,
@@ -204,13 +227,21 @@ impl Naive<'_> {
             Term::Sum(sum) => sum.terms.iter().all(|(a, _)| has(a)),
             _ => true,
         };
-        if let Atom::Compare(a, _, b) = atom { term(a) && term(b) } else { true }
+        let sum = |s: &Sum| s.terms.iter().all(|(a, _)| has(a));
+        match atom {
+            Atom::Compare(a, _, b) => term(a) && term(b),
+            Atom::Words(w) => sum(&w.left) && sum(&w.right),
+            Atom::False | Atom::Fence(_) => true,
+        }
     }
     fn writes(&self, s: &State, env: &Env, u: &Update) -> Vec<(Cell, Vec<Val>)> {
         let sort = self.system.symbol(u.symbol()).sort;
         let value = |env: &Env, v: &Value| match v {
             Value::Any => self.values(sort),
-            Value::Term(t) => vec![self.term(s, env, t)],
+            Value::Term(t) => vec![match (self.term(s, env, t), sort.bits()) {
+                (Val::Number(n), Some(bits)) => Val::Number(residue(&n, bits)),
+                (value, _) => value,
+            }],
         };
         match u {
             Update::Assign { symbol, args, value: v, .. } => {

@@ -1,11 +1,12 @@
 //! Proofs of x86 programs for any number of threads (`program --threads-of any`, `prove FILE.asm`,
 //! `verify FILE.asm`).
 //!
-//! A program becomes a system with 32-bit words (`cubicle::x86`). The first proof assumes that the
-//! number of threads bounds variables that count threads, and proves in addition that each thread
-//! counts at most once. Its answer names the maximum number of threads. If it fails, the second
-//! proof lets every word wrap. The machine also runs with a few threads: first in `program`, last
-//! in `prove`. A run that it finds is the answer.
+//! A program becomes a system (`cubicle::x86`). The first proof assumes that the number of threads
+//! bounds variables that count threads, and proves in addition that each thread counts at most
+//! once. Its answer names the maximum number of threads. If it fails, the second proof is about
+//! words of the system, which wrap, and the third one about integers with a transition for each
+//! kind of wrap. Programs with words of 8 or 16 bits have only the second. The machine also runs
+//! with a few threads: first in `program`, last in `prove`. A run that it finds is the answer.
 //!
 //! A program that cannot be translated to a system is *unknown*, with the reason and its place. It
 //! is not bad input, because the program is valid for a fixed number of threads.
@@ -24,6 +25,7 @@ use mu_cubicle::x86::{self, Options, Translation};
 use mu_program::memory::{MemoryModel, SC, TSO};
 use mu_program::nasm::{self, X86Program};
 use mu_program::parametric;
+use mu_prove::verify::QueryCounts;
 use mu_prove::{Outcome, Verdict};
 use mu_safety::reach::{Reached, Safety, reach};
 use serde_json::{Value, json};
@@ -34,6 +36,8 @@ use std::path::Path;
 const INSTANCE_STATES: u64 = 50_000;
 /// Maximum number of threads of an instance that is searched before a proof.
 const INSTANCES: usize = 3;
+/// Limit on the work of a proof with words of the system.
+const WORK_OF_WORDS: u64 = 400_000;
 /// Limit on the work of a proof with wrapping words; it ends the search, because an unbounded
 /// counter takes 2^32 steps to wrap.
 const WRAPPING_WORK: u64 = 100_000;
@@ -63,11 +67,26 @@ fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     }
 }
 
-fn options(args: &TranslationArgs, wrapping: bool) -> Options {
+/// The numbers of a system of a program, in the order in which proofs are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// Integers, where the number of threads may bound variables that count them.
+    Bounded,
+    /// Words, which wrap.
+    Words,
+    /// Integers, with a transition for each kind of wrap.
+    Wrapping,
+}
+
+/// All forms of numbers.
+pub(crate) const NUMBERS: [Numbers; 3] = [Numbers::Bounded, Numbers::Words, Numbers::Wrapping];
+
+fn options(args: &TranslationArgs, numbers: Numbers) -> Options {
     Options {
         any_registers: args.initial == InitialValues::Any,
         split_xchg: args.split_xchg,
-        wrapping,
+        wrapping: numbers != Numbers::Bounded,
+        words: numbers == Numbers::Words,
     }
 }
 
@@ -77,11 +96,11 @@ pub(crate) fn translate(
     session: &mut Session,
     path: &Path,
     args: &TranslationArgs,
-    wrapping: bool,
+    numbers: Numbers,
 ) -> Result<TranslatedProgram, Diagnostic> {
     session.expect_no_parameters(path)?;
     let (source, text) = session.read_source(path)?;
-    as_system(session, path, &parametric::parse(source, &text)?, options(args, wrapping))
+    as_system(session, path, &parametric::parse(source, &text)?, options(args, numbers))
 }
 
 fn as_system(
@@ -99,7 +118,7 @@ fn as_system(
 
 /// Returns the assumptions of an answer beyond the program, one sentence each.
 pub(crate) fn assumptions(translation: &Translation) -> Vec<String> {
-    let mut list = vec!["words have 32 bits and wrap".to_string()];
+    let mut list = vec![format!("words have {} bits and wrap", translation.bits)];
     if let Some(most) = translation.most_threads {
         list.push(format!("at most {most} threads"));
     }
@@ -125,21 +144,38 @@ pub(crate) fn prove(
         }
     };
     let mut last: Option<(TranslatedProgram, Outcome)> = None;
-    for wrapping in [false, true] {
+    let mut bounded = false;
+    for numbers in NUMBERS {
+        if numbers == Numbers::Wrapping && !bounded {
+            break;
+        }
         let translate =
-            match as_system(session, &args.file, &program, options(&args.translation, wrapping)) {
+            match as_system(session, &args.file, &program, options(&args.translation, numbers)) {
                 Ok(translate) => translate,
+                // Operators without a form on words.
+                Err(why) if why.stage == Stage::Unsupported && last.is_some() => continue,
                 Err(why) if why.stage == Stage::Unsupported => {
                     return report_untranslatable(session, args, (source, &text), !instances, &why);
                 }
                 Err(error) => return Err(error),
             };
-        let work = (!translate.translation.wraps.is_empty()).then_some(WRAPPING_WORK);
+        let wraps = !translate.translation.wraps.is_empty();
+        let work = match numbers {
+            Numbers::Words => Some(WORK_OF_WORDS),
+            _ => wraps.then_some(WRAPPING_WORK),
+        };
         let outcome = search(session, args, &translate.system, work)?;
-        let again = translate.translation.bounded && !is_stopped(session);
+        // Without wraps there is one system of integers, and it is like that of words.
+        bounded |= translate.translation.bounded;
+        let again = program.bits == 32
+            && !is_stopped(session)
+            && (bounded || wraps || numbers == Numbers::Words);
         let limit = limit(&translate, &outcome);
         let is_open = limit.is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
-        last = Some((translate, outcome));
+        // An answer about integers remains unless words give one.
+        if numbers != Numbers::Words || !is_open || last.is_none() {
+            last = Some((translate, outcome));
+        }
         if !(is_open && again) {
             break;
         }
@@ -337,7 +373,11 @@ fn report(
                 seconds,
                 Some(&translate.translation),
             );
-            object["threads"] = threads_json(&translate.translation);
+            let queries = match &outcome.verdict {
+                Verdict::Safe { queries, .. } => Some(queries),
+                _ => None,
+            };
+            object["threads"] = threads_json(&translate.translation, queries);
             output::print_object(object)?;
         }
     }
@@ -348,7 +388,9 @@ fn report(
     })
 }
 
-/// Returns the numbers of threads that an answer covers, and its assumptions.
-pub(crate) fn threads_json(translation: &Translation) -> Value {
-    json!({ "most": translation.most_threads, "word_bits": 32, "assumptions": assumptions(translation) })
+/// Returns the numbers of threads that an answer covers, and its assumptions. A proof may count
+/// threads by words.
+pub(crate) fn threads_json(translation: &Translation, proof: Option<&QueryCounts>) -> Value {
+    let counted = proof.and_then(|q| q.most);
+    json!({ "most": translation.most_threads.into_iter().chain(counted).min(), "word_bits": translation.bits, "assumptions": assumptions(translation) })
 }

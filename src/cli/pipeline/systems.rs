@@ -2,6 +2,7 @@
 //! under a bound on store buffers.
 
 use crate::args::TranslationArgs;
+use crate::commands::threads;
 use crate::pipeline::Session;
 use mu_base::{Diagnostic, Stage};
 use mu_cubicle::system::System;
@@ -27,7 +28,8 @@ pub(crate) fn translated(
         );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    let file = crate::commands::threads::translate(session, path, args, false)?.translation.file;
+    let translated = threads::translate(session, path, args, threads::Numbers::Bounded)?;
+    let file = translated.translation.file;
     let columns = mu_cubicle::x86::columns(&file);
     session.log(format!(
         "{} registers, {} weak variables, {} transitions",

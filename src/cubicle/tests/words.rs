@@ -199,6 +199,7 @@ fn programs_with_words_at_their_bounds() {
     let seeds =
         number("MU_CHECK_SEED").map_or(0..number("MU_CHECK_RUNS").unwrap_or(700), |s| s..s + 1);
     let (mut compared, mut bad, mut refused, mut bounded, mut large) = (0, 0, 0, 0, 0);
+    let mut of_words = 0;
     let mut used = BTreeSet::new();
     for seed in seeds.clone() {
         let Program { text, used: words } = program(&mut Random::new(seed));
@@ -219,8 +220,9 @@ fn programs_with_words_at_their_bounds() {
             large += 1;
             continue;
         };
-        for wrapping in [true, false] {
-            let options = Options { wrapping, ..Options::default() };
+        for (wrapping, words) in [(true, false), (false, false), (true, true)] {
+            let options = Options { wrapping, words, ..Options::default() };
+            let first = wrapping && !words;
             let translation =
                 match parametric::parse(SourceId(0), &text).and_then(|p| translate(&p, options)) {
                     Ok(translation) => translation,
@@ -229,36 +231,37 @@ fn programs_with_words_at_their_bounds() {
                             d.stage == Stage::Unsupported && d.span.is_some(),
                             "seed {seed}: {d}\n{text}"
                         );
-                        refused += usize::from(wrapping);
+                        refused += usize::from(first);
                         continue;
                     }
                 };
             // A claim on memory uses an additional thread.
             let extra = u32::from(translation.file.to_string().contains("Watch"));
             let Some(found) = by_system(&translation, threads as u32 + extra) else {
-                large += usize::from(wrapping);
+                large += usize::from(first);
                 continue;
             };
+            of_words += usize::from(words);
             bounded += usize::from(translation.bounded);
             if found != Some(false) || wrapping {
                 assert_eq!(
                     found == Some(true),
                     wanted,
-                    "seed {seed}, wrapping {wrapping}\n{text}\n{}",
+                    "seed {seed}, wrapping {wrapping}, words {words}\n{text}\n{}",
                     translation.file
                 );
             }
-            compared += usize::from(wrapping);
-            bad += usize::from(wrapping && wanted);
+            compared += usize::from(first);
+            bad += usize::from(first && wanted);
         }
     }
     println!(
-        "{compared} compared, of which {bad} reach it; {bounded} with a bound; {refused} refused, {large} too large"
+        "{compared} compared, of which {bad} reach it; {bounded} with a bound, {of_words} as words; {refused} refused, {large} too large"
     );
     if seeds.end - seeds.start >= 400 {
         assert!(
-            compared > 150 && bad > 40 && compared - bad > 40 && bounded > 4,
-            "{compared}, {bad}, {bounded}, {refused}, {large}"
+            compared > 150 && bad > 40 && compared - bad > 40 && bounded > 4 && of_words > 100,
+            "{compared}, {bad}, {bounded}, {of_words}, {refused}, {large}"
         );
         for e in TABLE.iter().filter(|e| !matches!(e.kind, Kind::Lock | Kind::Extend { .. })) {
             assert!(used.contains(e.name), "`{}` is never generated", e.name);
@@ -270,6 +273,44 @@ fn programs_with_words_at_their_bounds() {
             );
         }
     }
+}
+
+/// The same with words of 16 bits: registers are `ax`, `bx`, `cx`, variables `dw`.
+#[test]
+fn programs_with_words_of_16_bits() {
+    let (mut compared, mut bad) = (0, 0);
+    for seed in 0..300 {
+        let mut text = program(&mut Random::new(seed)).text;
+        for (from, to) in [
+            ("dd ", "dw "),
+            ("dword", "word"),
+            ("eax", "ax"),
+            ("ebx", "bx"),
+            ("ecx", "cx"),
+            ("2147483647", "32767"),
+            ("2147483648", "32768"),
+            ("4294967295", "65535"),
+            ("0xfffffffe", "0xfffe"),
+            ("1073741824", "16384"),
+        ] {
+            text = text.replace(from, to);
+        }
+        let threads = if text.contains("$u") { 2 } else { 1 };
+        let Ok(machine) = nasm::parse(SourceId(0), &text, threads) else { continue };
+        let Some(wanted) = by_words(&machine) else { continue };
+        let Ok(translation) = parametric::parse(SourceId(0), &text)
+            .and_then(|p| translate(&p, Options { wrapping: true, ..Options::default() }))
+        else {
+            continue;
+        };
+        assert!(translation.bits == 16 && translation.file.to_string().contains(": word16"));
+        let extra = u32::from(translation.file.to_string().contains("Watch"));
+        let Some(found) = by_system(&translation, threads as u32 + extra) else { continue };
+        assert_eq!(found == Some(true), wanted, "seed {seed}\n{text}\n{}", translation.file);
+        compared += 1;
+        bad += usize::from(wanted);
+    }
+    assert!(compared > 50 && bad > 10 && compared - bad > 10, "{compared}, {bad}");
 }
 
 /// A counter beyond the number of threads, and a thread that counts twice without a reset, lead to

@@ -284,7 +284,9 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dd 0", "lock mov [X], eax", "`lock` before `mov`"),
         ("X dd 0", "mov [Y], eax", "no variable `Y` is declared"),
         ("T dd 0", "mov [T], eax", "another name of the system"),
-        ("X dw 0", "mov word [X], 1", "`X` does not have 32 bits"),
+        ("X dq 0", "mov qword [X], 1", "`X` does not have 32 bits"),
+        ("X dw 0\nY dd 0", "nop", "`Y` does not have 16 bits"),
+        ("X dw 0", "mov eax, 1", "`eax` does not have 16 bits"),
     ];
     for (data, code, message) in faults {
         let fault =

@@ -15,6 +15,7 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_program::expr::{BinOp, Test, TestKind, Width, flags};
 use mu_program::parametric::Source;
 use mu_program::x86::table::Kind;
+use num_traits::Signed;
 
 /// Number of words.
 const WORDS: i64 = 1 << 32;
@@ -91,16 +92,30 @@ pub(super) struct Flags {
     /// Negative if the carry is set; `None`: unchanged.
     carry: Option<Term>,
     overflow: bool,
+    /// Negative if the sign is set.
+    sign: Term,
 }
 
 impl Flags {
     /// Returns the flags of a result without overflow and carry.
     pub(super) fn logical(result: Term) -> Self {
-        Flags { less: result.clone(), result, carry: Some(number(0)), overflow: false }
+        Flags {
+            less: result.clone(),
+            sign: result.clone(),
+            result,
+            carry: Some(number(0)),
+            overflow: false,
+        }
     }
     /// Returns the flags of a non-negative result of `inc` or `dec`; the carry is unchanged.
     pub(super) fn counted(result: i64) -> Self {
-        Flags { result: number(result), less: number(result), carry: None, overflow: false }
+        Flags {
+            result: number(result),
+            less: number(result),
+            carry: None,
+            overflow: false,
+            sign: number(result),
+        }
     }
     /// Returns the flags of a difference of two words without the sign bit, from its sign.
     pub(super) fn compared(sign: i64) -> Self {
@@ -109,6 +124,7 @@ impl Flags {
             less: number(sign),
             carry: Some(number(sign.min(0))),
             overflow: false,
+            sign: number(sign),
         }
     }
 }
@@ -133,7 +149,7 @@ impl Translator<'_> {
         }
         if needs.sign || needs.less {
             let merged = needs.less && !needs.separate_less && !needs.compared;
-            let sign = if merged { &flags.less } else { &flags.result };
+            let sign = if merged { &flags.less } else { &flags.sign };
             out.push(Self::set("SF", sign.clone()));
         }
         if needs.separate_less {
@@ -163,6 +179,11 @@ impl Translator<'_> {
         let of = |result: Term| {
             vec![Case { guard: Vec::new(), flags: Some(Flags::logical(result.clone())), result }]
         };
+        if self.options.words
+            && let Some(cases) = self.cases_of_words(op, pair, stores, span)?
+        {
+            return Ok(cases);
+        }
         match op {
             BinOp::Xor | BinOp::Sub if pair.same => Ok(of(number(0))),
             BinOp::And | BinOp::Or if pair.same => Ok(of(pair.a.clone())),
@@ -172,6 +193,122 @@ impl Translator<'_> {
             }
             _ => self.listed(op, pair, span),
         }
+    }
+
+    /// Returns the cases of an operator on words: one for each combination of the flags that some
+    /// jump reads. `None`: an operator with a case for each pair of values.
+    fn cases_of_words(
+        &self,
+        op: BinOp,
+        pair: &Pair,
+        stores: bool,
+        span: Span,
+    ) -> Result<Option<Vec<Case>>, Diagnostic> {
+        let Pair { a, b, .. } = pair;
+        let signed = |t: &Term| Term::Signed(Box::new(t.clone()));
+        let negative = |t: &Term| (signed(t), Cmp::Lt, number(0));
+        let needs = self.needs;
+        let adds = matches!(op, BinOp::Add | BinOp::Inc);
+        let never = || (number(1), Cmp::Lt, number(0));
+        // The result, the conditions under which sign and overflow differ and under which the carry
+        // is set, and the term that is zero if the result is.
+        let (result, less, carry, zero) = match op {
+            BinOp::Xor | BinOp::Sub if pair.same => (number(0), never(), never(), None),
+            BinOp::And | BinOp::Or if pair.same => (a.clone(), negative(a), never(), None),
+            BinOp::Xor if *b == number(-1) => {
+                let result = minus(number(-1), a.clone());
+                (result.clone(), negative(&result), never(), None)
+            }
+            BinOp::And if !stores => {
+                let Term::Number(mask, ..) = b else { return Ok(None) };
+                let masked = Term::Mask(Box::new(a.clone()), mask.clone());
+                let top = num_rational::BigRational::from_integer(num_bigint::BigInt::from(
+                    1u64 << (self.source.bits - 1),
+                ));
+                if (needs.sign || needs.less) && *mask >= top {
+                    return Ok(None);
+                }
+                (number(0), never(), never(), Some(masked))
+            }
+            BinOp::Add | BinOp::Sub | BinOp::Inc | BinOp::Dec => {
+                if needs.overflow || needs.parity {
+                    return unsupported(span, "the overflow or the parity of words that may wrap");
+                }
+                let result =
+                    if adds { plus(a.clone(), b.clone()) } else { minus(a.clone(), b.clone()) };
+                let less = match (adds, b) {
+                    (false, _) => (signed(a), Cmp::Lt, signed(b)),
+                    // a + b < 0 without wrapping, for a constant.
+                    (true, Term::Number(n, ..)) if n.is_positive() => {
+                        (signed(a), Cmp::Lt, signed(&Term::Neg(Box::new(b.clone()))))
+                    }
+                    _ if needs.less => {
+                        return unsupported(
+                            span,
+                            "the signed order of a sum of two words that may wrap",
+                        );
+                    }
+                    _ => never(),
+                };
+                let carry = if adds {
+                    (result.clone(), Cmp::Lt, a.clone())
+                } else {
+                    (a.clone(), Cmp::Lt, b.clone())
+                };
+                (result, less, carry, None)
+            }
+            _ => return Ok(None),
+        };
+        let keeps_carry = matches!(op, BinOp::Inc | BinOp::Dec);
+        let is_zero = zero.is_some() || result == number(0);
+        let is_negative = if is_zero { never() } else { negative(&result) };
+        let mut cases =
+            vec![Case { guard: Vec::new(), flags: Some(Flags::logical(result.clone())), result }];
+        // Each condition splits the cases, and its flag is -1 or 0.
+        let split =
+            |cases: Vec<Case>, (left, cmp, right): (Term, Cmp, Term), set: fn(&mut Flags, Term)| {
+                let known = left == number(1) && right == number(0);
+                let mut out = Vec::new();
+                for case in cases {
+                    for holds in [true, false] {
+                        if known && holds {
+                            continue;
+                        }
+                        let mut case = case.clone();
+                        if !known {
+                            let opposite = if cmp == Cmp::Lt { Cmp::Ge } else { Cmp::Eq };
+                            let cmp = if holds { cmp } else { opposite };
+                            case.guard.push(compare(left.clone(), cmp, right.clone()));
+                        }
+                        if let Some(flags) = &mut case.flags {
+                            set(flags, number(if holds { -1 } else { 0 }));
+                        }
+                        out.push(case);
+                    }
+                }
+                out
+            };
+        if needs.less {
+            cases = split(cases, less, |f, v| f.less = v);
+        }
+        if needs.sign {
+            cases = split(cases, is_negative, |f, v| f.sign = v);
+        }
+        if needs.carry && !keeps_carry {
+            cases = split(cases, carry, |f, v| f.carry = Some(v));
+        }
+        if let Some(masked) = zero
+            && needs.zero
+        {
+            // -1 if the result is not zero.
+            cases = split(cases, (masked, Cmp::Neq, number(0)), |f, v| f.result = v);
+        }
+        for flags in cases.iter_mut().filter_map(|c| c.flags.as_mut()) {
+            if keeps_carry {
+                flags.carry = None;
+            }
+        }
+        Ok(Some(cases))
     }
 
     /// Returns the cases of a sum or a difference.
@@ -234,6 +371,7 @@ impl Translator<'_> {
                     less: exact.clone(),
                     carry: carry.clone(),
                     overflow: *overflow,
+                    sign: result.clone(),
                 };
                 let guard = guard.iter().chain(signs).cloned().collect();
                 out.push(Case { guard, result: result.clone(), flags: Some(flags) });
@@ -278,6 +416,7 @@ impl Translator<'_> {
                 less: number(less),
                 carry,
                 overflow: on(flags::OF),
+                sign: number(if on(flags::SF) { -1 } else { 0 }),
             };
             out.push(Case {
                 guard,
@@ -296,7 +435,15 @@ impl Translator<'_> {
         span: Span,
     ) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
         let flag = |array: &str, cmp| compare(own(array), cmp, number(0));
-        let negative = |array: &str| (flag(array, Cmp::Lt), flag(array, Cmp::Ge));
+        let words = self.options.words;
+        let negative = |array: &str| {
+            if words {
+                // Flags of words are 0 and -1.
+                let set = |cmp| compare(own(array), cmp, number(-1));
+                return (set(Cmp::Eq), set(Cmp::Neq));
+            }
+            (flag(array, Cmp::Lt), flag(array, Cmp::Ge))
+        };
         let less = || {
             if !self.needs.compared {
                 return negative(if self.needs.separate_less { "LF" } else { "SF" });

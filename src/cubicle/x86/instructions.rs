@@ -275,7 +275,12 @@ impl Translator<'_> {
         r: &str,
     ) -> Result<(), Diagnostic> {
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
-        let eax = Operand::Register("eax".into(), i.span);
+        let accumulator = match self.source.bits {
+            32 => "eax",
+            16 => "ax",
+            _ => "al",
+        };
+        let eax = Operand::Register(accumulator.into(), i.span);
         let pair = self.pair(at, &eax, target)?;
         let (x, register) = (pair.b.clone(), self.register(r));
         let same = compare(x.clone(), Cmp::Eq, pair.a.clone());
@@ -291,8 +296,11 @@ impl Translator<'_> {
         let fence: Vec<Expr> =
             if i.lock { vec![Expr::Fence(None, Place::default())] } else { Vec::new() };
         for (n, case) in unequal.iter().enumerate() {
-            let updates =
-                [self.all_flags(case), vec![Self::set("EAX", x.clone()), self.goes(&to)]].concat();
+            let updates = [
+                self.all_flags(case),
+                vec![Self::set(&register_of(accumulator), x.clone()), self.goes(&to)],
+            ]
+            .concat();
             let guard = [vec![differs.clone()], case.guard.clone(), fence.clone()].concat();
             let which = if n == 0 { String::new() } else { format!("_{n}") };
             self.add(format!("cmpxchg{at}_unequal{which}"), &from, guard, updates, false);
@@ -325,6 +333,11 @@ impl Translator<'_> {
         );
         Ok(())
     }
+}
+
+/// Returns the name of a register's array.
+fn register_of(register: &str) -> String {
+    register.to_ascii_uppercase()
 }
 
 /// Returns the name of the transition of a case, numbered from the second one on.

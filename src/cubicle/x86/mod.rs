@@ -47,6 +47,9 @@ pub struct Options {
     pub split_xchg: bool,
     /// True if every word may wrap, so that no number of threads is assumed to bound a variable.
     pub wrapping: bool,
+    /// True if numbers are words of the system, which wrap, instead of integers with a transition
+    /// for each kind of wrap. Always true for programs with other words than those of 32 bits.
+    pub words: bool,
 }
 
 /// A system with the data that relate its answers to the program.
@@ -66,6 +69,8 @@ pub struct Translation {
     pub bounded: bool,
     /// Instructions with results that may wrap.
     pub wraps: Vec<Span>,
+    /// Number of bits of all words.
+    pub bits: u32,
 }
 
 /// The size of a system, with the columns of x86-tso-programs.
@@ -95,6 +100,7 @@ pub fn columns(file: &File) -> Columns {
 ///
 /// Instructions and operands without a counterpart, with their positions; unknown labels.
 pub fn translate(source: &Source, options: Options) -> Result<Translation, Diagnostic> {
+    let options = Options { words: options.words || source.bits != 32, ..options };
     let mut translator = Translator::new(source, options)?;
     for at in 0..source.code.len() {
         translator.instruction(at)?;
@@ -116,6 +122,7 @@ pub fn translate(source: &Source, options: Options) -> Result<Translation, Diagn
         most_threads,
         bounded,
         wraps,
+        bits: source.bits,
     })
 }
 
@@ -264,10 +271,12 @@ impl<'a> Translator<'a> {
             wraps: Vec::new(),
             watch: None,
         };
-        if !options.wrapping {
+        if !options.wrapping && !options.words {
             translator.bounds = translator.bounded();
         }
-        if translator.needs.sign && translator.needs.less {
+        if options.words {
+            translator.needs.separate_less = translator.needs.sign && translator.needs.less;
+        } else if translator.needs.sign && translator.needs.less {
             // Open flags have any sign and any overflow, so neither determines the other.
             translator.needs.compared = options.any_registers;
             translator.needs.overflow |= options.any_registers;
@@ -278,7 +287,11 @@ impl<'a> Translator<'a> {
     }
     /// Rejects variables that would have the same name in the system.
     fn name_clash(&self) -> Result<(), Diagnostic> {
-        let registers = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP"];
+        let registers = match self.source.bits {
+            32 => ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP"],
+            16 => ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"],
+            _ => ["AL", "BL", "CL", "DL", "SIL", "DIL", "BPL", "SPL"],
+        };
         for (i, v) in self.source.variables.iter().enumerate() {
             let own = capital(&v.name);
             let twice = self.source.variables[..i].iter().any(|w| capital(&w.name) == own);
@@ -464,7 +477,9 @@ impl<'a> Translator<'a> {
                 self.side(a, &threads, &watcher, *span)?,
                 self.side(b, &threads, &watcher, *span)?,
             );
-            atoms.push(compare(a, cmp, b));
+            let ordered = self.options.words && !matches!(cmp, Cmp::Eq | Cmp::Neq);
+            let signed = |t: Term| if ordered { Term::Signed(Box::new(t)) } else { t };
+            atoms.push(compare(signed(a), cmp, signed(b)));
         }
         if reads_memory {
             if let Some(counter) = self.source.variables.iter().find(|v| v.counter) {
@@ -547,11 +562,12 @@ impl<'a> Translator<'a> {
             Cmp::Eq,
             constant(&self.points[0]),
         )];
+        let words = self.options.words;
+        let int = if words { format!("word{}", self.source.bits) } else { "int".to_string() };
         let word = |term: Term| {
-            [
-                compare(term.clone(), Cmp::Ge, number(values::LEAST)),
-                compare(term, Cmp::Le, number(values::GREATEST)),
-            ]
+            let bounds = [(Cmp::Ge, values::LEAST), (Cmp::Le, values::GREATEST)];
+            let bounds = bounds.into_iter().filter(|_| !words);
+            bounds.map(|(cmp, n)| compare(term.clone(), cmp, number(n))).collect::<Vec<_>>()
         };
         let mut zero = |array: &str, value: i64| {
             let term = Term::Cell(name(array), vec![name("p")]);
@@ -563,11 +579,11 @@ impl<'a> Translator<'a> {
         for (array, value) in
             self.needs.arrays().into_iter().chain(self.carries.then_some(("T", 0)))
         {
-            items.push(plain(array, "int"));
+            items.push(plain(array, &int));
             zero(array, value);
         }
         for r in &self.registers {
-            items.push(plain(r, "int"));
+            items.push(plain(r, &int));
             zero(r, 0);
         }
         for ghost in self.bounds.values() {
@@ -591,7 +607,7 @@ impl<'a> Translator<'a> {
             } else {
                 Term::Cell(array.clone(), vec![name("p")])
             };
-            let sort = name(if v.counter { "bool" } else { "int" });
+            let sort = name(if v.counter { "bool" } else { int.as_str() });
             items.push(Item::Symbol { declared: Declared::Weak, name: array, indices, sort });
             let value = match (v.counter, v.initial) {
                 (true, None) => continue,

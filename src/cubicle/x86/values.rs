@@ -121,6 +121,9 @@ pub(super) struct Analysis<'a> {
 impl<'a> Analysis<'a> {
     /// Analyses a program. Variables in `given` have the given values, independent of stores.
     pub(super) fn new(source: &'a Source, options: Options) -> Self {
+        if source.bits != 32 {
+            return Analysis::unknown(source, options);
+        }
         let mut analysis = Analysis {
             source,
             options,
@@ -138,6 +141,16 @@ impl<'a> Analysis<'a> {
         analysis.at[0] = Some(Facts { registers: BTreeMap::new(), results });
         while analysis.round() {}
         analysis
+    }
+    /// Returns no facts, for words of other widths.
+    fn unknown(source: &'a Source, options: Options) -> Self {
+        let facts = Facts { registers: BTreeMap::new(), results: Values::ALL };
+        Analysis {
+            source,
+            options: Options { any_registers: true, ..options },
+            memory: BTreeMap::new(),
+            at: vec![Some(facts); source.code.len() + 1],
+        }
     }
     /// Analyses the code once. Returns true if something is new.
     fn round(&mut self) -> bool {

@@ -7,7 +7,7 @@
 use super::Check;
 use super::invariant::{Cell, Fact, Point};
 use super::machine::{Machine, State};
-use super::value::{Number, Value, divided, plus, times, whole};
+use super::value::{Number, Value, divided, plus, residue, times, whole};
 use mu_cubicle::system::TypeId;
 
 impl Check<'_> {
@@ -68,6 +68,22 @@ impl Check<'_> {
                     self.solved(machine, state, terms, *constant, sign.offset(), &slot)
                 {
                     write(state, at, Value::Number(n));
+                }
+            }
+            Fact::Words { bits, left, sign, right } => {
+                // Without wrapping, the comparison of the remainders is that of the sums.
+                let parts = left.0.iter().map(|t| (t.0, &t.1));
+                let others = right.0.iter().map(|t| (-t.0, &t.1));
+                let terms: Vec<(Number, Cell)> = parts
+                    .chain(others)
+                    .map(|(f, c)| (Number::from_integer(f), c.clone()))
+                    .collect();
+                let constant = Number::from_integer(left.1 - right.1);
+                if let Some((at, n)) =
+                    self.solved(machine, state, &terms, constant, sign.offset(), &slot)
+                {
+                    let own = machine.sort(at).bits().unwrap_or(*bits);
+                    write(state, at, Value::Number(residue(n, own)));
                 }
             }
             Fact::Fence(view) => state.buffers[names[view.0] as usize].clear(),

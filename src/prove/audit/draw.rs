@@ -5,13 +5,13 @@
 //! an equation is solved for one of its cells. Cost: linear in the atoms.
 
 use super::machine::{Entry, Env, Machine, State};
-use super::value::{Number, Value, divided, number, plus, times, whole};
+use super::value::{Number, Value, divided, number, plus, residue, times, whole};
 use mu_base::random::Random;
 use mu_cubicle::system::{
-    Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update, Value as Stored,
+    Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update, Value as Stored, Words,
 };
 use num_rational::BigRational;
-use num_traits::{One, Zero};
+use num_traits::{One, ToPrimitive, Zero};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Largest number of entries in the buffers of a random state.
@@ -20,6 +20,8 @@ pub const MAX_ENTRIES: usize = 5;
 const PASSES: usize = 40;
 /// Number of elements of an abstract type.
 const ELEMENTS: usize = 4;
+/// Number of random values that are tried to satisfy a comparison of words.
+const TRIES: usize = 4;
 
 /// A source of states.
 pub struct Draw {
@@ -43,6 +45,10 @@ pub fn constants(system: &System) -> Vec<Number> {
             if let Atom::Compare(a, _, b) = atom {
                 term(a);
                 term(b);
+            }
+            if let Atom::Words(w) = atom {
+                term(&Term::Sum(w.left.clone()));
+                term(&Term::Sum(w.right.clone()));
             }
         }
     };
@@ -85,6 +91,7 @@ impl Draw {
                 self.random.below(machine.n as usize + usize::from(self.beyond)) as u32,
             ),
             TypeId::INT | TypeId::REAL => Value::Number(self.number(sort, state)),
+            t if t.bits().is_some() => Value::Number(self.number(sort, state)),
             t => {
                 let constructors = &machine.system.type_of(t).constructors;
                 if constructors.is_empty() {
@@ -109,6 +116,9 @@ impl Draw {
         };
         if sort == TypeId::REAL && self.random.chance(1, 6) {
             n = plus(n, Number::new(1, 2)).unwrap_or(n);
+        }
+        if let Some(bits) = sort.bits() {
+            return residue(n, bits);
         }
         if sort == TypeId::INT { n.floor() } else { n }
     }
@@ -261,6 +271,25 @@ impl Draw {
                     set(machine, state, env, access, Value::Number(n));
                 }
             }
+            Atom::Words(w) => {
+                let sums: Vec<_> = w.left.terms.iter().chain(&w.right.terms).collect();
+                if sums.is_empty() {
+                    return;
+                }
+                // Cells of words have few relevant values: those of numbers nearby.
+                let access = &self.random.choose(&sums).0;
+                for _ in 0..TRIES {
+                    let sort = machine.system.symbol(access.symbol).sort;
+                    let value = self.value(machine, sort, Some(state));
+                    let before = state.clone();
+                    set(machine, state, env, access, value);
+                    if machine.atom(state, env, atom) == Some(true) {
+                        return;
+                    }
+                    *state = before;
+                }
+                self.repair_equation(machine, state, env, (w, access));
+            }
             Atom::Compare(a, op, b) => {
                 let sides =
                     if self.random.chance(1, 2) { [(a, b), (b, a)] } else { [(b, a), (a, b)] };
@@ -278,6 +307,40 @@ impl Draw {
                     set(machine, state, env, access, value);
                 }
             }
+        }
+    }
+}
+
+impl Draw {
+    /// Changes a cell of a comparison of words so that both sides have one remainder, or adjacent
+    /// ones.
+    fn repair_equation(
+        &mut self,
+        machine: &Machine,
+        state: &mut State,
+        env: &Env,
+        (words, access): (&Words, &Access),
+    ) {
+        let sum = |state: &State, s: &Sum| match machine.term(state, env, &Term::Sum(s.clone())) {
+            Some(Value::Number(n)) => Some(n.to_integer()),
+            _ => None,
+        };
+        let own = |s: &Sum| {
+            s.terms
+                .iter()
+                .find(|t| t.0 == *access)
+                .map_or(0, |t| t.1.to_integer().to_i128().unwrap_or(0))
+        };
+        let factor = own(&words.left) - own(&words.right);
+        let (Some(a), Some(b)) = (sum(state, &words.left), sum(state, &words.right)) else {
+            return;
+        };
+        let bits = machine.system.symbol(access.symbol).sort.bits().unwrap_or(words.bits);
+        let Some(Value::Number(old)) = machine.term(state, env, &as_sum(access)) else { return };
+        if factor.abs() == 1 {
+            let wanted = if words.op == Op::Lt || words.op == Op::Neq { -1 } else { 0 };
+            let moved = Number::from_integer(old.to_integer() + factor * (wanted + b - a));
+            set(machine, state, env, access, Value::Number(residue(moved, bits)));
         }
     }
 }

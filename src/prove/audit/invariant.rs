@@ -80,9 +80,14 @@ pub(super) enum Fact {
     Before(Point, Point, bool),
     /// A sum compares with zero.
     Sum { terms: Vec<(Number, Cell)>, constant: Number, sign: Sign },
+    /// The remainders of two sums modulo 2^bits compare.
+    Words { bits: u32, left: Part, sign: Sign, right: Part },
     /// All entries of a process are in memory at the stage.
     Fence(View),
 }
+
+/// A sum of words: cells with factors, and the constant part.
+pub(super) type Part = (Vec<(i128, Cell)>, i128);
 
 /// A cube, with its facts grouped by the choice after which they are decided.
 #[derive(Clone, Debug)]
@@ -110,6 +115,9 @@ pub struct Invariant {
     pub cubes: Vec<Cube>,
     /// Number of names `#1`, `#2`, ..
     pub fixed: usize,
+    /// Counting invariants: an array, the constructors that count, the number of bits, and the sum
+    /// of memory after all buffers.
+    counts: Vec<(usize, Vec<u32>, u32, Part)>,
 }
 
 /// A state with an order in which the entries of its buffers reach memory.
@@ -223,6 +231,16 @@ impl Choice<'_, '_> {
         }
     }
 
+    /// Returns the remainder of a sum of words.
+    fn remainder(&self, (terms, constant): &Part, bits: u32) -> Option<i128> {
+        let mut total = *constant;
+        for (factor, cell) in terms {
+            let Value::Number(n) = self.value(cell) else { return None };
+            total += factor * n.to_integer();
+        }
+        Some(total.rem_euclid(1 << bits))
+    }
+
     fn point(&self, point: &Point) -> Option<u32> {
         match point {
             Point::Name(name) => Some(self.names[*name]),
@@ -271,14 +289,46 @@ impl Choice<'_, '_> {
                 }
                 sign.accepts(total.cmp(&Number::zero()))
             }
+            Fact::Words { bits, left, sign, right } => {
+                match (self.remainder(left, *bits), self.remainder(right, *bits)) {
+                    (Some(l), Some(r)) => sign.accepts(l.cmp(&r)),
+                    _ => false,
+                }
+            }
             Fact::Fence(view) => self.timeline.is_empty(self.names[view.0], self.moment(*view)),
         }
     }
 }
 
 impl Invariant {
-    /// Returns the index of a cube that contains the state; `None` if there is none.
+    /// Returns the largest number of processes of the certificate's claim; `None`: any number.
+    pub fn most(&self) -> Option<u64> {
+        self.counts.iter().map(|c| (1 << c.2) - 1).min()
+    }
+    /// True if a counting invariant does not hold in the state.
+    fn miscounts(&self, timeline: &Timeline) -> Option<usize> {
+        self.counts.iter().position(|(symbol, among, bits, (terms, constant))| {
+            let (machine, state) = (timeline.machine, timeline.state);
+            let counted = (0..machine.n).filter(|p| {
+                let value = state.cells[machine.slot(*symbol, [*p].into_iter())];
+                matches!(value, Value::Constructor(c) if among.contains(&c))
+            });
+            let mut total = *constant;
+            for (factor, cell) in terms {
+                let slot = machine.slot(cell.symbol, [].into_iter());
+                if let Value::Number(n) = timeline.memory(timeline.order.len(), slot) {
+                    total += factor * n.to_integer();
+                }
+            }
+            total.rem_euclid(1 << bits) != counted.count() as i128
+        })
+    }
+    /// Returns the index of a cube that contains the state, or of a counting invariant that does
+    /// not hold, after the cubes; `None` if there is none.
     pub fn cube_of(&self, timeline: &Timeline) -> Option<usize> {
+        if let Some(at) = self.miscounts(timeline) {
+            return Some(self.cubes.len() + at);
+        }
         self.cubes.iter().position(|cube| {
             if timeline.machine.n < cube.names as u32 || timeline.machine.n < self.fixed as u32 {
                 return false;
@@ -295,8 +345,11 @@ impl Invariant {
     /// Returns the constants of sums.
     pub fn numbers(&self) -> impl Iterator<Item = Number> {
         let facts = self.cubes.iter().flat_map(|c| c.facts.iter().flatten());
-        facts
-            .filter_map(|f| if let Fact::Sum { constant, .. } = f { Some(*constant) } else { None })
+        facts.flat_map(|f| match f {
+            Fact::Sum { constant, .. } => vec![*constant],
+            Fact::Words { left, right, .. } => [left.1, right.1].map(Number::from_integer).to_vec(),
+            _ => Vec::new(),
+        })
     }
 }
 
@@ -327,7 +380,13 @@ pub fn read(system: &System, text: &str) -> Read<Invariant> {
         _ => return Err("line 2: expected `memory sc` or `memory tso`".into()),
     };
     let mut found: Vec<(usize, Vec<Fact>)> = Vec::new();
+    let mut counts = Vec::new();
     for (number, line) in lines {
+        if let Some(count) = line.strip_prefix("count ") {
+            let count = Reader { system, names: 0 }.count(count);
+            counts.push(count.ok_or_else(|| format!("line {number}: `{line}`: expected a count"))?);
+            continue;
+        }
         let mut words = line.split_whitespace();
         if words.next() == Some("never") {
             found.push((fixed + words.count(), Vec::new()));
@@ -343,6 +402,7 @@ pub fn read(system: &System, text: &str) -> Read<Invariant> {
         tso,
         cubes: found.into_iter().map(|(names, facts)| cube(names, facts)).collect(),
         fixed,
+        counts,
     })
 }
 
@@ -395,6 +455,18 @@ impl Reader<'_> {
             ["upto", a, b] => Some(Fact::Before(self.point(a)?, self.point(b)?, false)),
             ["fence", view] => Some(Fact::Fence(self.view(view)?)),
             ["sum", ..] => self.sum(&words[1..]),
+            ["word", bits, ref rest @ ..] => {
+                let at = rest.iter().position(|w| matches!(*w, "<=" | "<" | "=" | "!="))?;
+                let sign = match rest[at] {
+                    "<=" => Sign::AtMost,
+                    "<" => Sign::Less,
+                    "=" => Sign::Zero,
+                    _ => Sign::NotZero,
+                };
+                let bits = bits.parse::<u32>().ok().filter(|b| (1..=32).contains(b))?;
+                let (left, right) = (self.part(&rest[..at])?, self.part(&rest[at + 1..])?);
+                Some(Fact::Words { bits, left, sign, right })
+            }
             _ => self.among(line),
         }
     }
@@ -419,6 +491,33 @@ impl Reader<'_> {
             all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.0)
         };
         Some(Fact::Constructors(cell, listed.into_iter().map(constructor).collect::<Option<_>>()?))
+    }
+
+    fn count(&self, text: &str) -> Option<(usize, Vec<u32>, u32, Part)> {
+        let (array, sum) = text.split_once(" = word ")?;
+        let (name, values) = array.split_once(" in {")?;
+        let symbol = self.system.symbols.iter().position(|s| s.name == name.trim())?;
+        let all = &self.system.type_of(self.system.symbols[symbol].sort).constructors;
+        let values = values.strip_suffix('}')?.split(',').map(str::trim);
+        let constructor = |v: &str| {
+            all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.0)
+        };
+        let among = values.map(constructor).collect::<Option<_>>()?;
+        let words: Vec<&str> = sum.split_whitespace().collect();
+        let (bits, sum) = words.split_first()?;
+        let bits = bits.parse::<u32>().ok().filter(|b| (1..=32).contains(b))?;
+        Some((symbol, among, bits, self.part(sum)?))
+    }
+
+    fn part(&self, words: &[&str]) -> Option<Part> {
+        let number = |w: &str| w.parse::<i128>().ok().filter(|n| n.unsigned_abs() <= 1 << 33);
+        let [parts @ .., constant] = words else { return None };
+        let mut terms = Vec::new();
+        for part in parts.chunks(3) {
+            let [factor, cell, "+"] = part else { return None };
+            terms.push((number(factor)?, self.cell(cell)?));
+        }
+        Some((terms, number(constant)?))
     }
 
     fn sum(&self, words: &[&str]) -> Option<Fact> {
@@ -455,6 +554,7 @@ fn cells(fact: &Fact) -> Vec<&Cell> {
             .filter_map(|p| if let Point::Held(c) = p { Some(c) } else { None })
             .collect(),
         Fact::Sum { terms, .. } => terms.iter().map(|t| &t.1).collect(),
+        Fact::Words { left, right, .. } => left.0.iter().chain(&right.0).map(|t| &t.1).collect(),
         Fact::Fence(_) => Vec::new(),
     }
 }

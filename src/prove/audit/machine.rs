@@ -7,7 +7,7 @@
 //!
 //! Cost: linear in the choices of processes for parameters.
 
-use super::value::{Number, Value, number, plus, times};
+use super::value::{Number, Value, number, plus, residue, times};
 use mu_cubicle::system::{
     Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
     Update, Value as Stored,
@@ -207,6 +207,16 @@ impl<'s> Machine<'s> {
                     Op::Le => less(true),
                 })
             }
+            Atom::Words(w) => {
+                let left = residue(self.sum(state, env, &w.left)?, w.bits);
+                let right = residue(self.sum(state, env, &w.right)?, w.bits);
+                Some(match w.op {
+                    Op::Eq => left == right,
+                    Op::Neq => left != right,
+                    Op::Lt => left < right,
+                    Op::Le => left <= right,
+                })
+            }
         }
     }
 
@@ -349,7 +359,10 @@ impl<'s> Machine<'s> {
         let sort = self.system.symbol(update.symbol()).sort;
         let mut value = |env: &Env, v: &Stored| match v {
             Stored::Any => Some(source(sort)),
-            Stored::Term(t) => self.term(state, env, t),
+            Stored::Term(t) => match (self.term(state, env, t)?, sort.bits()) {
+                (Value::Number(n), Some(bits)) => Some(Value::Number(residue(n, bits))),
+                (value, _) => Some(value),
+            },
         };
         match update {
             Update::Assign { symbol, args, value: v, .. } => {

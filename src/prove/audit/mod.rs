@@ -108,6 +108,8 @@ pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
     let mut check =
         Check { wanted, invariant, draw, audit: Audit { seed: wanted.seed, ..Audit::default() } };
     let mut instances = instances(wanted.system, check.invariant.tso);
+    let most = check.invariant.most();
+    instances.retain(|i| most.is_none_or(|m| u64::from(i.machine.n) <= m));
     let mut fruitless = 0;
     while !check.is_done() && !instances.is_empty() && fruitless < FRUITLESS {
         for instance in &mut instances {

@@ -31,6 +31,11 @@ pub fn number(n: &BigRational) -> Option<Number> {
     Some(Number::new(n.numer().to_i128()?, n.denom().to_i128()?))
 }
 
+/// Returns the remainder of the integer part modulo 2^bits, from 0 on.
+pub fn residue(n: Number, bits: u32) -> Number {
+    Number::from_integer(n.to_integer().rem_euclid(1 << bits))
+}
+
 /// Adds two numbers; `None` if the sum is out of range.
 pub fn plus(a: Number, b: Number) -> Option<Number> {
     if a.is_integer() && b.is_integer() {

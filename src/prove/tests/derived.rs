@@ -30,6 +30,7 @@ fn what_is_derived_follows() {
         arity: vec![0; CELLS],
         rigid: vec![false; CELLS],
         beyond: false,
+        counts: Vec::new(),
         fixed: 0,
         most: None,
     };

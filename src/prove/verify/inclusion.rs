@@ -343,7 +343,7 @@ impl<'a> Target<'a> {
             }
             Fact::Twins(a, b, same) if a == b => return if *same { Truth::Yes } else { Truth::No },
             Fact::ExcludedCube => return Truth::No,
-            Fact::Twins(..) | Fact::Sum(_) => {
+            Fact::Twins(..) | Fact::Sum(_) | Fact::Words(_) => {
                 let own = cells(fact);
                 if !own.is_empty() && own.iter().all(|c| self.cells.binary_search(c).is_err()) {
                     return Truth::Open;

@@ -6,7 +6,10 @@
 //! Cost: exponential in the necessary splits; certificates need only small queries. A query that is
 //! too large gets the answer *no contradiction*, so that a certificate is rejected, not accepted.
 
+use super::counts::Count;
 use super::sums::{Sum, unbalanced};
+use super::words::{Words, inconsistent};
+use std::sync::atomic::AtomicU64;
 
 /// In values of a cell: a process without a name.
 pub const OTHER: u32 = 127;
@@ -87,6 +90,8 @@ pub enum Fact {
     Ahead(Point, Point, bool),
     /// A sum of cells with factors and a constant compares with zero.
     Sum(Sum),
+    /// A comparison of words.
+    Words(Box<Words>),
     /// All writes of the process are in memory at the stage.
     Fence(u8, u8),
     /// Never holds.
@@ -106,6 +111,8 @@ pub enum Kind {
     Integer,
     /// Reals.
     Real,
+    /// Words of this number of bits.
+    Word(u32),
 }
 
 /// The context of a query.
@@ -119,6 +126,10 @@ pub struct World<'a> {
     pub fixed: usize,
     /// True if there are no other processes.
     pub closed: bool,
+    /// Counting invariants.
+    pub counts: &'a [Count],
+    /// Counts the cases of words that were tried.
+    pub spent: Option<&'a AtomicU64>,
 }
 
 /// The remaining values of cells; unlisted cells may have any.
@@ -164,7 +175,7 @@ impl World<'_> {
     }
     /// True if the cell is an integer.
     pub fn is_integer(&self, cell: &Cell) -> bool {
-        self.kinds.get(cell.symbol()) == Some(&Kind::Integer)
+        matches!(self.kinds.get(cell.symbol()), Some(Kind::Integer | Kind::Word(_)))
     }
     /// Returns the possible values of a cell.
     pub fn held(&self, domains: &Domains, cell: &Cell) -> Set {
@@ -181,16 +192,25 @@ impl World<'_> {
             Fact::Twins(a, b, same) => Fact::Twins(*a, *b, !same),
             Fact::Ahead(a, b, strict) => Fact::Ahead(*b, *a, !strict),
             Fact::Sum(s) => Fact::Sum(s.opposite()),
+            Fact::Words(w) => Fact::Words(Box::new(w.opposite())),
             Fact::Fence(..) | Fact::ExcludedCube => Fact::ExcludedCube,
         }
     }
     /// True if the facts contradict each other. *No* may be wrong, *yes* is not.
     pub fn contradicts(&self, facts: &[Fact]) -> bool {
         let mut budget = MAX_SPLITS;
-        match self.domains(facts) {
-            Some(domains) => self.search(facts, domains, &mut budget),
-            None => true,
+        let Some(domains) = self.domains(facts) else { return true };
+        let own = |c: &Count| {
+            let cells = || c.sum.terms.iter().map(|t| t.0);
+            facts.iter().any(|f| self::cells(f).iter().any(|x| cells().any(|y| *x == y)))
+        };
+        let counts: Vec<Fact> =
+            self.counts.iter().filter(|c| own(c)).flat_map(|c| c.facts(*self, &domains)).collect();
+        if counts.is_empty() {
+            return self.search(facts, domains, &mut budget);
         }
+        counts.contains(&Fact::ExcludedCube)
+            || self.search(&[facts, &counts].concat(), domains, &mut budget)
     }
     fn search(&self, facts: &[Fact], mut domains: Domains, budget: &mut u32) -> bool {
         self.spread(facts, &mut domains);
@@ -228,7 +248,8 @@ impl World<'_> {
         let Some((_, cell)) = open else {
             return self.disordered(facts, &domains)
                 || unequal(facts)
-                || unbalanced(*self, facts, budget);
+                || unbalanced(*self, facts, budget)
+                || inconsistent(*self, facts, budget);
         };
         members(self.held(&domains, &cell)).rev().all(|v| {
             if *budget == 0 {
@@ -398,6 +419,7 @@ pub fn cells(fact: &Fact) -> Vec<Cell> {
             .filter_map(|p| if let Point::Held(c) = p { Some(*c) } else { None })
             .collect(),
         Fact::Sum(s) => s.terms.iter().map(|t| t.0).collect(),
+        Fact::Words(w) => w.cells().collect(),
         Fact::Fence(..) | Fact::ExcludedCube => Vec::new(),
     }
 }
@@ -420,6 +442,7 @@ pub fn recell(fact: &Fact, to: &dyn Fn(&Cell) -> Cell) -> Fact {
             Fact::Ahead(point(a), point(b), *strict)
         }
         Fact::Sum(s) => Fact::Sum(s.map(to)),
+        Fact::Words(w) => Fact::Words(Box::new(w.map(to))),
         Fact::Fence(..) | Fact::ExcludedCube => fact.clone(),
     }
 }

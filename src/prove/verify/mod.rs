@@ -15,6 +15,7 @@
 //! checked. Otherwise a case is split on a fact of an instance and both halves are checked. Every
 //! undecided query rejects the certificate.
 
+pub mod counts;
 mod existence;
 mod inclusion;
 pub mod logic;
@@ -22,9 +23,11 @@ pub mod read;
 mod smt;
 pub mod step;
 pub mod sums;
+pub mod words;
 
 use crate::premises::{Refusal, premises};
 use crate::rules::Memory;
+use counts::Count;
 use inclusion::{Plan, Target};
 use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
@@ -59,6 +62,8 @@ pub struct ExcludedCube {
 pub struct Certificate {
     /// True if it is for total store order.
     pub tso: bool,
+    /// Counting invariants.
+    pub counts: Vec<Count>,
     /// The cubes.
     pub cubes: Vec<ExcludedCube>,
 }
@@ -76,6 +81,8 @@ pub struct QueryCounts {
     pub safety: usize,
     /// Number of consistency checks of conjunctions.
     pub decisions: u64,
+    /// The largest number of processes, if a counting invariant limits it.
+    pub most: Option<u64>,
 }
 
 /// The reason why a certificate is rejected.
@@ -91,6 +98,8 @@ pub enum Refused {
     NoInitialStateUpTo(usize),
     /// The cube with this index contains an initial state, or that is undecided.
     Initiation(usize),
+    /// The counting invariant with this index does not hold initially, or not after a transition.
+    Count(usize, Option<usize>),
     /// A transition may lead from outside into a cube.
     Consecution {
         /// The cube.
@@ -114,7 +123,10 @@ struct Verifier<'a> {
     /// The certificate's cubes, then the assumptions.
     cubes: Vec<ExcludedCube>,
     plans: Vec<Plan>,
+    counts: Vec<Count>,
     queries: AtomicU64,
+    /// Number of cases of words that were tried.
+    spent: AtomicU64,
     /// Limit on the number of consistency checks.
     most: u64,
     /// Number of threads.
@@ -132,6 +144,7 @@ pub fn kinds(system: &System) -> Vec<Kind> {
         TypeId::PROC => Kind::Process,
         TypeId::INT => Kind::Integer,
         TypeId::REAL => Kind::Real,
+        t if t.bits().is_some() => Kind::Word(t.bits().unwrap_or(1)),
         _ if system.type_of(sort).constructors.is_empty() => Kind::Opaque,
         _ => Kind::Values(system.type_of(sort).constructors.len() as u32),
     };
@@ -179,7 +192,9 @@ fn prepare<'a>(
         index,
         cubes: std::mem::take(&mut certificate.cubes),
         plans: Vec::new(),
+        counts: std::mem::take(&mut certificate.counts),
         queries: AtomicU64::new(0),
+        spent: AtomicU64::new(0),
         most: u64::MAX,
         threads: 1,
         beyond: false,
@@ -244,11 +259,18 @@ pub fn verify_within(
 
 impl Verifier<'_> {
     fn is_spent(&self) -> bool {
-        self.queries.load(Ordering::Relaxed) > self.most
+        let spent = self.spent.load(Ordering::Relaxed);
+        self.queries.load(Ordering::Relaxed).saturating_add(spent) > self.most
     }
     fn verify(&self, count: usize) -> Result<QueryCounts, Refused> {
         let (verifier, system) = (self, self.system);
-        let mut queries = QueryCounts { cubes: count, ..QueryCounts::default() };
+        let limits = self.counts.iter().map(|c| c.most).min();
+        let file = system.processes.map_or(u64::MAX, u64::from);
+        let mut queries = QueryCounts {
+            cubes: count,
+            most: limits.filter(|m| *m < file),
+            ..QueryCounts::default()
+        };
         if verifier
             .is_not_initial(&ExcludedCube { named: system.fixed as usize, facts: Vec::new() })
         {
@@ -269,6 +291,7 @@ impl Verifier<'_> {
                 }
             }
         }
+        verifier.check_counts()?;
         queries.consecution = verifier.all_steps(count)?;
         queries.decisions = verifier.queries.load(Ordering::Relaxed);
         verifier.expect_small()?;
@@ -336,7 +359,9 @@ fn choices(count: usize, named: usize, distinct: bool) -> Vec<Vec<u8>> {
 impl Verifier<'_> {
     fn world(&self, named: usize) -> World<'_> {
         let closed = !self.beyond && self.system.processes.is_some_and(|m| m as usize == named);
-        World { kinds: &self.kinds, named, fixed: self.system.fixed as usize, closed }
+        let fixed = self.system.fixed as usize;
+        let spent = Some(&self.spent);
+        World { kinds: &self.kinds, named, fixed, closed, counts: &self.counts, spent }
     }
     /// True if no state with all processes of the file satisfies `init`, so that a cell may contain
     /// another one.
@@ -479,6 +504,7 @@ impl Verifier<'_> {
         };
         let accesses = claim.cube.iter().flat_map(|atom| match atom {
             Atom::Compare(l, _, r) => [l, r].into_iter().flat_map(accesses).collect(),
+            Atom::Words(w) => w.left.terms.iter().chain(&w.right.terms).map(|t| &t.0).collect(),
             _ => Vec::new(),
         });
         let changing: Vec<&Access> = accesses.filter(|a| written(a)).collect();
@@ -531,6 +557,21 @@ impl Verifier<'_> {
     fn is_not_initial(&self, cube: &ExcludedCube) -> bool {
         let named = cube.named.max(1);
         self.meets_none(named, self.at_the_start(cube), &self.initial(named))
+    }
+    /// As [`Self::meets_none`], without counting invariants.
+    fn meets_none_without_counts(
+        &self,
+        named: usize,
+        facts: Vec<Fact>,
+        instances: &[Vec<Vec<Fact>>],
+    ) -> bool {
+        let Some((first, rest)) = instances.split_first() else {
+            self.queries.fetch_add(1, Ordering::Relaxed);
+            return World { counts: &[], ..self.world(named) }.contradicts(&facts);
+        };
+        first
+            .iter()
+            .all(|c| self.meets_none_without_counts(named, [facts.as_slice(), c].concat(), rest))
     }
     fn meets_none(&self, named: usize, facts: Vec<Fact>, instances: &[Vec<Vec<Fact>>]) -> bool {
         // If `init` is one conjunction, all instances hold together.

@@ -1,8 +1,10 @@
 //! Parser of certificates; see [`crate::certificate`] for the format. Errors contain the line and
 //! the expected input.
 
+use super::counts::Count;
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, only};
 use super::sums::{Sign, Sum};
+use super::words::{Part, Words};
 use super::{Certificate, ExcludedCube};
 use mu_cubicle::system::{Kind as SymbolKind, System};
 use num_rational::BigRational;
@@ -108,7 +110,7 @@ impl Reader<'_> {
             [word @ ("same" | "differ"), a, b] => {
                 let (a, b) = (self.cell(a)?, self.cell(b)?);
                 if self.kinds[a.symbol()] != self.kinds[b.symbol()]
-                    || matches!(self.kinds[a.symbol()], Kind::Integer | Kind::Real)
+                    || matches!(self.kinds[a.symbol()], Kind::Integer | Kind::Real | Kind::Word(_))
                 {
                     return self.fail("expected cells of the same non-numeric sort");
                 }
@@ -125,6 +127,7 @@ impl Reader<'_> {
                 Ok(Fact::Fence(p, s))
             }
             ["sum", rest @ ..] => self.sum(rest),
+            ["word", rest @ ..] => self.words(rest),
             _ => self.among(text),
         }
     }
@@ -192,6 +195,87 @@ impl Reader<'_> {
     }
 }
 
+impl Reader<'_> {
+    /// Parses a comparison of words after its keyword.
+    fn words(&self, words: &[&str]) -> Read<Fact> {
+        let [bits, rest @ ..] = words else { return self.fail("expected a number of bits") };
+        let bits = match bits.parse::<u32>() {
+            Ok(bits) if (1..=32).contains(&bits) => bits,
+            _ => return self.fail(format!("`{bits}`: expected a number of bits from 1 to 32")),
+        };
+        let signs =
+            [("<=", Sign::AtMost), ("<", Sign::Less), ("=", Sign::Zero), ("!=", Sign::NotZero)];
+        let sign = |w: &&str| signs.iter().find(|s| s.0 == *w).map(|s| s.1);
+        let Some((at, sign)) = rest.iter().enumerate().find_map(|(i, w)| Some((i, sign(w)?)))
+        else {
+            return self.fail("expected <=, <, = or !=");
+        };
+        let (left, right) = (self.part(&rest[..at], bits)?, self.part(&rest[at + 1..], bits)?);
+        Ok(Fact::Words(Box::new(Words::new(bits, &left, sign, &right))))
+    }
+    /// Parses a counting invariant after its keyword.
+    fn count(&self, text: &str) -> Read<Count> {
+        let parts = text.split_once(" in {").and_then(|(name, rest)| {
+            let (values, sum) = rest.split_once("} = word ")?;
+            Some((name.trim(), values, sum.split_once(' ')?))
+        });
+        let Some((name, values, (bits, sum))) = parts else {
+            return self.fail(format!("`{text}`: expected ARRAY in {{VALUES}} = word BITS SUM"));
+        };
+        let Some(&symbol) = self.symbols.get(name) else {
+            return self.fail(format!("`{name}` is not a symbol of the system"));
+        };
+        let own = &self.system.symbols[symbol];
+        let plain = own.arity == 1 && !(self.tso && own.kind == SymbolKind::Weak);
+        if !plain || !matches!(self.kinds[symbol], Kind::Values(_)) {
+            return self.fail(format!(
+                "`{name}`: expected an array of an enumeration by processes that is not in memory"
+            ));
+        }
+        let of = self.system.type_of(own.sort);
+        let mut set = 0;
+        for v in values.split(',').map(str::trim).filter(|v| !v.is_empty()) {
+            let at = of.constructors.iter().position(|c| self.system.constructor(*c).name == v);
+            let Some(at) = at else {
+                return self.fail(format!("`{v}` is not a value of type `{}`", of.name));
+            };
+            set |= only(at as u32);
+        }
+        let bits = match bits.parse::<u32>() {
+            Ok(bits) if (1..=32).contains(&bits) => bits,
+            _ => return self.fail(format!("`{bits}`: expected a number of bits from 1 to 32")),
+        };
+        let sum = self.part(&sum.split_whitespace().collect::<Vec<_>>(), bits)?;
+        if sum.terms.iter().any(|(c, _)| c.args().next().is_some() || c.look.is_some()) {
+            return self.fail("the sum must be of variables in memory now");
+        }
+        let limit = (1u64 << bits) - 1;
+        let most = self.system.processes.map_or(limit, |n| limit.min(n.into()));
+        Ok(Count { symbol, values: set, bits, sum, most })
+    }
+    /// Parses a sum of words.
+    fn part(&self, words: &[&str], bits: u32) -> Read<Part> {
+        let number = |w: &str| match w.parse::<i128>() {
+            Ok(n) if n.unsigned_abs() <= 1 << 32 => Ok(n),
+            _ => self.fail(format!("`{w}`: expected a number of at most 33 bits")),
+        };
+        let (mut terms, mut rest) = (Vec::new(), words);
+        while let [factor, cell, "+", tail @ ..] = rest {
+            let cell = self.cell(cell)?;
+            match self.kinds[cell.symbol()] {
+                Kind::Word(own) if own >= bits => {}
+                _ => return self.fail("the cells of a sum must be words with these bits"),
+            }
+            terms.push((cell, number(factor)?));
+            rest = tail;
+        }
+        let [constant] = rest else {
+            return self.fail("expected FACTOR CELL + .. + CONSTANT on both sides");
+        };
+        Ok(Part::new(terms, number(constant)?, bits))
+    }
+}
+
 /// Parses the memory model of a certificate; true for total store order.
 ///
 /// # Errors
@@ -234,10 +318,18 @@ pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, 
     let tso = memory(text)?;
     let mut reader = Reader { system, kinds, symbols, line: 0, named: 0, tso };
     let mut cubes: Vec<ExcludedCube> = Vec::new();
+    let mut counts = Vec::new();
     for (i, l) in text.lines().enumerate().skip(2) {
         reader.line = i + 1;
         let l = l.trim();
         if l.is_empty() {
+            continue;
+        }
+        if let Some(count) = l.strip_prefix("count ") {
+            if !cubes.is_empty() {
+                return reader.fail("expected `count` before all cubes");
+            }
+            counts.push(reader.count(count)?);
             continue;
         }
         if let Some(names) = l.strip_prefix("never") {
@@ -258,5 +350,5 @@ pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, 
             None => return reader.fail("expected `never` first"),
         }
     }
-    Ok(Certificate { tso, cubes })
+    Ok(Certificate { tso, counts, cubes })
 }

@@ -9,6 +9,7 @@
 use super::inclusion::{Places, ends_last, instance};
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, members, only, stages_of};
 use super::sums::Sign;
+use super::words::Part;
 use super::{ExcludedCube, Verifier, choices};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -90,6 +91,24 @@ impl Text<'_> {
                     Sign::NotZero => format!("(distinct {sum} {zero})"),
                 }
             }
+            Fact::Words(w) => {
+                let modulus = 1i128 << w.bits;
+                let mut part = |p: &Part| {
+                    let mut sum = format!("(mod (+ {} 0", p.constant);
+                    for (c, f) in &p.terms {
+                        let name = self.cell(c);
+                        let _ = write!(sum, " (* {f} {name})");
+                    }
+                    format!("{sum}) {modulus})")
+                };
+                let (left, right) = (part(&w.left), part(&w.right));
+                match w.sign {
+                    Sign::AtMost => format!("(<= {left} {right})"),
+                    Sign::Less => format!("(< {left} {right})"),
+                    Sign::Zero => format!("(= {left} {right})"),
+                    Sign::NotZero => format!("(distinct {left} {right})"),
+                }
+            }
             Fact::Fence(..) => "true".into(),
             Fact::ExcludedCube => "false".into(),
         }
@@ -127,6 +146,10 @@ impl Text<'_> {
                 if kind == Kind::Real { "Real" } else { "Int" }
             );
             if let Kind::Values(n) = kind {
+                let _ = writeln!(out, "(assert (and (<= 0 {name}) (< {name} {n})))");
+            }
+            if let Kind::Word(bits) = kind {
+                let n = 1u64 << bits;
                 let _ = writeln!(out, "(assert (and (<= 0 {name}) (< {name} {n})))");
             }
         }

@@ -9,6 +9,7 @@ use super::logic::{
     Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, members, only, recell, stages_of,
 };
 use super::sums::{LARGEST, Sign, Sum};
+use super::words::{Part, Words};
 use mu_cubicle::system::{self, Access, Atom, Op, Proc, System, Term, Transition, Update, Value};
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -54,6 +55,10 @@ struct Scaled {
 }
 
 impl Scaled {
+    /// Returns the sum as one of words; `None` if it has fractions.
+    fn part(&self, bits: u32) -> Option<Part> {
+        (self.scale == 1).then(|| Part::new(self.terms.iter().copied(), self.constant, bits))
+    }
     /// Builds the comparison of a sum of these with factors as a fact.
     fn compared(parts: &[(&Scaled, i128)], constant: i128, sign: Sign) -> Option<Fact> {
         let scale = parts.iter().fold(1, |l: i128, p| l.lcm(&p.0.scale));
@@ -128,6 +133,26 @@ impl Reader<'_> {
             }
         }
     }
+    /// Builds a comparison of words; `None` if it always holds.
+    fn words(&self, w: &system::Words) -> Option<Fact> {
+        let part = |sum: &system::Sum| match self.held(&Term::Sum(sum.clone())) {
+            Held::Sum(s) => self.part(&s, w.bits),
+            _ => Part::default(),
+        };
+        let sign = match w.op {
+            Op::Eq => Sign::Zero,
+            Op::Neq => Sign::NotZero,
+            Op::Lt => Sign::Less,
+            Op::Le => Sign::AtMost,
+        };
+        compared(Words::new(w.bits, &part(&w.left), sign, &part(&w.right)))
+    }
+    fn part(&self, sum: &Scaled, bits: u32) -> Part {
+        sum.part(bits).unwrap_or_else(|| {
+            self.overflow.store(true, Ordering::Relaxed);
+            Part::default()
+        })
+    }
     /// Returns the facts of a cube without fences, with true if it requires one.
     pub fn facts(&self, cube: &system::Cube) -> (Vec<Fact>, bool) {
         let mut facts = Vec::new();
@@ -143,9 +168,19 @@ impl Reader<'_> {
                     &self.held(r),
                     self.overflow,
                 )),
+                Atom::Words(w) => facts.extend(self.words(w)),
             }
         }
         (facts, fence)
+    }
+}
+
+/// Returns a comparison of words as a fact; `None` if it always holds.
+fn compared(words: Words) -> Option<Fact> {
+    match words.known() {
+        Some(true) => None,
+        Some(false) => Some(Fact::ExcludedCube),
+        None => Some(Fact::Words(Box::new(words))),
     }
 }
 
@@ -199,7 +234,48 @@ fn compare(
     }
 }
 
+/// A case of a step, for a counting invariant.
+pub struct Changed {
+    /// The conditions before the step.
+    pub before: Vec<Fact>,
+    /// The assigned words, with their new values.
+    pub sums: Vec<(Cell, Part)>,
+    /// The assigned cells of an enumeration, with their new values.
+    pub values: Vec<(Cell, u32)>,
+}
+
 impl Step<'_> {
+    /// Returns the cases of the step with the new values of words and of cells of an enumeration;
+    /// `None` if a new value is not a sum of words or no constant.
+    pub fn changes(&self, words: &[Cell], places: Vec<Cell>, bits: u32) -> Option<Vec<Changed>> {
+        let (mut base, fence) = self.with(&Vec::new(), |r| r.facts(&self.transition.guard));
+        if fence && self.weak.contains(&true) && !self.locked() {
+            base.extend(self.actor().map(|p| Fact::Fence(p, 0)));
+        }
+        let start = Changed { before: base, sums: Vec::new(), values: Vec::new() };
+        let mut found = vec![start];
+        for (cell, is_word) in
+            words.iter().map(|c| (*c, true)).chain(places.into_iter().map(|c| (c, false)))
+        {
+            let mut next = Vec::new();
+            for case in &found {
+                for (condition, value) in self.set(&cell) {
+                    let before = [case.before.as_slice(), &condition].concat();
+                    let (mut sums, mut values) = (case.sums.clone(), case.values.clone());
+                    match value {
+                        None => {}
+                        Some(Held::Sum(s)) if is_word => sums.push((cell, s.part(bits)?)),
+                        Some(Held::Constant(v)) if !is_word => values.push((cell, v)),
+                        Some(_) => return None,
+                    }
+                    next.push(Changed { before, sums, values });
+                }
+            }
+            found = next;
+        }
+        found.retain(|c| !self.world.contradicts(&c.before));
+        Some(found)
+    }
     fn process(&self, p: Proc, bound: &Bound) -> u8 {
         match p {
             Proc::Fixed(n) => (n - 1) as u8,
@@ -339,7 +415,7 @@ impl Step<'_> {
     }
     fn own(&self, cell: &Cell) -> Held {
         match self.kinds[cell.symbol()] {
-            Kind::Integer | Kind::Real => {
+            Kind::Integer | Kind::Real | Kind::Word(_) => {
                 Held::Sum(Scaled { terms: vec![(*cell, 1)], constant: 0, scale: 1 })
             }
             _ => Held::Cell(*cell),
@@ -479,6 +555,17 @@ impl Step<'_> {
                     self.overflow.store(true, Ordering::Relaxed);
                 }
                 fact
+            }
+            Fact::Words(w) => {
+                let sum = |c: &Cell| {
+                    let Held::Sum(s) = chosen.get(c)? else { return None };
+                    let part = s.part(w.bits);
+                    if part.is_none() {
+                        self.overflow.store(true, Ordering::Relaxed);
+                    }
+                    part
+                };
+                compared(w.put(&sum))
             }
             Fact::Fence(..) | Fact::ExcludedCube => Some(fact.clone()),
         }

@@ -117,13 +117,21 @@ impl Sum {
 
 /// A sum that is at most zero, less than zero, or zero.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Row {
+pub(super) struct Row {
     terms: Vec<(Cell, i128)>,
     constant: i128,
     sign: Sign,
 }
 
 impl Row {
+    /// Builds the comparison of a sum of a few small numbers: at most zero.
+    pub(super) fn at_most(terms: Vec<(Cell, i128)>, constant: i128) -> Row {
+        Row { terms: merged(terms).unwrap_or_default(), constant, sign: Sign::AtMost }
+    }
+    /// Builds the equation of a sum of a few small numbers and zero.
+    pub(super) fn zero(terms: Vec<(Cell, i128)>, constant: i128) -> Row {
+        Row { sign: Sign::Zero, ..Row::at_most(terms, constant) }
+    }
     fn of(sum: &Sum) -> Row {
         Row { terms: sum.terms.to_vec(), constant: sum.constant, sign: sum.sign }
     }
@@ -265,6 +273,12 @@ fn empty(world: World<'_>, rows: Vec<Row>, differ: &[Row], budget: &mut u32) -> 
 
 /// Eliminates all cells. Returns true if a contradiction remains.
 fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
+    *budget > 0 && eliminated_within(world, rows, MAX_CONSTRAINTS)
+}
+
+/// Eliminates all cells, with at most `most` rows at a time. Returns true if a contradiction
+/// remains.
+pub(super) fn eliminated_within(world: World<'_>, rows: Vec<Row>, most: usize) -> bool {
     let Some(mut rows) = rows.into_iter().map(|r| r.rounded(world)).collect::<Option<Vec<Row>>>()
     else {
         return true;
@@ -288,7 +302,7 @@ fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
                 None => return false,
             },
         };
-        if rows.len() > MAX_CONSTRAINTS || *budget == 0 {
+        if rows.len() > most {
             return false;
         }
         let (with, without): (Vec<Row>, Vec<Row>) =

@@ -9,7 +9,7 @@ pub(crate) mod refuted;
 pub(crate) mod samples;
 
 use crate::args::{Format, ProofMemory, ProveArgs, VerifyArgs};
-use crate::commands::threads::TranslatedProgram;
+use crate::commands::threads::{NUMBERS, TranslatedProgram, translate};
 use crate::output;
 use crate::output::print;
 use crate::output::progress::grouped;
@@ -222,6 +222,16 @@ fn refused(session: &Session, system: &System, refused: &Refused) -> String {
         Refused::Initiation(cube) => {
             format!("cube {} may contain an initial state", cube + 1)
         }
+        Refused::Count(count, transition) => {
+            let count = format!("counting invariant {} of the certificate", count + 1);
+            match transition {
+                None => format!("{count} does not hold initially"),
+                Some(t) => format!(
+                    "{count} may not hold after transition `{}`",
+                    system.transitions[*t].name
+                ),
+            }
+        }
         Refused::Consecution { cube, transition } => {
             let name = &system.transitions[*transition].name;
             format!(
@@ -298,7 +308,9 @@ pub(crate) fn as_text(
     if let Verdict::Safe { queries, .. } = &outcome.verdict {
         let _ = writeln!(out, "processes      {}", numbers(system));
         if let Ok(premises) = premises(system, memory(args.model)) {
-            out += &assumptions_text(&assumptions(&premises, system, program));
+            let mut list = assumptions(&premises, system, program);
+            list.extend(limit_text(queries, program));
+            out += &assumptions_text(&list);
         }
         let _ = writeln!(out, "verified       {}", checks_text(queries));
         let _ = writeln!(out, "checked        {}", samples::text(outcome.audit.as_ref()));
@@ -376,6 +388,12 @@ fn assumptions(premises: &Premises, system: &System, program: Option<&Translatio
     list
 }
 
+/// Describes the number of processes to which a counting invariant limits a proof.
+fn limit_text(queries: &QueryCounts, program: Option<&Translation>) -> Option<String> {
+    let name = if program.is_some() { "threads" } else { "processes" };
+    queries.most.map(|n| format!("at most {n} {name}, which words count"))
+}
+
 /// Formats the assumptions, one per line.
 fn assumptions_text(list: &[String]) -> String {
     if list.is_empty() {
@@ -447,9 +465,10 @@ pub(crate) fn as_json(
     match &outcome.verdict {
         Verdict::Safe { queries, .. } => {
             object["processes"] = json!(numbers(system));
+            let limit: Vec<String> = limit_text(queries, program).into_iter().collect();
             object["assumed"] = json!(
                 premises(system, memory(args.model))
-                    .map(|p| assumptions(&p, system, program))
+                    .map(|p| [assumptions(&p, system, program), limit].concat())
                     .unwrap_or_default()
             );
             object["verified"] = checks_json(queries);
@@ -480,8 +499,8 @@ fn checks_json(queries: &QueryCounts) -> Value {
 
 type Verified = (System, Result<QueryCounts, Refused>, Option<Translation>);
 
-/// Verifies a certificate. For a program, it assumes that the number of threads bounds variables,
-/// and then tries without this assumption.
+/// Verifies a certificate. For a program, it tries the systems of all forms of numbers; the first
+/// one has the message.
 fn verify_certificate(
     session: &mut Session,
     args: &VerifyArgs,
@@ -494,19 +513,25 @@ fn verify_certificate(
             mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
         return Ok((system, found, None));
     }
-    let TranslatedProgram { translation, system } =
-        crate::commands::threads::translate(session, &args.file, &args.translation, false)?;
-    let found = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
-    if found.is_err() && translation.bounded {
-        let TranslatedProgram { translation, system } =
-            crate::commands::threads::translate(session, &args.file, &args.translation, true)?;
-        let again =
+    let mut first: Option<Verified> = None;
+    for numbers in NUMBERS {
+        let translated = translate(session, &args.file, &args.translation, numbers);
+        let TranslatedProgram { translation, system } = match translated {
+            Ok(translated) => translated,
+            Err(_) if first.is_some() => continue,
+            Err(error) => return Err(error),
+        };
+        let found =
             mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
-        if again.is_ok() {
-            return Ok((system, again, Some(translation)));
+        let verified = found.is_ok();
+        if verified || first.is_none() {
+            first = Some((system, found, Some(translation)));
+        }
+        if verified {
+            break;
         }
     }
-    Ok((system, found, Some(translation)))
+    first.ok_or_else(|| Diagnostic::internal("a program has some system"))
 }
 
 pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Diagnostic> {
@@ -574,7 +599,11 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
                 numbers(&system)
             );
             if let Ok(premises) = &rests {
-                out += &assumptions_text(&assumptions(premises, &system, translation.as_ref()));
+                let mut list = assumptions(premises, &system, translation.as_ref());
+                if let Ok(queries) = &found {
+                    list.extend(limit_text(queries, translation.as_ref()));
+                }
+                out += &assumptions_text(&list);
             }
             match (&found, why) {
                 (_, Some(why)) => {
@@ -607,7 +636,8 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
                 (Err(_), None) => {}
             }
             if let Some(translation) = &translation {
-                object["threads"] = crate::commands::threads::threads_json(translation);
+                let proof = found.as_ref().ok();
+                object["threads"] = crate::commands::threads::threads_json(translation, proof);
             }
             output::print_object(object)?;
         }

@@ -1,0 +1,151 @@
+//! The verifier's counting invariants: the number of processes with certain values of an array is
+//! the remainder of a sum of words. Independent of the prover ([`crate::counts`]).
+//!
+//! With fewer than 2^bits processes the remainder is the number itself. So it is at least the
+//! number of named processes that have such a value, and named processes that have none are not
+//! counted. Checked are the initial states (the number and the remainder are zero), and for each
+//! transition and choice of its processes that a state in which it changes both by different
+//! numbers is inside the cubes of the certificate. Cost: the choices of the transition's processes
+//! and cases.
+
+use super::logic::{Cell, Domains, Fact, Set, World};
+use super::step::{Changed, Step};
+use super::sums::Sign;
+use super::words::{Part, Words};
+use super::{ExcludedCube, Refused, Verifier};
+use mu_cubicle::system::Update;
+
+/// A counting invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// The array.
+    pub symbol: usize,
+    /// The values that count.
+    pub values: Set,
+    /// Number of bits of the remainder.
+    pub bits: u32,
+    /// The sum, of memory now.
+    pub sum: Part,
+    /// The largest number of processes.
+    pub most: u64,
+}
+
+impl Count {
+    fn compared(&self, left: &Part, sign: Sign, right: &Part) -> Fact {
+        Fact::Words(Box::new(Words::new(self.bits, left, sign, right)))
+    }
+    fn number(&self, n: i128) -> Part {
+        Part::new([], n, self.bits)
+    }
+    /// Returns the facts that follow for the named processes with these domains.
+    pub fn facts(&self, world: World<'_>, domains: &Domains) -> Vec<Fact> {
+        let held = |p: u8| world.held(domains, &Cell::new(self.symbol, [p], None));
+        let all = || 0..world.named as u8;
+        let inside = all().filter(|p| held(*p) & !self.values == 0).count() as i128;
+        let outside = all().filter(|p| held(*p) & self.values == 0).count() as i128;
+        let most = i128::from(self.most);
+        if inside > most || outside > most {
+            return vec![Fact::ExcludedCube];
+        }
+        vec![
+            self.compared(&self.number(inside), Sign::AtMost, &self.sum),
+            self.compared(&self.sum, Sign::AtMost, &self.number(most - outside)),
+        ]
+    }
+}
+
+impl Verifier<'_> {
+    /// Checks the counting invariants of the certificate.
+    ///
+    /// # Errors
+    ///
+    /// An invariant does not hold initially, or after some transition.
+    pub(super) fn check_counts(&self) -> Result<(), Refused> {
+        for (at, count) in self.counts.iter().enumerate() {
+            self.counts_none_initially(count).then_some(()).ok_or(Refused::Count(at, None))?;
+            for t in 0..self.system.transitions.len() {
+                self.counts_steps(at, t)?;
+            }
+        }
+        Ok(())
+    }
+    /// True if no process counts in an initial state, and the remainder is zero.
+    fn counts_none_initially(&self, count: &Count) -> bool {
+        // The constants, and one process that stands for all others.
+        let named = self.system.fixed as usize + 1;
+        let among = |p: u8| Fact::Among(Cell::new(count.symbol, [p], None), count.values);
+        let other = count.compared(&count.sum, Sign::NotZero, &Part::default());
+        let initial = self.initial(named);
+        (0..named as u8)
+            .map(among)
+            .chain([other])
+            .all(|fact| self.meets_none_without_counts(named, vec![fact], &initial))
+    }
+    /// Checks that a transition changes the remainder by the number of its processes that begin or
+    /// end to count.
+    fn counts_steps(&self, at: usize, transition: usize) -> Result<(), Refused> {
+        let count = &self.counts[at];
+        let t = &self.system.transitions[transition];
+        let refused = || Refused::Count(at, Some(transition));
+        let is_own = |u: &&Update| u.symbol().index() == count.symbol;
+        // Cases may set a cell of any process.
+        if t.updates.iter().filter(is_own).any(|u| matches!(u, Update::Cases { .. })) {
+            return Err(refused());
+        }
+        self.for_each_binding(t.params.len(), self.system.fixed as usize, &mut |binding, named| {
+            self.budget.check(0).map_err(Refused::Stopped)?;
+            let step = Step {
+                system: self.system,
+                kinds: &self.kinds,
+                weak: &self.weak,
+                index: &self.index,
+                transition: t,
+                binding,
+                world: self.world(named),
+                overflow: &self.overflow,
+            };
+            let sum: Vec<Cell> = count.sum.terms.iter().map(|t| t.0).collect();
+            let places = (0..named as u8).map(|p| Cell::new(count.symbol, [p], None)).collect();
+            let cases = step.changes(&sum, places, count.bits).ok_or_else(refused)?;
+            for Changed { before, sums, values } in cases {
+                for (facts, change) in self.moved(count, &values) {
+                    let after = count.sum.replaced(&sums, count.bits);
+                    let expected = Part::new(
+                        count.sum.terms.iter().copied(),
+                        count.sum.constant + change,
+                        count.bits,
+                    );
+                    let wrong = count.compared(&after, Sign::NotZero, &expected);
+                    let cube = ExcludedCube {
+                        named,
+                        facts: [before.as_slice(), &facts, &[wrong]].concat(),
+                    };
+                    if !self.inside(&cube, None) {
+                        return Err(refused());
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+    /// Returns the cases of processes that counted before a step, with the change of the number.
+    fn moved(&self, count: &Count, values: &[(Cell, u32)]) -> Vec<(Vec<Fact>, i128)> {
+        let mut cases: Vec<(Vec<Fact>, i128)> = vec![(Vec::new(), 0)];
+        for (cell, value) in values {
+            let counts = i128::from(count.values & super::logic::only(*value) != 0);
+            let all = self.world(1).all(cell);
+            cases = cases
+                .into_iter()
+                .flat_map(|(facts, change)| {
+                    [(count.values, counts - 1), (all & !count.values, counts)].map(
+                        |(set, more)| {
+                            let facts = [facts.as_slice(), &[Fact::Among(*cell, set)]].concat();
+                            (facts, change + more)
+                        },
+                    )
+                })
+                .collect();
+        }
+        cases
+    }
+}
