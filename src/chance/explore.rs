@@ -2,7 +2,7 @@
 //!
 //! In: a [`Model`] and the limits of the run. Out: [`System`] with the labels of the model. Answers
 //! of groups are cached by the slots read, so that a group is evaluated once for recurring values.
-//! One thread. Cost: the states as vectors, the cached answers up to [`MAX_CACHED`].
+//! One thread. Cost: the states as vectors, the cached answers up to `MAX_CACHED`.
 
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;

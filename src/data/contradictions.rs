@@ -4,7 +4,7 @@
 //! Critical pairs at the root (Knuth and Bendix, 1970): the left-hand sides are unified, and the
 //! right-hand sides differ if their constructors differ at the same position. Nothing is evaluated:
 //! right-hand sides that differ only after rewriting are not found; a pair that is found is a
-//! contradiction. Cost: the number of pairs of equations per mapping, up to [`MAX_PAIRS`],
+//! contradiction. Cost: the number of pairs of equations per mapping, up to `MAX_PAIRS`,
 //! each linear in the terms.
 
 use crate::expr::{DataSpec, Equation, Expr, ExprKind};

@@ -7,7 +7,7 @@
 //! new node, and prepending to a list costs one cell: twelve bytes and its index entry.
 //!
 //! Cost: a rarely contended lock and a probe for each requested node. Invariants: numbers are
-//! assigned in the order of arrival within one of [`SHARDS`] parts and never change; equal normal
+//! assigned in the order of arrival within one of `SHARDS` parts and never change; equal normal
 //! forms have equal numbers, in every thread.
 
 use crate::expr::Expr;

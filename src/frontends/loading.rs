@@ -172,7 +172,7 @@ impl Loading<'_> {
     /// Linearises and compiles a typed specification with the options of this reading.
     ///
     /// # Errors
-    /// As [`linearise`] and [`compile`].
+    /// As [`fn@linearise`] and [`compile`].
     pub fn compiled(&self, spec: &ProcSpec) -> Result<Compiled, Diagnostic> {
         let process = linearise(spec, &linearise::Options::default(), self.journal)?;
         compile(process, &self.options.confluence, self.budget, self.journal)

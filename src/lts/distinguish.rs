@@ -10,7 +10,7 @@
 //!
 //! Input: the two systems; they are reduced first, and levels are computed only if they differ.
 //! Output: a formula in the text of state formulas that holds in exactly one of the initial states.
-//! Cost: that of [`super::levels`], and a node for each pair of blocks that the formula needs.
+//! Cost: that of `super::levels`, and a node for each pair of blocks that the formula needs.
 //! Equal parts share a node, but the text can be exponential in its depth; beyond a limit there is
 //! none.
 

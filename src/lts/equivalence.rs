@@ -3,7 +3,7 @@
 //!
 //! Commands, their help, the studio, and `docs/language.md` list the rows, so a new equivalence is
 //! a row here and a file with its algorithm. The partition of a row is tested against its
-//! definition ([`crate::naive`]), its evidence and its example by the checker of formulas
+//! definition (`crate::naive`), its evidence and its example by the checker of formulas
 //! (`tests/refinement.rs`). Costs: see the modules of the algorithms.
 //!
 //! A quotient contains the states reachable from the initial state, which is state 0; states are

@@ -2,8 +2,8 @@
 //! evidence of the excess, and the formulas that a refinement inherits.
 //!
 //! `compare --preorder`, its help, and `docs/language.md` list the rows, so a new preorder is a row
-//! here and a file with its algorithm: [`super::trace_inclusion`], [`super::simulation`],
-//! [`super::failures`], [`super::coupled`]. All compare the quotients by an equivalence that
+//! here and a file with its algorithm: `super::trace_inclusion`, `super::simulation`,
+//! `super::failures`, `super::coupled`. All compare the quotients by an equivalence that
 //! preserves them.
 
 use super::Lts;

@@ -3,7 +3,7 @@
 //!
 //! Each combination of values of the parameters is an instance with code of its own, in which the
 //! parameters are constants. A leading part of a guard that depends on one small field becomes a
-//! [`FieldTest`], so that the search selects instances by tables ([`crate::guards`]). An instance
+//! [`FieldTest`], so that the search selects instances by tables (`crate::guards`). An instance
 //! with a guard that is known to be false has no code. Cost: linear in the code of all instances.
 
 use crate::code::{Bits, Fault, FieldTest, Instance, Op, Parameter, Program};

@@ -1,7 +1,7 @@
 //! Labels of a model with their sorts, as declarations that type them.
 //!
 //! In: names of actions with values of types. Out: the text of each label, and the text of
-//! declarations of sorts and actions ([`Labels::declarations`]). A type with members has the sort
+//! declarations of sorts and actions (`Labels::declarations`). A type with members has the sort
 //! of its name: `sort Node = struct Node_1 | Node_2;`. Ranges are numbers: `Nat`, or `Int` if the
 //! range has a negative number. Invariant: every label is of a declared action. Cost: linear.
 

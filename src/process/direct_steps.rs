@@ -5,7 +5,7 @@
 //! variables. Output: steps of the process. Each conjunct of a condition is tested as soon as its
 //! variables have values; `x == e` determines the value of `x`. Evaluations that the rewriter does
 //! not decide are counted and skipped. This shares no code with the engine, the compiler, or
-//! abstractions. Cost: conditions times values of sums, up to [`MAX_TESTS`] for each summand.
+//! abstractions. Cost: conditions times values of sums, up to `MAX_TESTS` for each summand.
 
 use crate::labels::MultiAction;
 use crate::linear::LinearProcess;

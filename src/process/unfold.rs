@@ -3,10 +3,10 @@
 //!
 //! Sums over few values become a summand for each value, if summands then depend on fewer fields. A
 //! summand that selects fields by the value of another parameter, such as a position on a board, is
-//! split by the values of that parameter if they are few ([`range`]).
+//! split by the values of that parameter if they are few (`range`).
 //!
 //! In and out: [`LinearProcess`] with the same transition system. A record is an element of a sort
-//! with one free constructor; its fields may be records, lists or functions again ([`shape`]).
+//! with one free constructor; its fields may be records, lists or functions again (`shape`).
 //! Expressions on a record are evaluated as far as possible without the values of the fields
 //! ([`Engine::open`]): `at(3, board)` becomes the third field. A condition that is a disjunction of
 //! conditions on few fields each becomes a summand for each of them: a test for four pieces in a

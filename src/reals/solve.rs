@@ -1,7 +1,7 @@
 //! Solver of an equation system: component by component, each after its arguments.
 //!
 //! A component without a cycle is evaluated. A component with cycles of one sign only is solved by
-//! [`crate::strategy_improvement`]. In a component with both signs, the heads of the lowest rank
+//! `strategy_improvement`. In a component with both signs, the heads of the lowest rank
 //! are assigned values, starting with the extreme of their sign, and the rest is solved until these
 //! no longer change. This terminates if few values are possible, as for formulas about truth only.
 //! Otherwise iteration from both sides gives bounds. Cost: see the parts; a value is freed when all

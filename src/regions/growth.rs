@@ -3,7 +3,7 @@
 //!
 //! Input: the types of [`crate::flow`]. Output: [`Flow::growth`] of an expression. Each addition
 //! around a value, and each call of a mapping that adds, adds a literal once. So the sum along
-//! nested terms is an upper bound, if each called function is known at its call. [`Flow::grown`]
+//! nested terms is an upper bound, if each called function is known at its call. `Flow::grown`
 //! therefore checks two conditions: no mapping that adds is recursive, and functions as values
 //! (passed lambda terms, mappings as arguments) add nothing if unknown functions are called
 //! (variables, results of other calls). Cost: equations times length of call chains.

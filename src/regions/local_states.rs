@@ -6,7 +6,7 @@
 //! the set. By induction over runs, each component of each instance is always in one of them. This
 //! also holds with tracked identities, since these are untracked in that abstraction. Cost: the
 //! shared states times the groups, in rounds up to the fixed point. The computation respects the
-//! limits of the run, and gives up above [`MAX_STATES`] states.
+//! limits of the run, and gives up above `MAX_STATES` states.
 
 use crate::base::AbstractableModel;
 use crate::replicas::Replicas;

@@ -11,7 +11,7 @@
 //! A quantifier may be moved out of a conjunction, a box, another universal quantifier, and,
 //! outside of all recursion, a disjunction. It may be moved out of a fixed point, or `R*`, if the
 //! recursion makes no choice, neither on the path to the quantifier nor anywhere else in the fixed
-//! point ([`chooses`]), and if the quantifier does not depend on the recursion. Then obligations
+//! point (`chooses`), and if the quantifier does not depend on the recursion. Then obligations
 //! are only propagated, each independently, and those of different numbers do not interact
 //! (docs/unbounded.md). Cost: linear, times nesting depth.
 

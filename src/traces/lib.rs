@@ -1,9 +1,9 @@
 //! Memory traces: logs of the loads and stores of real threads, judged by memory models.
 //!
-//! Log -> [`TraceReader`] -> [`Trace`] -> [`decide`] -> [`Verdict`]. A trace has no model: it holds
-//! which thread loaded and stored which value, in program order. [`decide`] finds an order of all
-//! operations that a memory model allows and that explains the values, or the reason why there is
-//! none. Every order is checked by independent code before it is given.
+//! Log -> [`TraceReader`] -> [`Trace`] -> [`decide()`] -> [`Verdict`]. A trace has no model: it
+//! holds which thread loaded and stored which value, in program order. [`decide()`] finds an order
+//! of all operations that a memory model allows and that explains the values, or the reason why
+//! there is none. Every order is checked by independent code before it is given.
 
 #![warn(missing_docs)]
 

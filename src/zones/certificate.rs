@@ -3,7 +3,7 @@
 //! In: a finished exploration. Out: for each obligation its position in the formula, the values of
 //! the variables with numbered names in the place of numbers, the bounds of differences between
 //! these, and the prover's choice. The obligations are an inductive invariant: the first ones are
-//! among them, each successor of one is covered by one, none is a violation. [`crate::verify`]
+//! among them, each successor of one is covered by one, none is a violation. [`mod@crate::verify`]
 //! checks it. Values are texts of the data language. Cost: linear in the obligations.
 
 use crate::differences::NONE;

@@ -1,5 +1,5 @@
 //! Generator of random systems from the grammar of `.cub` files, as text. Every production of
-//! [`mu_cubicle::parse`] is generated: each kind of declaration, transitions with any number of
+//! [`mod@mu_cubicle::parse`] is generated: each kind of declaration, transitions with any number of
 //! parameters and with or without an acting process, claims about plain cells and about memory with
 //! or without an observer, all spellings, and constants at boundaries.
 //!

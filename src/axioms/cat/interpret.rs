@@ -207,7 +207,7 @@ pub fn closed(relation: &Relation) -> Rc<Relation> {
 }
 
 /// Calls `visit` with each of the orders of `Data::Orders` until it returns true. Returns true if
-/// it did. `extends` is transitively closed ([`closed`]).
+/// it did. `extends` is transitively closed (`closed`).
 pub fn each_order(
     parts: &[Set],
     extends: &Relation,

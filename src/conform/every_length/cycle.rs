@@ -13,7 +13,7 @@
 //! | `CoRf`, `FrRf`, `FiRf` | as `Co`, `Fr`, `Fi` | loads s2, a store of a third processor | as they |
 //!
 //! State: two bits for s1 (none, issued, committed) and one for s2 (issued) of each segment, two
-//! bits for each visit ([`Stage`]). Entries are taken at the first occasion, which loses nothing
+//! bits for each visit (`Stage`). Entries are taken at the first occasion, which loses nothing
 //! because loads are ordered before all that follows them and stores are unique.
 
 use super::effects::Effect;

@@ -4,7 +4,7 @@
 //! Input: the model of a machine, its interface. Output: for each [`Order`] that no run of the
 //! machine violates it, or a shortest run that does; and what was checked ([`Checks`]). One search
 //! for violations at one address serves all orders, then one search of cycles for each order.
-//! A violation found here follows the order of commits; [`Decision::run`] gives a run that ends all
+//! A violation found here follows the order of commits; [`Subject::run`] gives a run that ends all
 //! its operations, for the judge of histories to confirm.
 
 use super::effects::{Effect, LabelReader};

@@ -8,9 +8,9 @@
 //! without `lock` is two, with the value between them in `T`; a conditional jump is two.
 //!
 //! Words have 32 bits. A number of the system is the signed value of a word. If a result may leave
-//! the words ([`values`]), an instruction has a transition for each kind of wrap ([`flags`]). A
+//! the words (`values`), an instruction has a transition for each kind of wrap (`flags`). A
 //! variable that locked instructions increment and decrement has a ghost that marks the threads
-//! that have done so since it was set ([`bounds`]). If no thread does so twice, the number of
+//! that have done so since it was set (`bounds`). If no thread does so twice, the number of
 //! threads bounds the variable, and it does not wrap for up to [`Translation::most_threads`]
 //! threads. A counter that leaves the range from 0 to the number of threads, and a thread that
 //! counts twice, lead to unsafe places; reaching them is no answer about the program.

@@ -4,7 +4,7 @@
 //!
 //! A [`Language`] consists of a `.bell` file, which declares annotations, and a `.def` file, which
 //! maps functions of the kernel to primitives with annotations ([`macros`]). Tests are parsed
-//! ([`syntax`]), expanded, and lowered to intermediate code ([`lower`]). Nothing about a function
+//! ([`syntax`]), expanded, and lowered to intermediate code (`lower`). Nothing about a function
 //! of the kernel is known here except its definition in the `.def` file.
 //!
 //! As in the herd tools, all values have 32 bits; a control dependency covers the branches of its

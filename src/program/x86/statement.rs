@@ -1,6 +1,6 @@
 //! Instructions as written, for readers that do not lower them to steps.
 //!
-//! The assembler ([`super::Assembler`]) produces them: for each instruction its entry of the table
+//! The assembler (`super::Assembler`) produces them: for each instruction its entry of the table
 //! and its operands. `N` and the threads of elements stay symbolic.
 
 use super::super::expr::Width;

@@ -7,7 +7,7 @@
 //! model lacks. A concrete state is a state of a random run, or is drawn as follows: a reachable
 //! abstract state, a random local state for each untracked component, random identities for the
 //! constant that represents all untracked ones, random letters of lists. The audit requires of each
-//! step of the direct semantics ([`super::steps`]):
+//! step of the direct semantics (`process::direct_steps`):
 //!
 //! - the shared data and the tracked components are covered by a step of the abstract state, under
 //!   a label that the formula cannot distinguish,

@@ -5,7 +5,7 @@
 //! is reported and skipped ([`ReadOptions::repair`]). Memory: one line and the trace in progress.
 //!
 //! Invariant: an error has the number of its line, the column in characters, and the whole line (at
-//! most [`MAX_SHOWN`] bytes of it).
+//! most `MAX_SHOWN` bytes of it).
 
 use super::{ReadOptions, Sink};
 use crate::trace::TraceBuilder;
