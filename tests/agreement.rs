@@ -378,7 +378,7 @@ fn sorted_rows(lts: &mut Lts) -> Vec<Vec<(String, u32)>> {
         .map(|s| {
             let mut row: Vec<(String, u32)> = lts
                 .successors(StateId::new(s))
-                .map(|(l, t)| (lts.table.texts[l.index()].clone(), t.0))
+                .map(|(l, t)| (lts.table.texts[l.index()].clone(), t.number()))
                 .collect();
             row.sort();
             row

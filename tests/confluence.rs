@@ -105,10 +105,10 @@ fn both(
 /// The same system where `b` is tau, and whether steps `b` go in a circle.
 fn without_b(mut lts: Lts) -> (Lts, bool) {
     let b = lts.table.texts.iter().position(|t| t == "b");
-    let Some(b) = b.map(|i| LabelId(i as u32)) else { return (lts, false) };
+    let Some(b) = b.map(|i| LabelId::new(i)) else { return (lts, false) };
     let steps: Vec<Vec<usize>> = (0..lts.state_count())
         .map(|s| {
-            lts.successors(StateId(s as u32))
+            lts.successors(StateId::new(s))
                 .filter(|(l, _)| *l == b)
                 .map(|(_, t)| t.index())
                 .collect()

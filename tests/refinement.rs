@@ -37,7 +37,7 @@ fn system(random: &mut Random, labels: usize) -> Lts {
         )
     };
     let edges: Vec<_> = (0..2 * states).map(|_| step()).collect();
-    Lts::from_edges(StateId(0), states, &edges, Labels { texts })
+    Lts::from_edges(StateId::of(0), states, &edges, Labels { texts })
 }
 
 fn holds(lts: &Lts, formula: &str) -> bool {

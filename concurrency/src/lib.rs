@@ -23,6 +23,8 @@ extern crate self as mu_base;
 
 #[path = "../../src/base/atomics.rs"]
 pub mod atomics;
+#[path = "../../src/base/narrow.rs"]
+pub mod narrow;
 #[path = "../../src/base/random.rs"]
 pub mod random;
 #[path = "../../src/explore"]

@@ -9,11 +9,17 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-        pub struct $name(pub u32);
+        pub struct $name(u32);
         impl $name {
-            /// Returns the index as `usize`, for subscripting.
+            /// Returns the id with a number.
             #[inline]
-            pub fn index(self) -> usize { self.0 as usize }
+            pub const fn of(number: u32) -> Self { Self(number) }
+            /// Returns the number.
+            #[inline]
+            pub const fn number(self) -> u32 { self.0 }
+            /// Returns the number as an index, for subscripting.
+            #[inline]
+            pub const fn index(self) -> usize { self.0 as usize }
             /// Returns the id of index `i`. Panics if `i` does not fit in 32 bits.
             #[inline]
             pub fn new(i: usize) -> Self { Self(u32::try_from(i).expect("more than 2^32 items")) }
@@ -46,7 +52,7 @@ impl VarId {
     /// variables are numbered from the top, where no declared variable is.
     #[inline]
     pub fn local(i: usize) -> Self {
-        Self(!Self::new(i).0)
+        Self(!Self::new(i).number())
     }
 }
 
@@ -101,5 +107,5 @@ impl AtomicMaybe {
 
 impl LabelId {
     /// Label of the empty multi-action.
-    pub const TAU: LabelId = LabelId(0);
+    pub const TAU: LabelId = LabelId::of(0);
 }

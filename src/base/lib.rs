@@ -13,6 +13,7 @@ pub mod label_time;
 pub mod limits;
 pub mod mixing;
 pub mod naming;
+pub mod narrow;
 pub mod random;
 pub mod similar;
 pub mod source;

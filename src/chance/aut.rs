@@ -38,7 +38,7 @@ pub fn text(distributions: &Distributions, dist: DistId) -> String {
     let mut text = String::new();
     let mut outcomes = distributions.outcomes(dist).peekable();
     while let Some((state, weight)) = outcomes.next() {
-        text += &state.0.to_string();
+        text += &state.number().to_string();
         if outcomes.peek().is_some() {
             text += &format!(" {}/{} ", weight.numer(), weight.denom());
         }
@@ -112,11 +112,11 @@ impl Line {
         loop {
             let start = at;
             let (state, rest) = self.number(at, "a state")?;
-            if state >= u64::from(u32::MAX) {
+            let Some(number) = u32::try_from(state).ok().filter(|number| *number < u32::MAX) else {
                 return self.fault(start, "a state below 4294967295");
-            }
+            };
             *states = (*states).max(state + 1);
-            let state = StateId(state as u32);
+            let state = StateId::of(number);
             if rest.is_empty() {
                 outcomes.push((state, left));
                 return Ok(out.intern(outcomes));

@@ -20,12 +20,17 @@ fn rows(system: &System, out: &mut impl Write) -> std::io::Result<()> {
     let mut place = |out: &mut dyn Write, dist: DistId| -> std::io::Result<String> {
         let outcomes: Vec<_> = system.distributions.outcomes(dist).collect();
         if let [(state, _)] = outcomes[..] {
-            return Ok(state.0.to_string());
+            return Ok(state.number().to_string());
         }
         if !std::mem::replace(&mut shown[dist.index()], true) {
             writeln!(out, "  d{} [shape=point];", dist.0)?;
             for (state, weight) in outcomes {
-                writeln!(out, "  d{} -> {} [label=\"{weight}\", style=dashed];", dist.0, state.0)?;
+                writeln!(
+                    out,
+                    "  d{} -> {} [label=\"{weight}\", style=dashed];",
+                    dist.0,
+                    state.number()
+                )?;
             }
         }
         Ok(format!("d{}", dist.0))

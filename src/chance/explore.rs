@@ -37,11 +37,11 @@ struct Exploration<'m> {
 impl Exploration<'_> {
     fn state(&mut self, vector: &[u32]) -> StateId {
         if let Some(&id) = self.ids.get(vector) {
-            return StateId(id);
+            return StateId::of(id);
         }
         let id = StateId::new(self.vectors.len());
         self.vectors.push(vector.into());
-        self.ids.insert(vector.into(), id.0);
+        self.ids.insert(vector.into(), id.number());
         id
     }
 

@@ -48,7 +48,7 @@ impl Distributions {
     /// added.
     pub fn intern(&mut self, outcomes: impl IntoIterator<Item = (StateId, BigRational)>) -> DistId {
         let mut all: Vec<(u32, BigRational)> =
-            outcomes.into_iter().map(|(s, w)| (s.0, w)).collect();
+            outcomes.into_iter().map(|(s, w)| (s.number(), w)).collect();
         all.sort_by_key(|o| o.0);
         let mut merged: Vec<(u32, BigRational)> = Vec::with_capacity(all.len());
         for (state, weight) in all {
@@ -103,7 +103,7 @@ impl Distributions {
         let start = dist.index().checked_sub(1).map_or(0, |before| self.ends[before]);
         let range = start..self.ends[dist.index()];
         let weights = self.weights[range.clone()].iter().map(|w| &self.probabilities[*w as usize]);
-        self.states[range].iter().map(|s| StateId(*s)).zip(weights)
+        self.states[range].iter().map(|s| StateId::of(*s)).zip(weights)
     }
 }
 

@@ -381,7 +381,7 @@ fn label_key(
     args: &[Value],
     key: &mut Vec<u32>,
 ) {
-    key.push(action.0);
+    key.push(action.number());
     let sorts = &model.process.actions[action.index()].sorts;
     key.extend(args.iter().zip(sorts).map(|(v, sort)| engine.term_at(v, *sort).word()));
 }

@@ -46,8 +46,9 @@ impl Machine {
             return Err(Diagnostic::new(Stage::Type, IDLE)
                 .note("hidden actions have no labels: do not hide the actions of the interface"));
         }
-        let word =
-            |text: &String| alphabet.of_label.get(text).map_or(LabelId::TAU, |w| LabelId(w + 1));
+        let word = |text: &String| {
+            alphabet.of_label.get(text).map_or(LabelId::TAU, |w| LabelId::of(w + 1))
+        };
         let names: Vec<LabelId> = lts.table.texts.iter().map(word).collect();
         lts.labels.iter_mut().for_each(|l| *l = names[l.index()]);
         lts.table = Labels {

@@ -127,9 +127,9 @@ impl<'m> StateSets<'m> {
         let mut visited: AHashSet<u32> = states.iter().copied().collect();
         let mut open = states;
         while let Some(s) = open.pop() {
-            for (_, t) in lts.successors(StateId(s)).filter(|(l, _)| *l == LabelId::TAU) {
-                if visited.insert(t.0) {
-                    open.push(t.0);
+            for (_, t) in lts.successors(StateId::of(s)).filter(|(l, _)| *l == LabelId::TAU) {
+                if visited.insert(t.number()) {
+                    open.push(t.number());
                 }
             }
         }
@@ -143,9 +143,9 @@ impl<'m> StateSets<'m> {
         let mut by: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
         for &s in &self.lists[id as usize] {
             for (l, t) in
-                self.machine.lts.successors(StateId(s)).filter(|(l, _)| *l != LabelId::TAU)
+                self.machine.lts.successors(StateId::of(s)).filter(|(l, _)| *l != LabelId::TAU)
             {
-                by.entry(l.0 - 1).or_default().push(t.0);
+                by.entry(l.number() - 1).or_default().push(t.number());
             }
         }
         let row: Vec<(u32, u32)> =
@@ -168,7 +168,7 @@ impl<'m> StateSets<'m> {
             if found == all {
                 return true;
             }
-            for (label, target) in machine.lts.successors(StateId(state)) {
+            for (label, target) in machine.lts.successors(StateId::of(state)) {
                 let mut found = found;
                 if label != LabelId::TAU {
                     for &e in &machine.alphabet.words[label.index() - 1] {
@@ -181,8 +181,8 @@ impl<'m> StateSets<'m> {
                         }
                     }
                 }
-                if reached.len() < COMPLETION_LIMIT && reached.insert((target.0, found)) {
-                    open.push_back((target.0, found));
+                if reached.len() < COMPLETION_LIMIT && reached.insert((target.number(), found)) {
+                    open.push_back((target.number(), found));
                 }
             }
         }
@@ -294,7 +294,7 @@ pub fn search<'m>(
         begin_events: FixedBitSet::with_capacity(machine.alphabet.events.len()),
         answer,
     };
-    let start = search.sets.closed(vec![machine.lts.initial.0]);
+    let start = search.sets.closed(vec![machine.lts.initial.number()]);
     let none = vec![0; machine.alphabet.names.processors.len()];
     search.levels.push_back([(none, start)].into_iter().collect());
     let mut size = 0usize;

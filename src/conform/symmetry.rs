@@ -198,16 +198,16 @@ fn verified(
             image.push(*alphabet.by_event.get(&candidate.event(&alphabet.events[e as usize]))?);
         }
         image.sort_unstable();
-        words.push(LabelId(alphabet.by_word.get(&image)? + 1));
+        words.push(LabelId::of(alphabet.by_word.get(&image)? + 1));
     }
     let n = lts.state_count();
-    let shift = StateId::new(n).0;
+    let shift = StateId::new(n).number();
     let mut union = lts.clone();
     union.offsets.extend(lts.offsets[1..].iter().map(|o| o + lts.transition_count() as u64));
     union.labels.extend(lts.labels.iter().map(|l| words[l.index()]));
-    union.targets.extend(lts.targets.iter().map(|t| StateId(t.0 + shift)));
+    union.targets.extend(lts.targets.iter().map(|t| StateId::of(t.number() + shift)));
     let blocks = partition(&union, Equivalence::STRONG, threads);
-    if !blocks.same(lts.initial, StateId(lts.initial.0 + shift)) {
+    if !blocks.same(lts.initial, StateId::of(lts.initial.number() + shift)) {
         return None;
     }
     let mut original: Vec<Option<u32>> = vec![None; blocks.blocks];

@@ -69,7 +69,7 @@ impl Drop for ExprNode {
             if matches!(kind, ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Number(_)) {
                 return;
             }
-            match std::mem::replace(kind, ExprKind::Op(OpId(0))) {
+            match std::mem::replace(kind, ExprKind::Op(OpId::of(0))) {
                 ExprKind::Apply(head, args) => {
                     pending.push(head);
                     pending.extend(args);

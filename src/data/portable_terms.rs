@@ -220,8 +220,8 @@ impl Reader<'_> {
             tag::NODE => return self.nodes.get(usize::try_from(payload).ok()?).copied(),
             tag::BOOL if payload < 2 => Immediate::Bool(payload == 1),
             tag::INT => Immediate::Int(zagzig(payload)),
-            tag::CON => Immediate::Con(self.op(payload)?.0),
-            tag::SYM => Immediate::Sym(self.op(payload)?.0),
+            tag::CON => Immediate::Con(self.op(payload)?.number()),
+            tag::SYM => Immediate::Sym(self.op(payload)?.number()),
             tag::NIL => Immediate::Nil(self.sort(payload)?),
             _ => return None,
         })
@@ -263,7 +263,7 @@ impl Reader<'_> {
             kind::CONS => 2,
             kind::APP => {
                 let op = self.op(take(bytes)?)?;
-                words.push(op.0);
+                words.push(op.number());
                 let parts = usize::try_from(take(bytes)?).ok()?;
                 if parts == 0 || !self.takes(op, parts) {
                     return None;

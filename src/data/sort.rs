@@ -48,11 +48,11 @@ pub struct Sorts {
 #[allow(missing_docs)]
 pub mod basic {
     use super::SortId;
-    pub const BOOL: SortId = SortId(0);
-    pub const POS: SortId = SortId(1);
-    pub const NAT: SortId = SortId(2);
-    pub const INT: SortId = SortId(3);
-    pub const REAL: SortId = SortId(4);
+    pub const BOOL: SortId = SortId::of(0);
+    pub const POS: SortId = SortId::of(1);
+    pub const NAT: SortId = SortId::of(2);
+    pub const INT: SortId = SortId::of(3);
+    pub const REAL: SortId = SortId::of(4);
 }
 
 impl Default for Sorts {

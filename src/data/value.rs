@@ -95,7 +95,7 @@ impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
         match self.notes.get() >> FLAG_BITS {
             0 => {
                 let mut state = DIGESTS.build_hasher();
-                state.write_u32(self.op.0);
+                state.write_u32(self.op.number());
                 deep(|| self.args.as_ref().iter().for_each(|a| a.hash(&mut state)));
                 let digest = ((state.finish() >> 32) as u32 >> FLAG_BITS).max(1);
                 self.notes.set(self.notes.get() | digest << FLAG_BITS);
@@ -612,7 +612,7 @@ impl Hash for Value {
             match at {
                 Value::Bool(b) => return state.write_u8(*b as u8),
                 Value::Int(n) => return state.write_i64(*n),
-                Value::Con(op) | Value::Sym(op) => return state.write_u32(op.0),
+                Value::Con(op) | Value::Sym(op) => return state.write_u32(op.number()),
                 Value::Nil(_) => return state.write_u8(2),
                 Value::Unknown(u) => return state.write_u32(!u),
                 Value::Cons(cell) => {
@@ -674,9 +674,9 @@ impl std::fmt::Debug for Value {
             | Value::AppN(_) => {
                 let (op, args) = self.application();
                 if args.is_empty() {
-                    write!(f, "#{}", op.0)
+                    write!(f, "#{}", op.number())
                 } else {
-                    write!(f, "#{}{args:?}", op.0)
+                    write!(f, "#{}{args:?}", op.number())
                 }
             }
         }

@@ -103,9 +103,9 @@ impl Evidence {
                 behind.push(step.label);
                 LabelId::new(behind.len() - 1)
             });
-            edges.push((StateId(step.from), label, StateId(step.to)));
+            edges.push((StateId::of(step.from), label, StateId::of(step.to)));
         }
-        (Lts::from_edges(StateId(0), self.states.len(), &edges, table), behind)
+        (Lts::from_edges(StateId::of(0), self.states.len(), &edges, table), behind)
     }
 
     /// Returns a state's vector as text: `name=value` for each slot.

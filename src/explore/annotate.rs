@@ -34,6 +34,7 @@ use super::table::{Insert, Payload};
 use super::thread_state::ThreadState;
 use super::{Options, Outcome, Progress};
 use mu_base::ids::LabelId;
+use mu_base::narrow;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::Model;
 
@@ -120,7 +121,7 @@ impl Annotated<'_> {
         for (place, key) in store.table.entries() {
             fixed.clear();
             let orbit = expander.orbit(store, key, Some(&mut fixed)).map_err(halt_error)?;
-            visit((store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32, orbit, &fixed)?;
+            visit(narrow::high(store.table.pair(place).load(Ordering::Relaxed)), orbit, &fixed)?;
         }
         Ok(())
     }
@@ -193,7 +194,7 @@ impl<'a> Shared<'a> {
         let cell = store.table.pair(place);
         let mut there = cell.load(Ordering::Relaxed);
         loop {
-            let (known, pending) = ((there >> 32) as u32, there as u32);
+            let (known, pending) = (narrow::high(there), narrow::low(there));
             let expanded = known != 0 && pending == 0;
             let (both, fresh) =
                 if known == new { (known, 0) } else { annotation_worker.join(known, new)? };
@@ -285,12 +286,12 @@ impl<'a> Shared<'a> {
         // All that is known is pending: nothing was propagated before. Concurrent arrivals extend
         // both parts.
         let there = cell.load(Ordering::Relaxed);
-        let orbit = if (there >> 32) as u32 == there as u32 {
+        let orbit = if narrow::high(there) == narrow::low(there) {
             local.expander.orbit(store, key, None)?
         } else {
             1
         };
-        let pending = cell.fetch_and(!u64::from(u32::MAX), Ordering::Relaxed) as u32;
+        let pending = narrow::low(cell.fetch_and(!u64::from(u32::MAX), Ordering::Relaxed));
         local.labels.clear();
         local.labels.extend(local.found.iter().map(|s| s.label));
         local.labels.extend(&local.expander.left_out);
@@ -339,7 +340,7 @@ impl<'a> Shared<'a> {
     fn await_again(&self, local: &mut ThreadState<'a>, cell: &AtomicU64, taken: u32) {
         let Some(annotation_worker) = local.annotation_worker.as_deref_mut() else { return };
         let mut there = cell.load(Ordering::Relaxed);
-        while let Ok((pending, _)) = annotation_worker.join(there as u32, taken) {
+        while let Ok((pending, _)) = annotation_worker.join(narrow::low(there), taken) {
             let back = there & !u64::from(u32::MAX) | u64::from(pending);
             match cell.compare_exchange_weak(there, back, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return,

@@ -272,10 +272,11 @@ pub(super) fn put(out: &mut dyn Write, mut value: u64) -> std::io::Result<()> {
     let mut bytes = [0u8; 10];
     let mut n = 0;
     while value >= 0x80 {
-        bytes[n] = value as u8 | 0x80;
+        bytes[n] = (value & 0x7f) as u8 | 0x80;
         value >>= 7;
         n += 1;
     }
+    // Below 0x80.
     bytes[n] = value as u8;
     out.write_all(&bytes[..=n])
 }

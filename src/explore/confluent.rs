@@ -9,6 +9,7 @@
 
 use super::expander::{Expander, Halt, Successor};
 use super::store::Store;
+use mu_base::narrow;
 use mu_base::{Diagnostic, Stage};
 use std::collections::HashMap;
 
@@ -76,7 +77,7 @@ impl Expander<'_> {
             if let Some(key) = entered.take() {
                 raw.clear();
                 self.confluent_steps(store, key, &mut raw)?;
-                let n = index.len() as u32;
+                let n = narrow::index(index.len());
                 index.insert(key, (n, n));
                 stack.push(key);
                 frames.push(Frame { key, next: 0, steps: raw.iter().map(|s| s.key).collect() });

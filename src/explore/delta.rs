@@ -9,6 +9,7 @@
 
 use super::intern::PairCache;
 use super::store::{Child, Overflow, Store};
+use mu_base::narrow;
 
 /// Compares up to eight positions of two rows; bit i is set if position i differs.
 #[inline]
@@ -54,6 +55,7 @@ impl DeltaUnpacker {
             let field = store.fields[usize::from(self.fields[differs.trailing_zeros() as usize])];
             let mask = ((1u64 << field.width) - 1) << field.offset;
             differs &= !mask;
+            // A field has at most 31 bits.
             let index = ((key & mask) >> field.offset) as u32;
             match field.child {
                 Child::Leaf(leaf) => self.set(leaf, index),
@@ -161,7 +163,7 @@ impl DeltaPacker {
         for (w, word) in dirty.iter_mut().enumerate() {
             // Parents have greater numbers than their children.
             while *word != 0 {
-                let node = w as u32 * 64 + word.trailing_zeros();
+                let node = narrow::index(w) * 64 + word.trailing_zeros();
                 *word &= *word - 1;
                 let index =
                     index_of(store, last, pair_cache, node, store.pair_of(node, leaves, inner));

@@ -36,6 +36,7 @@ use super::symmetry::{Orbits, Symmetries, SymmetryCostMonitor};
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
 use mu_base::mixing::spread;
+use mu_base::narrow;
 use mu_model::{Model, Steps, Worker};
 
 /// A successor.
@@ -184,14 +185,14 @@ fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<Step
         let known = if places.is_empty() {
             steps[..kept].iter().position(same)
         } else {
-            let mut at =
-                spread(step.key ^ u64::from(step.label.0) << 32) as usize & (places.len() - 1);
+            let mut at = spread(step.key ^ u64::from(step.label.number()) << 32) as usize
+                & (places.len() - 1);
             loop {
                 match (places[at] as usize).checked_sub(1) {
                     Some(other) if same(&steps[other]) => break Some(other),
                     Some(_) => at = (at + 1) & (places.len() - 1),
                     None => {
-                        places[at] = kept as u32 + 1;
+                        places[at] = narrow::index(kept) + 1;
                         break None;
                     }
                 }
@@ -379,7 +380,7 @@ impl<'m> Expander<'m> {
             }
             for &(slot, value) in &group.requires {
                 let (leaf, position) = store.homes[slot as usize];
-                self.requirements[leaf as usize].push((position, value, g as u32));
+                self.requirements[leaf as usize].push((position, value, narrow::index(g)));
             }
         }
         self.groups = groups
@@ -391,8 +392,8 @@ impl<'m> Expander<'m> {
                 for (i, slot) in group.writes.iter().enumerate() {
                     let (leaf, position) = place(slot);
                     match write_places.iter_mut().find(|w| w.0 == leaf) {
-                        Some(w) => w.1.push((position, i as u32)),
-                        None => write_places.push((leaf, vec![(position, i as u32)])),
+                        Some(w) => w.1.push((position, narrow::index(i))),
+                        None => write_places.push((leaf, vec![(position, narrow::index(i))])),
                     }
                 }
                 let mut touched: Vec<u32> = read_places
@@ -647,7 +648,7 @@ impl<'m> Expander<'m> {
                             &self.changes[at..at + 2 * count],
                         )?;
                     }
-                    out.push(Successor { key: target, label: step.label, group: g as u32 });
+                    out.push(Successor { key: target, label: step.label, group: narrow::index(g) });
                 }
                 if self.groups[g].bypassed {
                     self.arena.truncate(mark.0);
@@ -663,7 +664,7 @@ impl<'m> Expander<'m> {
         let mut row = Vec::new();
         for index in self.masks[leaf].len() / words.max(1)..=v as usize {
             row.clear();
-            store.leaves[leaf].table.read(index as u32, &mut row);
+            store.leaves[leaf].table.read(narrow::index(index), &mut row);
             let base = self.masks[leaf].len();
             self.masks[leaf].resize(base + words, u64::MAX);
             let mask = &mut self.masks[leaf][base..];

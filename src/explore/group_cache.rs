@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::intern::{Rows, held};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
+use mu_base::narrow;
 use mu_model::{Steps, Worker};
 
 /// Lookups after which a group is judged.
@@ -42,7 +43,7 @@ impl Answers {
         let answer = &self.flat
             [self.starts[number]..self.starts.get(number + 1).copied().unwrap_or(self.flat.len())];
         let (labels, values) = answer[1..].split_at(answer[0] as usize);
-        out.labels.extend(labels.iter().map(|&l| LabelId(l)));
+        out.labels.extend(labels.iter().map(|&l| LabelId::of(l)));
         out.values.extend_from_slice(values);
         true
     }
@@ -56,8 +57,8 @@ impl Answers {
             return 0;
         }
         self.starts.push(self.flat.len());
-        self.flat.push(steps.labels.len() as u32);
-        self.flat.extend(steps.labels.iter().map(|l| l.0));
+        self.flat.push(narrow::index(steps.labels.len()));
+        self.flat.extend(steps.labels.iter().map(|l| l.number()));
         self.flat.extend_from_slice(&steps.values);
         (reads.len() + steps.labels.len() + steps.values.len()) as u64 * 4 + 24
     }
@@ -146,7 +147,7 @@ mod tests {
     fn answers_are_those_stored() {
         let mut answers = Answers::default();
         let answer = |i: u32| Steps {
-            labels: (0..i % 3).map(LabelId).collect(),
+            labels: (0..i % 3).map(LabelId::of).collect(),
             values: (0..i % 3 * 2).map(|v| v + i).collect(),
         };
         for i in 0..300u32 {

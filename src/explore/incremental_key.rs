@@ -10,6 +10,7 @@
 
 use super::intern::PairCache;
 use super::store::{Overflow, Store};
+use mu_base::narrow;
 
 /// Computes keys from changes of an unpacked state.
 #[derive(Default)]
@@ -54,7 +55,7 @@ impl KeyPatcher {
         for w in 0..self.dirty.len() {
             // Parents have greater numbers than their children.
             while self.dirty[w] != 0 {
-                let node = w as u32 * 64 + self.dirty[w].trailing_zeros();
+                let node = narrow::index(w) * 64 + self.dirty[w].trailing_zeros();
                 self.dirty[w] &= self.dirty[w] - 1;
                 let pair = store.pair_of(node, &self.patched, &self.patched_inner);
                 let index = self.pairs.index(node, pair, || store.intern_pair(node, pair));

@@ -6,6 +6,7 @@
 //! miss. A pair table is sharded by hash, and reading a pair by index takes no lock. Cost: 4 bytes
 //! a value and 8 to 22 bytes an entry.
 
+use mu_base::narrow;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, RwLock};
@@ -81,8 +82,8 @@ impl Rows {
         loop {
             match self.places[at] {
                 0 => return None,
-                p if (p ^ hash) & TAG == 0 && self.row(p as u32 - 1) == row => {
-                    return Some(p as u32 - 1);
+                p if (p ^ hash) & TAG == 0 && self.row(narrow::low(p) - 1) == row => {
+                    return Some(narrow::low(p) - 1);
                 }
                 _ => at = (at + 1) & mask,
             }
@@ -112,7 +113,7 @@ impl Rows {
             let mask = (self.places.len() * 2).max(16) - 1;
             let old = std::mem::replace(&mut self.places, vec![0; mask + 1]);
             for p in old.into_iter().filter(|p| *p != 0) {
-                let mut at = hash_row(self.row(p as u32 - 1)) as usize & mask;
+                let mut at = hash_row(self.row(narrow::low(p) - 1)) as usize & mask;
                 while self.places[at] != 0 {
                     at = (at + 1) & mask;
                 }
@@ -285,7 +286,7 @@ impl PairTable {
         let (c, i) = Self::place(index);
         self.chunk(c)[i].store(pair, Ordering::Release);
         places[at] = index + 1;
-        self.used[shard].store(used as u32 + 1, Ordering::Relaxed);
+        self.used[shard].store(narrow::index(used) + 1, Ordering::Relaxed);
         index
     }
     /// True if it holds no pair.

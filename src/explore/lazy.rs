@@ -103,7 +103,7 @@ impl<'m> Lazy<'m> {
     }
     /// Returns the initial state.
     pub fn initial(&self) -> StateId {
-        StateId(0)
+        StateId::of(0)
     }
     /// Returns the number of states found so far.
     pub fn state_count(&self) -> usize {
@@ -205,7 +205,7 @@ impl<'m> Lazy<'m> {
         loop {
             match self.store.table.insert(key) {
                 Insert::Old(place) => {
-                    return Ok(StateId(self.store.table.number(place).load(Ordering::Relaxed)));
+                    return Ok(StateId::of(self.store.table.number(place).load(Ordering::Relaxed)));
                 }
                 Insert::New(place) => {
                     let Ok(number) = u32::try_from(self.keys.len()) else {
@@ -221,7 +221,7 @@ impl<'m> Lazy<'m> {
                         self.store.table.grow(Growth::default());
                         self.grown = true;
                     }
-                    return Ok(StateId(number));
+                    return Ok(StateId::of(number));
                 }
                 Insert::Full => self.store.table.grow(Growth::default()),
             }

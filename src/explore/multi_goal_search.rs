@@ -80,7 +80,7 @@ impl PathSearch<'_> {
             steps.push(PathStep {
                 label,
                 group: group as usize,
-                state: self.lazy.vector(StateId(at)),
+                state: self.lazy.vector(StateId::of(at)),
             });
             at = before;
         }
@@ -128,16 +128,16 @@ pub fn find_paths(
             }
             result => result?,
         }
-        search.discover(state.0, &new_targets(&steps, search.parents.len()));
+        search.discover(state.number(), &new_targets(&steps, search.parents.len()));
         match sought {
             PathGoal::Deadlock(test) if steps.is_empty() && test(&search.lazy.vector(state)) => {
-                paths.push(LassoPath { steps: search.path_to(state.0), cycle_start: None });
+                paths.push(LassoPath { steps: search.path_to(state.number()), cycle_start: None });
             }
             PathGoal::Step(test) => {
                 for (group, label, target) in
                     steps.iter().filter(|s| test(s.0 as usize, s.1)).take(most - paths.len())
                 {
-                    let mut path = search.path_to(state.0);
+                    let mut path = search.path_to(state.number());
                     path.push(PathStep {
                         label: *label,
                         group: *group as usize,
@@ -148,7 +148,7 @@ pub fn find_paths(
             }
             PathGoal::Divergence => {
                 starts.push(hidden.len());
-                hidden.extend(steps.iter().filter(|s| s.1 == LabelId::TAU).map(|s| s.2.0));
+                hidden.extend(steps.iter().filter(|s| s.1 == LabelId::TAU).map(|s| s.2.number()));
             }
             PathGoal::Deadlock(_) => {}
         }
@@ -207,8 +207,8 @@ impl PathSearch<'_> {
         let cycle_start = Some(steps.len());
         let mut found: Vec<Step> = Vec::new();
         for pair in round.windows(2) {
-            self.lazy.steps(StateId(pair[0]), &mut found)?;
-            let step = found.iter().find(|s| s.1 == LabelId::TAU && s.2.0 == pair[1]);
+            self.lazy.steps(StateId::of(pair[0]), &mut found)?;
+            let step = found.iter().find(|s| s.1 == LabelId::TAU && s.2.number() == pair[1]);
             let Some((group, label, to)) = step else {
                 return Err(Diagnostic::new(
                     mu_base::Stage::Internal,

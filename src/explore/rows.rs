@@ -46,7 +46,7 @@ impl Rows {
         self.offsets.resize(states as usize + 1, end);
         let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
         Lts {
-            initial: StateId(0),
+            initial: StateId::of(0),
             offsets: self.offsets,
             labels: self.labels,
             targets: self.targets,
@@ -92,7 +92,7 @@ impl Rows {
                             _ => next.push(vec![key]),
                         }
                     }
-                    self.targets.push(StateId(n - 1));
+                    self.targets.push(StateId::of(n - 1));
                 }
             }
             self.labels.extend_from_slice(&block.labels);

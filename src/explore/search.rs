@@ -14,6 +14,7 @@
 //! The next level is a list of keys, 8 bytes a state; they need no lookup in the store.
 
 use mu_base::host::Instant;
+use mu_base::narrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
@@ -820,7 +821,7 @@ impl<'a> Shared<'a> {
             }
             local.batch.extend(local.found.iter().map(|s| s.key));
             if let Some(edges) = &mut edges {
-                edges.counts.push(local.found.len() as u32);
+                edges.counts.push(narrow::index(local.found.len()));
                 edges.labels.extend(local.found.iter().map(|s| s.label));
                 edges.targets.extend(local.found.iter().map(|s| s.key));
             }

@@ -20,6 +20,7 @@
 //! layout).
 
 use fixedbitset::FixedBitSet;
+use mu_base::narrow;
 use std::collections::HashSet;
 
 use super::intern::{LeafTable, PairCache, PairTable};
@@ -190,7 +191,7 @@ impl Store {
         let leaves: Vec<Vec<u32>> = components
             .iter()
             .flat_map(|&c| {
-                let own: Vec<u32> = (0..slots as u32)
+                let own: Vec<u32> = (0..narrow::index(slots))
                     .filter(|&s| model.slots()[s as usize].component == c)
                     .collect();
                 // Divide evenly.
@@ -239,7 +240,7 @@ impl Store {
         self.homes = vec![(0, 0); self.slots];
         for (l, leaf) in self.leaves.iter().enumerate() {
             for (p, &slot) in leaf.slots.iter().enumerate() {
-                self.homes[slot as usize] = (l as u32, p as u32);
+                self.homes[slot as usize] = (narrow::index(l), narrow::index(p));
             }
         }
         let counts: Vec<usize> = self.leaves.iter().map(|l| l.table.len()).collect();
@@ -392,13 +393,13 @@ impl Store {
         for f in 0..self.fields.len() {
             let child = self.fields[f].child;
             if let Child::Node(n) = child {
-                self.field_at[n as usize] = Some(f as u32);
+                self.field_at[n as usize] = Some(narrow::index(f));
             }
             let mut todo = vec![(child, vec![0u64; self.nodes.len().div_ceil(64)])];
             while let Some((c, mut above)) = todo.pop() {
                 match c {
                     Child::Leaf(l) => {
-                        self.field_of[l as usize] = (f as u32, c == child);
+                        self.field_of[l as usize] = (narrow::index(f), c == child);
                         self.above[l as usize] = above;
                     }
                     Child::Node(n) => {
@@ -450,6 +451,7 @@ impl Store {
     #[inline]
     pub fn unpack_all(&self, key: u64, leaves: &mut [u32], inner: &mut [u32]) {
         for (field, members) in self.fields.iter().zip(&self.members) {
+            // A field has at most 31 bits.
             let index = ((key >> field.offset) & ((1 << field.width) - 1)) as u32;
             match field.child {
                 Child::Leaf(l) => leaves[l as usize] = index,
@@ -459,7 +461,7 @@ impl Store {
                 let node = &self.nodes[n as usize];
                 let pair = node.table.get(inner[n as usize]);
                 for (child, index) in
-                    [(node.children[0], (pair >> 32) as u32), (node.children[1], pair as u32)]
+                    [(node.children[0], narrow::high(pair)), (node.children[1], narrow::low(pair))]
                 {
                     match child {
                         Child::Leaf(l) => leaves[l as usize] = index,
@@ -505,7 +507,7 @@ impl Store {
     pub fn children(&self, node: u32, index: u32) -> [(Child, u32); 2] {
         let Node { children: [a, b], table } = &self.nodes[node as usize];
         let pair = table.get(index);
-        [(*a, (pair >> 32) as u32), (*b, pair as u32)]
+        [(*a, narrow::high(pair)), (*b, narrow::low(pair))]
     }
     /// Returns the index of a pair at an inner node; adds it if it is new.
     pub fn intern_pair(&self, node: u32, pair: u64) -> u32 {
@@ -541,7 +543,7 @@ impl Store {
                 Child::Leaf(l) => leaves[l as usize],
                 Child::Node(n) => inner[n as usize],
             };
-            if u64::from(index) >= self.capacity(f as u32) {
+            if u64::from(index) >= self.capacity(narrow::index(f)) {
                 return Err(Overflow);
             }
             key |= u64::from(index) << field.offset;
@@ -595,7 +597,7 @@ impl Store {
         let mut row = Vec::new();
         for leaf in &self.leaves {
             let mut seen: Vec<FixedBitSet> = vec![FixedBitSet::new(); leaf.slots.len()];
-            let count = leaf.table.len() as u32;
+            let count = narrow::index(leaf.table.len());
             for i in (0..count).step_by((count / MAX_COUNTED) as usize + 1) {
                 row.clear();
                 leaf.table.read(i, &mut row);
@@ -620,12 +622,12 @@ impl Store {
     pub fn parts(&self) -> Parts {
         let leaf = |l: &Leaf| {
             let mut rows = Vec::new();
-            (0..l.table.len() as u32).for_each(|i| l.table.read(i, &mut rows));
+            (0..narrow::index(l.table.len())).for_each(|i| l.table.read(i, &mut rows));
             LeafPart { slots: l.slots.clone(), rows, count: l.table.len() as u64 }
         };
         let node = |n: &Node| NodePart {
             children: n.children,
-            pairs: (0..n.table.len() as u32).map(|i| n.table.get(i)).collect(),
+            pairs: (0..narrow::index(n.table.len())).map(|i| n.table.get(i)).collect(),
         };
         Parts {
             leaves: self.leaves.iter().map(leaf).collect(),
@@ -649,7 +651,8 @@ impl Store {
             ];
         for (l, leaf) in parts.leaves.iter().enumerate() {
             for (p, slot) in leaf.slots.iter().enumerate() {
-                *homes.get_mut(*slot as usize).ok_or_else(wrong)? = Some((l as u32, p as u32));
+                *homes.get_mut(*slot as usize).ok_or_else(wrong)? =
+                    Some((narrow::index(l), narrow::index(p)));
             }
         }
         let homes: Vec<(u32, u32)> = homes.into_iter().collect::<Option<_>>().ok_or_else(wrong)?;

@@ -54,6 +54,7 @@
 //! nothing else. So the stored states do not depend on threads.
 
 use super::Options;
+use mu_base::narrow;
 use mu_model::{Group, Model, Slot};
 
 /// Limit on the groups of a model that is reduced: the table of conflicts has a bit for each pair.
@@ -421,7 +422,7 @@ impl<'s> Chooser<'s> {
                     .zip(&self.enabled)
                     .map(|(c, e)| (c & e).count_ones())
                     .sum::<u32>();
-                order.push((live, group as u32));
+                order.push((live, narrow::index(group)));
             }
         }
         order.sort_unstable();
@@ -821,7 +822,7 @@ mod tests {
                 (0..model.label_count())
                     .map(LabelId::new)
                     .find(|l| model.label_text(*l) == name)
-                    .unwrap_or(LabelId(u32::MAX))
+                    .unwrap_or(LabelId::of(u32::MAX))
             };
             let watch = Watch(["a", "b", "c"].map(label));
             let visibility = Visibility {

@@ -31,6 +31,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::host::Instant;
+use mu_base::narrow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -260,8 +261,8 @@ impl Symmetries {
         let identity = Element {
             word: Vec::new(),
             slots: (0..model.slots().len() as Slot).collect(),
-            points: (0..candidates[0].points.len() as u32).collect(),
-            classes: (0..all.classes.len() as u32).collect(),
+            points: (0..narrow::index(candidates[0].points.len())).collect(),
+            classes: (0..narrow::index(all.classes.len())).collect(),
         };
         let mut generators = Vec::new();
         for (i, candidate) in candidates.iter().enumerate().filter(|c| !failed.contains(&c.0)) {
@@ -317,7 +318,7 @@ impl Symmetries {
                 GroupSignature { requires, reads, writes, tau: group.tau, confluent_priority };
             let class = *numbers.entry(kind).or_insert_with_key(|kind| {
                 classes.push(Class { kind: kind.clone(), members: Vec::new() });
-                classes.len() as u32 - 1
+                narrow::index(classes.len()) - 1
             });
             classes[class as usize].members.push(g);
             class_of.push(class);
@@ -742,7 +743,7 @@ impl<'s> Orbits<'s> {
                 .slots
                 .iter()
                 .enumerate()
-                .for_each(|(from, &to)| back[to as usize] = from as u32);
+                .for_each(|(from, &to)| back[to as usize] = narrow::index(from));
             for leaf in &store.leaves {
                 let from: Vec<(u32, u32)> =
                     leaf.slots.iter().map(|&s| store.homes[back[s as usize] as usize]).collect();
@@ -906,7 +907,7 @@ impl<'s> Orbits<'s> {
                         self.least[rest] =
                             self.image(store, (model, &mut *worker), element, rest, state)?;
                     }
-                    which = element as u32 + 1;
+                    which = narrow::index(element) + 1;
                 }
                 break;
             }
@@ -935,7 +936,7 @@ impl<'s> Orbits<'s> {
             if same {
                 count += 1;
                 if let Some(fixed) = &mut fixed {
-                    fixed.push(element as u32 + 1);
+                    fixed.push(narrow::index(element) + 1);
                 }
             }
         }

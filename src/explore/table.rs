@@ -188,6 +188,7 @@ impl Cell for AtomicU32 {
     }
     #[inline]
     fn claim(&self, value: u64) -> Result<(), u64> {
+        // [`Cell::encode`] gives short entries values of 32 bits.
         self.compare_exchange(0, value as u32, Ordering::Relaxed, Ordering::Relaxed)
             .map(|_| ())
             .map_err(u64::from)
@@ -457,6 +458,7 @@ impl Payloads {
     }
     #[inline]
     fn set(&self, place: u64, value: u128) {
+        // A payload is as wide as its kind.
         match self {
             Payloads::None => {}
             Payloads::Number(c) => c.at(place).store(value as u32, Ordering::Relaxed),

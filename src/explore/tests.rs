@@ -257,7 +257,7 @@ fn cycles_are_found_and_lassos_replay() {
         for seed in 0..12 {
             let model = random(seed, shape);
             let twin = naive(&model);
-            let only = (seed % 2 == 0).then_some(LabelId(1));
+            let only = (seed % 2 == 0).then_some(LabelId::of(1));
             let test = |_: usize, l: LabelId| only.is_none_or(|o| o == l);
             // Naive: remove states without selected steps to remaining states.
             let mut left: HashSet<&Vec<u32>> = twin.keys().collect();

@@ -10,6 +10,7 @@
 //! Cost: pairs of leaves times [`compared`], and a pass over the sample for each best pair.
 //! Invariant: a leaf is in one field; a node has a greater number than its children.
 
+use mu_base::narrow;
 use std::collections::{HashMap, HashSet};
 
 use super::store::{Child, KEY_BITS, NODE_SHARE, bits_for};
@@ -54,7 +55,7 @@ fn join_values(a: &[u32], b: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut seen: Map<(u32, u32), u32> = Map::default();
     let mut times: Vec<u32> = Vec::new();
     let column = a.iter().zip(b).map(|(&x, &y)| {
-        let next = seen.len() as u32;
+        let next = narrow::index(seen.len());
         let number = *seen.entry((x, y)).or_insert(next);
         times.resize(seen.len(), 0);
         times[number as usize] += 1;
@@ -141,7 +142,7 @@ pub(super) fn choose(
     let leaf = |l: usize| {
         let bits = bits_for(counts[l]).clamp(1, 31);
         TreeField {
-            child: Child::Leaf(l as u32),
+            child: Child::Leaf(narrow::index(l)),
             bits,
             column: sample.iter().map(|s| s[l]).collect(),
         }
@@ -177,7 +178,7 @@ pub(super) fn choose(
         if chooser.is_wide(&pair) && chooser.bits(0) <= KEY_BITS {
             break;
         }
-        let node = Child::Node(nodes.len() as u32);
+        let node = Child::Node(narrow::index(nodes.len()));
         nodes.push([a.child, b.child]);
         let bits = (bits_for(pair.values) + 1 + margin).min(a.bits + b.bits).min(31);
         chooser.fold(pair, node, bits, column);

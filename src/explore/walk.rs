@@ -7,6 +7,7 @@
 //! state are in the order of the groups, each label and target once.
 
 use mu_base::ids::LabelId;
+use mu_base::narrow;
 use mu_base::random::Random;
 use mu_base::{Diagnostic, Stage};
 use mu_model::{Model, Steps, Worker};
@@ -153,7 +154,7 @@ pub fn moves(
                 target[*slot as usize] = *value;
             }
             if met.insert((*label, target.clone())) {
-                moves.push(Move { group: g as u32, label: *label, state: target });
+                moves.push(Move { group: narrow::index(g), label: *label, state: target });
             }
         }
     }

@@ -622,6 +622,6 @@ mod tests {
         let label =
             mu_syntax::parse_multi_action(Default::default(), "c(d2(3), [0, 1])|a").unwrap();
         let typed = check_multi_action(&label, &mut model.data, &model.actions).unwrap();
-        assert_eq!(typed.iter().map(|a| a.0).collect::<Vec<_>>(), [ActId(0), ActId(3)]);
+        assert_eq!(typed.iter().map(|a| a.0).collect::<Vec<_>>(), [ActId::of(0), ActId::of(3)]);
     }
 }

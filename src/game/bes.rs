@@ -20,6 +20,7 @@ use super::scanner::Scanner;
 use super::{Game, Player};
 use mu_base::Diagnostic;
 use mu_base::ids::VertexId;
+use mu_base::narrow;
 
 /// A right-hand side, in an arena.
 enum Node {
@@ -84,7 +85,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
     // Maps names, in the order of their appearance, to equations.
     let mut of_name = AHashMap::new();
     for (i, e) in equations.iter().enumerate() {
-        if of_name.insert(e.name, i as u32).is_some() {
+        if of_name.insert(e.name, narrow::index(i)).is_some() {
             return Err(scan.error(e.place, format!("the variable '{}' has two equations", e.name)));
         }
     }
@@ -101,7 +102,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
             scan.error(initial_place, format!("the initial variable '{initial}' has no equation"))
         );
     };
-    build(&scan, &equations, &arena, &vertex_of, VertexId(start))
+    build(&scan, &equations, &arena, &vertex_of, VertexId::of(start))
 }
 
 /// Parses an expression by operator precedence with two stacks.
@@ -130,7 +131,7 @@ fn expression<'a>(
             Some("true") => Node::Constant(true),
             Some("false") => Node::Constant(false),
             Some(name) if !matches!(name, "mu" | "nu" | "init") => {
-                let next = used.len() as u32;
+                let next = narrow::index(used.len());
                 let id = *numbers.entry(name).or_insert(next);
                 if id == next {
                     used.push((name, place));
@@ -144,7 +145,7 @@ fn expression<'a>(
             None => return Err(scan.refuse("an expression")),
         };
         arena.push(node);
-        operands.push(arena.len() as u32 - 1);
+        operands.push(narrow::index(arena.len()) - 1);
         // Closing parentheses, then a binary operator or the end.
         loop {
             let operator = if scan.take("&&") {
@@ -197,7 +198,7 @@ fn apply(operator: Operator, arena: &mut Vec<Node>, operands: &mut Vec<u32>) {
         Operator::Implies => {
             let left = operand();
             arena.push(Node::Not(left));
-            Node::Or(vec![arena.len() as u32 - 1, right])
+            Node::Or(vec![narrow::index(arena.len()) - 1, right])
         }
         _ => {
             let left = operand();
@@ -214,7 +215,7 @@ fn apply(operator: Operator, arena: &mut Vec<Node>, operands: &mut Vec<u32>) {
         }
     };
     arena.push(node);
-    operands.push(arena.len() as u32 - 1);
+    operands.push(narrow::index(arena.len()) - 1);
 }
 
 /// Meaning of a vertex, after negations were pushed inwards.
@@ -277,7 +278,7 @@ fn build(
         let mut leaf = |value: bool, work: &mut Vec<(u32, bool)>, node: (u32, bool)| {
             *constants[usize::from(value)].get_or_insert_with(|| {
                 work.push(node);
-                work.len() as u32 - 1
+                narrow::index(work.len()) - 1
             })
         };
         match shape(node, negated)? {
@@ -288,10 +289,10 @@ fn build(
             }
             VertexMeaning::Constant(value) => {
                 let to = leaf(value, &mut work, (node, negated));
-                game.push(Player::Even, own_priority, [VertexId(to)]);
+                game.push(Player::Even, own_priority, [VertexId::of(to)]);
             }
             VertexMeaning::Move(to) => {
-                game.push(Player::Even, own_priority, [VertexId(to)]);
+                game.push(Player::Even, own_priority, [VertexId::of(to)]);
             }
             VertexMeaning::All(ref items) | VertexMeaning::Any(ref items) => {
                 let owner = if matches!(shape(node, negated)?, VertexMeaning::All(_)) {
@@ -301,12 +302,12 @@ fn build(
                 };
                 let mut targets = Vec::with_capacity(items.len());
                 for &(item, negated) in items {
-                    targets.push(VertexId(match shape(item, negated)? {
+                    targets.push(VertexId::of(match shape(item, negated)? {
                         VertexMeaning::Move(to) => to,
                         VertexMeaning::Constant(value) => leaf(value, &mut work, (item, negated)),
                         _ => {
                             work.push((item, negated));
-                            work.len() as u32 - 1
+                            narrow::index(work.len()) - 1
                         }
                     }));
                 }

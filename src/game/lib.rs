@@ -15,6 +15,7 @@ pub mod solve;
 pub mod verify;
 
 use mu_base::ids::VertexId;
+use mu_base::narrow;
 
 /// A player, and also the parity of a priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Default)]
@@ -62,7 +63,7 @@ pub struct Game {
 impl Default for Game {
     fn default() -> Self {
         Self {
-            initial: VertexId(0),
+            initial: VertexId::of(0),
             priorities: Vec::new(),
             owners: Vec::new(),
             offsets: vec![0],
@@ -103,7 +104,7 @@ impl Game {
     }
     /// Iterates over all vertices.
     pub fn vertices(&self) -> impl Iterator<Item = VertexId> + use<> {
-        (0..self.vertex_count() as u32).map(VertexId)
+        (0..narrow::index(self.vertex_count())).map(VertexId::of)
     }
 }
 

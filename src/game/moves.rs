@@ -75,7 +75,7 @@ pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game,
         Over(Player),
     }
     let mut queue = VecDeque::from([Task::State(lts.initial)]);
-    vertex_of[lts.initial.index()] = Some(VertexId(0));
+    vertex_of[lts.initial.index()] = Some(VertexId::of(0));
     let mut next = 1u32;
     while let Some(task) = queue.pop_front() {
         let state = match task {
@@ -103,7 +103,7 @@ pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game,
             let vertex = *known.get_or_insert_with(|| {
                 queue.push_back(task);
                 next += 1;
-                VertexId(next - 1)
+                VertexId::of(next - 1)
             });
             targets.push(vertex);
         }

@@ -96,7 +96,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
         if v as usize >= n {
             return Err(scan.error(place, format!("the initial vertex {v} is not given")));
         }
-        game.initial = VertexId(v);
+        game.initial = VertexId::of(v);
     }
     let named = rows.iter().any(|r| !r.name.is_empty());
     for i in row_of {
@@ -104,7 +104,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
         let i = i.ok_or_else(|| Diagnostic::internal("a vertex without a row"))?;
         let row = &rows[i];
         let to = rows.get(i + 1).map_or(moves.len(), |r| r.from);
-        game.push(row.owner, row.priority, moves[row.from..to].iter().map(|m| VertexId(m.1)));
+        game.push(row.owner, row.priority, moves[row.from..to].iter().map(|m| VertexId::of(m.1)));
         if named {
             game.names.push(row.name.to_owned());
         }
@@ -122,13 +122,19 @@ pub fn write(game: &Game, output: impl Write) -> Result<(), Diagnostic> {
 
 fn write_rows(game: &Game, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "parity {};", game.vertex_count().saturating_sub(1))?;
-    if game.initial != VertexId(0) {
-        writeln!(out, "start {};", game.initial.0)?;
+    if game.initial != VertexId::of(0) {
+        writeln!(out, "start {};", game.initial.number())?;
     }
     for v in game.vertices() {
-        write!(out, "{} {} {}", v.0, game.priorities[v.index()], game.owners[v.index()] as u8)?;
+        write!(
+            out,
+            "{} {} {}",
+            v.number(),
+            game.priorities[v.index()],
+            game.owners[v.index()] as u8
+        )?;
         for (i, t) in game.successors(v).iter().enumerate() {
-            write!(out, "{}{}", if i == 0 { ' ' } else { ',' }, t.0)?;
+            write!(out, "{}{}", if i == 0 { ' ' } else { ',' }, t.number())?;
         }
         match game.names.get(v.index()) {
             Some(name) if !name.is_empty() => writeln!(out, " \"{}\";", name.replace('"', "'"))?,
@@ -146,7 +152,7 @@ pub fn write_solution(solution: &Solution, output: impl Write) -> Result<(), Dia
         writeln!(out, "paritysol {};", solution.winners.len().saturating_sub(1))?;
         for (v, &winner) in solution.winners.iter().enumerate() {
             match solution.strategy[v] {
-                Some(t) => writeln!(out, "{v} {} {};", winner as u8, t.0)?,
+                Some(t) => writeln!(out, "{v} {} {};", winner as u8, t.number())?,
                 None => writeln!(out, "{v} {};", winner as u8)?,
             }
         }

@@ -11,6 +11,7 @@
 
 use super::{Game, Player, Solution};
 use mu_base::ids::VertexId;
+use mu_base::narrow;
 
 /// Reason for rejecting a solution.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,17 +33,27 @@ impl std::fmt::Display for Flaw {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
             Flaw::Size => write!(f, "winners or strategy do not have one entry for each vertex"),
-            Flaw::NoMove(v) => write!(f, "vertex {}: its owner wins but has no move", v.0),
+            Flaw::NoMove(v) => write!(f, "vertex {}: its owner wins but has no move", v.number()),
             Flaw::NotASuccessor(v, t) => {
-                write!(f, "vertex {}: the strategy moves to {}, which is no successor", v.0, t.0)
+                write!(
+                    f,
+                    "vertex {}: the strategy moves to {}, which is no successor",
+                    v.number(),
+                    t.number()
+                )
             }
             Flaw::Leaves(v, t) => {
-                write!(f, "vertex {}: the move to {} leaves the winner's region", v.0, t.0)
+                write!(
+                    f,
+                    "vertex {}: the move to {} leaves the winner's region",
+                    v.number(),
+                    t.number()
+                )
             }
             Flaw::LosingCycle(v) => write!(
                 f,
                 "vertex {}: its priority is the highest on a cycle that the loser can force",
-                v.0
+                v.number()
             ),
         }
     }
@@ -100,12 +111,12 @@ impl Cycles<'_> {
             Some(t) if self.solution.winners[v as usize] == self.game.owners[v as usize] => {
                 std::slice::from_ref(t)
             }
-            _ => self.game.successors(VertexId(v)),
+            _ => self.game.successors(VertexId::of(v)),
         }
     }
 
     fn check(mut self) -> Result<(), Flaw> {
-        let mut sets: Vec<Vec<u32>> = vec![(0..self.game.vertex_count() as u32).collect()];
+        let mut sets: Vec<Vec<u32>> = vec![(0..narrow::index(self.game.vertex_count())).collect()];
         let mut names = 0;
         while let Some(set) = sets.pop() {
             names += 1;
@@ -124,7 +135,7 @@ impl Cycles<'_> {
                     .expect("a component has a vertex");
                 let top = priority(&highest);
                 if self.solution.winners[highest as usize] != Player::of_priority(top) {
-                    return Err(Flaw::LosingCycle(VertexId(highest)));
+                    return Err(Flaw::LosingCycle(VertexId::of(highest)));
                 }
                 component.retain(|&v| {
                     let keep = self.game.priorities[v as usize] != top;
@@ -165,7 +176,7 @@ impl Cycles<'_> {
                     calls.push((v, i + 1));
                     if self.part[t.index()] == part {
                         match self.visit[t.index()] {
-                            Visit::New => calls.push((t.0, 0)),
+                            Visit::New => calls.push((t.number(), 0)),
                             Visit::Done => {}
                             Visit::Open(number) => {
                                 while path.last().is_some_and(|&p| p > number) {
@@ -181,7 +192,7 @@ impl Cycles<'_> {
                         .rposition(|&w| w == v)
                         .expect("the root of a component is open");
                     let component = open.split_off(from);
-                    let cyclic = component.len() > 1 || self.moves(v).contains(&VertexId(v));
+                    let cyclic = component.len() > 1 || self.moves(v).contains(&VertexId::of(v));
                     for &w in &component {
                         self.visit[w as usize] = Visit::Done;
                     }

@@ -160,6 +160,7 @@ impl<R: BufRead> Reader<R> {
         }
         let mut name = Vec::new();
         for _ in 0..length {
+            // Eight bits.
             name.push(self.take(8)? as u8);
         }
         let name = String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?;

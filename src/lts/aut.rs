@@ -82,7 +82,13 @@ pub fn write_gz(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
 }
 
 fn write_rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "des ({},{},{})", lts.initial.0, lts.transition_count(), lts.state_count())?;
+    writeln!(
+        out,
+        "des ({},{},{})",
+        lts.initial.number(),
+        lts.transition_count(),
+        lts.state_count()
+    )?;
     let middle: Vec<Vec<u8>> =
         lts.table.texts.iter().map(|t| format!(",\"{t}\",").into_bytes()).collect();
     let mut line = Vec::new();
@@ -91,9 +97,9 @@ fn write_rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
         for (label, target) in lts.successors(source) {
             line.clear();
             line.push(b'(');
-            push_number(&mut line, source.0);
+            push_number(&mut line, source.number());
             line.extend_from_slice(&middle[label.index()]);
-            push_number(&mut line, target.0);
+            push_number(&mut line, target.number());
             line.extend_from_slice(b")\n");
             out.write_all(&line)?;
         }
@@ -266,6 +272,7 @@ fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Faul
             format!("a state below {states}, the number of states in the header"),
         ));
     }
+    // Both are below the number of states, which was checked to fit.
     Ok((source as u32, label, column, target as u32))
 }
 
@@ -334,7 +341,7 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
         last = source;
         sources.push(source);
         labels.push(id);
-        targets.push(StateId(target));
+        targets.push(StateId::of(target));
     }
     if targets.len() as u64 != transitions {
         return Err(Diagnostic::in_line(
@@ -392,7 +399,7 @@ fn rows(
     }
     let mut fill = offsets[..states].to_vec();
     let mut ordered_labels = vec![LabelId::TAU; labels.len()];
-    let mut ordered_targets = vec![StateId(0); targets.len()];
+    let mut ordered_targets = vec![StateId::of(0); targets.len()];
     for (i, &s) in sources.iter().enumerate() {
         let at = fill[s as usize] as usize;
         fill[s as usize] += 1;
@@ -418,15 +425,15 @@ mod tests {
         )
         .unwrap();
         assert_eq!(lts.table.texts, ["tau", "a(1, 2)", "b(1,2)", "PUT !\"x,y\",2)\"", "", "i"]);
-        assert_eq!(lts.initial, StateId(1));
-        let labels: Vec<u32> = lts.labels.iter().map(|l| l.0).collect();
+        assert_eq!(lts.initial, StateId::of(1));
+        let labels: Vec<u32> = lts.labels.iter().map(|l| l.number()).collect();
         assert_eq!(labels, [1, 2, 3, 4, 0, 0, 5]);
         let cadp = read(
             "des (0,2,1)\n(0,i,0)\n(0,tau,0)\n".as_bytes(),
             &AutOptions { internal: vec!["i".into()] },
         )
         .unwrap();
-        assert_eq!(cadp.labels, [LabelId(0), LabelId(1)]);
+        assert_eq!(cadp.labels, [LabelId::of(0), LabelId::of(1)]);
         assert_eq!(cadp.table.texts, ["i", "tau"]);
     }
 
@@ -476,7 +483,7 @@ mod tests {
     fn unsorted_rows_keep_their_order() {
         let lts = parse("des (0,4,2)\n(1,a,0)\n(0,b,1)\n(1,c,1)\n(0,a,0)\n").unwrap();
         assert_eq!(lts.offsets, [0, 2, 4]);
-        let labels: Vec<u32> = lts.labels.iter().map(|l| l.0).collect();
+        let labels: Vec<u32> = lts.labels.iter().map(|l| l.number()).collect();
         assert_eq!(labels, [2, 1, 1, 3]);
     }
 

@@ -70,6 +70,7 @@ impl<W: Write> Checksummed<W> {
             bytes[n] = (value & 127) as u8 | 128;
             (value, n) = (value >> 7, n + 1);
         }
+        // Below 128.
         bytes[n] = value as u8;
         self.bytes(&bytes[..=n])
     }
@@ -130,7 +131,7 @@ fn body(lts: &Lts, out: &mut Checksummed<impl Write>) -> std::io::Result<()> {
     out.bytes(&VERSION.to_le_bytes())?;
     out.number(lts.state_count() as u64)?;
     out.number(lts.transition_count() as u64)?;
-    out.number(u64::from(lts.initial.0))?;
+    out.number(u64::from(lts.initial.number()))?;
     out.number(lts.table.texts.len() as u64 - 1)?;
     for text in &lts.table.texts[1..] {
         out.number(text.len() as u64)?;
@@ -140,14 +141,14 @@ fn body(lts: &Lts, out: &mut Checksummed<impl Write>) -> std::io::Result<()> {
         out.number(lts.offsets[s + 1] - lts.offsets[s])?;
         let mut last = s as i64;
         for (label, target) in lts.successors(StateId::new(s)) {
-            out.number(u64::from(label.0))?;
-            let distance = i64::from(target.0) - last;
+            out.number(u64::from(label.number()))?;
+            let distance = i64::from(target.number()) - last;
             out.number(if distance < 0 {
                 (-distance as u64) * 2 - 1
             } else {
                 distance as u64 * 2
             })?;
-            last = i64::from(target.0);
+            last = i64::from(target.number());
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ pub fn disjoint_union(a: &Lts, b: &Lts) -> (Lts, StateId, StateId) {
             })
         })
         .collect();
-    let shift = StateId::new(a.state_count()).0;
+    let shift = StateId::new(a.state_count()).number();
     let mut union = Lts {
         initial: a.initial,
         offsets: Vec::with_capacity(a.offsets.len() + b.state_count()),
@@ -38,6 +38,6 @@ pub fn disjoint_union(a: &Lts, b: &Lts) -> (Lts, StateId, StateId) {
     union.labels.extend_from_slice(&a.labels);
     union.labels.extend(b.labels.iter().map(|l| names[l.index()]));
     union.targets.extend_from_slice(&a.targets);
-    union.targets.extend(b.targets.iter().map(|t| StateId(t.0 + shift)));
-    (union, a.initial, StateId(b.initial.0 + shift))
+    union.targets.extend(b.targets.iter().map(|t| StateId::of(t.number() + shift)));
+    (union, a.initial, StateId::of(b.initial.number() + shift))
 }

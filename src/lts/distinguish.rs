@@ -22,6 +22,7 @@ use super::levels::{self, Bisimulation, Levels};
 use super::signature::{Entry, EntryKind};
 use super::{Lts, trace};
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 
 /// Distinguishing evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,7 +266,7 @@ impl FormulaBuilder<'_> {
         let parts = node.inside.iter().chain(&node.into);
         let size = parts
             .fold(40 + label as u64, |sum: u64, &n| sum.saturating_add(self.sizes[n as usize]));
-        let id = self.nodes.len() as u32;
+        let id = narrow::index(self.nodes.len());
         self.nodes.push(node.clone());
         self.sizes.push(size);
         self.ids.insert(node, id);
@@ -457,7 +458,7 @@ mod tests {
                 random_lts(&mut random, n, m, k)
             } else {
                 let mut edges: Vec<_> = super::super::tau::edges(&a)
-                    .map(|(s, l, t)| (StateId(s), l, StateId(t)))
+                    .map(|(s, l, t)| (StateId::of(s), l, StateId::of(t)))
                     .collect();
                 if let Some(i) = (!edges.is_empty()).then(|| random.below(edges.len())) {
                     edges[i].2 = StateId::new(random.below(n));

@@ -18,7 +18,7 @@ fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(
         out,
         "digraph lts {{\n  node [shape=circle];\n  {} [shape=doublecircle];",
-        lts.initial.0
+        lts.initial.number()
     )?;
     let texts: Vec<String> = lts.table.texts.iter().map(|t| escape(t)).collect();
     for s in 0..lts.state_count() {
@@ -27,7 +27,7 @@ fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
             writeln!(out, "  {s};")?;
         }
         for (label, target) in lts.successors(state) {
-            writeln!(out, "  {s} -> {} [label=\"{}\"];", target.0, texts[label.index()])?;
+            writeln!(out, "  {s} -> {} [label=\"{}\"];", target.number(), texts[label.index()])?;
         }
     }
     writeln!(out, "}}")
@@ -46,7 +46,12 @@ mod tests {
     #[test]
     fn quotes_are_escaped() {
         let table = Labels { texts: vec!["tau".into(), "a(\"x\\\")".into()] };
-        let lts = Lts::from_edges(StateId(0), 2, &[(StateId(0), LabelId(1), StateId(1))], table);
+        let lts = Lts::from_edges(
+            StateId::of(0),
+            2,
+            &[(StateId::of(0), LabelId::of(1), StateId::of(1))],
+            table,
+        );
         let mut bytes = Vec::new();
         write(&lts, &mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();

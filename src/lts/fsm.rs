@@ -134,7 +134,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         );
         return Err(Diagnostic::new(Stage::File, message));
     }
-    Ok(Lts::from_edges(StateId(0), states.max(valued), &edges, table))
+    Ok(Lts::from_edges(StateId::of(0), states.max(valued), &edges, table))
 }
 
 /// Column of a syntax error, and the text that was expected there.
@@ -167,7 +167,7 @@ fn transition(text: &str) -> Result<(StateId, StateId, &str), Fault> {
         let number =
             text[at..at + length].parse::<u32>().ok().filter(|n| *n > 0).ok_or((at, what))?;
         at += length;
-        Ok(StateId(number - 1))
+        Ok(StateId::of(number - 1))
     };
     let from = state("the number of the source state, from 1")?;
     let to = state("the number of the target state, from 1")?;
@@ -203,8 +203,8 @@ fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
     // The initial state is swapped with the first.
     let number = |s: StateId| match s {
         s if s == lts.initial => 1,
-        StateId(0) => u64::from(lts.initial.0) + 1,
-        s => u64::from(s.0) + 1,
+        s if s.index() == 0 => u64::from(lts.initial.number()) + 1,
+        s => u64::from(s.number()) + 1,
     };
     let mut named = vec![false; lts.state_count()];
     named[lts.initial.index()] = true;
@@ -242,7 +242,7 @@ mod tests {
     fn rows_of(lts: &Lts) -> Vec<(u32, String, u32)> {
         let of = |s| {
             lts.successors(StateId::new(s))
-                .map(move |(l, t)| (s as u32, lts.table.texts[l.index()].clone(), t.0))
+                .map(move |(l, t)| (s as u32, lts.table.texts[l.index()].clone(), t.number()))
         };
         let mut all: Vec<_> = (0..lts.state_count()).flat_map(of).collect();
         all.sort();
@@ -253,7 +253,7 @@ mod tests {
     fn a_file_of_the_toolset_is_read() {
         let text = "n_P(3) Nat  \"0\" \"1\" \"2\"\nq_P(2) Bool  \"true\" \"false\"\n---\n0 0\n1 1\n2 0\n---\n1 1 \"tau\"\n1 2 \"a(0)\"\n3 1 \"a(3)|b\"\n";
         let lts = read(text.as_bytes()).unwrap();
-        assert_eq!((lts.initial, lts.state_count()), (StateId(0), 3));
+        assert_eq!((lts.initial, lts.state_count()), (StateId::of(0), 3));
         assert_eq!(
             rows_of(&lts),
             [(0, "a(0)".into(), 1), (0, "tau".into(), 0), (2, "a(3)|b".into(), 0)]
@@ -285,10 +285,10 @@ mod tests {
             write(&lts, &mut bytes).unwrap();
             let back = read(&bytes[..]).unwrap();
             let swap = |s: u32| {
-                if s == initial.0 {
+                if s == initial.number() {
                     0
                 } else if s == 0 {
-                    initial.0
+                    initial.number()
                 } else {
                     s
                 }
@@ -328,7 +328,12 @@ mod tests {
         }
         let mut table = Labels::default();
         table.texts.push("a\"b".into());
-        let lts = Lts::from_edges(StateId(0), 1, &[(StateId(0), LabelId(1), StateId(0))], table);
+        let lts = Lts::from_edges(
+            StateId::of(0),
+            1,
+            &[(StateId::of(0), LabelId::of(1), StateId::of(0))],
+            table,
+        );
         assert!(write(&lts, Vec::new()).unwrap_err().message.contains("quotation mark"));
     }
 }

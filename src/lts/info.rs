@@ -4,6 +4,7 @@ use super::tau::{components, in_breadth_first_order};
 use super::{Lts, relabel};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 
 /// Statistics, of the reachable part except where noted.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,12 +92,12 @@ fn divergent_states(lts: &Lts) -> usize {
     let tau = components(lts);
     let mut divergent = tau.divergent.clone();
     // A tau step leads to a component of smaller number, so ascending order visits targets first.
-    let mut order: Vec<u32> = (0..lts.state_count() as u32).collect();
+    let mut order: Vec<u32> = (0..narrow::index(lts.state_count())).collect();
     order.sort_unstable_by_key(|&s| tau.of[s as usize]);
     for &s in &order {
         let c = tau.of[s as usize] as usize;
         divergent[c] |= lts
-            .successors(StateId(s))
+            .successors(StateId::of(s))
             .any(|(l, t)| l == LabelId::TAU && divergent[tau.of[t.index()] as usize]);
     }
     tau.of.iter().filter(|&&c| divergent[c as usize]).count()

@@ -24,6 +24,7 @@ use super::signature::{Entry, Interner};
 use super::tau::{Rows, components, edges};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -193,11 +194,11 @@ struct Refiner<'a> {
 pub fn refine(lts: &Lts, kind: Bisimulation, goal: Goal) -> Levels {
     let n = lts.state_count();
     let tau = components(lts);
-    let mut order: Vec<u32> = (0..n as u32).collect();
+    let mut order: Vec<u32> = (0..narrow::index(n)).collect();
     order.sort_by_key(|&s| tau.of[s as usize]);
     let mut place = vec![0; n];
     for (i, &s) in order.iter().enumerate() {
-        place[s as usize] = i as u32;
+        place[s as usize] = narrow::index(i);
     }
     let internal = |l: LabelId| kind != Bisimulation::Strong && l == LabelId::TAU;
     let before = Rows::build(n, || edges(lts).filter(|e| !internal(e.1)).map(|(s, _, t)| (t, s)));
@@ -216,10 +217,10 @@ pub fn refine(lts: &Lts, kind: Bisimulation, goal: Goal) -> Levels {
         closure_of: vec![0; if kind == Bisimulation::Weak { n } else { 0 }],
         sets: Interner::default(),
         set_of: vec![0; n],
-        elements: (0..n as u32).collect(),
-        position: (0..n as u32).collect(),
+        elements: (0..narrow::index(n)).collect(),
+        position: (0..narrow::index(n)).collect(),
         block_of: vec![0; n],
-        blocks: vec![Block { start: 0, end: n as u32, marked: 0, set: 0 }],
+        blocks: vec![Block { start: 0, end: narrow::index(n), marked: 0, set: 0 }],
         origins: vec![None],
         history: goal.is_some(),
         signatures: AHashMap::new(),
@@ -334,9 +335,9 @@ impl Refiner<'_> {
     fn closure_at(&mut self, s: u32) -> u32 {
         self.closure.clear();
         self.closure.push(self.block_of[s as usize]);
-        for (l, t) in self.lts.successors(StateId(s)) {
+        for (l, t) in self.lts.successors(StateId::of(s)) {
             self.count();
-            if l == LabelId::TAU && t.0 != s {
+            if l == LabelId::TAU && t.number() != s {
                 self.closure.extend_from_slice(self.closures.get(self.closure_of[t.index()]));
             }
         }
@@ -353,12 +354,12 @@ impl Refiner<'_> {
         if self.kind == Bisimulation::Weak {
             self.set.push(Entry::step(LabelId::TAU, own));
         }
-        for (l, t) in self.lts.successors(StateId(s)) {
+        for (l, t) in self.lts.successors(StateId::of(s)) {
             self.count();
             let to = self.block_of[t.index()];
             match self.kind {
                 Bisimulation::Strong => self.set.push(Entry::step(l, to)),
-                Bisimulation::Weak if l == LabelId::TAU && t.0 == s => {}
+                Bisimulation::Weak if l == LabelId::TAU && t.number() == s => {}
                 Bisimulation::Weak if l == LabelId::TAU => {
                     self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]))
                 }
@@ -371,7 +372,9 @@ impl Refiner<'_> {
                     );
                 }
                 _ if l != LabelId::TAU || to != own => self.set.push(Entry::step(l, to)),
-                _ if t.0 != s => self.set.extend_from_slice(self.sets.get(self.set_of[t.index()])),
+                _ if t.number() != s => {
+                    self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]))
+                }
                 Bisimulation::DivergenceBranching => self.set.push(Entry::divergence()),
                 _ => {}
             }
@@ -432,7 +435,7 @@ impl Refiner<'_> {
         let mut parts: Vec<Block> = Vec::new();
         let mut from = start;
         for group in front.chunk_by(|&x, &y| self.set_of[x as usize] == self.set_of[y as usize]) {
-            let to = from + group.len() as u32;
+            let to = from + narrow::index(group.len());
             parts.push(Block {
                 start: from,
                 end: to,
@@ -449,7 +452,7 @@ impl Refiner<'_> {
             .expect("a marked block is not empty");
         let several = parts.len() > 1;
         for (i, part) in parts.into_iter().enumerate() {
-            let name = if i == keeper { b } else { self.blocks.len() as u32 };
+            let name = if i == keeper { b } else { narrow::index(self.blocks.len()) };
             if i == keeper {
                 self.blocks[b as usize] = part;
             } else {
@@ -487,9 +490,15 @@ mod tests {
     fn chain(steps: u32, step: u32, last: u32) -> Lts {
         let texts = vec!["tau".into(), "a".into(), "b".into()];
         let edges: Vec<_> = (0..steps)
-            .map(|i| (StateId(i), LabelId(if i + 1 < steps { step } else { last }), StateId(i + 1)))
+            .map(|i| {
+                (
+                    StateId::of(i),
+                    LabelId::of(if i + 1 < steps { step } else { last }),
+                    StateId::of(i + 1),
+                )
+            })
             .collect();
-        Lts::from_edges(StateId(0), steps as usize + 1, &edges, Labels { texts })
+        Lts::from_edges(StateId::of(0), steps as usize + 1, &edges, Labels { texts })
     }
 
     /// A level of a chain moves a few states, and reads few transitions again: the work is not

@@ -82,7 +82,7 @@ impl Lts {
         }
         let mut fill: Vec<u64> = offsets[..states].to_vec();
         let mut labels = vec![LabelId::TAU; edges.len()];
-        let mut targets = vec![StateId(0); edges.len()];
+        let mut targets = vec![StateId::of(0); edges.len()];
         for &(s, l, t) in edges {
             let at = fill[s.index()] as usize;
             fill[s.index()] += 1;

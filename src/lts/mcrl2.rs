@@ -209,10 +209,9 @@ fn expect_term<R: std::io::BufRead>(
 }
 
 fn number(n: u64) -> Result<StateId, Diagnostic> {
-    if n < u64::from(u32::MAX) {
-        Ok(StateId(n as u32))
-    } else {
-        Err(refuse(format!("state {n}: more than 2^32 - 1 states are not supported")))
+    match u32::try_from(n) {
+        Ok(number) if number < u32::MAX => Ok(StateId::of(number)),
+        _ => Err(refuse(format!("state {n}: more than 2^32 - 1 states are not supported"))),
     }
 }
 

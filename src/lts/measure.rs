@@ -50,7 +50,7 @@ fn copies(base: usize, copies: usize, degree: usize, taus: bool) -> Lts {
             ));
         }
     }
-    Lts::from_edges(StateId(0), base * copies, &edges, table)
+    Lts::from_edges(StateId::of(0), base * copies, &edges, table)
 }
 
 #[test]

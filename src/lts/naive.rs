@@ -168,7 +168,7 @@ fn check(seed: u64) {
             }
         }
         let small = reduce(&lts, e, 1);
-        assert_eq!(small.initial, StateId(0));
+        assert_eq!(small.initial, StateId::of(0));
         assert!(
             equivalent(&lts, &small, e, 1),
             "seed {seed}, {}: not equivalent to its quotient {small:?}",
@@ -206,8 +206,9 @@ fn quotients_have_no_redundant_transition() {
         let lts = random_lts(&mut random, states, edges, 3);
         for e in [Equivalence::BRANCHING, Equivalence::DIVERGENCE_BRANCHING, Equivalence::WEAK] {
             let small = reduce(&lts, e, 1);
-            let edges: Vec<_> =
-                super::tau::edges(&small).map(|(s, l, t)| (StateId(s), l, StateId(t))).collect();
+            let edges: Vec<_> = super::tau::edges(&small)
+                .map(|(s, l, t)| (StateId::of(s), l, StateId::of(t)))
+                .collect();
             for skip in 0..edges.len() {
                 let mut fewer = edges.clone();
                 fewer.remove(skip);
@@ -239,7 +240,11 @@ fn copies_fold_back() {
         let edges: Vec<_> = (0..copies)
             .flat_map(|c| super::tau::edges(&base).map(move |(s, l, t)| (c, s, l, t)))
             .map(|(c, s, l, t)| {
-                (StateId(c * 60 + s), l, StateId(random.below(copies as usize) as u32 * 60 + t))
+                (
+                    StateId::of(c * 60 + s),
+                    l,
+                    StateId::of(random.below(copies as usize) as u32 * 60 + t),
+                )
             })
             .collect();
         let big = Lts::from_edges(base.initial, 60 * copies as usize, &edges, base.table.clone());
@@ -270,9 +275,9 @@ fn long_chains_are_split_in_linear_rounds() {
     for label in [0, 1] {
         let texts = vec!["tau".into(), "a".into(), "end".into()];
         let mut edges: Vec<_> =
-            (0..n).map(|i| (StateId(i), LabelId(label), StateId(i + 1))).collect();
-        edges.push((StateId(n), LabelId(2), StateId(n)));
-        let lts = Lts::from_edges(StateId(0), n as usize + 1, &edges, Labels { texts });
+            (0..n).map(|i| (StateId::of(i), LabelId::of(label), StateId::of(i + 1))).collect();
+        edges.push((StateId::of(n), LabelId::of(2), StateId::of(n)));
+        let lts = Lts::from_edges(StateId::of(0), n as usize + 1, &edges, Labels { texts });
         assert_eq!(reduce(&lts, Equivalence::STRONG, 1).state_count(), n as usize + 1);
         assert_eq!(
             reduce(&lts, Equivalence::BRANCHING, 1).state_count(),

@@ -15,6 +15,7 @@ use super::Lts;
 use super::refine::{Graph, refine};
 use super::tau::{Components, Rows, components, edges, in_breadth_first_order};
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 
 /// Partition of states into classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ pub(super) fn branching(lts: &Lts, divergence: bool, threads: usize) -> (Partiti
     let visible = Rows::build(n, || {
         edges(lts)
             .filter(|&(_, l, _)| l != LabelId::TAU)
-            .map(|(s, l, t)| (of[s as usize], (l, StateId(of[t as usize]))))
+            .map(|(s, l, t)| (of[s as usize], (l, StateId::of(of[t as usize]))))
     });
     let (labels, targets): (Vec<_>, Vec<_>) = visible.items.into_iter().unzip();
     let internal = Rows::build(n, || {
@@ -137,25 +138,26 @@ pub(super) fn quotient(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool
 /// Computes the transitions between classes, merged and sorted; `divergent` classes get a tau loop.
 /// State `b` is class `b`.
 pub(super) fn classes(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool]) -> Lts {
-    let members =
-        Rows::build(p.blocks, || p.block_of.iter().enumerate().map(|(s, &b)| (b, s as u32)));
+    let members = Rows::build(p.blocks, || {
+        p.block_of.iter().enumerate().map(|(s, &b)| (b, narrow::index(s)))
+    });
     let mut offsets = Vec::with_capacity(p.blocks + 1);
     offsets.push(0);
     let (mut labels, mut targets) = (Vec::new(), Vec::new());
     let mut row: Vec<(LabelId, StateId)> = Vec::new();
-    for b in 0..p.blocks as u32 {
+    for b in 0..narrow::index(p.blocks) {
         row.clear();
         let all = members.row(b);
         for &s in if inert == Inert::Keep { &all[..1] } else { all } {
-            for (l, t) in lts.successors(StateId(s)) {
+            for (l, t) in lts.successors(StateId::of(s)) {
                 let c = p.block_of[t.index()];
                 if inert == Inert::Keep || l != LabelId::TAU || c != b {
-                    row.push((l, StateId(c)));
+                    row.push((l, StateId::of(c)));
                 }
             }
         }
         if divergent.get(b as usize) == Some(&true) {
-            row.push((LabelId::TAU, StateId(b)));
+            row.push((LabelId::TAU, StateId::of(b)));
         }
         row.sort_unstable();
         row.dedup();
@@ -164,7 +166,7 @@ pub(super) fn classes(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool]
         offsets.push(targets.len() as u64);
     }
     Lts {
-        initial: StateId(p.block_of[lts.initial.index()]),
+        initial: StateId::of(p.block_of[lts.initial.index()]),
         offsets,
         labels,
         targets,

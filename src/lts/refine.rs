@@ -25,6 +25,7 @@ use rayon::prelude::*;
 use super::signature::{Entry, Interner};
 use super::tau::Rows;
 use mu_base::ids::{AtomicMaybe, LabelId, StateId};
+use mu_base::narrow;
 
 /// System to be refined. `tau` and `tau_pred` are empty rows if tau counts as visible.
 pub struct Graph<'a> {
@@ -85,16 +86,16 @@ pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
         (0..n).flat_map(|s| {
             graph.targets[graph.offsets[s] as usize..graph.offsets[s + 1] as usize]
                 .iter()
-                .map(move |t| (t.0, s as u32))
+                .map(move |t| (t.number(), narrow::index(s)))
         })
     });
     let tau_pred = match &graph.tau {
-        Some(tau) => {
-            Rows::build(n, || (0..n as u32).flat_map(|s| tau.row(s).iter().map(move |&t| (t, s))))
-        }
+        Some(tau) => Rows::build(n, || {
+            (0..narrow::index(n)).flat_map(|s| tau.row(s).iter().map(move |&t| (t, s)))
+        }),
         None => Rows { offsets: vec![0; n + 1], items: Vec::new() },
     };
-    let all: Vec<u32> = (0..n as u32).collect();
+    let all: Vec<u32> = (0..narrow::index(n)).collect();
     let mut refiner = Refiner {
         graph,
         pred,
@@ -102,7 +103,7 @@ pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
         elements: all.clone(),
         position: all,
         block_of: vec![0; n],
-        blocks: vec![Block { start: 0, end: n as u32, marked: n as u32 }],
+        blocks: vec![Block { start: 0, end: narrow::index(n), marked: narrow::index(n) }],
         touched: vec![0],
         group: if graph.tau.is_some() {
             (0..n).map(|_| AtomicMaybe::default()).collect()
@@ -168,7 +169,7 @@ impl Refiner<'_> {
                     let range = start as usize..(start + marked) as usize;
                     self.elements[range.clone()].sort_unstable();
                     for i in range {
-                        self.position[self.elements[i] as usize] = i as u32;
+                        self.position[self.elements[i] as usize] = narrow::index(i);
                     }
                 }
             }
@@ -241,7 +242,7 @@ impl Refiner<'_> {
                 signature.dedup();
                 out.groups.push(interner.intern(signature));
             }
-            out.blocks.push((block, interner.len() as u32, marked));
+            out.blocks.push((block, narrow::index(interner.len()), marked));
             return;
         };
         let first = out.groups.len();
@@ -274,7 +275,7 @@ impl Refiner<'_> {
         for &s in states {
             self.group[s as usize].set(None);
         }
-        let mut count = interner.len() as u32;
+        let mut count = narrow::index(interner.len());
         if let Some(rest) = rest {
             // The unmarked states' group becomes the last, behind those that are counted.
             count -= 1;
@@ -363,10 +364,10 @@ impl Refiner<'_> {
         let mut interner = Interner::default();
         for (part, local) in parts {
             let names: Vec<u32> =
-                (0..local.len() as u32).map(|i| interner.intern(local.get(i))).collect();
+                (0..narrow::index(local.len())).map(|i| interner.intern(local.get(i))).collect();
             groups.extend(part.iter().map(|&g| names[g as usize]));
         }
-        BlockGroups { blocks: vec![(block, interner.len() as u32, marked)], groups }
+        BlockGroups { blocks: vec![(block, narrow::index(interner.len()), marked)], groups }
     }
 
     fn split_all(&mut self, evaluated: &BlockGroups, scratch: &mut Scratch) {
@@ -419,7 +420,7 @@ impl Refiner<'_> {
             if g == keeper {
                 self.blocks[block as usize] = Block { start: from, end: to, marked: 0 };
             } else if from < to {
-                let id = self.blocks.len() as u32;
+                let id = narrow::index(self.blocks.len());
                 self.blocks.push(Block { start: from, end: to, marked: 0 });
                 self.bottom.push(AtomicMaybe::default());
                 for i in from..to {

@@ -189,9 +189,10 @@ mod tests {
     fn system(labels: &[&str]) -> Lts {
         let mut table = Labels::default();
         table.texts.extend(labels.iter().map(|l| l.to_string()));
-        let edges: Vec<_> =
-            (0..table.texts.len()).map(|i| (StateId(0), LabelId::new(i), StateId(0))).collect();
-        Lts::from_edges(StateId(0), 1, &edges, table)
+        let edges: Vec<_> = (0..table.texts.len())
+            .map(|i| (StateId::of(0), LabelId::new(i), StateId::of(0)))
+            .collect();
+        Lts::from_edges(StateId::of(0), 1, &edges, table)
     }
 
     fn texts(lts: &Lts) -> Vec<&str> {
@@ -243,6 +244,6 @@ mod tests {
     fn order_of_parts_does_not_count() {
         let lts = in_order(system(&["b|a", "a|b"]));
         assert_eq!(lts.table.texts, ["tau", "a|b"]);
-        assert_eq!(lts.labels, [LabelId(0), LabelId(1), LabelId(1)]);
+        assert_eq!(lts.labels, [LabelId::of(0), LabelId::of(1), LabelId::of(1)]);
     }
 }

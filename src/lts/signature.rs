@@ -9,6 +9,7 @@
 //! by hash alone.
 
 use mu_base::ids::{LabelId, Maybe};
+use mu_base::narrow;
 
 /// Entry of a signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,8 +37,8 @@ impl Entry {
     /// Creates the entry of a step with a label into a block.
     #[inline]
     pub fn step(label: LabelId, block: u32) -> Self {
-        debug_assert!(label.0 < Self::INERT);
-        Self::of(label.0, block)
+        debug_assert!(label.number() < Self::INERT);
+        Self::of(label.number(), block)
     }
     /// Creates the entry of a hidden step inside the block, to a state of this group of the same
     /// round.
@@ -51,11 +52,11 @@ impl Entry {
     }
     /// Returns the content.
     pub fn kind(self) -> EntryKind {
-        let lower = self.0 as u32;
-        match (self.0 >> 32) as u32 {
+        let lower = narrow::low(self.0);
+        match narrow::high(self.0) {
             Self::DIVERGENCE => EntryKind::Divergence,
             Self::INERT => EntryKind::Inert(lower),
-            label => EntryKind::Step(LabelId(label), lower),
+            label => EntryKind::Step(LabelId::of(label), lower),
         }
     }
     /// Returns the target block, if the entry is a step with this label.
@@ -117,8 +118,8 @@ impl<T: Copy + Eq + Into<u64>> Interner<T> {
         let hash = hash(set);
         if self.size == 0 {
             for (i, &h) in self.hashes.iter().enumerate() {
-                if h == hash && self.get(i as u32) == set {
-                    return i as u32;
+                if h == hash && self.get(narrow::index(i)) == set {
+                    return narrow::index(i);
                 }
             }
             let id = self.push(set, hash);

@@ -12,6 +12,7 @@ use super::distinguish::Difference;
 use super::preorder::MAX_FORMULA;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 use mu_base::{Budget, Stop};
 
 /// Returns a formula that holds in state `a` and not in `b`; `None` if `b` simulates `a` (`ready`:
@@ -57,7 +58,7 @@ impl Simulation<'_> {
                 answers: Vec::new(),
                 serves: Vec::new(),
             });
-            pairs.len() as u32 - 1
+            narrow::index(pairs.len()) - 1
         })
     }
 
@@ -71,7 +72,7 @@ impl Simulation<'_> {
                     budget.check_memory()?;
                 }
             }
-            self.expand(next as u32);
+            self.expand(narrow::index(next));
             next += 1;
         }
         if self.pairs[0].refuted.is_none() {
@@ -104,7 +105,7 @@ impl Simulation<'_> {
                 let q = self.pair(to, u);
                 if self.pairs[q as usize].refuted.is_none() {
                     left += 1;
-                    self.pairs[q as usize].serves.push((p, i as u32));
+                    self.pairs[q as usize].serves.push((p, narrow::index(i)));
                 }
             }
             self.pairs[p as usize].answers.push((label, to, left));

@@ -11,6 +11,7 @@
 use super::Lts;
 use mu_base::components::Graph;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 
 /// Returns the reachable part; `None` if all states are reachable.
 pub fn reachable(lts: &Lts) -> Option<Lts> {
@@ -47,7 +48,7 @@ fn breadth_first(lts: &Lts) -> (Vec<StateId>, Vec<u32>) {
     while next < order.len() {
         for (_, t) in lts.successors(order[next]) {
             if !std::mem::replace(&mut seen[t.index()], true) {
-                number[t.index()] = order.len() as u32;
+                number[t.index()] = narrow::index(order.len());
                 order.push(t);
             }
         }
@@ -63,11 +64,11 @@ fn renumber(lts: &Lts, order: &[StateId], number: &[u32]) -> Lts {
     for &s in order {
         for (l, t) in lts.successors(s) {
             labels.push(l);
-            targets.push(StateId(number[t.index()]));
+            targets.push(StateId::of(number[t.index()]));
         }
         offsets.push(targets.len() as u64);
     }
-    Lts { initial: StateId(0), offsets, labels, targets, table: lts.table.clone() }
+    Lts { initial: StateId::of(0), offsets, labels, targets, table: lts.table.clone() }
 }
 
 /// Components by tau steps.
@@ -90,7 +91,8 @@ impl Graph for TauSteps<'_> {
         self.0.offsets[state as usize]..self.0.offsets[state as usize + 1]
     }
     fn target(&self, edge: u64) -> Option<u32> {
-        (self.0.labels[edge as usize] == LabelId::TAU).then(|| self.0.targets[edge as usize].0)
+        (self.0.labels[edge as usize] == LabelId::TAU)
+            .then(|| self.0.targets[edge as usize].number())
     }
 }
 
@@ -101,7 +103,9 @@ pub fn components(lts: &Lts) -> Components {
     let mut divergent = Vec::with_capacity(found.count());
     for (id, part) in (0..).zip(found.iter()) {
         part.iter().for_each(|&s| of[s as usize] = id);
-        let loops = |s: u32| lts.successors(StateId(s)).any(|(l, t)| l == LabelId::TAU && t.0 == s);
+        let loops = |s: u32| {
+            lts.successors(StateId::of(s)).any(|(l, t)| l == LabelId::TAU && t.number() == s)
+        };
         divergent.push(part.len() > 1 || loops(part[0]));
     }
     Components { count: found.count(), of, divergent }
@@ -148,6 +152,7 @@ impl<T: Copy + Default> Rows<T> {
 
 /// Returns all transitions of an LTS as `(source, label, target)`.
 pub fn edges(lts: &Lts) -> impl Iterator<Item = (u32, LabelId, u32)> + '_ {
-    (0..lts.state_count())
-        .flat_map(move |s| lts.successors(StateId::new(s)).map(move |(l, t)| (s as u32, l, t.0)))
+    (0..lts.state_count()).flat_map(move |s| {
+        lts.successors(StateId::new(s)).map(move |(l, t)| (narrow::index(s), l, t.number()))
+    })
 }

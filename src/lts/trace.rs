@@ -9,11 +9,12 @@ use super::Lts;
 use super::reduce::{Inert, Partition, branching, classes, strong};
 use super::signature::Interner;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 
 /// Computes trace equivalence of all states.
 pub fn partition(lts: &Lts, weak: bool, threads: usize) -> Partition {
     let (fine, small) = prepare(lts, weak, threads);
-    let roots: Vec<u32> = (0..small.state_count() as u32).collect();
+    let roots: Vec<u32> = (0..narrow::index(small.state_count())).collect();
     let (det, of) = subsets(&small, weak, &roots);
     let p = strong(&det, threads);
     let names = fine.block_of.iter().map(|&b| p.block_of[of[b as usize] as usize]).collect();
@@ -23,8 +24,8 @@ pub fn partition(lts: &Lts, weak: bool, threads: usize) -> Partition {
 /// Returns a deterministic system with the same (weak) traces.
 pub fn determinise(lts: &Lts, weak: bool, threads: usize) -> Lts {
     let (_, small) = prepare(lts, weak, threads);
-    let (mut det, of) = subsets(&small, weak, &[small.initial.0]);
-    det.initial = StateId(of[0]);
+    let (mut det, of) = subsets(&small, weak, &[small.initial.number()]);
+    det.initial = StateId::of(of[0]);
     det
 }
 
@@ -32,7 +33,7 @@ pub fn determinise(lts: &Lts, weak: bool, threads: usize) -> Lts {
 pub fn same(lts: &Lts, a: StateId, b: StateId, weak: bool, threads: usize) -> bool {
     let (fine, small) = prepare(lts, weak, threads);
     let (det, of) = subsets(&small, weak, &[fine.block_of[a.index()], fine.block_of[b.index()]]);
-    strong(&det, threads).same(StateId(of[0]), StateId(of[1]))
+    strong(&det, threads).same(StateId::of(of[0]), StateId::of(of[1]))
 }
 
 /// True if a system has this trace (`weak`: with taus in between). Follows the labels step by step,
@@ -93,7 +94,7 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
                 for (l, t) in lts.successors(StateId::new(set[next] as usize)) {
                     if l == LabelId::TAU && seen[t.index()] != stamp {
                         seen[t.index()] = stamp;
-                        set.push(t.0);
+                        set.push(t.number());
                     }
                 }
                 next += 1;
@@ -114,7 +115,7 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
     let (mut offsets, mut labels, mut targets) = (vec![0], Vec::new(), Vec::new());
     let mut steps: Vec<(LabelId, StateId)> = Vec::new();
     let mut next = 0;
-    while next < sets.len() as u32 {
+    while next < narrow::index(sets.len()) {
         steps.clear();
         for &s in sets.get(next) {
             steps.extend(
@@ -126,13 +127,13 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
         steps.dedup();
         for group in steps.chunk_by(|x, y| x.0 == y.0) {
             set.clear();
-            set.extend(group.iter().map(|&(_, t)| t.0));
+            set.extend(group.iter().map(|&(_, t)| t.number()));
             close(&mut set);
             labels.push(group[0].0);
-            targets.push(StateId(sets.intern(&set)));
+            targets.push(StateId::of(sets.intern(&set)));
         }
         offsets.push(targets.len() as u64);
         next += 1;
     }
-    (Lts { initial: StateId(0), offsets, labels, targets, table: lts.table.clone() }, of)
+    (Lts { initial: StateId::of(0), offsets, labels, targets, table: lts.table.clone() }, of)
 }

@@ -14,6 +14,7 @@ use super::Lts;
 use super::relabel::parts;
 use ahash::AHashMap;
 use mu_base::label_time;
+use mu_base::narrow;
 use num_bigint::BigInt;
 use std::hash::Hash;
 
@@ -164,7 +165,7 @@ impl<T> Default for Table<T> {
 
 impl<T: Clone + Eq + Hash> Table<T> {
     fn intern(&mut self, it: T) -> u32 {
-        let next = self.all.len() as u32;
+        let next = narrow::index(self.all.len());
         let number = *self.numbers.entry(it.clone()).or_insert(next);
         if number == next {
             self.all.push(it);

@@ -15,6 +15,7 @@ use super::signature::{Entry, Interner};
 use super::tau::{components, in_breadth_first_order};
 use super::{Lts, levels};
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 
 /// Computes weak bisimilarity of all states.
 pub fn partition(lts: &Lts, threads: usize) -> Partition {
@@ -47,7 +48,7 @@ fn tau_order(lts: &Lts) -> Vec<u32> {
     let tau = components(lts);
     let mut order = vec![0; lts.state_count()];
     for (s, &c) in tau.of.iter().enumerate() {
-        order[c as usize] = s as u32;
+        order[c as usize] = narrow::index(s);
     }
     order
 }
@@ -61,7 +62,7 @@ fn weak_sets(lts: &Lts) -> Weak {
     for &s in &order {
         reached.clear();
         reached.push(s);
-        for (l, t) in lts.successors(StateId(s)) {
+        for (l, t) in lts.successors(StateId::of(s)) {
             if l == LabelId::TAU {
                 reached.extend_from_slice(closure.get(closure_of[t.index()]));
             }
@@ -76,7 +77,7 @@ fn weak_sets(lts: &Lts) -> Weak {
     for &s in &order {
         set.clear();
         set.push(Entry::step(LabelId::TAU, s));
-        for (l, t) in lts.successors(StateId(s)) {
+        for (l, t) in lts.successors(StateId::of(s)) {
             if l == LabelId::TAU {
                 set.extend_from_slice(sets.get(of[t.index()]));
             } else {
@@ -95,7 +96,7 @@ fn weak_sets(lts: &Lts) -> Weak {
 fn without_redundant(lts: &Lts) -> Lts {
     let weak = weak_sets(lts);
     let can = |s: StateId, l: LabelId, t: StateId| {
-        weak.sets.get(weak.of[s.index()]).binary_search(&Entry::step(l, t.0)).is_ok()
+        weak.sets.get(weak.of[s.index()]).binary_search(&Entry::step(l, t.number())).is_ok()
     };
     let mut offsets = vec![0];
     let (mut labels, mut targets) = (Vec::new(), Vec::new());

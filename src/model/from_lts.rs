@@ -48,7 +48,7 @@ impl Model for LtsModel {
         &self.groups
     }
     fn initial(&self) -> Vec<u32> {
-        vec![self.lts.initial.0]
+        vec![self.lts.initial.number()]
     }
     fn worker(&self) -> Box<dyn Worker + '_> {
         Box::new(LtsWorker(&self.lts))
@@ -68,16 +68,16 @@ struct LtsWorker<'a>(&'a Lts);
 
 impl Worker for LtsWorker<'_> {
     fn steps(&mut self, _group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
-        let state = StateId(reads[0]);
+        let state = StateId::of(reads[0]);
         if state.index() >= self.0.state_count() {
             return Err(Diagnostic::new(
                 Stage::Internal,
-                format!("state {} is not in the transition system", state.0),
+                format!("state {} is not in the transition system", state.number()),
             ));
         }
         for (label, target) in self.0.successors(state) {
             out.labels.push(label);
-            out.values.push(target.0);
+            out.values.push(target.number());
         }
         Ok(())
     }

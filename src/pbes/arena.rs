@@ -210,7 +210,9 @@ impl Arena {
                     owner,
                     self.rank[v as usize],
                     open.map(|e| {
-                        VertexId(number[e.to as usize].get().expect("an open target has a number"))
+                        VertexId::of(
+                            number[e.to as usize].get().expect("an open target has a number"),
+                        )
                     }),
                 );
             } else {

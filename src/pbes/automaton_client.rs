@@ -95,7 +95,7 @@ impl<Q: AutomatonAccess> CachedAutomaton<Q> {
         if let Some(Some(known)) = self.alike.get(label.index()) {
             return Ok(*known);
         }
-        let one = self.questions.alike(label.0)?;
+        let one = self.questions.alike(label.number())?;
         if self.alike.len() <= label.index() {
             self.alike.resize(label.index() + 1, None);
         }

@@ -51,17 +51,21 @@ fn build_game(system: &System, value: bool) -> Game {
     // Parts of right-hand sides do not affect infinite plays: they have the innermost rank.
     let inner = priority_of.last().copied().unwrap_or(0);
     let vertex = |owner, priority, successors| Vertex { owner, priority, successors };
-    let start = VertexId(1 + system.start as u32);
+    let start = VertexId::of(1 + system.start as u32);
     let mut vertices = vec![vertex(Player::Even, inner, vec![start])];
     vertices.extend(
         system.ranks.iter().map(|rank| vertex(Player::Even, priority_of[*rank], Vec::new())),
     );
-    let mut todo: Vec<(VertexId, &Skeleton)> =
-        system.bare.iter().enumerate().map(|(i, bare)| (VertexId(1 + i as u32), bare)).collect();
+    let mut todo: Vec<(VertexId, &Skeleton)> = system
+        .bare
+        .iter()
+        .enumerate()
+        .map(|(i, bare)| (VertexId::of(1 + i as u32), bare))
+        .collect();
     while let Some((from, bare)) = todo.pop() {
-        let next = VertexId(vertices.len() as u32);
+        let next = VertexId::of(vertices.len() as u32);
         let to = match bare {
-            Skeleton::Call(number) => VertexId(1 + *number as u32),
+            Skeleton::Call(number) => VertexId::of(1 + *number as u32),
             Skeleton::Constant(_) | Skeleton::Condition => {
                 let holds = if let Skeleton::Constant(holds) = bare { *holds } else { !value };
                 vertices.push(vertex(

@@ -18,8 +18,8 @@ use mu_game::{Game, Player};
 use mu_model::Model;
 use mu_process::labels::ActionLabels;
 
-const TRUE: VertexId = VertexId(0);
-const FALSE: VertexId = VertexId(1);
+const TRUE: VertexId = VertexId::of(0);
+const FALSE: VertexId = VertexId::of(1);
 
 /// Instantiates the game; the inner `Err` is the limit that was reached.
 pub fn game(
@@ -31,7 +31,7 @@ pub fn game(
 ) -> Result<Game, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
     let mut source = Source::new(model, options)?;
-    let mut game = Game { initial: VertexId(2), ..Game::default() };
+    let mut game = Game { initial: VertexId::of(2), ..Game::default() };
     game.push(Player::Even, 0, [TRUE]);
     game.push(Player::Odd, 1, [FALSE]);
     game.names.extend(["true".into(), "false".into(), "initial".into()]);
@@ -90,7 +90,7 @@ pub fn game(
             demand(&automaton, answer, target, &mut moves);
         }
         push(&mut game, all, automaton.rank(q), moves);
-        game.names.push(format!("{},{}", s.0, q.0));
+        game.names.push(format!("{},{}", s.number(), q.0));
     }
     Ok(game)
 }

@@ -238,7 +238,7 @@ impl Construction<'_> {
                     order.len() as u32 - 1
                 });
                 number[edge.to as usize] = Maybe::some(to);
-                targets.push(VertexId(to));
+                targets.push(VertexId::of(to));
             }
             let (owner, rank) = match v {
                 YES => (Player::Odd, 0),

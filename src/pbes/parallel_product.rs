@@ -250,7 +250,7 @@ impl<'a> Symmetry<'a> {
         if let Some(image) = self.labels.get(&(element, label)) {
             return Ok(*image);
         }
-        let mut image = Some(LabelId(label));
+        let mut image = Some(LabelId::of(label));
         for &candidate in &self.elements[element as usize].0 {
             image = match image {
                 Some(label) => self.worker.image_label(candidate, label)?,
@@ -315,10 +315,10 @@ impl<'a> AutomatonOwner<'a> {
     }
     fn steps(&mut self, states: &[u32], label: u32) -> Result<Vec<Answer>, Diagnostic> {
         self.check_reduction(states, label)?;
-        states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect()
+        states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId::of(label))).collect()
     }
     fn alike(&mut self, label: u32) -> Result<u32, Diagnostic> {
-        let named = self.automaton.names(LabelId(label), self.labels)?;
+        let named = self.automaton.names(LabelId::of(label), self.labels)?;
         Ok(if named { label } else { *self.other.get_or_insert(label) })
     }
     fn images_of(&mut self, states: &[u32], element: u32) -> Result<Vec<u32>, Diagnostic> {
@@ -337,7 +337,8 @@ impl<'a> AutomatonOwner<'a> {
     }
     fn decide(&mut self, states: &[u32], labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
         // The targets appear only in evidence, which is computed elsewhere.
-        let steps: Vec<(LabelId, StateId)> = labels.into_iter().map(|l| (l, StateId(0))).collect();
+        let steps: Vec<(LabelId, StateId)> =
+            labels.into_iter().map(|l| (l, StateId::of(0))).collect();
         let decided = self.decided(states, &steps)?;
         self.confirm_decision(states, &steps, decided)?;
         Ok(decided)
@@ -345,7 +346,7 @@ impl<'a> AutomatonOwner<'a> {
     /// Ends a reduced search with an error if a formula state distinguishes steps that are left
     /// out.
     fn check_reduction(&mut self, states: &[u32], label: u32) -> Result<(), Diagnostic> {
-        if !self.reduced || self.automaton.names(LabelId(label), self.labels)? {
+        if !self.reduced || self.automaton.names(LabelId::of(label), self.labels)? {
             return Ok(());
         }
         for q in states.iter().map(|q| FormulaState(*q)) {
@@ -405,7 +406,7 @@ impl<'a> AutomatonOwner<'a> {
         Some(self.sets.from_members(&members))
     }
     fn image_label(&mut self, element: u32, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
-        self.symmetry.as_mut().map_or(Ok(None), |s| s.label(element, label.0))
+        self.symmetry.as_mut().map_or(Ok(None), |s| s.label(element, label.number()))
     }
     fn refute(&self, element: u32) -> Diagnostic {
         self.group.map_or_else(missing_automaton, |group| group.refute_element(element as usize))
@@ -414,11 +415,11 @@ impl<'a> AutomatonOwner<'a> {
     fn confirmed_step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
         let answer = self.step(q, label)?;
         let Some(symmetry) = &self.symmetry else { return Ok(answer) };
-        if symmetry.proven || symmetry.confirmed.contains(&(q.0, label.0)) {
+        if symmetry.proven || symmetry.confirmed.contains(&(q.0, label.number())) {
             return Ok(answer);
         }
         let elements = symmetry.elements.len() as u32;
-        let mut orbit = vec![(q.0, label.0)];
+        let mut orbit = vec![(q.0, label.number())];
         let own = self.as_set(q, answer);
         for element in 0..elements {
             let (Some(q2), Some(label2)) =
@@ -435,7 +436,7 @@ impl<'a> AutomatonOwner<'a> {
             };
             match self.step(FormulaState(q2), label2) {
                 Ok(found) if self.as_set(FormulaState(q2), found) == expected => {
-                    orbit.push((q2, label2.0))
+                    orbit.push((q2, label2.number()))
                 }
                 Err(limit) if limit.stop.is_some() => return Err(limit),
                 // An image that cannot be evaluated need not be reachable without symmetries.

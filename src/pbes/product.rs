@@ -525,9 +525,9 @@ impl<'a, 'm> Product<'a, 'm> {
             let source = &mut *self.source;
             let mut transitions = Vec::new();
             let mut all = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
-                source.successors(StateId(s), &mut transitions)?;
+                source.successors(StateId::of(s), &mut transitions)?;
                 // States beyond the searched ones have no obligations.
-                out.extend(transitions.iter().map(|t| t.1.0).filter(|t| (*t as usize) < n));
+                out.extend(transitions.iter().map(|t| t.1.number()).filter(|t| (*t as usize) < n));
                 Ok(true)
             };
             match acyclic_search(n, budget, &mut all)? {
@@ -550,12 +550,12 @@ impl<'a, 'm> Product<'a, 'm> {
             if whole {
                 return Ok(true);
             }
-            self.source.successors(StateId(s), &mut transitions)?;
+            self.source.successors(StateId::of(s), &mut transitions)?;
             self.work += transitions.len() as u64;
             for &(label, target) in &transitions {
                 let next = self.step(hostile, label)?;
                 if next.0 != Demand::Decided && self.hostile(next.0) != Demand::NOTHING {
-                    out.push(target.0);
+                    out.push(target.number());
                 }
             }
             Ok(true)

@@ -178,7 +178,7 @@ impl ExploredModel {
             rows: AHashMap::new(),
             before: None,
             paths: AHashMap::new(),
-            builder: Builder::new((StateId(0), 0)),
+            builder: Builder::new((StateId::of(0), 0)),
         };
         let mut seen: AHashSet<(StateId, u32)> = AHashSet::new();
         let mut queue = VecDeque::from([(lift.source.initial(), 0u32)]);
@@ -266,14 +266,15 @@ impl Lift<'_, '_> {
         paths.entry(leap).or_insert_with(|| {
             let (before, members) = before.get_or_insert_with(|| {
                 let states = whole.lts.state_count() as u32;
-                let steps = |s: u32| whole.lts.successors(StateId(s)).map(move |(l, t)| (s, l, t));
+                let steps =
+                    |s: u32| whole.lts.successors(StateId::of(s)).map(move |(l, t)| (s, l, t));
                 let inert = |&(s, l, t): &(u32, LabelId, StateId)| {
                     l == LabelId::TAU && block_of[s as usize] == block_of[t.index()]
                 };
                 let classes = block_of.iter().max().map_or(0, |b| *b as usize + 1);
                 (
                     Rows::build(states as usize, || {
-                        (0..states).flat_map(steps).filter(inert).map(|(s, _, t)| (t.0, s))
+                        (0..states).flat_map(steps).filter(inert).map(|(s, _, t)| (t.number(), s))
                     }),
                     Rows::build(classes, || {
                         block_of.iter().enumerate().map(|(s, b)| (*b, s as u32))
@@ -284,7 +285,7 @@ impl Lift<'_, '_> {
             let leaps = |s: u32| {
                 whole
                     .lts
-                    .successors(StateId(s))
+                    .successors(StateId::of(s))
                     .any(|(l, t)| l == label && block_of[t.index()] == class)
             };
             let mut queue: VecDeque<u32> =
@@ -309,14 +310,14 @@ impl Lift<'_, '_> {
             || Diagnostic::new(Stage::Internal, "a step of a class is not one of its states");
         let leap = (self.block_of[from.index()], label, class);
         let mut at = from;
-        while let Some(next) = *self.paths_to(leap).get(&at.0).ok_or_else(lost)? {
+        while let Some(next) = *self.paths_to(leap).get(&at.number()).ok_or_else(lost)? {
             let (_, own, _) = *self
                 .row(at)?
                 .iter()
-                .find(|(l, _, t)| *l == LabelId::TAU && t.0 == next)
+                .find(|(l, _, t)| *l == LabelId::TAU && t.number() == next)
                 .ok_or_else(lost)?;
-            self.builder.step((at, 0), own, (StateId(next), 0));
-            at = StateId(next);
+            self.builder.step((at, 0), own, (StateId::of(next), 0));
+            at = StateId::of(next);
         }
         let (_, own, target) = *self
             .row(at)?

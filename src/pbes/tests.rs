@@ -59,17 +59,20 @@ fn labels(w: &World) -> (Labels, Table) {
     let nat = |n: u32| Expr::number(n, basic::NAT);
     let mut rows: Vec<(String, MultiAction)> = vec![
         ("tau".into(), vec![]),
-        ("a".into(), vec![(ActId(0), vec![])]),
-        ("b".into(), vec![(ActId(1), vec![])]),
-        ("a|b".into(), vec![(ActId(0), vec![]), (ActId(1), vec![])]),
+        ("a".into(), vec![(ActId::of(0), vec![])]),
+        ("b".into(), vec![(ActId::of(1), vec![])]),
+        ("a|b".into(), vec![(ActId::of(0), vec![]), (ActId::of(1), vec![])]),
     ];
     for (i, d) in w.constants.iter().enumerate() {
-        rows.push((format!("c(d{i})"), vec![(ActId(2), vec![d.clone()])]));
+        rows.push((format!("c(d{i})"), vec![(ActId::of(2), vec![d.clone()])]));
     }
     for n in 0..3 {
-        rows.push((format!("e({n})"), vec![(ActId(3), vec![nat(n)])]));
+        rows.push((format!("e({n})"), vec![(ActId::of(3), vec![nat(n)])]));
     }
-    rows.push(("e(0)|e(2)".into(), vec![(ActId(3), vec![nat(0)]), (ActId(3), vec![nat(2)])]));
+    rows.push((
+        "e(0)|e(2)".into(),
+        vec![(ActId::of(3), vec![nat(0)]), (ActId::of(3), vec![nat(2)])],
+    ));
     let table = Labels { texts: rows.iter().map(|r| r.0.clone()).collect() };
     (table, Table(rows.into_iter().map(|r| Arc::new(r.1)).collect()))
 }
@@ -86,7 +89,7 @@ fn random_lts(r: &mut Random, table: &Labels) -> Lts {
             ));
         }
     }
-    Lts::from_edges(StateId(0), states, &edges, table.clone())
+    Lts::from_edges(StateId::of(0), states, &edges, table.clone())
 }
 
 struct Generator<'a> {
@@ -134,15 +137,15 @@ impl Generator<'_> {
     fn multi(&mut self) -> Action {
         Action::Multi(match self.r.below(7) {
             0 => vec![],
-            1 => vec![(ActId(0), vec![])],
-            2 => vec![(ActId(1), vec![])],
-            3 => vec![(ActId(0), vec![]), (ActId(1), vec![])],
-            4 => vec![(ActId(3), vec![self.term(basic::NAT)])],
+            1 => vec![(ActId::of(0), vec![])],
+            2 => vec![(ActId::of(1), vec![])],
+            3 => vec![(ActId::of(0), vec![]), (ActId::of(1), vec![])],
+            4 => vec![(ActId::of(3), vec![self.term(basic::NAT)])],
             5 if self.r.chance(1, 3) => vec![
-                (ActId(3), vec![self.term(basic::NAT)]),
-                (ActId(3), vec![self.term(basic::NAT)]),
+                (ActId::of(3), vec![self.term(basic::NAT)]),
+                (ActId::of(3), vec![self.term(basic::NAT)]),
             ],
-            _ => vec![(ActId(2), vec![self.term(self.w.d)])],
+            _ => vec![(ActId::of(2), vec![self.term(self.w.d)])],
         })
     }
     fn action(&mut self, depth: usize) -> Action {
@@ -172,7 +175,8 @@ impl Generator<'_> {
                 // exists n: Nat. e(n) && val(..)
                 let v = self.w.data.signature.fresh_var("n", basic::NAT);
                 self.vars.push(v);
-                let a = Action::Multi(vec![(ActId(3), vec![Expr::var(&self.w.data.signature, v)])]);
+                let a =
+                    Action::Multi(vec![(ActId::of(3), vec![Expr::var(&self.w.data.signature, v)])]);
                 let c = Action::Val(self.condition());
                 self.vars.pop();
                 Action::Exists(vec![v], Box::new(Action::And(Box::new(c), Box::new(a))))
@@ -248,7 +252,7 @@ impl Generator<'_> {
                 let v = self.w.data.signature.fresh_var("n", basic::NAT);
                 self.vars.push(v);
                 let a = Regular::Action(Action::Multi(vec![(
-                    ActId(3),
+                    ActId::of(3),
                     vec![Expr::var(&self.w.data.signature, v)],
                 )]));
                 let guard = self.condition();
@@ -270,7 +274,7 @@ impl Generator<'_> {
             }
             _ => {
                 let var = FixId::new(self.fix_names.len());
-                self.fix_names.push(format!("X{}", var.0));
+                self.fix_names.push(format!("X{}", var.number()));
                 let mut params = Vec::new();
                 let mut sorts = Vec::new();
                 for _ in 0..self.r.below(3) {

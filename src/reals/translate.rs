@@ -458,7 +458,7 @@ impl<'f> Translation<'f> {
         let more = self.added(fix.params, &mut values)?;
         scope.extend(fix.params.iter().map(|p| p.0).zip(values));
         let body = self.at(fix.body, negated, state, &scope)?;
-        let rank = 2 * var.0 + u32::from(negated);
+        let rank = 2 * var.number() + u32::from(negated);
         while self.equations.least.len() <= rank as usize {
             self.equations.least.push(false);
         }

@@ -762,11 +762,11 @@ fn type_state(flow: &mut Flow, f: &State, parameters: &mut AHashMap<u32, Vec<Typ
                 flow.unify(&ty, &init);
                 types.push(ty);
             }
-            parameters.insert(var.0, types);
+            parameters.insert(var.number(), types);
             type_state(flow, body, parameters);
         }
         StateKind::Var(x, args) => {
-            let types = parameters.get(&x.0).cloned().unwrap_or_default();
+            let types = parameters.get(&x.number()).cloned().unwrap_or_default();
             for (e, ty) in args.iter().zip(types) {
                 let given = flow.root(e);
                 flow.unify(&ty, &given);

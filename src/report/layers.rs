@@ -479,9 +479,11 @@ mod tests {
         let table = Labels {
             texts: std::iter::once("tau").chain(labels.iter().copied()).map(String::from).collect(),
         };
-        let edges: Vec<_> =
-            edges.iter().map(|(a, l, b)| (StateId(*a), LabelId(*l), StateId(*b))).collect();
-        Lts::from_edges(StateId(0), states, &edges, table)
+        let edges: Vec<_> = edges
+            .iter()
+            .map(|(a, l, b)| (StateId::of(*a), LabelId::of(*l), StateId::of(*b)))
+            .collect();
+        Lts::from_edges(StateId::of(0), states, &edges, table)
     }
 
     #[test]
@@ -521,8 +523,10 @@ mod tests {
         let system = lts(7, &edges, &["a"]);
         let level = levels(&system);
         assert_eq!(level, [0, 1, 1, 2, 2, 3, 3].map(Some));
-        let arrows: Arrows =
-            edges.iter().map(|(a, l, b)| ((*a as usize, *b as usize), vec![LabelId(*l)])).collect();
+        let arrows: Arrows = edges
+            .iter()
+            .map(|(a, l, b)| ((*a as usize, *b as usize), vec![LabelId::of(*l)]))
+            .collect();
         let layers = order(&level, &arrows);
         assert_eq!(crossings(&layers, &level, &arrows), 0, "{layers:?}");
         let svg = draw(&system, "t").unwrap();

@@ -170,7 +170,7 @@ impl Search<'_> {
             let (mut rows, mut count) = (Vec::new(), 0);
             relation.members[j].labelled(&self.manager, &mut self.evaluator, |label, row| {
                 rows.extend_from_slice(row);
-                rows.push(label.0);
+                rows.push(label.number());
                 count += 1;
             })?;
             let plan = self.manager.plan_of(&actions);

@@ -20,6 +20,7 @@ use super::product::{End, ObservedSearch, Run};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::components::{Graph, components};
+use mu_base::narrow;
 use std::collections::BTreeMap;
 
 /// Limit on the length of a backward walk.
@@ -218,7 +219,7 @@ impl Graph for Values<'_> {
         start as u64..(start + self.edges[start..].partition_point(|e| e.0 == from)) as u64
     }
     fn target(&self, edge: u64) -> Option<u32> {
-        self.vertices.binary_search(&self.edges[edge as usize].1).ok().map(|v| v as u32)
+        self.vertices.binary_search(&self.edges[edge as usize].1).ok().map(|v| narrow::index(v))
     }
 }
 

@@ -13,6 +13,7 @@ use super::reach::{Options, Outcome, Search, with_threads};
 use super::zielonka::{Choice, Solved};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
+use mu_base::narrow;
 use mu_base::{Budget, Diagnostic};
 use mu_model::Model;
 use num_bigint::BigUint;
@@ -264,7 +265,7 @@ impl EvidenceBuilder {
         let fresh = self.known.len();
         let number = *self.known.entry((place, vector.to_vec())).or_insert(fresh);
         if number == fresh {
-            self.play.vertices.push((vector.to_vec(), place as u32));
+            self.play.vertices.push((vector.to_vec(), narrow::index(place)));
             self.queue.push_back((number, place, vector.to_vec()));
         }
         number

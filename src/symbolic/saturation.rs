@@ -30,6 +30,7 @@ use super::learned_steps::Board;
 use super::reach::Search;
 use ahash::AHashMap;
 use mu_base::Stop;
+use mu_base::narrow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -89,11 +90,12 @@ impl Search<'_> {
             let number = if here.is_empty() {
                 below
             } else {
-                let mut key = vec![below, level as u32];
+                let mut key = vec![below, narrow::index(level)];
                 key.extend(
-                    here.iter().flat_map(|&(i, part)| [i as u32, part.map_or(0, |p| 1 + p.0)]),
+                    here.iter()
+                        .flat_map(|&(i, part)| [narrow::index(i), part.map_or(0, |p| 1 + p.0)]),
                 );
-                let fresh = self.numbers.below.len() as u32 + 1;
+                let fresh = narrow::index(self.numbers.below.len()) + 1;
                 *self.numbers.below.entry(key).or_insert(fresh)
             };
             numbers.push(number);
@@ -106,7 +108,7 @@ impl Search<'_> {
                         let at = steps.len();
                         // The first level's image is closed only below.
                         let closed = numbers[(numbers.len() - 1).saturating_sub(at.max(1))];
-                        let fresh = self.numbers.images.len() as u32 + 1;
+                        let fresh = narrow::index(self.numbers.images.len()) + 1;
                         steps.push((
                             action,
                             *self.numbers.images.entry((plan, closed)).or_insert(fresh),

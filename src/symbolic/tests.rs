@@ -122,7 +122,7 @@ impl Model for Random {
         Box::new(RandomWorker(self))
     }
     fn label_text(&self, label: LabelId) -> String {
-        format!("a{}", label.0)
+        format!("a{}", label.number())
     }
     fn label_count(&self) -> usize {
         4
@@ -147,7 +147,11 @@ impl Worker for RandomWorker<'_> {
         for step in 0..key(0) % 4 {
             // Labels above 1 are rare.
             let label = key(step * 100 + 1) % 64;
-            out.labels.push(LabelId(if label < 2 { label as u32 + 2 } else { label as u32 & 1 }));
+            out.labels.push(LabelId::of(if label < 2 {
+                label as u32 + 2
+            } else {
+                label as u32 & 1
+            }));
             out.values.extend(
                 (0..writes)
                     .map(|i| (key(step * 100 + 2 + i as u64) % u64::from(self.0.values)) as u32),
@@ -424,7 +428,7 @@ impl Observer for After {
         Ok(label)
     }
     fn step(&mut self, q: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic> {
-        let fits = self.labels.get(q as usize) == Some(&label.0);
+        let fits = self.labels.get(q as usize) == Some(&label.number());
         Ok(match fits {
             false => Some(Rc::from([q])),
             true if q as usize + 1 == self.labels.len() && !self.stuck => None,
@@ -462,7 +466,7 @@ fn runs_that_decide_are_shortest() {
                     continue;
                 }
                 for (label, next) in steps {
-                    let fits = labels[q] == label.0;
+                    let fits = labels[q] == label.number();
                     if fits && q + 1 == labels.len() && !stuck {
                         shortest.get_or_insert(length + 1);
                     }

@@ -18,6 +18,7 @@
 use super::arena::{Arena, Family, Player};
 use super::ldd::Ldd;
 use mu_base::components::{Adjacency, components};
+use mu_base::narrow;
 use std::collections::BTreeSet;
 
 /// From the states `from` at the move's place, the move may go to any state in `to`.
@@ -125,7 +126,7 @@ impl Arena<'_, '_> {
     fn components(&self) -> Vec<Vec<usize>> {
         let mut links = Adjacency { offsets: vec![0], targets: Vec::new() };
         for place in &self.places {
-            links.targets.extend(place.out.iter().map(|&m| self.moves[m].to as u32));
+            links.targets.extend(place.out.iter().map(|&m| narrow::index(self.moves[m].to)));
             links.offsets.push(links.targets.len() as u64);
         }
         let found = components(&links);

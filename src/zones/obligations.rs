@@ -205,7 +205,7 @@ pub fn prove(question: &Question, samples: &Samples) -> Result<Answer, Diagnosti
 
 /// Returns the place of a whole value of a variable.
 pub(crate) fn root(var: VarId) -> u64 {
-    (u64::from(var.0) + 1).wrapping_mul(0xd6e8_feb8_6659_fd93) | 1
+    (u64::from(var.number()) + 1).wrapping_mul(0xd6e8_feb8_6659_fd93) | 1
 }
 
 impl<'a> Prover<'a> {
@@ -300,7 +300,7 @@ impl<'a> Prover<'a> {
             match self.positions.all[at].clone() {
                 Position::Test(e, ..) | Position::Unless(e, ..) => {
                     let test = self.compiled(&e)?;
-                    self.tests.insert(at, vec![(VarId(u32::MAX), test)]);
+                    self.tests.insert(at, vec![(VarId::of(u32::MAX), test)]);
                 }
                 Position::Assign(set, next) => {
                     let mut all = Vec::new();

@@ -41,7 +41,7 @@ pub fn by_rules(spec: &ProcSpec, max: usize) -> Result<Lts, Diagnostic> {
             table.texts.push(text.clone());
             table.texts.len() - 1
         });
-        edges.push((StateId(s), LabelId::new(id), StateId(t)));
+        edges.push((StateId::of(s), LabelId::new(id), StateId::of(t)));
     }
-    Ok(Lts::from_edges(StateId(0), found.states, &edges, table))
+    Ok(Lts::from_edges(StateId::of(0), found.states, &edges, table))
 }

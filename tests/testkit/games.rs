@@ -40,8 +40,8 @@ pub fn ladder(levels: usize) -> Game {
     let mut game = Game::default();
     for i in 0..levels as u32 {
         let next = (i + 1) % levels as u32 * 2;
-        game.push(Player::Even, 2 * i, [VertexId(next), VertexId(next + 1)]);
-        game.push(Player::Odd, 2 * i + 1, [VertexId(next), VertexId(next + 1)]);
+        game.push(Player::Even, 2 * i, [VertexId::of(next), VertexId::of(next + 1)]);
+        game.push(Player::Odd, 2 * i + 1, [VertexId::of(next), VertexId::of(next + 1)]);
     }
     game
 }
@@ -82,9 +82,9 @@ pub fn tower(vertices: usize) -> Game {
             owner,
             i,
             [
-                VertexId(i.saturating_sub(1)),
-                VertexId((i + 2).min(n - 1)),
-                VertexId((i * 7 + 3) % n),
+                VertexId::of(i.saturating_sub(1)),
+                VertexId::of((i + 2).min(n - 1)),
+                VertexId::of((i * 7 + 3) % n),
             ],
         );
     }
@@ -133,7 +133,7 @@ pub fn deep(vertices: usize) -> Game {
     let n = vertices as u32;
     for i in 0..n {
         let owner = if i % 2 == 0 { Player::Even } else { Player::Odd };
-        game.push(owner, i, [VertexId((i + 1) % n)]);
+        game.push(owner, i, [VertexId::of((i + 1) % n)]);
     }
     game
 }

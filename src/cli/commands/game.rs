@@ -205,7 +205,7 @@ pub(crate) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
             let object = json!({
                 "file": args.input.display().to_string(),
                 "verdict": (winner == Player::Even).to_string(),
-                "initial": game.initial.0,
+                "initial": game.initial.number(),
                 "name": name,
                 "winner": if winner == Player::Even { "even" } else { "odd" },
                 "vertices": game.vertex_count(),
@@ -223,8 +223,8 @@ pub(crate) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
         Format::Text => {
             let who = if winner == Player::Even { "Even (true)" } else { "Odd (false)" };
             let what = name.map_or_else(
-                || format!("vertex {}", game.initial.0),
-                |n| format!("vertex {} ({n})", game.initial.0),
+                || format!("vertex {}", game.initial.number()),
+                |n| format!("vertex {} ({n})", game.initial.number()),
             );
             crate::output::print(&format!(
                 "{what} is won by {who}\nEven wins {even} of {} vertices, Odd {odd}; strategies verified\n",

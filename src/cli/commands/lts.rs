@@ -203,7 +203,7 @@ fn game_figures(game: &Game) -> Value {
     json!({
         "vertices": game.vertex_count(),
         "edges": game.edge_count(),
-        "initial": game.initial.0,
+        "initial": game.initial.number(),
         "even": game.owners.iter().filter(|o| **o == Player::Even).count(),
         "odd": game.owners.iter().filter(|o| **o == Player::Odd).count(),
         "priorities": by_priority,

@@ -103,7 +103,7 @@ impl<'m> Subject<'m> {
             return Err(Diagnostic::stopped(outcome.stop));
         }
         let texts: Vec<String> = (0..self.machine.label_count())
-            .map(|i| self.machine.label_text(LabelId(i as u32)))
+            .map(|i| self.machine.label_text(LabelId::new(i)))
             .collect();
         let alphabet = Alphabet::of(self.interface, texts.iter().map(String::as_str))?;
         if alphabet.words.is_empty() {

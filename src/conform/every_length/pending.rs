@@ -60,7 +60,7 @@ pub(super) fn continuation(
         for processor in 0..survey.size.processors {
             let begins = |l: LabelId| effects[l.index()].iter().any(|e| is_operation(e, processor));
             let sources = (0..lts.state_count())
-                .filter(|s| lts.successors(StateId(*s as u32)).any(|(l, _)| begins(l)));
+                .filter(|s| lts.successors(StateId::of(*s as u32)).any(|(l, _)| begins(l)));
             let reaches = graph.backward(sources);
             if reaches.count_ones(..) < lts.state_count() {
                 out.stopped = out.stopped.or(Some(processor));
@@ -128,7 +128,7 @@ impl Graph {
         let mut next = offsets.clone();
         let mut sources = vec![0; lts.targets.len()];
         for s in 0..lts.state_count() as u32 {
-            for (_, t) in lts.successors(StateId(s)) {
+            for (_, t) in lts.successors(StateId::of(s)) {
                 let place = &mut next[t.index()];
                 sources[*place as usize] = s;
                 *place += 1;

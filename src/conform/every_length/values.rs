@@ -59,7 +59,7 @@ pub(super) fn merging(
             .iter()
             .map(|k| {
                 let next = ids.len() as u32;
-                LabelId(*ids.entry(renamed(reader, k, image)).or_insert(next))
+                LabelId::of(*ids.entry(renamed(reader, k, image)).or_insert(next))
             })
             .collect();
         let mut lts = lts.clone();
@@ -155,9 +155,9 @@ fn equivalent(a: &Lts, b: &Lts, threads: usize) -> bool {
     let before = union.transition_count() as u64;
     union.offsets.extend(b.offsets[1..].iter().map(|o| o + before));
     union.labels.extend(&b.labels);
-    union.targets.extend(b.targets.iter().map(|t| StateId(t.0 + shift)));
+    union.targets.extend(b.targets.iter().map(|t| StateId::of(t.number() + shift)));
     let longer = if a.table.texts.len() > b.table.texts.len() { a } else { b };
     union.table = Labels { texts: longer.table.texts.clone() };
     let blocks = partition(&union, Equivalence::BRANCHING, threads);
-    blocks.same(a.initial, StateId(b.initial.0 + shift))
+    blocks.same(a.initial, StateId::of(b.initial.number() + shift))
 }

@@ -39,7 +39,7 @@ fn random_lts(random: &mut Random, split: bool) -> Lts {
     // The position of a processor: 0 is idle, 1 + op is executing. The constant number identifies
     // the operation, since only one is active at a time.
     let place =
-        |pc: [usize; 2], s: usize| StateId(((pc[0] * (ops + 1) + pc[1]) * shared + s) as u32);
+        |pc: [usize; 2], s: usize| StateId::of(((pc[0] * (ops + 1) + pc[1]) * shared + s) as u32);
     let label = |table: &mut Labels, text: String| match table.texts.iter().position(|t| *t == text)
     {
         Some(i) => LabelId::new(i),
@@ -106,10 +106,10 @@ fn symmetric(lts: &Lts) -> Lts {
     let mut table = lts.table.clone();
     let mut edges = Vec::new();
     for image in 0..4usize {
-        let shift = |s: StateId| StateId((1 + image * n + s.index()) as u32);
-        edges.push((StateId(0), LabelId::TAU, shift(lts.initial)));
+        let shift = |s: StateId| StateId::of((1 + image * n + s.index()) as u32);
+        edges.push((StateId::of(0), LabelId::TAU, shift(lts.initial)));
         for s in 0..n {
-            for (l, t) in lts.successors(StateId(s as u32)) {
+            for (l, t) in lts.successors(StateId::new(s)) {
                 let mut text = lts.table.texts[l.index()].clone();
                 for (bit, letter) in ["p", "a"].into_iter().enumerate() {
                     if image >> bit & 1 == 1 {
@@ -123,11 +123,11 @@ fn symmetric(lts: &Lts) -> Lts {
                     table.texts.push(text.clone());
                     table.texts.len() - 1
                 });
-                edges.push((shift(StateId(s as u32)), LabelId::new(id), shift(t)));
+                edges.push((shift(StateId::new(s)), LabelId::new(id), shift(t)));
             }
         }
     }
-    Lts::from_edges(StateId(0), 4 * n + 1, &edges, table)
+    Lts::from_edges(StateId::of(0), 4 * n + 1, &edges, table)
 }
 
 /// Computes all histories of at most `most` operations of each processor by storing every pair of
@@ -140,7 +140,7 @@ fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
         vec![(lts.initial, vec![Vec::new(); alphabet.names.processors.len()])];
     let mut out = BTreeSet::new();
     while let Some((state, lists)) = open.pop() {
-        if !visited.insert((state.0, format!("{lists:?}"))) {
+        if !visited.insert((state.number(), format!("{lists:?}"))) {
             continue;
         }
         if lists.iter().flatten().all(|e| e.state == State::Done)
@@ -483,9 +483,9 @@ fn judged(interface: &Interface, edges: &[(u32, &str, u32)]) -> Result<SearchRes
     let edges: Vec<_> = edges
         .iter()
         .enumerate()
-        .map(|(i, e)| (StateId(e.0), LabelId::new(i + 1), StateId(e.2)))
+        .map(|(i, e)| (StateId::of(e.0), LabelId::new(i + 1), StateId::of(e.2)))
         .collect();
-    let lts = Lts::from_edges(StateId(0), last as usize + 1, &edges, table);
+    let lts = Lts::from_edges(StateId::of(0), last as usize + 1, &edges, table);
     let model = LtsModel::new(Arc::new(lts));
     let options = Options { threads: 1, ..Options::default() };
     let machine = Machine::explore(&model, interface, &options, &Budget::default(), &Silent)?;

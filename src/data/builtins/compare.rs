@@ -94,7 +94,7 @@ impl Machine {
                     });
                 }
                 (Builtin::Less | Builtin::LessEqual, [x, y])
-                    if p.op(op).first.0 <= basic::REAL.0 =>
+                    if p.op(op).first.number() <= basic::REAL.number() =>
                 {
                     let info = p.sort(p.op(op).first);
                     let op = if builtin == Builtin::Less { info.less_equal } else { info.less };

@@ -129,7 +129,8 @@ fn power(base: BigRational, exponent: &BigInt) -> Option<Value> {
 /// term's sort: inverses cancel, and operations that are the identity on the sort vanish.
 pub fn simplify_unary(p: &Program, builtin: Builtin, sort: SortId, a: &Value) -> Option<Value> {
     use Builtin::*;
-    let within = |widest: SortId| sort.0 >= basic::POS.0 && sort.0 <= widest.0;
+    let within =
+        |widest: SortId| sort.number() >= basic::POS.number() && sort.number() <= widest.number();
     let unchanged = match builtin {
         NatToPos | IntToPos | RealToPos => within(basic::POS),
         IntToNat | RealToNat | Abs => within(basic::NAT),
@@ -196,7 +197,10 @@ pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> 
 /// Pos is `n + 3`.
 fn adds_too(p: &Program, inner: OpId, op: OpId) -> bool {
     let add = |op: OpId| matches!(p.signature.op(op).kind, OpKind::Builtin(Builtin::Add));
-    let number = |op: OpId| p.op(op).first.0 >= basic::POS.0 && p.op(op).first.0 <= basic::REAL.0;
+    let number = |op: OpId| {
+        p.op(op).first.number() >= basic::POS.number()
+            && p.op(op).first.number() <= basic::REAL.number()
+    };
     add(inner)
         && number(inner)
         && p.op(inner).range == p.op(op).range

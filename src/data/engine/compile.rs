@@ -492,7 +492,7 @@ impl<'a> Compiler<'a> {
                     let name = if v.index() < self.signature.var_count() {
                         self.signature.var(*v).name.clone()
                     } else {
-                        format!("#{}", v.0)
+                        format!("#{}", v.number())
                     };
                     Err(Diagnostic::at(
                         Stage::Internal,
@@ -535,7 +535,10 @@ impl<'a> Compiler<'a> {
             Diagnostic::at(
                 Stage::Internal,
                 e.span,
-                format!("operation #{} was added after the data specification was compiled", op.0),
+                format!(
+                    "operation #{} was added after the data specification was compiled",
+                    op.number()
+                ),
             )
         })
     }
@@ -833,7 +836,7 @@ pub fn sort_of_var(signature: &Signature, var: VarId, inside: &Expr) -> Result<S
         Diagnostic::at(
             Stage::Internal,
             inside.span,
-            format!("variable #{} is newer than the signature and does not occur", var.0),
+            format!("variable #{} is newer than the signature and does not occur", var.number()),
         )
     })
 }

@@ -531,7 +531,7 @@ impl Walk<'_> {
                 }
                 let mut out = Vec::with_capacity(args.len());
                 for (i, (a, s)) in args.iter().zip(domain).enumerate() {
-                    out.push(part(a, *s, inside(root, op.0, i as u32), see)?);
+                    out.push(part(a, *s, inside(root, op.number(), i as u32), see)?);
                 }
                 Ok(Value::app(op, 0, out))
             }

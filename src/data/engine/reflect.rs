@@ -318,7 +318,9 @@ fn number_sort(sort: SortId) -> SortId {
 
 /// Numbers the sorts of numbers, from `Pos` to `Real`.
 fn number_index(sort: SortId) -> Option<usize> {
-    (basic::POS.0..=basic::REAL.0).contains(&sort.0).then(|| (sort.0 - basic::POS.0) as usize)
+    (basic::POS.number()..=basic::REAL.number())
+        .contains(&sort.number())
+        .then(|| (sort.number() - basic::POS.number()) as usize)
 }
 
 /// Converts an expression to a sort: adds the conversion that values do not show.

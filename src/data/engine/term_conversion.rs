@@ -91,19 +91,19 @@ impl Engine {
                 Ok(Value::Int((u64::from(high) << 32 | u64::from(low)) as i64))
             }
             [kind::APP, op, ref args @ ..] => {
-                let extra = self.program.op(OpId(op)).flags;
-                Ok(Value::app(OpId(op), extra, self.parts(args)?))
+                let extra = self.program.op(OpId::of(op)).flags;
+                Ok(Value::app(OpId::of(op), extra, self.parts(args)?))
             }
             [kind::CONS, head, tail] => self.of_cells(head, tail),
             [kind::SET, sort, ref elements @ ..] => {
-                Ok(Value::rich(Rich::Set(SortId(sort), self.parts(elements)?.into())))
+                Ok(Value::rich(Rich::Set(SortId::of(sort), self.parts(elements)?.into())))
             }
             [kind::BAG, sort, ref entries @ ..] => {
-                Ok(Value::rich(Rich::Bag(SortId(sort), self.pairs(entries)?.into())))
+                Ok(Value::rich(Rich::Bag(SortId::of(sort), self.pairs(entries)?.into())))
             }
             [kind::TABLE, sort, base, ref entries @ ..] => {
                 let (base, entries) = (self.part(base)?, self.pairs(entries)?);
-                Ok(Value::rich(Rich::Table(SortId(sort), base, entries.into())))
+                Ok(Value::rich(Rich::Table(SortId::of(sort), base, entries.into())))
             }
             [kind::OTHER, place] => {
                 let e = self.sharer.terms.expression(place);
@@ -153,9 +153,9 @@ fn of_immediate(leaf: Immediate) -> Value {
     match leaf {
         Immediate::Bool(b) => Value::Bool(b),
         Immediate::Int(n) => Value::Int(n),
-        Immediate::Con(op) => Value::Con(OpId(op)),
-        Immediate::Sym(op) => Value::Sym(OpId(op)),
-        Immediate::Nil(sort) => Value::Nil(SortId(sort)),
+        Immediate::Con(op) => Value::Con(OpId::of(op)),
+        Immediate::Sym(op) => Value::Sym(OpId::of(op)),
+        Immediate::Nil(sort) => Value::Nil(SortId::of(sort)),
     }
 }
 
@@ -188,9 +188,9 @@ impl Conversion<'_> {
         let leaf = match v {
             Value::Bool(b) => Some(Immediate::Bool(*b)),
             Value::Int(n) => Some(Immediate::Int(*n)),
-            Value::Con(op) => Some(Immediate::Con(op.0)),
-            Value::Sym(op) => Some(Immediate::Sym(op.0)),
-            Value::Nil(sort) => Some(Immediate::Nil(sort.0)),
+            Value::Con(op) => Some(Immediate::Con(op.number())),
+            Value::Sym(op) => Some(Immediate::Sym(op.number())),
+            Value::Nil(sort) => Some(Immediate::Nil(sort.number())),
             _ => None,
         };
         if let Some(known) = leaf.and_then(TermId::immediate).or_else(|| cached_number(v)) {
@@ -201,7 +201,7 @@ impl Conversion<'_> {
 
     /// Converts a part of a value. `sort` is called only for collections and functions.
     fn part(&self, v: &Value, sort: impl FnOnce() -> SortId) -> u32 {
-        let sort = if matches!(v, Value::Rich(_)) { sort() } else { SortId(0) };
+        let sort = if matches!(v, Value::Rich(_)) { sort() } else { SortId::of(0) };
         self.term(v, sort).word()
     }
 
@@ -214,7 +214,7 @@ impl Conversion<'_> {
                 // Only flags that the operation itself determines are reproduced.
                 if self.p.op(op).flags == 0 || v.flags() & IMPURE != 0 {
                     let mut node = Vec::with_capacity(args.len() + 2);
-                    node.extend([kind::APP, op.0]);
+                    node.extend([kind::APP, op.number()]);
                     node.extend(
                         args.iter().enumerate().map(|(i, a)| self.part(a, || self.argument(op, i))),
                     );
@@ -227,24 +227,24 @@ impl Conversion<'_> {
             Value::Rich(n) if !v.is_open() => match &n.kind {
                 Rich::Set(own, elements) => {
                     let own = self.collection(*own, sort);
-                    let mut node = vec![kind::SET, own.0];
+                    let mut node = vec![kind::SET, own.number()];
                     node.extend(elements.iter().map(|e| self.part(e, || self.element(own))));
                     self.terms.intern(&node)
                 }
                 Rich::Bag(own, entries) => {
                     let own = self.collection(*own, sort);
-                    let mut node = vec![kind::BAG, own.0];
+                    let mut node = vec![kind::BAG, own.number()];
                     for (e, n) in entries.iter() {
                         node.extend([
                             self.part(e, || self.element(own)),
-                            self.part(n, || SortId(0)),
+                            self.part(n, || SortId::of(0)),
                         ]);
                     }
                     self.terms.intern(&node)
                 }
                 Rich::Table(own, base, entries) => {
                     let (domain, range) = self.p.signature.domain_range(*own);
-                    let mut node = vec![kind::TABLE, own.0, self.part(base, || *own)];
+                    let mut node = vec![kind::TABLE, own.number(), self.part(base, || *own)];
                     for (k, v) in entries.iter() {
                         node.extend([self.part(k, || domain[0]), self.part(v, || range)]);
                     }
@@ -275,7 +275,7 @@ impl Conversion<'_> {
                         at = &cell.tail;
                     }
                 },
-                end => break self.term(end, SortId(0)),
+                end => break self.term(end, SortId::of(0)),
             }
         };
         for cell in new.into_iter().rev() {

@@ -167,9 +167,9 @@ mod tests {
     fn a_mark_undoes_later_changes() {
         let mut all = Unknowns::default();
         let start = all.mark();
-        let x = all.fresh(SortId(0), None);
+        let x = all.fresh(SortId::of(0), None);
         let outer = all.mark();
-        let y = all.fresh(SortId(0), None);
+        let y = all.fresh(SortId::of(0), None);
         all.bind(0, y.clone());
         let inner = all.mark();
         all.bind(1, Value::Int(7));
@@ -178,7 +178,7 @@ mod tests {
             all.occurring(v, &mut out);
             out
         };
-        let pair = Value::cons(x.clone(), Value::cons(y.clone(), Value::Nil(SortId(0))));
+        let pair = Value::cons(x.clone(), Value::cons(y.clone(), Value::Nil(SortId::of(0))));
         assert!(open(&all, &pair).is_empty(), "through what x is bound to");
         all.undo(inner);
         assert_eq!(open(&all, &pair), [1]);

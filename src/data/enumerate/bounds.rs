@@ -79,9 +79,9 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
             Some((Builtin::Equal, [a, b])) => (a, b, true, 0),
             _ => continue,
         };
-        let numeric = part
-            .as_app()
-            .is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
+        let numeric = part.as_app().is_some_and(|(op, _)| {
+            (basic::POS.number()..=basic::REAL.number()).contains(&p.op(op).first.number())
+        });
         if !numeric {
             continue;
         }

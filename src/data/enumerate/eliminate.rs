@@ -186,9 +186,9 @@ fn find_solved<T: Terms>(
     parts.iter().find_map(|part| {
         let Some((Builtin::Equal, [a, b])) = builtin_of(p, part) else { return None };
         let sort_of = |u: u32| m.unknowns().sort(u);
-        let numeric = part
-            .as_app()
-            .is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
+        let numeric = part.as_app().is_some_and(|(op, _)| {
+            (basic::POS.number()..=basic::REAL.number()).contains(&p.op(op).first.number())
+        });
         let form = Linear::difference(p, a, b).filter(|_| numeric)?;
         form.terms.iter().enumerate().find_map(|(i, (atom, k))| {
             let Value::Unknown(u) = atom else { return None };

@@ -280,8 +280,8 @@ fn one_point<T: Terms>(
                         continue;
                     }
                     let sort = m.unknowns().sort(*u);
-                    let narrower = sort.0 < basic::REAL.0
-                        && sort.0 > basic::BOOL.0
+                    let narrower = sort.number() < basic::REAL.number()
+                        && sort.number() > basic::BOOL.number()
                         && !y.is_number()
                         && numeric_sort(p, &|u| m.unknowns().sort(u), y) == basic::REAL;
                     if of(*u) && !narrower && !occurs(y, x) {
@@ -510,9 +510,9 @@ fn unbounded_error<T: Terms>(
     } else {
         format!("the remaining condition: {}", m.shown(p, rest))
     };
-    let numeric = open
-        .first()
-        .is_some_and(|&u| (basic::POS.0..=basic::INT.0).contains(&m.unknowns().sort(u).0));
+    let numeric = open.first().is_some_and(|&u| {
+        (basic::POS.number()..=basic::INT.number()).contains(&m.unknowns().sort(u).number())
+    });
     let help = if numeric {
         format!(
             "an upper bound such as `{example} < 5`, an equation such as `{example} == 5`, or membership in a finite set would bound it"

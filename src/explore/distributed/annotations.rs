@@ -26,6 +26,7 @@ use crate::annotate::{AnnotationWorker, Transfer};
 use crate::search::BATCH;
 use crate::store::Store;
 use crate::table::{Growth, Insert, Payload};
+use mu_base::narrow;
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_model::Model;
@@ -204,7 +205,7 @@ impl<'m> Partition<'m> {
                 .map_err(crate::goal_search::halt_error)?;
             visit(
                 &mut *annotations.carrier,
-                (store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32,
+                narrow::high(store.table.pair(place).load(Ordering::Relaxed)),
                 orbit,
                 &fixed,
             )?;
@@ -222,7 +223,7 @@ impl<'m> Partition<'m> {
         self.now.retain(|key| {
             let Some(place) = table.find(key) else { return false };
             let there = table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed);
-            let (known, pending) = ((there >> 32) as u32, there as u32);
+            let (known, pending) = (narrow::high(there), narrow::low(there));
             if pending != 0 {
                 annotations.now.push((pending, known == pending));
             }
@@ -249,7 +250,7 @@ impl<'m> Partition<'m> {
                 .ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
             let cell = self.store.table.pair(place);
             let there = cell.load(Ordering::Relaxed);
-            let (pending, _) = annotations.carrier.join(there as u32, taken)?;
+            let (pending, _) = annotations.carrier.join(narrow::low(there), taken)?;
             cell.store(there & !u64::from(u32::MAX) | u64::from(pending), Ordering::Relaxed);
         }
         let now = std::mem::take(&mut self.now);
@@ -559,7 +560,7 @@ fn join_into(
 ) -> Result<(bool, bool), Diagnostic> {
     let cell = store.table.pair(place);
     let there = cell.load(Ordering::Relaxed);
-    let (known, pending) = ((there >> 32) as u32, there as u32);
+    let (known, pending) = (narrow::high(there), narrow::low(there));
     let backward = known != 0 && pending == 0;
     let (both, fresh) = if known == new { (known, 0) } else { carrier.join(known, new)? };
     if fresh == 0 {

@@ -26,6 +26,7 @@ use crate::queue::Queue;
 use crate::store::{Parts, Store};
 use crate::symmetry::Symmetries;
 use crate::table::{Growth, Insert, Payload};
+use mu_base::narrow;
 use mu_base::{Diagnostic, Stage, Stop};
 
 /// First bytes of a partition file.
@@ -64,8 +65,12 @@ pub struct SymmetryGroup {
 impl SymmetryGroup {
     /// Returns the group of the symmetries in use.
     pub fn of(symmetries: Option<&Symmetries>) -> Self {
-        let candidates: BTreeSet<u32> =
-            symmetries.iter().flat_map(|s| s.words()).flatten().map(|c| *c as u32).collect();
+        let candidates: BTreeSet<u32> = symmetries
+            .iter()
+            .flat_map(|s| s.words())
+            .flatten()
+            .map(|c| narrow::index(*c))
+            .collect();
         Self {
             candidates: candidates.into_iter().collect(),
             order: symmetries.map_or(1, Symmetries::order) as u64,
@@ -232,7 +237,7 @@ impl Partition<'_> {
             if let Some((carrier, bytes)) = &mut loads {
                 bytes.clear();
                 let there = self.store.table.pair(place).load(Ordering::Relaxed);
-                for element in [(there >> 32) as u32, there as u32] {
+                for element in [narrow::high(there), narrow::low(there)] {
                     carrier.export(self.processes, element, bytes).map_err(|e| bad(&e.message))?;
                 }
                 put(out, bytes.len() as u64)?;
@@ -379,7 +384,7 @@ impl Partition<'_> {
             here.push(
                 values
                     .iter()
-                    .map(|bytes| self.portable.import(slot as u32, bytes))
+                    .map(|bytes| self.portable.import(narrow::index(slot), bytes))
                     .collect::<Result<_, _>>()?,
             );
         }
@@ -387,7 +392,7 @@ impl Partition<'_> {
         let mut row = Vec::new();
         for (leaf, own) in there.leaves.iter().zip(&self.store.leaves) {
             let mut numbers = Vec::with_capacity(leaf.table.len());
-            for number in 0..leaf.table.len() as u32 {
+            for number in 0..narrow::index(leaf.table.len()) {
                 row.clear();
                 leaf.table.read(number, &mut row);
                 for (value, &slot) in row.iter_mut().zip(&leaf.slots) {

@@ -20,6 +20,7 @@ use super::partition::{Batch, Partition};
 use crate::annotate::Transfer;
 use crate::queue::Queue;
 use mu_base::Diagnostic;
+use mu_base::narrow;
 
 /// A pass over the edges.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl Partition<'_> {
             .ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
         annotations
             .carrier
-            .lfp_part((self.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32)
+            .lfp_part(narrow::high(self.store.table.pair(place).load(Ordering::Relaxed)))
     }
 
     /// Queues the vertices: all of them to count edges, those without incoming edges to remove
@@ -91,7 +92,7 @@ impl Partition<'_> {
         for (place, key) in store.table.entries() {
             let cell = store.table.pair(place);
             let there = cell.load(Ordering::Relaxed);
-            if annotations.carrier.lfp_part((there >> 32) as u32)? == 0 {
+            if annotations.carrier.lfp_part(narrow::high(there))? == 0 {
                 continue;
             }
             *lfp_part += 1;
@@ -162,7 +163,7 @@ impl Partition<'_> {
         for key in self.pending.drain(..) {
             let cell = self.store.table.pair(self.store.table.find(key).ok_or_else(wrong)?);
             let there = cell.load(Ordering::Relaxed);
-            let count = there as u32;
+            let count = narrow::low(there);
             let now = match edges {
                 Edges::Count => count.checked_add(1),
                 Edges::Remove => count.checked_sub(1),

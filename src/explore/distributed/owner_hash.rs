@@ -12,6 +12,7 @@
 use crate::expander::{Expander, Halt};
 use crate::store::Store;
 use mu_base::mixing::spread;
+use mu_base::narrow;
 
 /// Owner hashes of successors; see the module header.
 #[derive(Default)]
@@ -30,7 +31,7 @@ impl OwnerHash {
     /// Hashes the given leaves; all leaves if `partition_leaves` is empty.
     pub fn new(leaves: usize, partition_leaves: &[u32]) -> Self {
         let partition_leaves: Vec<u32> = if partition_leaves.is_empty() {
-            (0..leaves as u32).collect()
+            (0..narrow::index(leaves)).collect()
         } else {
             partition_leaves.to_vec()
         };

@@ -590,11 +590,8 @@ impl<'m> Partition<'m> {
                         new += 1;
                         fresh.push(key);
                         if self.goal.sought.is_some() {
-                            // Levels fit into four bytes.
-                            self.store
-                                .table
-                                .number(place)
-                                .store(level as u32 + 1, Ordering::Relaxed);
+                            let level = u32::try_from(level + 1).expect("fewer than 2^32 levels");
+                            self.store.table.number(place).store(level, Ordering::Relaxed);
                         }
                     }
                     Insert::Old(_) => {}

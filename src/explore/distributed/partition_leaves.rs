@@ -15,6 +15,7 @@ use super::partition::Partition;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::host::Instant;
+use mu_base::narrow;
 use mu_base::random::Random;
 
 /// Limit on sampled states.
@@ -144,7 +145,9 @@ pub(crate) fn choose_partition_leaves(
         // Some walks end after a few steps with little change.
         None => sample_stored(partition, &classes)?.choose(leaves, processes).unwrap_or_default(),
     };
-    Ok((0..leaves as u32).filter(|&leaf| chosen.contains(&classes[leaf as usize])).collect())
+    Ok((0..narrow::index(leaves))
+        .filter(|&leaf| chosen.contains(&classes[leaf as usize]))
+        .collect())
 }
 
 /// Samples states on random walks from the initial state.

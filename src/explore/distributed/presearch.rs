@@ -17,6 +17,7 @@ use super::partition_leaves::choose_partition_leaves;
 use crate::Options;
 use crate::symmetry::{Symmetries, SymmetryCostMonitor};
 use mu_base::host::Instant;
+use mu_base::narrow;
 use mu_base::varint::{put, take};
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::Model;
@@ -111,11 +112,12 @@ impl LeafLayout {
         if let Some(leaf_slots) = &self.leaf_slots {
             let mut all: Vec<u32> = leaf_slots.iter().flatten().copied().collect();
             all.sort_unstable();
-            if leaf_slots.iter().any(Vec::is_empty) || !all.into_iter().eq(0..slots as u32) {
+            if leaf_slots.iter().any(Vec::is_empty) || !all.into_iter().eq(0..narrow::index(slots))
+            {
                 return Err(malformed());
             }
         }
-        let leaves = self.leaf_slots.as_ref().map_or(slots, Vec::len) as u32;
+        let leaves = narrow::index(self.leaf_slots.as_ref().map_or(slots, Vec::len));
         let partition_leaves = &self.partition_leaves;
         if partition_leaves.iter().all(|leaf| *leaf < leaves)
             && partition_leaves.is_sorted_by(|a, b| a < b)

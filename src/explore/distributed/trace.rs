@@ -20,6 +20,7 @@ use crate::multi_goal_search::{LassoPath, PathGoal};
 use crate::table::Payload;
 use crate::{Lazy, Options};
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
 use mu_model::{Model, Portable};
@@ -41,7 +42,7 @@ pub(crate) struct DistributedGoal<'m> {
 pub(crate) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::new();
     for (slot, &value) in vector.iter().enumerate() {
-        let value = portable.export(slot as u32, value)?;
+        let value = portable.export(narrow::index(slot), value)?;
         put(&mut bytes, value.len() as u64);
         bytes.extend(value);
     }
@@ -60,7 +61,7 @@ pub(crate) fn imported(
         let length =
             take(&mut bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
         let (value, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
-        vector.push(portable.import(slot as u32, value)?);
+        vector.push(portable.import(narrow::index(slot), value)?);
         bytes = rest;
     }
     if bytes.is_empty() { Ok(vector) } else { Err(malformed()) }
@@ -190,7 +191,7 @@ pub fn path_through(
     };
     let broken = || Diagnostic::internal("the states of a path are not connected by steps");
     let mut lazy = Lazy::new(model, &options.without_confluence())?;
-    let (mut at, mut steps, mut found) = (StateId(0), Vec::new(), Vec::new());
+    let (mut at, mut steps, mut found) = (StateId::of(0), Vec::new(), Vec::new());
     let first = states.first().ok_or_else(broken)?;
     if imported(portable, model.slots().len(), first)? != lazy.vector(at) {
         return Err(broken());

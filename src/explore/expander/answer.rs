@@ -11,6 +11,7 @@ use super::{Entry, Expander, Halt, Part, Step, WritePlace, multi_step_header};
 use crate::store::Store;
 use mu_base::host::Instant;
 use mu_base::ids::{LabelId, Maybe};
+use mu_base::narrow;
 use mu_base::{Diagnostic, Stage};
 use mu_model::Steps;
 use std::num::NonZeroU32;
@@ -209,11 +210,14 @@ impl Expander<'_> {
                         .wrapping_sub(self.leaf_hash(store, leaf, v)?);
                 }
             }
-            let changes =
-                if inner.is_empty() { Maybe::NONE } else { Maybe::some(self.changes.len() as u32) };
+            let changes = if inner.is_empty() {
+                Maybe::NONE
+            } else {
+                Maybe::some(narrow::index(self.changes.len()))
+            };
             if !inner.is_empty() {
                 inner.sort_unstable();
-                self.changes.push(inner.len() as u32);
+                self.changes.push(narrow::index(inner.len()));
                 self.changes.extend(inner.iter().flat_map(|c| [c.1, c.2]));
                 self.bytes += 4 + 8 * inner.len() as u64;
             }
@@ -236,7 +240,7 @@ impl Expander<'_> {
                 }
                 if !by_index[v].is_some() {
                     self.row.clear();
-                    store.leaves[part.leaf as usize].table.read(v as u32, &mut self.row);
+                    store.leaves[part.leaf as usize].table.read(narrow::index(v), &mut self.row);
                     let tuple: Vec<u32> = positions.iter().map(|&p| self.row[p as usize]).collect();
                     let known = rows.bytes();
                     by_index[v] = Maybe::some(rows.intern(&tuple));

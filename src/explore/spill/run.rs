@@ -14,6 +14,7 @@
 //!
 //! Invariant: what is read is what was written.
 
+use mu_base::narrow;
 use std::fs::File;
 use std::io::{BufWriter, Error, ErrorKind, Result, Write};
 use std::os::unix::fs::FileExt;
@@ -127,7 +128,7 @@ impl Writer {
             first,
             span: last - first,
             at: self.at,
-            count: self.waiting.len() as u32,
+            count: narrow::index(self.waiting.len()),
             sum: 0,
         };
         let (low, high_from) = (page.low(), page.low_words());

@@ -14,6 +14,7 @@
 use crate::{Game, Player, Solution};
 use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Stop};
+use mu_base::narrow;
 
 use super::Solver;
 
@@ -50,11 +51,8 @@ pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<S
         if level as usize == search.regions.len() && search.left > 0 {
             // Nothing is left below: a region was open only to vertices won since then, so the
             // lowest one is closed now.
-            level = search
-                .regions
-                .iter()
-                .rposition(|r| !r.is_empty())
-                .expect("an unsolved vertex is in a region") as u32;
+            let lowest = search.regions.iter().rposition(|r| !r.is_empty());
+            level = narrow::index(lowest.expect("an unsolved vertex is in a region"));
         }
     }
     let PromotionState { winner, strategy, .. } = search;
@@ -105,18 +103,21 @@ impl<'a> PromotionState<'a> {
         for v in game.vertices() {
             for t in game.successors(v) {
                 let next = &mut source_offsets[t.index() + 1];
-                sources[*next as usize] = v.0;
+                sources[*next as usize] = v.number();
                 *next += 1;
             }
         }
         let mut priorities = game.priorities.clone();
         priorities.sort_unstable_by(|x, y| y.cmp(x));
         priorities.dedup();
-        let own: Vec<u32> =
-            game.priorities.iter().map(|p| priorities.partition_point(|q| q > p) as u32).collect();
+        let own: Vec<u32> = game
+            .priorities
+            .iter()
+            .map(|p| narrow::index(priorities.partition_point(|q| q > p)))
+            .collect();
         let mut heads = vec![Vec::new(); priorities.len()];
         for (v, &level) in own.iter().enumerate() {
-            heads[level as usize].push(v as u32);
+            heads[level as usize].push(narrow::index(v));
         }
         Self {
             game,
@@ -144,7 +145,7 @@ impl<'a> PromotionState<'a> {
                     && self.game.owners[v.index()] == player
                     && !self.solved[v.index()]
             };
-            let ends: Vec<u32> = self.game.vertices().filter(lost).map(|v| v.0).collect();
+            let ends: Vec<u32> = self.game.vertices().filter(lost).map(|v| v.number()).collect();
             self.win(ends, player.opponent());
         }
     }
@@ -171,7 +172,7 @@ impl<'a> PromotionState<'a> {
                             && self.region[t.index()] >= level
                             && !self.member[t.index()]
                     };
-                    if self.game.successors(VertexId(u)).iter().any(free) {
+                    if self.game.successors(VertexId::of(u)).iter().any(free) {
                         continue;
                     }
                     self.strategy[at] = None;
@@ -207,8 +208,11 @@ impl<'a> PromotionState<'a> {
                 if self.solved[u as usize] {
                     continue;
                 }
-                let moves =
-                    self.game.successors(VertexId(u)).iter().filter(|t| !self.solved[t.index()]);
+                let moves = self
+                    .game
+                    .successors(VertexId::of(u))
+                    .iter()
+                    .filter(|t| !self.solved[t.index()]);
                 if let Some(lowest) = moves.map(|t| self.region[t.index()]).max()
                     && lowest < self.region[u as usize]
                 {
@@ -258,7 +262,7 @@ impl<'a> PromotionState<'a> {
             let at = v as usize;
             self.region[at] = level;
             let moves =
-                self.game.successors(VertexId(v)).iter().filter(|t| !self.solved[t.index()]);
+                self.game.successors(VertexId::of(v)).iter().filter(|t| !self.solved[t.index()]);
             if self.game.owners[at] == player {
                 if !self.strategy[at].is_some_and(|t| self.member[t.index()]) {
                     let stay = moves.into_iter().find(|t| self.member[t.index()]).copied();

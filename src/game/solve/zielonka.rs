@@ -15,6 +15,7 @@ use crate::{Game, Player, Solution};
 use mu_base::components::{Graph, components};
 use mu_base::ids::{Maybe, VertexId};
 use mu_base::limits::{Budget, Stop};
+use mu_base::narrow;
 
 use super::Solver;
 
@@ -119,7 +120,7 @@ impl<'a> SolverRun<'a> {
         for v in game.vertices() {
             for t in game.successors(v) {
                 pred_offsets[t.index()] -= 1;
-                pred[pred_offsets[t.index()] as usize] = v.0;
+                pred[pred_offsets[t.index()] as usize] = v.number();
             }
         }
         Self {
@@ -130,7 +131,7 @@ impl<'a> SolverRun<'a> {
             winner: vec![Player::Even; n],
             strategy: vec![Maybe::NONE; n],
             decided: vec![false; n],
-            open_moves: game.vertices().map(|v| game.successors(v).len() as u32).collect(),
+            open_moves: game.vertices().map(|v| narrow::index(game.successors(v).len())).collect(),
             queue: Vec::new(),
             place: vec![TrailPosition::OUTSIDE; n],
             trail: Vec::new(),
@@ -205,14 +206,14 @@ impl<'a> SolverRun<'a> {
             let owner = self.game.owners[i];
             let moves = self.game.successors(v);
             // Parallel loops are counted separately.
-            let loops = moves.iter().filter(|&&t| t == v).count() as u32;
+            let loops = narrow::index(moves.iter().filter(|&&t| t == v).count());
             if loops > 0 && Player::of_priority(self.game.priorities[i]) == owner {
-                self.decide(v.0, owner, Maybe::some(v.0));
+                self.decide(v.number(), owner, Maybe::some(v.number()));
                 continue;
             }
             self.open_moves[i] -= loops;
             if self.open_moves[i] == 0 {
-                self.decide(v.0, owner.opponent(), Maybe::NONE);
+                self.decide(v.number(), owner.opponent(), Maybe::NONE);
             }
         }
         self.propagate();
@@ -224,7 +225,7 @@ impl<'a> SolverRun<'a> {
 
     fn remove(&mut self, v: u32) {
         self.trail.push(v);
-        self.place[v as usize] = TrailPosition(self.trail.len() as u32);
+        self.place[v as usize] = TrailPosition(narrow::index(self.trail.len()));
     }
 
     /// Extends `set` (with a marked first part) to its attractor for `player` in the subgame.
@@ -247,11 +248,11 @@ impl<'a> SolverRun<'a> {
                 } else {
                     if self.counted[u as usize] != self.stamp {
                         self.counted[u as usize] = self.stamp;
-                        let moves = self.game.successors(VertexId(u));
-                        self.count[u as usize] = moves
+                        let moves = self.game.successors(VertexId::of(u));
+                        let open = moves
                             .iter()
-                            .filter(|t| !self.decided[t.index()] && self.inside(t.0, start))
-                            .count() as u32;
+                            .filter(|t| !self.decided[t.index()] && self.inside(t.number(), start));
+                        self.count[u as usize] = narrow::index(open.count());
                     }
                     self.count[u as usize] -= 1;
                     if self.count[u as usize] > 0 {
@@ -372,12 +373,12 @@ impl<'a> SolverRun<'a> {
                     self.winner[v as usize] = player;
                     self.won[player as usize].push(v);
                     if i < heads && self.game.owners[v as usize] == player {
-                        let to = self.game.successors(VertexId(v)).iter().find(|t| {
+                        let to = self.game.successors(VertexId::of(v)).iter().find(|t| {
                             !self.decided[t.index()]
-                                && self.inside(t.0, start)
+                                && self.inside(t.number(), start)
                                 && self.mark[t.index()] != self.stamp
                         });
-                        self.strategy[v as usize] = to.map(|t| t.0).into();
+                        self.strategy[v as usize] = to.map(|t| t.number()).into();
                     }
                 }
                 frames.pop();
@@ -415,7 +416,9 @@ impl<'a> SolverRun<'a> {
 
     fn solution(self) -> Solution {
         let strategy = (self.strategy.iter().enumerate())
-            .map(|(v, to)| to.get().filter(|_| self.game.owners[v] == self.winner[v]).map(VertexId))
+            .map(|(v, to)| {
+                to.get().filter(|_| self.game.owners[v] == self.winner[v]).map(VertexId::of)
+            })
             .collect();
         Solution { winners: self.winner, strategy }
     }
@@ -435,6 +438,6 @@ impl Graph for Undecided<'_> {
         self.0.offsets[vertex as usize]..self.0.offsets[vertex as usize + 1]
     }
     fn target(&self, edge: u64) -> Option<u32> {
-        Some(self.0.successors[edge as usize].0)
+        Some(self.0.successors[edge as usize].number())
     }
 }

@@ -11,9 +11,12 @@ fn reads_what_others_write() {
         "parity 4;\nstart 2;\n0 6 1 4,2 \"Africa\";4 5 1 0 \"Antarctica\";\n1 8 1 2,4,3 \"America\";\n3 6 0 4, 2;\n2 7 0 3,1,0,4;",
     )
     .unwrap();
-    assert_eq!(game.initial, VertexId(2));
+    assert_eq!(game.initial, VertexId::of(2));
     assert_eq!(game.priorities, [6, 8, 7, 6, 5]);
-    assert_eq!(game.successors(VertexId(2)), [VertexId(3), VertexId(1), VertexId(0), VertexId(4)]);
+    assert_eq!(
+        game.successors(VertexId::of(2)),
+        [VertexId::of(3), VertexId::of(1), VertexId::of(0), VertexId::of(4)]
+    );
     assert_eq!(game.names[4], "Antarctica");
     assert_eq!(read("0 0 0;").unwrap().edge_count(), 0);
 }

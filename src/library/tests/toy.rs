@@ -50,9 +50,9 @@ impl FrontEnd for Transitions {
                 table.texts.len() - 1
             });
             states = states.max(from as usize + 1).max(to as usize + 1);
-            edges.push((StateId(from), LabelId::new(label), StateId(to)));
+            edges.push((StateId::of(from), LabelId::new(label), StateId::of(to)));
         }
-        let lts = Lts::from_edges(StateId(0), states, &edges, table);
+        let lts = Lts::from_edges(StateId::of(0), states, &edges, table);
         Loaded::stored(Arc::new(lts), None)
     }
 }

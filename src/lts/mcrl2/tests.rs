@@ -18,7 +18,7 @@ fn round_trip(lts: &Lts) -> Lts {
 fn rows(lts: &Lts) -> Vec<(usize, &str, u32)> {
     let of = |s| {
         lts.successors(StateId::new(s))
-            .map(move |(l, t)| (s, lts.table.texts[l.index()].as_str(), t.0))
+            .map(move |(l, t)| (s, lts.table.texts[l.index()].as_str(), t.number()))
     };
     (0..lts.state_count()).flat_map(of).collect()
 }
@@ -139,11 +139,11 @@ fn damage_is_rejected() {
     let mut table = Labels::default();
     table.texts.extend(["a(1, x)".to_string(), "b".into()]);
     let edges = [
-        (StateId(0), LabelId(1), StateId(1)),
-        (StateId(1), LabelId(2), StateId(0)),
-        (StateId(1), LabelId(0), StateId(1)),
+        (StateId::of(0), LabelId::of(1), StateId::of(1)),
+        (StateId::of(1), LabelId::of(2), StateId::of(0)),
+        (StateId::of(1), LabelId::of(0), StateId::of(1)),
     ];
-    let lts = Lts::from_edges(StateId(0), 2, &edges, table);
+    let lts = Lts::from_edges(StateId::of(0), 2, &edges, table);
     let mut bytes = Vec::new();
     write(&lts, None, &mut bytes).unwrap();
     let mut refused = 0;

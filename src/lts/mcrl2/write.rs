@@ -136,7 +136,7 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
     let start = out.symbol("initial_state", 0)?;
     out.output(start, &[])?;
     out.output_number(1)?;
-    out.output_number(u64::from(lts.initial.0))?;
+    out.output_number(u64::from(lts.initial.number()))?;
     let transition = out.symbol("transition", 0)?;
     for s in 0..lts.state_count() {
         for (label, target) in lts.successors(StateId::new(s)) {
@@ -144,7 +144,7 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
             out.output_number(s as u64)?;
             let (actions, time) = labels[label.index()];
             out.output(multi_action, &[actions, time.unwrap_or(untimed)])?;
-            out.output_number(u64::from(target.0))?;
+            out.output_number(u64::from(target.number()))?;
         }
     }
     // A list for each state determines their number, including states without transitions.

@@ -16,6 +16,7 @@ use super::{
 use crate::behaviour::{Equations, Predicate, Process};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
+use mu_base::narrow;
 use num_bigint::Sign;
 
 /// Pattern of sorts over the variables `S` and `T`.
@@ -327,7 +328,7 @@ impl<'t> Checker<'t> {
         for (i, sort) in typed.sorts.all.iter().enumerate() {
             if let Sort::Named(name) = sort
                 && !BASIC.contains(&name.as_str())
-                && !names.contains(&SortRef(i as u32))
+                && !names.contains(&SortRef(narrow::index(i)))
             {
                 return Err(format!("the sort `{name}` is not declared"));
             }

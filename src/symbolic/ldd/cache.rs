@@ -15,6 +15,7 @@
 use super::Ldd;
 use super::table::{Marks, mix};
 use mu_base::atomics::{AtomicU64, Ordering};
+use mu_base::narrow;
 
 /// The two words of an entry.
 #[derive(Debug, Default)]
@@ -52,10 +53,10 @@ impl CacheEntry {
     fn of([first, second]: [u64; 2]) -> Self {
         let first = first ^ mask(second);
         Self {
-            op: (first >> 32) as u32,
-            a: first as u32,
-            b: (second >> 32) as u32,
-            result: second as u32,
+            op: narrow::high(first),
+            a: narrow::low(first),
+            b: narrow::high(second),
+            result: narrow::low(second),
         }
     }
 }

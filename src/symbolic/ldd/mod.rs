@@ -36,6 +36,7 @@ mod tests;
 mod loom;
 
 use ahash::AHashMap;
+use mu_base::narrow;
 pub use paths::Paths;
 use plan::Plans;
 pub use plan::{Action, Plan};
@@ -241,7 +242,7 @@ impl Manager {
     }
     /// Returns the positions of `n` parts in this order.
     pub(crate) fn turns(&self, n: usize) -> impl Iterator<Item = usize> + use<> {
-        let pair = self.rank as u32 / 2;
+        let pair = narrow::index(self.rank) / 2;
         // Start positions of pairs of helpers: 0, 1/2, 1/4, 3/4, 1/8, ...
         let start = ((n as u64 * u64::from(pair.reverse_bits())) >> 32) as usize;
         let backwards = self.rank % 2 == 1;

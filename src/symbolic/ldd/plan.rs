@@ -2,6 +2,7 @@
 //! suffixes have one id (and one cache key).
 
 use ahash::AHashMap;
+use mu_base::narrow;
 use std::sync::Arc;
 
 /// Action at one level.
@@ -55,16 +56,16 @@ impl Plans {
         *self.ids.entry((action, next)).or_insert_with(|| {
             steps.push((action, next));
             assert!(steps.len() < 1 << 26, "more than 2^26 plan steps");
-            Plan(steps.len() as u32)
+            Plan(narrow::index(steps.len()))
         })
     }
     /// Returns the number of a list of values.
     pub fn list(&mut self, values: &[u32]) -> u32 {
         let known = self.lists.iter().position(|l| **l == *values);
-        known.unwrap_or_else(|| {
+        narrow::index(known.unwrap_or_else(|| {
             self.lists.push(values.into());
             self.lists.len() - 1
-        }) as u32
+        }))
     }
     pub fn values(&self, list: u32) -> Arc<[u32]> {
         self.lists[list as usize].clone()

@@ -16,6 +16,7 @@
 
 use super::Ldd;
 use mu_base::atomics::{AtomicU32, AtomicUsize, Ordering};
+use mu_base::narrow;
 
 /// A stored node: `down` has the tails of the vectors that begin with `value`; `right` has the
 /// vectors with a higher first value.
@@ -219,7 +220,7 @@ impl Table {
     pub fn sweep(&mut self, marked: Marks) {
         let mut live = 0;
         for id in 2..self.nodes.len() {
-            if marked.get(id as u32) {
+            if marked.get(narrow::index(id)) {
                 live += 1;
             } else if self.nodes[id].0[1].load(Ordering::Relaxed) != 0 {
                 self.nodes[id] = Cell::default();
@@ -237,7 +238,7 @@ impl Table {
         self.shift = 64 - bits;
         let mask = self.index.len() - 1;
         for id in 2..self.nodes.len() {
-            let n = self.node(Ldd(id as u32));
+            let n = self.node(Ldd(narrow::index(id)));
             if n.down == Ldd::EMPTY {
                 continue;
             }
@@ -245,7 +246,7 @@ impl Table {
             while self.index[at].load(Ordering::Relaxed) != 0 {
                 at = (at + 1) & mask;
             }
-            self.index[at] = AtomicU32::new(id as u32);
+            self.index[at] = AtomicU32::new(narrow::index(id));
         }
     }
 }
@@ -257,7 +258,7 @@ impl Ids {
         }
         let bit = self.free.trailing_zeros();
         self.free &= self.free - 1;
-        let id = (self.word as u32) << 6 | bit;
+        let id = narrow::index(self.word) << 6 | bit;
         if self.free == 0 {
             self.word += 1;
         }

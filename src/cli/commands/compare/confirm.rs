@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(pair.a.table.texts, ["tau", "label_1", "label_2", "label_3"]);
         assert_eq!(
             (&pair.a.labels, &pair.b.labels),
-            (&vec![LabelId(1), LabelId(2)], &vec![LabelId(3), LabelId(1)])
+            (&vec![LabelId::of(1), LabelId::of(2)], &vec![LabelId::of(3), LabelId::of(1)])
         );
         assert_eq!(pair.text("<label_1>[tau* . label_2]X12"), "<PUT !1>[tau* . x]X12");
         assert_eq!(pair.labels("<label_1>[tau* . label_3]X12"), BTreeSet::from(["PUT !1", "y"]));
