@@ -538,7 +538,9 @@ impl LineReader for Reader {
             if !self.builder.is_empty() || !self.atomic.is_empty() {
                 return Ok(Step::EndsBefore);
             }
-            self.builder.name = Some(name.text.to_string());
+            // Initial and final values alone are no trace.
+            self.number -= 1;
+            self.take();
         }
         self.operation(&record)
     }
@@ -553,6 +555,8 @@ impl LineReader for Reader {
     }
     fn take(&mut self) -> TraceBuilder {
         self.number += 1;
+        self.begins.clear();
+        self.initials.clear();
         let mut fresh = TraceBuilder::new(&self.file, self.number);
         fresh.name.clone_from(&self.current);
         std::mem::replace(&mut self.builder, fresh)

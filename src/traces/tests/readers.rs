@@ -108,6 +108,26 @@ fn table_with_several_traces() {
     assert_eq!(read.traces[1].finals.len(), 1);
 }
 
+/// Initial values, times, and values without operations belong to one trace.
+#[test]
+fn traces_of_a_log_are_independent() {
+    for log in [
+        "trace,thread,operation,address,value\na,,initial,x,5\na,0,load,x,5\nb,,initial,x,7\nb,0,load,x,7\n",
+        "thread,operation,address,value\n,initial,x,5\n0,load,x,5\ncheck\n,initial,x,7\n0,load,x,7\n",
+        "trace,thread,operation,address,value,begin\na,0,load,x,0,50\nb,0,load,x,0,10\n",
+        "trace,thread,operation,address,value\na,0,store,x,1\nb,,initial,x,7\nc,0,load,x,0\n",
+    ] {
+        let read = read_bytes("csv", log.as_bytes(), false);
+        let read = read.unwrap_or_else(|e| panic!("{}: {log}", e.message));
+        assert_eq!(read.traces.len(), 2, "{log}");
+        for trace in &read.traces {
+            let (options, budget) = (mu_traces::Options::default(), mu_base::Budget::default());
+            let verdict = mu_traces::decide(trace, &Model::BUILT_IN[0], &options, &budget);
+            assert_eq!(verdict.expect("it decides").truth(), Some(true), "{log}");
+        }
+    }
+}
+
 #[test]
 fn table_errors() {
     let head = "thread,operation,address,value\n";
