@@ -112,7 +112,7 @@ pub fn write(
     let mut hashes = HASHES.lines();
     let (script, style) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
     let policy = format!(
-        "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:; base-uri 'none'; form-action 'none'"
     );
     let name = escape(title);
     write!(

@@ -61,7 +61,7 @@ export class CommandsField {
   }
 
   /** Returns the request of the chosen command for a model. */
-  wish(model: string): object {
+  request(model: string): object {
     const command = COMMANDS.find((c) => c.kind === this.select.value);
     if (!command) throw new Error("Choose a command first.");
     if (command.models && !command.models.test(model)) throw new Error(`\`${command.kind}\` does not read \`${model}\`: choose another model.`);

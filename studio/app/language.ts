@@ -1,6 +1,6 @@
 // Client of the language server: protocol messages as functions, for the documents of the editor.
 
-import { tellLanguage } from "./server";
+import { sendToLanguageServer } from "./server";
 
 export interface Position {
   line: number;
@@ -72,7 +72,7 @@ export class Language {
     documents().forEach(([path, text]) => this.open(path, text));
   }
 
-  hear(message: { id?: number; method?: string; params?: unknown; result?: unknown }): void {
+  receive(message: { id?: number; method?: string; params?: unknown; result?: unknown }): void {
     if (message.method === "textDocument/publishDiagnostics") {
       const { uri, diagnostics } = message.params as { uri: string; diagnostics: Problem[] };
       this.shown(pathOf(uri), diagnostics);
@@ -149,6 +149,6 @@ export class Language {
 
   private send(message: object): void {
     // The event stream reports a lost server.
-    this.last = this.last.then(() => tellLanguage(message)).catch(() => undefined);
+    this.last = this.last.then(() => sendToLanguageServer(message)).catch(() => undefined);
   }
 }

@@ -74,11 +74,11 @@ export function layout(system: System, group: number[] | null): Drawn {
   for (const [from, , to] of system.edges) if ((system.levels[from] ?? 0) < (system.levels[to] ?? 0)) above[to]?.push(from);
   let top = 0;
   for (const row of rows) {
-    const wish = (state: number) => {
+    const request = (state: number) => {
       const places = (above[state] ?? []).map((s) => x[s] ?? 0).sort((a, b) => a - b);
       return places[places.length >> 1] ?? 0;
     };
-    const keys = new Map(row.map((state) => [state, wish(state)]));
+    const keys = new Map(row.map((state) => [state, request(state)]));
     row.sort((a, b) => (group?.[a] ?? 0) - (group?.[b] ?? 0) || (keys.get(a) ?? 0) - (keys.get(b) ?? 0));
     const deep = Math.ceil(row.length / length);
     const columns = Math.ceil(row.length / deep);

@@ -43,10 +43,11 @@ class Studio {
   );
   private readonly runs = new RunsPanel(
     (model, parameters, steps) => void this.walkAlong(model, parameters, steps).catch(this.failed),
+    (model, parameters, steps, name) => void this.walkAlong(model, parameters, steps).then(() => this.drawPath(name)).catch(this.failed),
     (file, line, column, length) => void this.open(file, { start: { line: line - 1, character: column - 1 }, end: { line: line - 1, character: column - 1 + length } }).catch(this.failed),
     (why) => this.failed(why),
   );
-  private readonly walk = new WalkPanel((why) => this.failed(why));
+  private readonly walk = new WalkPanel(() => void this.drawPath("The path of the walk").catch(this.failed), (why) => this.failed(why));
   private readonly system = new SystemPanel(
     (_, more) => void this.draw(false, more).catch(this.failed),
     (way) => void this.walk.along(way).then(() => this.tab("walk"), this.failed),
@@ -146,7 +147,7 @@ class Studio {
         void this.language.begin(() => this.editor.documents()).catch(this.failed);
       },
       run: (run) => this.runs.update(run),
-      language: (message) => this.language.hear(message),
+      language: (message) => this.language.receive(message),
       lost: (why) => this.failed(why ?? "The connection to the server is lost. The page reconnects when it is available again."),
     });
     listenToKeys(() => (this.runs.viewer ? [this.runs.viewer] : []));
@@ -310,9 +311,9 @@ class Studio {
     return this.engine.value === "explicit" ? {} : { engine: this.engine.value };
   }
 
-  private async run(wish: object): Promise<void> {
+  private async run(request: object): Promise<void> {
     await this.save();
-    const run = await server.start({ model: this.model.value, ...wish });
+    const run = await server.start({ model: this.model.value, ...request });
     this.runs.update(run);
     this.runs.select(run.id);
     this.tab("runs");
@@ -320,8 +321,8 @@ class Studio {
 
   /** Runs the chosen command of the list. */
   private other(): Promise<void> {
-    const wish = this.commands.wish(this.model.value);
-    return this.run(this.commands.hasParameters ? { ...wish, defines: this.defines() } : wish);
+    const request = this.commands.request(this.model.value);
+    return this.run(this.commands.hasParameters ? { ...request, defines: this.defines() } : request);
   }
 
   private async check(): Promise<void> {
@@ -355,6 +356,18 @@ class Studio {
     if (taken < steps.length) throw new Error(`The model has no step ${taken + 1} of this run: the file has changed.`);
   }
 
+  /** Shows the path of the simulator in the picture of all states. */
+  private async drawPath(name: string): Promise<void> {
+    this.system.withoutQuotient();
+    await this.draw();
+    const { path } = this.walk;
+    const title = name.charAt(0).toUpperCase() + name.slice(1);
+    if (this.system.follow(path, title) === path.length) return;
+    await this.draw(false, true);
+    const shown = this.system.follow(path, title);
+    if (shown < path.length) throw new Error(`The picture has the first ${shown} of ${path.length} steps: the states of the others are not drawn.`);
+  }
+
   /** Draws the system of the current simulator; `anew`: of the current model. */
   private async draw(anew = false, more = false): Promise<void> {
     if (anew || this.walk.walk === null) await this.startWalk();
@@ -362,13 +375,13 @@ class Studio {
     if (walk === undefined) return;
     this.tab("system");
     const reduce = this.system.reduce;
-    const wish = reduce === null ? { graph: STATES[more ? 1 : 0] } : { graph: STATES[1], reduce };
-    const key = `${walk} ${JSON.stringify(wish)}`;
+    const request = reduce === null ? { graph: STATES[more ? 1 : 0] } : { graph: STATES[1], reduce };
+    const key = `${walk} ${JSON.stringify(request)}`;
     if (key === this.drawnOf) return;
     this.drawnOf = "";
     const title = `${this.walkOf}${reduce === null ? "" : `, ${reduce} quotient`}`;
     try {
-      this.system.show(await server.ask<server.System>(walk, wish), title, this.walk.walk, reduce === null && !more);
+      this.system.show(await server.ask<server.System>(walk, request), title, this.walk.walk, reduce === null && !more);
     } catch (why) {
       return this.system.clear(title, why instanceof Error ? why.message : String(why));
     }

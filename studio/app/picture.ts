@@ -1,10 +1,12 @@
-// Painter of transition systems on a canvas: the visible part, with the detail that its scale
-// allows.
+// Painter of transition systems, on a canvas or as SVG: the visible part, with the detail that its
+// scale allows.
 //
 // Edges first, then states, then names. States of a colour are one path, so that twenty thousand
-// take a tenth of a second. Names do not overlap; names of the path have priority, and names
-// without space are left out. Edges between the same two states have one name.
+// take a tenth of a second. Names cover neither states nor other names, and avoid lines; names of
+// the path have priority, and names without space are left out. Edges between the same two states
+// have one name. Edges in opposite directions are curved to opposite sides.
 
+import { Boxes, type Box } from "../src/boxes";
 import type { Drawn } from "./layout";
 
 export const RADIUS = 6;
@@ -15,8 +17,22 @@ const [READABLE, PATH_READABLE] = [0.9, 0.4];
 const SMALL = 3;
 /** Maximum number of visible edges with heads; more edges are paler. */
 const FEW = 800;
-/** Number of names shown for edges between the same states. */
-const NAMES = 3;
+/** Number of names shown for edges between the same states, and characters of each. */
+const [NAMES, CHARACTERS] = [3, 36];
+/** Radius of a loop, in radii of a state. */
+const LOOP = 1.5;
+/** Distance of two points at which a line counts as covered. */
+const SAMPLE = 12;
+/** Positions of a name on its line, the best first. */
+const POSITIONS = [0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2];
+
+/** The operations of a canvas that the painter uses. */
+export type Pen = Pick<
+  CanvasRenderingContext2D,
+  | "strokeStyle" | "fillStyle" | "lineWidth" | "globalAlpha" | "font"
+  | "beginPath" | "moveTo" | "lineTo" | "quadraticCurveTo" | "arc" | "rect" | "closePath"
+  | "stroke" | "fill" | "fillText" | "strokeText" | "measureText"
+>;
 
 /** Highlighted elements. */
 export interface Marks {
@@ -29,25 +45,24 @@ export interface Marks {
   group: number[] | null;
 }
 
-export interface Place {
+/** The visible part: pixels for each unit of the layout, and the pixel of its origin. */
+export interface Viewport {
   scale: number;
   left: number;
   top: number;
 }
 
-type Box = [left: number, top: number, right: number, bottom: number];
-
 /** The line of an edge: straight, or a curve with one control point. */
-interface Way {
+interface Line {
   from: [number, number];
-  beside: [number, number] | null;
+  control: [number, number] | null;
   to: [number, number];
 }
 
 /** A point of a line with its direction. */
-function along(way: Way, t: number): [x: number, y: number, dx: number, dy: number] {
-  const [[x, y], [u, v]] = [way.from, way.to];
-  const [a, b] = way.beside ?? [(x + u) / 2, (y + v) / 2];
+function along(line: Line, t: number): [x: number, y: number, dx: number, dy: number] {
+  const [[x, y], [u, v]] = [line.from, line.to];
+  const [a, b] = line.control ?? [(x + u) / 2, (y + v) / 2];
   const of = (p: number, q: number, r: number) => (1 - t) * (1 - t) * p + 2 * t * (1 - t) * q + t * t * r;
   const slope = (p: number, q: number, r: number) => 2 * (1 - t) * (q - p) + 2 * t * (r - q);
   return [of(x, a, u), of(y, b, v), slope(x, a, u), slope(y, b, v)];
@@ -59,38 +74,35 @@ export function radiusAt(d: Drawn, scale: number): number {
 }
 
 export class Painter {
-  private readonly pen: CanvasRenderingContext2D;
-  private readonly style: CSSStyleDeclaration;
   private readonly colours = new Map<string, string>();
-  private readonly width: number;
-  private readonly height: number;
   private readonly radius: number;
   private readonly onPath: Set<number>;
 
+  /** `size`: width and height in pixels; `style`: the colours of the page. */
   constructor(
-    canvas: HTMLCanvasElement,
-    pen: CanvasRenderingContext2D,
+    private readonly pen: Pen,
+    private readonly size: [number, number],
+    private readonly style: CSSStyleDeclaration,
     private readonly d: Drawn,
-    private readonly place: Place,
+    private readonly viewport: Viewport,
     private readonly marks: Marks,
   ) {
-    this.pen = pen;
-    this.style = getComputedStyle(canvas);
-    [this.width, this.height] = [canvas.clientWidth, canvas.clientHeight];
-    const dense = window.devicePixelRatio || 1;
-    const [across, down] = [Math.round(this.width * dense), Math.round(this.height * dense)];
-    if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
-    pen.setTransform(dense, 0, 0, dense, 0, 0);
-    pen.clearRect(0, 0, this.width, this.height);
-    this.radius = radiusAt(d, place.scale);
+    this.radius = radiusAt(d, viewport.scale);
     this.onPath = new Set(marks.path);
   }
 
   paint(): void {
-    const seen = this.edgesInSight();
-    this.edges(seen);
+    const visible = this.visibleEdges();
+    this.edges(visible);
     this.states();
-    this.names(seen);
+    this.names(visible);
+  }
+
+  /** Returns the edges at a point, for a description. */
+  edgesAt(px: number, py: number): number[] {
+    const near = (e: number) => this.points(e).some(([x, y]) => Math.hypot(x - px, y - py) <= SAMPLE / 2 + 2);
+    const visible = this.visibleEdges();
+    return visible.length > FEW ? [] : visible.filter(near);
   }
 
   private colour(name: string): string {
@@ -100,57 +112,88 @@ export class Painter {
   }
 
   private at(state: number): [number, number] {
-    const { scale, left, top } = this.place;
+    const { scale, left, top } = this.viewport;
     return [(this.d.x[state] ?? 0) * scale + left, (this.d.y[state] ?? 0) * scale + top];
   }
 
   private inside([x, y]: [number, number]): boolean {
-    return x > -60 && x < this.width + 60 && y > -60 && y < this.height + 60;
+    return x > -60 && x < this.size[0] + 60 && y > -60 && y < this.size[1] + 60;
   }
 
-  private edgesInSight(): number[] {
-    const seen: number[] = [];
-    this.d.system.edges.forEach(([from, , to], e) => (this.inside(this.at(from)) || this.inside(this.at(to)) || this.onPath.has(e)) && seen.push(e));
-    return seen;
+  private visibleEdges(): number[] {
+    const visible: number[] = [];
+    this.d.system.edges.forEach(([from, , to], e) => (this.inside(this.at(from)) || this.inside(this.at(to)) || this.onPath.has(e)) && visible.push(e));
+    return visible;
   }
 
-  private way(e: number): Way {
+  private ends(e: number): [from: number, to: number] {
     const [from, , to] = this.d.system.edges[e] ?? [0, 0, 0];
+    return [from, to];
+  }
+
+  private line(e: number): Line {
+    const [from, to] = this.ends(e);
     const [[x, y], [u, v]] = [this.at(from), this.at(to)];
-    // Edges back and within a level are curved, so that they do not cover others.
-    const straight = v > y + 1;
-    return { from: [x, y], beside: straight ? null : [(x + u) / 2 + (y - v) * 0.25 + 14 * this.place.scale, (y + v) / 2 - 20 * this.place.scale], to: [u, v] };
+    // Edges to the next levels are straight. Others bend to their right, so that edges in opposite
+    // directions are on opposite sides.
+    if (v > y + 1) return { from: [x, y], control: null, to: [u, v] };
+    const length = Math.hypot(u - x, v - y) || 1;
+    const bend = 0.25 + (16 * this.viewport.scale) / length;
+    return { from: [x, y], control: [(x + u) / 2 - (v - y) * bend, (y + v) / 2 + (u - x) * bend], to: [u, v] };
+  }
+
+  private loopRadius(): number {
+    return LOOP * this.radius;
+  }
+
+  /** Points of an edge, at most `SAMPLE` pixels apart. */
+  private points(e: number): [number, number][] {
+    const [from, to] = this.ends(e);
+    if (from === to) {
+      const [[x, y], r] = [this.at(from), this.loopRadius()];
+      return [0.25, 0.75, 1].map((part) => [x + r - r * Math.cos(2 * Math.PI * part), y - r * Math.sin(2 * Math.PI * part)]);
+    }
+    const line = this.line(e);
+    const parts = Math.min(200, Math.max(2, Math.ceil(Math.hypot(line.to[0] - line.from[0], line.to[1] - line.from[1]) / SAMPLE)));
+    return Array.from({ length: parts - 1 }, (_, i) => along(line, (i + 1) / parts).slice(0, 2) as [number, number]);
   }
 
   private trace(e: number): void {
-    const [from, , to] = this.d.system.edges[e] ?? [0, 0, 0];
-    const way = this.way(e);
-    const loop = RADIUS * this.place.scale;
-    this.pen.moveTo(...way.from);
-    if (from === to) this.pen.arc(way.from[0] + loop, way.from[1], loop, Math.PI, 3 * Math.PI);
-    else if (way.beside) this.pen.quadraticCurveTo(...way.beside, ...way.to);
-    else this.pen.lineTo(...way.to);
+    const [from, to] = this.ends(e);
+    const line = this.line(e);
+    this.pen.moveTo(...line.from);
+    if (from === to) this.pen.arc(line.from[0] + this.loopRadius(), line.from[1], this.loopRadius(), Math.PI, 3 * Math.PI);
+    else if (line.control) this.pen.quadraticCurveTo(...line.control, ...line.to);
+    else this.pen.lineTo(...line.to);
   }
 
   /** Draws the head of an edge. */
   private head(e: number): void {
-    const [from, , to] = this.d.system.edges[e] ?? [0, 0, 0];
-    if (from === to) return;
-    const [, , dx, dy] = along(this.way(e), 1);
-    const long = Math.hypot(dx, dy) || 1;
-    const [ux, uy] = [dx / long, dy / long];
+    const [from, to] = this.ends(e);
     const [x, y] = this.at(to);
     const [tip, size] = [this.radius + 2, 7];
-    const [bx, by] = [x - ux * (tip + size), y - uy * (tip + size)];
-    this.pen.moveTo(x - ux * tip, y - uy * tip);
+    let [px, py, ux, uy] = [0, 0, 0, 0];
+    if (from === to) {
+      // The loop meets the circle of radius `tip` at this angle of its own circle.
+      const angle = 2 * Math.asin(Math.min(1, tip / (2 * this.loopRadius())));
+      [px, py] = [x + this.loopRadius() * (1 - Math.cos(angle)), y + this.loopRadius() * Math.sin(angle)];
+      [ux, uy] = [-Math.sin(angle), -Math.cos(angle)];
+    } else {
+      const [, , dx, dy] = along(this.line(e), 1);
+      const length = Math.hypot(dx, dy) || 1;
+      [ux, uy] = [dx / length, dy / length];
+      [px, py] = [x - ux * tip, y - uy * tip];
+    }
+    const [bx, by] = [px - ux * size, py - uy * size];
+    this.pen.moveTo(px, py);
     this.pen.lineTo(bx - uy * 3, by + ux * 3);
     this.pen.lineTo(bx + uy * 3, by - ux * 3);
     this.pen.closePath();
   }
 
-  private edges(seen: number[]): void {
+  private edges(visible: number[]): void {
     const { pen } = this;
-    const heads = seen.length <= FEW && this.radius >= SMALL;
+    const heads = visible.length <= FEW && this.radius >= SMALL;
     const draw = (some: Iterable<number>, colour: string, width: number) => {
       pen.strokeStyle = pen.fillStyle = this.colour(colour);
       pen.lineWidth = width;
@@ -162,8 +205,8 @@ export class Painter {
       for (const e of some) this.head(e);
       pen.fill();
     };
-    pen.globalAlpha = seen.length > 20_000 ? 0.2 : seen.length > 5_000 ? 0.35 : seen.length > FEW ? 0.6 : 1;
-    draw(seen.filter((e) => !this.onPath.has(e)), "--strong-line", Math.min(1.2, Math.max(0.4, this.place.scale)));
+    pen.globalAlpha = visible.length > 20_000 ? 0.2 : visible.length > 5_000 ? 0.35 : visible.length > FEW ? 0.6 : 1;
+    draw(visible.filter((e) => !this.onPath.has(e)), "--strong-line", Math.min(1.2, Math.max(0.4, this.viewport.scale)));
     pen.globalAlpha = 1;
     draw(this.onPath, "--accent", this.radius < SMALL ? 2 : 3);
   }
@@ -213,44 +256,75 @@ export class Painter {
     ring(rings.filter((i) => i === marks.selected), Math.max(6, radius + 3), "--accent", 3);
   }
 
-  private names(seen: number[]): void {
+  private names(visible: number[]): void {
     const { pen, d } = this;
-    const { scale } = this.place;
+    const { scale } = this.viewport;
     if (scale < (this.onPath.size > 0 ? PATH_READABLE : READABLE)) return;
     pen.font = `${Math.min(13, Math.max(11, 9 * scale))}px ${this.style.fontFamily}`;
     const together = new Map<string, number[]>();
-    for (const e of seen) {
-      const [from, , to] = d.system.edges[e] ?? [0, 0, 0];
-      if (from === to || (scale < READABLE && !this.onPath.has(e))) continue;
-      const key = `${from} ${to}`;
+    for (const e of visible) {
+      const key = this.ends(e).join(" ");
       (together.get(key) ?? together.set(key, []).get(key))?.push(e);
     }
     const groups = [...together.values()];
     const isOn = (edges: number[]) => edges.some((e) => this.onPath.has(e));
-    const taken: Box[] = [];
-    for (const edges of [...groups.filter(isOn), ...groups.filter((g) => !isOn(g))]) this.name(edges, taken);
+    const taken = new Boxes();
+    for (let i = 0; i < d.x.length; i++) {
+      const [x, y] = this.at(i);
+      if (this.inside([x, y])) taken.add([x - this.radius - 2, y - this.radius - 2, x + this.radius + 2, y + this.radius + 2]);
+    }
+    const lines = new Boxes();
+    groups.forEach((edges, group) => this.points(edges[0] ?? 0).forEach(([x, y]) => lines.add([x - 1, y - 1, x + 1, y + 1], group)));
+    const numbered = groups.map((edges, group) => ({ edges, group, on: isOn(edges) }));
+    const shown = numbered.filter((g) => g.on || scale >= READABLE).sort((a, b) => Number(b.on) - Number(a.on));
+    for (const { edges, group } of shown) this.name(edges, group, taken, lines);
   }
 
-  /** Draws the names of edges between the same states where there is space. */
-  private name(edges: number[], taken: Box[]): void {
+  /** Returns the name of edges between the same states; names off the path are shortened. */
+  private text(edges: number[]): string {
     const { system } = this.d;
     // The edge of the path has priority.
     const order = [...edges].sort((a, b) => Number(this.onPath.has(b)) - Number(this.onPath.has(a)));
     const all = [...new Set(order.map((e) => system.labels[system.edges[e]?.[1] ?? 0] ?? ""))];
-    const text = all.slice(0, NAMES).join(", ") + (all.length > NAMES ? ` +${all.length - NAMES}` : "");
-    const way = this.way(order[0] ?? 0);
-    const wide = this.pen.measureText(text).width;
-    for (const t of [0.6, 0.5, 0.7, 0.4, 0.8, 0.3]) {
-      const [x, y] = along(way, t);
-      const box: Box = [x + 4, y - 11, x + 4 + wide, y + 3];
-      if (!this.inside([x, y]) || taken.some((b) => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3])) continue;
-      taken.push(box);
-      this.pen.lineWidth = 3;
-      this.pen.strokeStyle = this.colour("--ground");
-      this.pen.strokeText(text, x + 4, y);
-      this.pen.fillStyle = this.colour("--ink");
-      this.pen.fillText(text, x + 4, y);
-      return;
+    const whole = edges.some((e) => this.onPath.has(e));
+    const shortened = (label: string) => (whole || label.length <= CHARACTERS ? label : `${label.slice(0, CHARACTERS - 1)}…`);
+    return all.slice(0, NAMES).map(shortened).join(", ") + (all.length > NAMES ? ` +${all.length - NAMES}` : "");
+  }
+
+  /** Draws the name of edges between the same states where it covers no state, no other name, and
+   * the fewest lines. */
+  private name(edges: number[], group: number, taken: Boxes, lines: Boxes): void {
+    const text = this.text(edges);
+    const width = this.pen.measureText(text).width;
+    let best: { box: Box; covered: number } | null = null;
+    for (const box of this.candidates(edges[0] ?? 0, width)) {
+      if (taken.meets(box) || !this.inside([(box[0] + box[2]) / 2, box[3]])) continue;
+      const covered = lines.count(box, group);
+      if (best === null || covered < best.covered) best = { box, covered };
+      if (covered === 0) break;
     }
+    if (best === null) return;
+    taken.add(best.box);
+    const [x, y] = [best.box[0], best.box[3] - 3];
+    this.pen.lineWidth = 3;
+    this.pen.strokeStyle = this.colour("--ground");
+    this.pen.strokeText(text, x, y);
+    this.pen.fillStyle = this.colour("--ink");
+    this.pen.fillText(text, x, y);
+  }
+
+  /** Boxes for a name of this width: beside steep lines, above and below flat ones. */
+  private candidates(e: number, width: number): Box[] {
+    const [from, to] = this.ends(e);
+    const box = (x: number, y: number): Box => [x, y - 11, x + width, y + 3];
+    if (from === to) {
+      const [[x, y], r] = [this.at(from), this.loopRadius()];
+      return [box(x + 2 * r + 4, y + 4), box(x + r, y - r - 5), box(x + r, y + r + 13)];
+    }
+    const line = this.line(e);
+    return POSITIONS.flatMap((t) => {
+      const [x, y, dx, dy] = along(line, t);
+      return Math.abs(dy) > Math.abs(dx) ? [box(x + 5, y + 4), box(x - 5 - width, y + 4)] : [box(x - width / 2, y - 5), box(x - width / 2, y + 14)];
+    });
   }
 }

@@ -1,7 +1,7 @@
 // Runs: active runs with progress and a stop button, and the result of the selected run, displayed
 // as in reports.
 
-import { bytes, count, h, plural, seconds, verdict } from "../src/dom";
+import { bytes, count, h, plural, saveFile, seconds, verdict } from "../src/dom";
 import type { Run } from "../src/run";
 import { section } from "../src/shown";
 import type { Check, Shown, Step } from "../src/types";
@@ -65,9 +65,10 @@ export class RunsPanel {
     if (shown) this.place.prepend(h("p", { class: "stale" }, "A file of this run has changed since: the result may not be that of the text in the editor."));
   }
 
-  /** `walk`: callback to step along a counterexample; `goto`: callback to show a place in a file. */
+  /** `walk`: callback to step along a counterexample; `drawPath`: callback to draw it; `goto`: callback to show a place in a file. */
   constructor(
     private readonly walk: (model: string, parameters: Record<string, string>, steps: Step[]) => void,
+    private readonly drawPath: (model: string, parameters: Record<string, string>, steps: Step[], name: string) => void,
     private readonly goto: (file: string, line: number, column: number, length: number) => void,
     private readonly failed: (why: unknown) => void,
   ) {
@@ -214,22 +215,25 @@ export class RunsPanel {
     this.note(this.stale.has(run.id));
   }
 
-  /** Buttons to step along the evidence of formulas in the simulator. */
+  /** Buttons to step along the evidence of formulas in the simulator, and to see it in the picture. */
   private walks(check: Check): HTMLElement[] {
     const linear = check.results.filter((r) => r.evidence.length > 0 && r.linear !== false && r.evidence_left_out !== undefined && r.evidence_left_out === 0);
     const parameters = check.parameters ?? {};
-    const button = (r: Check["results"][number]) =>
-      h("button", { type: "button", click: () => this.walk(check.model ?? "", parameters, r.evidence) }, `Walk along ${r.verdict === "true" ? "the witness" : "the counterexample"} of ${r.formula}`);
-    return linear.map(button);
+    const buttons = (r: Check["results"][number]) => {
+      const name = `${r.verdict === "true" ? "the witness" : "the counterexample"} of ${r.formula}`;
+      const button = (text: string, then: () => void) => h("button", { type: "button", click: then }, text);
+      return [
+        button(`Walk along ${name}`, () => this.walk(check.model ?? "", parameters, r.evidence)),
+        button(`Draw ${name}`, () => this.drawPath(check.model ?? "", parameters, r.evidence, name)),
+      ];
+    };
+    return linear.flatMap(buttons);
   }
 
   /** Downloads the result as a file. */
   private async save(run: RunState): Promise<void> {
-    const address = URL.createObjectURL(new Blob([await report(run.id)], { type: "text/html" }));
     const name = run.model.replace(/^.*\//, "").replace(/\.\w+$/, "");
-    h("a", { href: address, download: `${name}-${run.kind}.html` }).click();
-    // The browser reads it after this returns.
-    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    saveFile(new Blob([await report(run.id)], { type: "text/html" }), `${name}-${run.kind}.html`);
   }
 
   private refusal(run: RunState, error: NonNullable<Refusal["error"]>): HTMLElement {

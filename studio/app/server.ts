@@ -109,7 +109,7 @@ export const parameters = async (model: string) => (await get<{ declared: Parame
 export const read = async (path: string) => (await get<{ text: string }>("file", { path })).text;
 /** `before`: the text that the file must still have; undefined: it must not exist. */
 export const write = (path: string, text: string, before: string | null) => post<object>("file", { path }, { text, before });
-export const start = (wish: object) => post<RunState>("run", {}, wish);
+export const start = (request: object) => post<RunState>("run", {}, request);
 export const stop = (id: number) => post<RunState>("stop", { id }, {});
 export const result = (id: number) => get<RunState>("run", { id });
 /** A run's result as one self-contained file. */
@@ -121,7 +121,7 @@ export const ask = async <T>(walk: number, request: object) => {
   return answer as T;
 };
 export const leave = (walk: number) => post<object>("leave", { walk }, {}).catch(() => ({}));
-export const tellLanguage = (message: object) => post<object>("language", { page: PAGE }, message);
+export const sendToLanguageServer = (message: object) => post<object>("language", { page: PAGE }, message);
 
 export interface Listener {
   hello: (runs: RunState[]) => void;

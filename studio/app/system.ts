@@ -1,13 +1,15 @@
 // Picture of a transition system: a level for each distance from the initial state, on a canvas, so
 // that thousands of states remain usable.
 //
-// `layout` computes positions, `picture` paints. The picture can be moved and scaled. The selected
-// state is described in text, with a shortest path to it.
+// `layout` computes positions, `picture` paints. The picture can be moved, scaled, and saved; states
+// can be dragged. The selected state is described in text, with a shortest path to it, or with the
+// path of a counterexample.
 
-import { count, h, plural } from "../src/dom";
+import { count, h, plural, saveFile } from "../src/dom";
 import { layout, type Drawn } from "./layout";
-import { COLOURS, Painter, radiusAt } from "./picture";
+import { COLOURS, Painter, radiusAt, type Pen } from "./picture";
 import type { Hello, System } from "./server";
+import { VectorPen } from "./vector";
 
 /** Maximum number of colours in the legend, and of listed actions of a path. */
 const [MOST_NAMES, MOST_ACTIONS] = [24, 60];
@@ -71,17 +73,20 @@ export class SystemPanel {
   private top = 0;
   private selected = -1;
   private path: number[] = [];
+  /** Description of the path, unless it is a shortest one. */
+  private pathOf = "";
   private found: number[] = [];
   private hit = -1;
   private cut = new Set<number>();
   private more = false;
   private readonly canvas = h("canvas", { class: "picture", tabindex: 0, role: "application", "aria-roledescription": "picture of states" });
-  private readonly told = h("div", { class: "told", "aria-live": "polite" });
+  private readonly description = h("div", { class: "description", "aria-live": "polite" });
   private readonly legend = h("p", { class: "legend" });
   private readonly grouping = h("select", {});
   private readonly modulo = h("select", {}, h("option", { value: NO_QUOTIENT }, NO_QUOTIENT));
   private readonly search = h("input", { type: "search", placeholder: "Search values and actions", "aria-label": "Search states and actions" });
   private readonly hits = h("output", { class: "hits", "aria-live": "polite" });
+  private readonly restore = h("button", { type: "button", hidden: true, title: "Move dragged states back", click: () => this.regroup() }, "Restore layout");
   private group: number[] | null = null;
 
   /** `wanted`: callback to draw another quotient; `walk`: callback to go to a state by these steps. */
@@ -93,14 +98,20 @@ export class SystemPanel {
     this.grouping.addEventListener("change", () => this.regroup());
     this.search.addEventListener("input", () => this.find());
     this.search.addEventListener("keydown", (e) => e.key === "Enter" && this.next(e.shiftKey ? -1 : 1));
-    const bar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Picture" }, h("label", {}, "Modulo ", this.modulo), h("label", {}, "Grouped by ", this.grouping), this.search, this.hits, h("button", { type: "button", click: () => this.fit() }, "Whole picture"));
-    this.element.append(bar, this.legend, this.canvas, this.told);
+    const save = (kind: string, click: () => void) => h("button", { type: "button", title: `Save the visible part as ${kind}`, click }, kind);
+    const bar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Picture" }, h("label", {}, "Modulo ", this.modulo), h("label", {}, "Grouped by ", this.grouping), this.search, this.hits, h("button", { type: "button", click: () => this.fit() }, "Whole picture"), this.restore, save("SVG", () => this.saveVector()), save("PNG", () => this.savePixels()));
+    this.element.append(bar, this.legend, this.canvas, this.description);
     this.listen();
     new ResizeObserver(() => this.paint()).observe(this.canvas);
   }
 
   get reduce(): string | null {
     return this.modulo.value === NO_QUOTIENT ? null : this.modulo.value;
+  }
+
+  /** Chooses the picture of all states. */
+  withoutQuotient(): void {
+    this.modulo.value = NO_QUOTIENT;
   }
 
   /** Shows a system. `title`: its description; `about`: the model, for grouping by components; `more`: true if more states can be drawn. */
@@ -133,7 +144,7 @@ export class SystemPanel {
     this.canvas.hidden = true;
     this.legend.replaceChildren();
     this.hits.textContent = "";
-    this.told.replaceChildren(h("h3", {}, title), h("p", { class: "error" }, why));
+    this.description.replaceChildren(h("h3", {}, title), h("p", { class: "error" }, why));
   }
 
   private regroup(system = this.drawn?.system): void {
@@ -145,7 +156,9 @@ export class SystemPanel {
     if (column?.at.includes(-1)) items.push(h("span", { class: "quiet" }, "● no meaning"));
     const left = (column?.texts.length ?? 0) - MOST_NAMES;
     this.legend.replaceChildren(...items, left > 0 ? ` and ${count(left)} more` : "");
-    this.select(this.selected);
+    this.restore.hidden = true;
+    this.tell();
+    this.paint();
   }
 
   private fit(): void {
@@ -163,19 +176,18 @@ export class SystemPanel {
 
   private listen(): void {
     const { canvas } = this;
-    let drag: { x: number; y: number; moved: boolean } | null = null;
+    // A drag moves the state under the pointer, or the whole picture.
+    let drag: { x: number; y: number; moved: boolean; state: number } | null = null;
     canvas.addEventListener("pointerdown", (e) => {
-      drag = { x: e.offsetX, y: e.offsetY, moved: false };
+      drag = { x: e.offsetX, y: e.offsetY, moved: false, state: this.stateAt(e.offsetX, e.offsetY) };
       canvas.setPointerCapture(e.pointerId);
     });
     canvas.addEventListener("pointermove", (e) => {
-      if (!drag) return;
+      if (!drag) return this.hover(e.offsetX, e.offsetY);
       const [dx, dy] = [e.offsetX - drag.x, e.offsetY - drag.y];
       if (!drag.moved && Math.hypot(dx, dy) < 4) return;
-      drag = { x: e.offsetX, y: e.offsetY, moved: true };
-      this.left += dx;
-      this.top += dy;
-      this.paint();
+      drag = { ...drag, x: e.offsetX, y: e.offsetY, moved: true };
+      this.move(drag.state, dx, dy);
     });
     canvas.addEventListener("pointerup", (e) => {
       if (drag && !drag.moved) this.select(this.stateAt(e.offsetX, e.offsetY));
@@ -205,6 +217,29 @@ export class SystemPanel {
     });
   }
 
+  /** Moves a state by some pixels, or the whole picture if there is no state. */
+  private move(state: number, dx: number, dy: number): void {
+    if (this.drawn && state >= 0) {
+      this.drawn.x[state] = (this.drawn.x[state] ?? 0) + dx / this.scale;
+      this.drawn.y[state] = (this.drawn.y[state] ?? 0) + dy / this.scale;
+      this.restore.hidden = false;
+    } else {
+      this.left += dx;
+      this.top += dy;
+    }
+    this.paint();
+  }
+
+  /** Shows the whole names of the edges under the pointer, or the number of the state. */
+  private hover(x: number, y: number): void {
+    const d = this.drawn;
+    if (!d) return;
+    const state = this.stateAt(x, y);
+    const edges = state >= 0 ? [] : (this.painter()?.edgesAt(x, y) ?? []);
+    const names = edges.map((e) => d.system.labels[d.system.edges[e]?.[1] ?? 0] ?? "");
+    this.canvas.title = state >= 0 ? `state ${state}` : [...new Set(names)].slice(0, MOST_NAMES).join("\n");
+  }
+
   /** Selects the neighbour of the selected state in its level. */
   private beside(by: number): void {
     const row = this.drawn?.rows[this.drawn.system.levels[this.selected] ?? -1] ?? [];
@@ -231,11 +266,34 @@ export class SystemPanel {
     return best;
   }
 
+  /** Shows a path from the initial state, by labels and states of the model: a counterexample.
+   * Returns the number of its steps that the picture has. */
+  follow(path: { action: string; to: number }[], title: string): number {
+    const { system, out } = this.drawn ?? {};
+    if (!system?.states || !out) return 0;
+    let at = system.initial;
+    const edges: number[] = [];
+    for (const { action, to } of path) {
+      const fits = (e: number) => system.states?.[system.edges[e]?.[2] ?? -1] === to && system.labels[system.edges[e]?.[1] ?? -1] === action;
+      const edge = out[at]?.find(fits);
+      if (edge === undefined) break;
+      edges.push(edge);
+      at = system.edges[edge]?.[2] ?? at;
+    }
+    this.selected = at;
+    this.path = edges;
+    this.pathOf = title;
+    this.tell();
+    this.paint();
+    return edges.length;
+  }
+
   /** Selects a state, and shows a shortest path to it. */
   select(state: number, centre = false): void {
     const d = this.drawn;
     if (!d) return;
     this.selected = state;
+    this.pathOf = "";
     this.path = [];
     for (let e = state < 0 ? -1 : (d.first[state] ?? -1); e >= 0; ) {
       this.path.unshift(e);
@@ -259,7 +317,7 @@ export class SystemPanel {
     const facts = h("p", {}, h("strong", {}, `${this.title}: `), `${plural(system.levels.length, "state")}, ${plural(system.edges.length, "transition")}, ${plural(d.rows.length, "level")}${of}${cut}.`);
     if (!system.complete && this.more) facts.append(" ", h("button", { type: "button", click: () => this.wanted(this.reduce, true) }, "Draw more"));
     if (this.selected < 0) {
-      this.told.replaceChildren(facts, h("p", { class: "quiet" }, "A click selects a state and shows a shortest path to it. Drag moves the picture, the wheel scales it."));
+      this.description.replaceChildren(facts, h("p", { class: "quiet" }, "A click selects a state and shows a shortest path to it. Drag moves a state or the picture, the wheel scales it."));
       return;
     }
     const label = (e: number) => system.labels[system.edges[e]?.[1] ?? 0] ?? "";
@@ -270,13 +328,13 @@ export class SystemPanel {
     const parts = [
       facts,
       h("h3", {}, `State ${count(this.selected)}`),
-      h("p", {}, this.path.length === 0 ? "The initial state." : h("span", {}, h("strong", {}, `Path to here, ${plural(this.path.length, "step")}: `), actions(way.map((w) => w.action)))),
+      h("p", {}, this.path.length === 0 ? "The initial state." : h("span", {}, h("strong", {}, `${this.pathOf || "Path to here"}, ${plural(this.path.length, "step")}: `), actions(way.map((w) => w.action)))),
       system.states ? h("button", { type: "button", click: () => this.walk(way) }, "Walk there") : null,
       h("h4", {}, this.cut.has(this.selected) ? "Steps; there are more, to states that are not drawn" : out.length > 0 ? "Steps" : "A deadlock: no steps"),
       h("ol", { class: "steps" }, ...out),
       values.length > 0 ? h("table", { class: "values" }, h("tbody", {}, ...values.map(([name, v]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, v ?? ""))))) : null,
     ];
-    this.told.replaceChildren(...parts.filter((p) => p !== null));
+    this.description.replaceChildren(...parts.filter((p) => p !== null));
   }
 
   private find(): void {
@@ -303,10 +361,47 @@ export class SystemPanel {
     this.select(this.found[this.hit] ?? -1, true);
   }
 
+  private painter(pen: Pen | null = this.canvas.getContext("2d")): Painter | null {
+    const { canvas, drawn, scale, left, top, selected, path, found, cut, group } = this;
+    if (!drawn || !pen || canvas.clientWidth === 0) return null;
+    return new Painter(pen, [canvas.clientWidth, canvas.clientHeight], getComputedStyle(canvas), drawn, { scale, left, top }, { selected, path, found, cut, group });
+  }
+
   private paint(): void {
-    const pen = this.canvas.getContext("2d");
-    if (!this.drawn || !pen || this.canvas.clientWidth === 0) return;
-    const { scale, left, top, selected, path, found, cut, group } = this;
-    new Painter(this.canvas, pen, this.drawn, { scale, left, top }, { selected, path, found, cut, group }).paint();
+    const { canvas } = this;
+    const pen = canvas.getContext("2d");
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!pen || width === 0) return;
+    const density = window.devicePixelRatio || 1;
+    const [across, down] = [Math.round(width * density), Math.round(height * density)];
+    if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
+    pen.setTransform(density, 0, 0, density, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    this.painter(pen)?.paint();
+  }
+
+  private saveVector(): void {
+    const measure = this.canvas.getContext("2d");
+    if (!measure) return;
+    const pen = new VectorPen(measure);
+    this.painter(pen)?.paint();
+    const ground = getComputedStyle(this.canvas).getPropertyValue("--ground").trim();
+    this.save(new Blob([pen.document(this.title, this.canvas.clientWidth, this.canvas.clientHeight, ground)], { type: "image/svg+xml" }), "svg");
+  }
+
+  /** Saves the pixels on a ground, because a canvas is transparent. */
+  private savePixels(): void {
+    const copy = h("canvas", { width: this.canvas.width, height: this.canvas.height });
+    const pen = copy.getContext("2d");
+    if (!pen || copy.width === 0) return;
+    pen.fillStyle = getComputedStyle(this.canvas).getPropertyValue("--ground").trim();
+    pen.fillRect(0, 0, copy.width, copy.height);
+    pen.drawImage(this.canvas, 0, 0);
+    copy.toBlob((blob) => blob && this.save(blob, "png"));
+  }
+
+  private save(blob: Blob, ending: string): void {
+    const name = this.title.replace(/^.*\//, "").replace(/[^\w.=-]+/g, "-");
+    saveFile(blob, `${name || "picture"}.${ending}`);
   }
 }

@@ -30,7 +30,11 @@ export class WalkPanel {
   /** Answers arrive in the order of the requests. */
   private busy: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly failed: (why: unknown) => void) {
+  /** `drawPath`: callback to draw the path to the current state. */
+  constructor(
+    private readonly drawPath: () => void,
+    private readonly failed: (why: unknown) => void,
+  ) {
     this.element.append(h("p", { class: "quiet" }, "Walk starts at the initial state of the model; each step that is enabled can be taken."));
     this.element.addEventListener("keydown", (e) => {
       if ((e.target as HTMLElement).tagName === "INPUT") return;
@@ -68,6 +72,13 @@ export class WalkPanel {
     }
     this.draw();
     return steps.length;
+  }
+
+  /** Labels and states from the initial state to the current one. */
+  get path(): { action: string; to: number }[] {
+    const path: { action: string; to: number }[] = [];
+    for (let place = this.here; place?.step; place = place.before) path.unshift({ action: place.step.action, to: place.state.state });
+    return path;
   }
 
   /** Goes to a state by known labels and states from the initial one. */
@@ -175,6 +186,7 @@ export class WalkPanel {
       h("button", { type: "button", disabled: !here.before, click: () => this.back() }, "← Back"),
       h("button", { type: "button", disabled: here.after.length === 0, click: () => this.forward() }, "Forward →"),
       h("button", { type: "button", disabled: !here.before, click: () => this.root && this.go(this.root) }, "Initial state"),
+      h("button", { type: "button", disabled: !here.before, title: "Show the path to this state in the picture of all states", click: this.drawPath }, "Draw path"),
       n > 12 && search,
     );
     this.element.replaceChildren(

@@ -108,3 +108,11 @@ export function widest(texts: string[], font: string): number {
   pen.font = font;
   return texts.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
 }
+
+/** Downloads data as a file. */
+export function saveFile(data: Blob, name: string): void {
+  const address = URL.createObjectURL(data);
+  h("a", { href: address, download: name }).click();
+  // The browser reads it after this returns.
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}

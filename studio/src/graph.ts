@@ -1,8 +1,11 @@
 // Execution graphs: memory operations in a column for each thread, arrows for program order (po),
 // reads-from (rf), coherence (co), from-read (fr), and other relations of a memory model. Relations
-// can be hidden; the reason for a violation is red. A text version follows.
+// can be hidden; the reason for a violation is red. Names of relations cover no operation and no
+// other name, and as few lines as possible. The picture can be saved. A text version follows.
 
+import { Boxes, type Box as Area } from "./boxes";
 import { font, fresh, h, s, widest } from "./dom";
+import { saveButtons } from "./save";
 import type { Graph } from "./types";
 
 const BOX_HEIGHT = 40;
@@ -10,6 +13,10 @@ const ROW = 92;
 const GAP = 120;
 const TOP = 46;
 const FONT = font(13, 600);
+/** Parts of a line at which its name may stand, the best first. */
+const POSITIONS = [0.26, 0.5, 0.35, 0.65, 0.74, 0.42, 0.58, 0.18, 0.82];
+/** Number of points of a line that count as covered. */
+const SAMPLES = 24;
 
 interface Box {
   x: number;
@@ -68,29 +75,61 @@ function layout(graph: Graph): { boxes: Box[]; width: number; height: number; co
   return { boxes, columns, width: Math.max(x - GAP + 70, start + 30), height: top + Math.max(1, ...rows) * ROW - (ROW - BOX_HEIGHT) + 34 };
 }
 
-/** Returns the line of an arrow, and the centre of its label. `lane`: number of arrows between the same columns. */
-function route(from: Box, to: Box, lane: number): { path: string; label: Point; tangent: Point } {
+/** The line of an arrow: straight without a control point. */
+interface Route {
+  from: Point;
+  control: Point | null;
+  to: Point;
+}
+
+/** Returns the line of an arrow. `lane`: number of arrows between the same two operations. */
+function route(from: Box, to: Box, lane: number): Route {
   const [fx, fy] = [from.x + from.width / 2, from.y + BOX_HEIGHT / 2];
   const [tx, ty] = [to.x + to.width / 2, to.y + BOX_HEIGHT / 2];
-  const between = (a: Point, c: Point, b: Point, t: number): Point => [0, 1].map((i) => (1 - t) ** 2 * (a[i] ?? 0) + 2 * t * (1 - t) * (c[i] ?? 0) + t * t * (b[i] ?? 0)) as Point;
   if (Math.abs(fx - tx) < 4) {
-    if (ty > fy && ty - fy < ROW + 4 && lane === 0) {
-      const [a, b] = [from.y + BOX_HEIGHT, to.y];
-      return { path: `M${fx} ${a}L${tx} ${b}`, label: [fx + 16, (a + b) / 2 + 4], tangent: [0, 1] };
-    }
+    if (ty > fy && ty - fy < ROW + 4 && lane === 0) return { from: [fx, from.y + BOX_HEIGHT], control: null, to: [tx, to.y] };
     // Within a column at a distance: around the right side.
     const x = Math.max(from.x + from.width, to.x + to.width);
-    const control: Point = [x + 46 + 26 * lane, (fy + ty) / 2];
-    const [a, b]: [Point, Point] = [[from.x + from.width, fy], [to.x + to.width, ty]];
-    return { path: `M${a}Q${control} ${b}`, label: between(a, control, b, 0.5), tangent: [b[0] - control[0], b[1] - control[1]] };
+    return { from: [from.x + from.width, fy], control: [x + 46 + 26 * lane, (fy + ty) / 2], to: [to.x + to.width, ty] };
   }
   const right = tx > fx;
   const shift = 9 * (lane - 0.5);
   const a: Point = [right ? from.x + from.width : from.x, fy + shift];
   const b: Point = [right ? to.x : to.x + to.width, ty + shift];
-  const control: Point = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2 - 14 + 30 * lane];
-  // Labels of crossing arrows do not overlap.
-  return { path: `M${a}Q${control} ${b}`, label: between(a, control, b, 0.26), tangent: [b[0] - control[0], b[1] - control[1]] };
+  return { from: a, control: [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2 - 14 + 30 * lane], to: b };
+}
+
+/** Returns the point of a line at a part of it. */
+function pointAt({ from, control, to }: Route, t: number): Point {
+  const c = control ?? [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
+  const at = (i: 0 | 1) => (1 - t) ** 2 * from[i] + 2 * t * (1 - t) * c[i] + t * t * to[i];
+  return [at(0), at(1)];
+}
+
+/** Returns the centres of the names of arrows. `boxes`: the operations. */
+function labelCentres(boxes: Box[], arrows: { route: Route; text: string }[]): Point[] {
+  const [taken, lines] = [new Boxes(), new Boxes()];
+  for (const box of boxes) taken.add([box.x - 2, box.y - 2, box.x + box.width + 2, box.y + BOX_HEIGHT + 2]);
+  arrows.forEach((arrow, owner) => {
+    for (let i = 1; i < SAMPLES; i++) {
+      const [x, y] = pointAt(arrow.route, i / SAMPLES);
+      lines.add([x - 1, y - 1, x + 1, y + 1], owner);
+    }
+  });
+  return arrows.map(({ route: line, text }, owner) => {
+    const width = widest([text], FONT) + 6;
+    const area = ([x, y]: Point): Area => [x - width / 2, y - 8, x + width / 2, y + 8];
+    const beside = line.control ? 0 : width / 2 + 4;
+    const centres = POSITIONS.map((t): Point => {
+      const [x, y] = pointAt(line, t);
+      return [x + beside, y];
+    });
+    const cost = (centre: Point) => (taken.meets(area(centre)) ? 1000 : 0) + lines.count(area(centre), owner);
+    let best = centres[0] ?? [0, 0];
+    for (const centre of centres) if (cost(centre) < cost(best)) best = centre;
+    taken.add(area(best));
+    return best;
+  });
 }
 
 export function graphView(graph: Graph): HTMLElement {
@@ -107,29 +146,33 @@ export function graphView(graph: Graph): HTMLElement {
   const relations = [...new Set(graph.edges.map((e) => e.relation))].sort((a, b) => rank(a) - rank(b));
   const drawn = new Map<string, SVGElement[]>(relations.map((r) => [r, []]));
   const lanes = new Map<string, number>();
-  for (const edge of [...graph.edges].sort((a, b) => Number(a.relation !== "po") - Number(b.relation !== "po"))) {
+  const inOrder = [...graph.edges].sort((a, b) => Number(a.relation !== "po") - Number(b.relation !== "po"));
+  const arrows = inOrder.flatMap((edge) => {
     const [from, to] = [boxes[edge.from], boxes[edge.to]];
-    if (!from || !to) continue;
+    if (!from || !to) return [];
     const pair = [edge.from, edge.to].sort((a, b) => a - b).join();
     const lane = lanes.get(pair) ?? 0;
     lanes.set(pair, lane + 1);
-    const { path, label, tangent } = route(from, to, lane);
-    const end = path.split(/[ LQ]/).slice(-1)[0]?.split(",").map(Number) ?? [];
-    const tip: Point = end.length === 2 ? [end[0] ?? 0, end[1] ?? 0] : [to.x + to.width / 2, to.y];
-    const size = Math.hypot(...tangent) || 1;
-    const [ux, uy] = [tangent[0] / size, tangent[1] / size];
-    const head = `M${tip}L${tip[0] - 10 * ux + 4 * uy},${tip[1] - 10 * uy - 4 * ux}L${tip[0] - 10 * ux - 4 * uy},${tip[1] - 10 * uy + 4 * ux}z`;
+    return [{ edge, text: edge.relation, route: route(from, to, lane) }];
+  });
+  const centres = labelCentres(boxes, arrows);
+  arrows.forEach(({ edge, route: { from, control, to } }, i) => {
+    const [cx, cy] = control ?? from;
+    const size = Math.hypot(to[0] - cx, to[1] - cy) || 1;
+    const [ux, uy] = [(to[0] - cx) / size, (to[1] - cy) / size];
+    const head = `M${to}L${to[0] - 10 * ux + 4 * uy},${to[1] - 10 * uy - 4 * ux}L${to[0] - 10 * ux - 4 * uy},${to[1] - 10 * uy + 4 * ux}z`;
+    const [x, y] = centres[i] ?? from;
     const group = s(
       "g",
       { class: `edge edge-${kind(edge.relation)}${edge.forbids ? " forbids" : ""}` },
       s("title", {}, `${graph.events[edge.from]?.name} ${edge.relation} ${graph.events[edge.to]?.name}${edge.forbids ? ", forbidden" : ""}`),
-      s("path", { class: "line", d: path }),
+      s("path", { class: "line", d: control ? `M${from}Q${control} ${to}` : `M${from}L${to}` }),
       s("path", { class: "head", d: head }),
-      s("text", { x: label[0], y: label[1] + 4, "text-anchor": "middle" }, edge.relation),
+      s("text", { x, y: y + 4, "text-anchor": "middle" }, edge.relation),
     );
     drawn.get(edge.relation)?.push(group);
     picture.append(group);
-  }
+  });
   graph.events.forEach((_, i) => {
     const box = boxes[i];
     if (!box) return;
@@ -148,7 +191,7 @@ export function graphView(graph: Graph): HTMLElement {
     "figure",
     { class: "execution" },
     h("figcaption", {}, graph.title),
-    h("div", { class: "toolbar screen", role: "group", "aria-label": "Relations" }, ...toggles),
+    h("div", { class: "toolbar screen", role: "group", "aria-label": "Relations" }, ...toggles, ...saveButtons(picture, graph.title)),
     h("div", { class: "wide" }, picture),
     h("details", { id: `${id}-list` }, h("summary", {}, "As text"), h("ul", {}, ...list)),
   );

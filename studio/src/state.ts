@@ -60,9 +60,9 @@ export class StatePanel {
   /** Returns the actions of a step, if there are more than the visible one. */
   private behind(after: number): HTMLElement | null {
     const parts = this.run.steps[after - 1]?.parts ?? [];
-    const told = parts.filter((p) => p.hidden || p.from.length > 0);
-    if (told.length === 0) return null;
-    const items = told.map((p) => {
+    const shown = parts.filter((p) => p.hidden || p.from.length > 0);
+    if (shown.length === 0) return null;
+    const items = shown.map((p) => {
       const from = p.from.map((f) => `${f.component || "model"} performs ${f.action}`).join(", ");
       return h("li", {}, h("code", {}, p.action), p.hidden && h("span", { class: "tag" }, "hidden"), from && h("span", { class: "quiet" }, ` ${from}`));
     });

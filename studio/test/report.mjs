@@ -261,6 +261,19 @@ async function memory() {
   const before = await visible();
   await page.getByRole("checkbox", { name: "fr" }).uncheck();
   equal("relations can be hidden", [before, await visible()], [2, 0]);
+  const covered = await page.locator(".graph").first().evaluate((picture) => {
+    const box = (e) => e.getBoundingClientRect();
+    const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const [names, operations] = [[...picture.querySelectorAll(".edge:not(.off) text")].map(box), [...picture.querySelectorAll(".box")].map(box)];
+    return names.filter((n, i) => operations.some((o) => meet(n, o)) || names.some((m, j) => i < j && meet(n, m))).length;
+  });
+  equal("names of relations cover no operation and no other name", covered, 0);
+  for (const [kind, start] of [["SVG", "<svg"], ["PNG", "PNG"]]) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: kind, exact: true }).first().click()]);
+    const file = at(`saved.${kind}`);
+    await download.saveAs(file);
+    check(`the graph is saved as ${kind}`, readFileSync(file).subarray(0, 8).toString("latin1").includes(start));
+  }
   check("the graph as text", (await page.locator(".execution details").textContent())?.includes("— fr →") ?? false);
   equal("no error", errors, []);
   await context.close();

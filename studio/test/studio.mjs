@@ -128,8 +128,8 @@ async function walks() {
 
 async function draws() {
   await press("Draw");
-  const told = page.locator(".told");
-  await told.getByText("15 states, 22 transitions").waitFor();
+  const description = page.locator(".description");
+  await description.getByText("15 states, 22 transitions").waitFor();
   const written = await recordTexts(page);
   await page.getByRole("button", { name: "Whole picture" }).click();
   const names = await written();
@@ -141,15 +141,58 @@ async function draws() {
   equal("a legend", await page.locator(".legend span").allInnerTexts(), ["● before take", "● before leave"]);
   await page.getByLabel("Search states and actions").fill("leave(1)");
   await page.keyboard.press("Enter");
-  check("search selects a state", (await told.innerText()).includes("Path to here"), await told.innerText());
+  check("search selects a state", (await description.innerText()).includes("Path to here"), await description.innerText());
   await picture("system");
   await page.getByRole("button", { name: "Walk there" }).click();
   await page.locator(".walk .here").getByText("After step").waitFor();
   await tab("System");
   await page.getByLabel("Modulo").selectOption("branching");
-  await told.getByText("of 15 states before reduction").waitFor();
-  check("a quotient", (await told.innerText()).startsWith("buffer.mcrl2, branching quotient: 7 states, "), await told.innerText());
+  await description.getByText("of 15 states before reduction").waitFor();
+  check("a quotient", (await description.innerText()).startsWith("buffer.mcrl2, branching quotient: 7 states, "), await description.innerText());
   await page.getByLabel("Modulo").selectOption("no quotient");
+}
+
+/** A counterexample in the picture; states are dragged; the picture is saved. */
+async function drawsAPath() {
+  await tab("Results");
+  await page.locator(".run-list .open", { hasText: "check" }).first().click();
+  await page.getByRole("button", { name: /^Draw the counterexample of never/ }).click();
+  const description = page.locator(".description");
+  await description.getByText("The counterexample of never.mcf, 3 steps").waitFor();
+  check("the counterexample is drawn", (await description.innerText()).includes("enter(1) · tau · leave(1)"), await description.innerText());
+  const written = await recordTexts(page);
+  await page.getByRole("button", { name: "Whole picture" }).click();
+  const names = (await written()).map((t) => t.text);
+  check("its actions have names", ["enter(1)", "leave(1)"].every((n) => names.some((t) => t.includes(n))), names);
+  // The initial state is dragged; its place in the picture is at the top, in the middle.
+  const canvas = page.locator("canvas.picture");
+  const box = await canvas.boundingBox();
+  const saved = async (kind) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: kind, exact: true }).click()]);
+    const file = join(folder, `saved.${kind}`);
+    await download.saveAs(file);
+    return { name: download.suggestedFilename(), bytes: readFileSync(file) };
+  };
+  const svg = await saved("SVG");
+  const text = svg.bytes.toString();
+  check("the picture is saved as SVG", svg.name === "buffer.mcrl2-n=2.svg" && text.startsWith("<svg ") && text.includes(">leave(1)</text>"), [svg.name, text.slice(0, 200)]);
+  const parsed = await page.evaluate((t) => new DOMParser().parseFromString(t, "image/svg+xml").querySelectorAll("parsererror, path").length, text);
+  check("which is well formed", parsed > 3, parsed);
+  const png = await saved("PNG");
+  equal("and as PNG", [png.name, png.bytes.subarray(1, 4).toString()], ["buffer.mcrl2-n=2.png", "PNG"]);
+  const restore = page.getByRole("button", { name: "Restore layout" });
+  equal("nothing is dragged", await restore.isVisible(), false);
+  const circles = [...text.matchAll(/M([\d.]+) ([\d.]+)a([\d.]+) /g)].map((m) => [Number(m[1]) + Number(m[3]), Number(m[2])]);
+  const [x, y] = circles[0];
+  await page.mouse.move(box.x + x, box.y + y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + x + 60, box.y + y + 20, { steps: 4 });
+  await page.mouse.up();
+  equal("a state is dragged", await restore.isVisible(), true);
+  check("and drawn there", (await saved("SVG")).bytes.toString() !== text);
+  await picture("dragged");
+  await restore.click();
+  equal("and moves back", [await restore.isVisible(), (await saved("SVG")).bytes.toString() === text], [false, true]);
 }
 
 async function sweepsAndStops() {
@@ -198,10 +241,10 @@ async function staysTheSame() {
 async function drawsMany() {
   const begin = performance.now();
   await press("Draw");
-  const told = page.locator(".told");
-  await told.getByText("2,000 states").waitFor();
+  const description = page.locator(".description");
+  await description.getByText("2,000 states").waitFor();
   console.log(`    from the click to 2,000 states: ${(performance.now() - begin).toFixed(0)} ms`);
-  check("it says that there are more", (await told.innerText()).includes("there are more"), await told.innerText());
+  check("it says that there are more", (await description.innerText()).includes("there are more"), await description.innerText());
   const box = await page.locator("canvas.picture").boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   const scaled = performance.now();
@@ -211,7 +254,7 @@ async function drawsMany() {
   await page.locator("canvas.picture").focus();
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
-  check("keys select a state", (await told.innerText()).includes("Path to here, 1 step"), await told.innerText());
+  check("keys select a state", (await description.innerText()).includes("Path to here, 1 step"), await description.innerText());
   await picture("many");
 }
 
@@ -221,22 +264,22 @@ async function drawsAll() {
   await page.getByLabel("Parameters").fill("");
   await page.getByLabel("Grouped by").selectOption("nothing");
   await press("Draw");
-  const told = page.locator(".told");
-  await told.getByText("2,000 states").waitFor();
+  const description = page.locator(".description");
+  await description.getByText("2,000 states").waitFor();
   const begin = performance.now();
   await page.getByRole("button", { name: "Draw more" }).click();
-  await told.getByText("19,683 states").waitFor();
+  await description.getByText("19,683 states").waitFor();
   console.log(`    to 19,683 states: ${(performance.now() - begin).toFixed(0)} ms`);
   equal("that is all", await page.getByRole("button", { name: "Draw more" }).count(), 0);
   const grey = (await pixels(page, ["--quiet"]))["--quiet"];
   check("states are seen in the whole picture", grey > 10_000, grey);
   await page.getByLabel("Search states and actions").fill("back");
   await page.keyboard.press("Enter");
-  check("the farthest is found, with its path in few words", (await told.innerText()).includes("Path to here, 78 steps: step(0) × 26 · step(1) × 26 · step(2) × 26"), await told.innerText());
+  check("the farthest is found, with its path in few words", (await description.innerText()).includes("Path to here, 78 steps: step(0) × 26 · step(1) × 26 · step(2) × 26"), await description.innerText());
   await page.locator("canvas.picture").focus();
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("ArrowRight");
-  check("keys go to the state beside", (await told.innerText()).includes("Path to here, 77 steps: ") && !(await told.innerText()).includes("step(2) × 25"), await told.innerText());
+  check("keys go to the state beside", (await description.innerText()).includes("Path to here, 77 steps: ") && !(await description.innerText()).includes("step(2) × 25"), await description.innerText());
   await page.getByLabel("Search states and actions").fill("26");
   await page.getByRole("button", { name: "Whole picture" }).click();
   check("what is found is seen in the whole picture", (await pixels(page, ["--found-state"]))["--found-state"] > 2_000);
@@ -257,14 +300,14 @@ async function drawsAll() {
   console.log(`    a picture of all of them: ${frames.toFixed(0)} ms`);
   // A quotient that cannot be drawn: no picture of something else in its place.
   await page.getByLabel("Modulo").selectOption("branching");
-  await told.getByText("of 19,683 states before reduction").waitFor();
+  await description.getByText("of 19,683 states before reduction").waitFor();
   await page.getByLabel("Model", { exact: true }).selectOption("grow.mcrl2");
   await page.getByLabel("Parameters").fill("n=40");
   await press("Draw");
-  await told.locator(".error").waitFor();
-  equal("what cannot be drawn says why, and no other picture stands there", [(await told.innerText()).includes("grow.mcrl2 n=40"), (await told.innerText()).includes("more than 20000 states"), await page.locator("canvas.picture").isVisible()], [true, true, false]);
+  await description.locator(".error").waitFor();
+  equal("what cannot be drawn says why, and no other picture stands there", [(await description.innerText()).includes("grow.mcrl2 n=40"), (await description.innerText()).includes("more than 20000 states"), await page.locator("canvas.picture").isVisible()], [true, true, false]);
   await page.getByLabel("Modulo").selectOption("no quotient");
-  await told.getByText("2,000 states").waitFor();
+  await description.getByText("2,000 states").waitFor();
 }
 
 /** The result as a file for somebody else, and on paper; tabs by keys. */
@@ -473,7 +516,7 @@ async function others() {
   other.close();
 }
 
-await all(it, [opens, breaks, checks, dragsAndCompares, walks, draws, sweepsAndStops, drawsMany, drawsAll, hands, commands, changesOnDisk, fuzzes, others]);
+await all(it, [opens, breaks, checks, dragsAndCompares, walks, draws, drawsAPath, sweepsAndStops, drawsMany, drawsAll, hands, commands, changesOnDisk, fuzzes, others]);
 equal("no image, no error, no request elsewhere", [await page.locator("img").count(), errors.filter((e) => !e.includes("status of 4")), elsewhere], [0, [], []]);
 await browser.close();
 const ended = new Promise((done) => server.on("exit", done));

@@ -79,9 +79,9 @@ async function checks() {
   await page.getByRole("button", { name: "← Back" }).click();
   equal("the walk goes back", await page.locator(".walk .here").innerText(), "After step 2: enter(1)");
   await press("Draw");
-  await page.locator(".told").getByText("16 states").waitFor();
+  await page.locator(".description").getByText("16 states").waitFor();
   await page.getByLabel("Modulo").selectOption("branching");
-  await page.locator(".told").getByText("before reduction").waitFor();
+  await page.locator(".description").getByText("before reduction").waitFor();
   await picture("drawn");
   await page.getByLabel("Modulo").selectOption("no quotient");
   await page.getByLabel("Check tutorial/order.mcf").uncheck();
@@ -223,7 +223,7 @@ async function inWorker(words) {
   return { printed: "", ...over, milliseconds: performance.now() - begin };
 }
 
-/** ARCx at two operations beside the program with one thread on this machine, in pairs, one after the other: the time of the worker here, of the process there. Only told: others may
+/** ARCx at two operations beside the program with one thread on this machine, in pairs, one after the other: the time of the worker here, of the process there. Only description: others may
  * work on this machine. `module.mjs` compares processor time. */
 async function measures() {
   for (let i = 0; i < Number(pairs); i++) {

@@ -9,7 +9,7 @@ export type File = [name: string, content: string | Uint8Array<ArrayBuffer> | nu
 export type End = Int32Array | string;
 
 /** `first`: the purpose of a worker. */
-export type Order =
+export type PageMessage =
   | { first: "run" | "walk"; module: WebAssembly.Module; files: File[]; words: string[]; end?: End }
   | { first: "language"; module: WebAssembly.Module; files: File[] }
   /** To a simulator: a request, which has one answer. */
@@ -18,7 +18,7 @@ export type Order =
   | { files: File[] }
   | { message: string };
 
-export type News =
+export type WorkerMessage =
   /** A line of standard error. */
   | { line: string }
   /** A file that the command wrote. */

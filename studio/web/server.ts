@@ -5,7 +5,7 @@
 import type * as Served from "../app/server";
 import type { Hello, Listener, Parameter, RunState } from "../app/server";
 import { EXAMPLES } from "./examples";
-import type { End, File, News, Order } from "./protocol";
+import type { End, File, WorkerMessage, PageMessage } from "./protocol";
 
 /** Time limit of a run; the module checks its clock. */
 const TIMEOUT = "600s";
@@ -47,7 +47,7 @@ export async function write(path: string, text: string, before: string | null): 
   if (before === null && texts.has(path)) throw new Error(`\`${path}\` already exists`);
   if (!/^[\w .-]+(\/[\w .-]+)*\.(mcrl2|spec|mcf|cub|asm|litmus|cat|pbes|md|txt)$/.test(path)) throw new Error(`\`${path}\`: expected a name such as model.mcrl2 or safety.mcf`);
   texts.set(path, text);
-  order(language(), { files: [[path, text]] });
+  send(language(), { files: [[path, text]] });
   try {
     localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(texts)));
   } catch {
@@ -68,31 +68,31 @@ function module(): Promise<WebAssembly.Module> {
   return compiled;
 }
 
-interface Crew {
+interface Instance {
   worker: Worker;
-  /** Orders wait for the initial one. */
+  /** Messages wait for the initial one. */
   begun: Promise<void>;
 }
 
-function hire(begin: (module: WebAssembly.Module) => Order, hear: (news: News) => void): Crew {
+function startInstance(begin: (module: WebAssembly.Module) => PageMessage, receive: (message: WorkerMessage) => void): Instance {
   const worker = new Worker("worker.js");
-  worker.onmessage = (e: MessageEvent<News>) => hear(e.data);
-  worker.onerror = (e) => hear({ lost: e.message || "the worker could not be started" });
+  worker.onmessage = (e: MessageEvent<WorkerMessage>) => receive(e.data);
+  worker.onerror = (e) => receive({ lost: e.message || "the worker could not be started" });
   const begun = module().then(
     (m) => worker.postMessage(begin(m)),
-    (e: unknown) => hear({ lost: e instanceof Error ? e.message : String(e) }),
+    (e: unknown) => receive({ lost: e instanceof Error ? e.message : String(e) }),
   );
   return { worker, begun };
 }
 
-function order(crew: Crew, order: Order): void {
-  void crew.begun.then(() => crew.worker.postMessage(order));
+function send(instance: Instance, message: PageMessage): void {
+  void instance.begun.then(() => instance.worker.postMessage(message));
 }
 
 // Runs.
 
 const listeners: Listener[] = [];
-const runs = new Map<number, { run: RunState; crew: Crew | null; begin: number; end: Wanted; clock: number }>();
+const runs = new Map<number, { run: RunState; instance: Instance | null; begin: number; end: Wanted; clock: number }>();
 /** The rows of sweeps, by model, so that a stopped sweep resumes. */
 const rows = new Map<string, string>();
 
@@ -113,7 +113,7 @@ class Wanted {
 
 const quoted = (word: string) => (/^[\p{L}\p{N}\-_./=,:+]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-interface Wish {
+interface RunRequest {
   kind?: RunState["kind"];
   model?: string;
   other?: string;
@@ -132,28 +132,28 @@ const OPTIONS: Record<string, string> = {
 };
 
 /** Converts a request to command-line words: those for this module, and the equivalent command of a user. */
-function words(kind: string, wish: Wish, own: string[]): { words: string[]; command: string } {
-  const defines = Object.entries(wish.defines ?? {}).flatMap(([name, value]) => ["-D", `${name}=${value}`]);
-  const options = Object.entries(OPTIONS).flatMap(([key, option]) => (typeof wish[key] === "string" ? [option, wish[key]] : []));
-  const sought = wish.sought === undefined ? [] : [`--${wish.sought}`];
-  const said = [...defines, ...options, ...sought, ...(wish.texts ?? []).map((t) => `--formula=${t}`), ...(kind === "sweep" ? [`--out=${SWEEP}`] : [])];
-  const named = [...(kind === "models" ? [] : [wish.model ?? ""]), ...(wish.other === undefined ? [] : [wish.other]), ...(wish.formulas ?? [])];
+function words(kind: string, request: RunRequest, own: string[]): { words: string[]; command: string } {
+  const defines = Object.entries(request.defines ?? {}).flatMap(([name, value]) => ["-D", `${name}=${value}`]);
+  const options = Object.entries(OPTIONS).flatMap(([key, option]) => (typeof request[key] === "string" ? [option, request[key]] : []));
+  const sought = request.sought === undefined ? [] : [`--${request.sought}`];
+  const said = [...defines, ...options, ...sought, ...(request.texts ?? []).map((t) => `--formula=${t}`), ...(kind === "sweep" ? [`--out=${SWEEP}`] : [])];
+  const named = [...(kind === "models" ? [] : [request.model ?? ""]), ...(request.other === undefined ? [] : [request.other]), ...(request.formulas ?? [])];
   const command = ["mu-check", kind, ...said, ...named].map(quoted).join(" ");
   return { words: ["mu-check", kind, ...own, ...said, "--", ...named], command };
 }
 
-function news(id: number, change: (run: RunState) => void): void {
+function update(id: number, change: (run: RunState) => void): void {
   const known = runs.get(id);
   if (!known) return;
   change(known.run);
   known.run.version += 1;
-  known.run.seconds = known.crew !== null ? (performance.now() - known.begin) / 1000 : known.run.seconds;
-  const { result: _, ...told } = known.run;
-  listeners.forEach((l) => l.run({ ...told }));
+  known.run.seconds = known.instance !== null ? (performance.now() - known.begin) / 1000 : known.run.seconds;
+  const { result: _, ...message } = known.run;
+  listeners.forEach((l) => l.run({ ...message }));
 }
 
-export async function start(wish: object): Promise<RunState> {
-  const asked = wish as Wish;
+export async function start(request: object): Promise<RunState> {
+  const asked = request as RunRequest;
   const kind = asked.kind ?? "check";
   const id = runs.size + 1;
   const limits = ["--format=json", "--progress-lines", `--timeout=${TIMEOUT}`];
@@ -163,26 +163,26 @@ export async function start(wish: object): Promise<RunState> {
     progress: {}, verdicts: [], said: [], code: null, failed: null, has_result: false, rows: 0,
   };
   const begin = performance.now();
-  const clock = setInterval(() => news(id, () => undefined), 500);
-  const hear = (told: News) => {
-    if ("line" in told) news(id, (r) => listen(r, told.line));
-    if ("wrote" in told && told.wrote === ROWS) {
-      const text = new TextDecoder().decode(told.bytes);
+  const clock = setInterval(() => update(id, () => undefined), 500);
+  const receive = (message: WorkerMessage) => {
+    if ("line" in message) update(id, (r) => listen(r, message.line));
+    if ("wrote" in message && message.wrote === ROWS) {
+      const text = new TextDecoder().decode(message.bytes);
       rows.set(run.model, text);
-      news(id, (r) => keep(r, text));
+      update(id, (r) => keep(r, text));
     }
-    if ("lost" in told) finish(id, (r) => (r.failed = told.lost));
-    if ("over" in told)
+    if ("lost" in message) finish(id, (r) => (r.failed = message.lost));
+    if ("over" in message)
       finish(id, (r) => {
-        r.code = told.over;
-        if (!keep(r, told.printed) && !r.has_result) r.failed = `no result: exit code ${told.over}`;
+        r.code = message.over;
+        if (!keep(r, message.printed) && !r.has_result) r.failed = `no result: exit code ${message.over}`;
       });
   };
   const before = kind === "sweep" ? rows.get(run.model) : undefined;
   const given: File[] = before === undefined ? all() : [...all(), [ROWS, before]];
   const end = new Wanted();
-  runs.set(id, { run, crew: hire((m) => ({ first: "run", module: m, files: given, words: line, end: end.end }), hear), begin, end, clock });
-  news(id, () => undefined);
+  runs.set(id, { run, instance: startInstance((m) => ({ first: "run", module: m, files: given, words: line, end: end.end }), receive), begin, end, clock });
+  update(id, () => undefined);
   return { ...run };
 }
 
@@ -203,12 +203,12 @@ function keep(run: RunState, text: string): boolean {
 /** Ends the worker of a run. */
 function finish(id: number, change: (run: RunState) => void): void {
   const known = runs.get(id);
-  if (!known?.crew) return;
+  if (!known?.instance) return;
   clearInterval(known.clock);
-  known.crew.worker.terminate();
-  known.crew = null;
+  known.instance.worker.terminate();
+  known.instance = null;
   known.end.ask();
-  news(id, (r) => {
+  update(id, (r) => {
     r.seconds = (performance.now() - known.begin) / 1000;
     r.state = r.state === "stopping" ? "stopped" : "over";
     change(r);
@@ -232,7 +232,7 @@ export async function stop(id: number): Promise<RunState> {
   if (!known) throw new Error(`there is no run ${id}`);
   if (known.run.state === "running") {
     known.end.ask();
-    news(id, (run) => (run.state = "stopping"));
+    update(id, (run) => (run.state = "stopping"));
     setTimeout(() => finish(id, () => undefined), GRACE);
   }
   return { ...known.run };
@@ -256,16 +256,16 @@ interface Finished {
 function runOnce(files: File[], words: string[]): Promise<Finished> {
   return new Promise((good) => {
     const finished: Finished = { printed: "", messages: "", written: new Map() };
-    const receive = (news: News) => {
-      if ("wrote" in news) finished.written.set(news.wrote, new TextDecoder().decode(news.bytes));
-      if ("line" in news) finished.messages += `${news.line}\n`;
-      if ("lost" in news) finished.lost = news.lost;
-      if ("over" in news) finished.printed = news.printed;
-      if (!("over" in news || "lost" in news)) return;
-      crew.worker.terminate();
+    const receive = (message: WorkerMessage) => {
+      if ("wrote" in message) finished.written.set(message.wrote, new TextDecoder().decode(message.bytes));
+      if ("line" in message) finished.messages += `${message.line}\n`;
+      if ("lost" in message) finished.lost = message.lost;
+      if ("over" in message) finished.printed = message.printed;
+      if (!("over" in message || "lost" in message)) return;
+      instance.worker.terminate();
       good(finished);
     };
-    const crew = hire((m) => ({ first: "run", module: m, files, words }), receive);
+    const instance = startInstance((m) => ({ first: "run", module: m, files, words }), receive);
   });
 }
 
@@ -299,7 +299,7 @@ export const CHANGED = 409;
 // Walks.
 
 interface Walk {
-  crew: Crew;
+  instance: Instance;
   /** Pending requests, in order. */
   asked: { good: (answer: string) => void; bad: (why: Error) => void }[];
 }
@@ -314,13 +314,13 @@ function answer(walk: Walk): Promise<string> {
 export async function walk(model: string, defines: Record<string, string>): Promise<Hello> {
   const { words: line, command } = words("simulate", { model, defines }, ["--requests"]);
   const asked: Walk["asked"] = [];
-  const hear = (told: News) => {
-    const next = "answer" in told || "lost" in told ? asked.shift() : undefined;
-    if ("answer" in told && told.good) next?.good(told.answer);
-    if ("answer" in told && !told.good) next?.bad(new Error(told.answer));
-    if ("lost" in told) [next, ...asked.splice(0)].forEach((n) => n?.bad(new Error(told.lost)));
+  const receive = (message: WorkerMessage) => {
+    const next = "answer" in message || "lost" in message ? asked.shift() : undefined;
+    if ("answer" in message && message.good) next?.good(message.answer);
+    if ("answer" in message && !message.good) next?.bad(new Error(message.answer));
+    if ("lost" in message) [next, ...asked.splice(0)].forEach((n) => n?.bad(new Error(message.lost)));
   };
-  const own: Walk = { crew: hire((m) => ({ first: "walk", module: m, files: all(), words: line }), hear), asked };
+  const own: Walk = { instance: startInstance((m) => ({ first: "walk", module: m, files: all(), words: line }), receive), asked };
   const id = ++lastWalk;
   walks.set(id, own);
   try {
@@ -334,54 +334,54 @@ export async function walk(model: string, defines: Record<string, string>): Prom
 export async function ask<T>(id: number, request: object): Promise<T> {
   const own = walks.get(id);
   if (!own) throw new Error("this simulator has ended; start another");
-  order(own.crew, { ask: JSON.stringify(request) });
+  send(own.instance, { ask: JSON.stringify(request) });
   const said = JSON.parse(await answer(own)) as T & { error?: string };
   if (said.error) throw new Error(said.error);
   return said as T;
 }
 
 export async function leave(id: number): Promise<object> {
-  walks.get(id)?.crew.worker.terminate();
+  walks.get(id)?.instance.worker.terminate();
   walks.delete(id);
   return {};
 }
 
 // The language server.
 
-let speaking: Crew | null = null;
-function language(): Crew {
-  speaking ??= hire(
+let languageServer: Instance | null = null;
+function language(): Instance {
+  languageServer ??= startInstance(
     (m) => ({ first: "language", module: m, files: all() }),
-    (told) => {
-      if ("language" in told) listeners.forEach((l) => l.language(JSON.parse(told.language) as { id?: number }));
-      if ("lost" in told) begin();
+    (message) => {
+      if ("language" in message) listeners.forEach((l) => l.language(JSON.parse(message.language) as { id?: number }));
+      if ("lost" in message) begin();
     },
   );
-  return speaking;
+  return languageServer;
 }
 
 /** Starts a language server, again if the last one was lost. */
 let begun = 0;
 function begin(): void {
-  speaking?.worker.terminate();
-  speaking = null;
+  languageServer?.worker.terminate();
+  languageServer = null;
   begun += 1;
   // A server that is lost repeatedly is not restarted.
   if (begun < 5) listeners.forEach((l) => l.hello([...runs.values()].map((r) => ({ ...r.run }))));
 }
 
-export async function tellLanguage(message: object): Promise<object> {
-  order(language(), { message: JSON.stringify(message) });
+export async function sendToLanguageServer(message: object): Promise<object> {
+  send(language(), { message: JSON.stringify(message) });
   return {};
 }
 
 /** Starts when the module is loaded. */
-function attend(listener: Listener): void {
+function listenToModule(listener: Listener): void {
   listeners.push(listener);
   void module().then(begin, (e: unknown) => listener.lost(e instanceof Error ? e.message : String(e)));
 }
-export { attend as listen };
+export { listenToModule as listen };
 
 /** The interface of a server. */
-const same: Omit<typeof Served, "Refused"> = { files, parameters, read, write, start, stop, result, report, walk, ask, leave, tellLanguage, CHANGED, listen: attend };
+const same: Omit<typeof Served, "Refused"> = { files, parameters, read, write, start, stop, result, report, walk, ask, leave, sendToLanguageServer, CHANGED, listen: listenToModule };
 void same;

@@ -2,7 +2,7 @@
 // instance's memory. A command that starts processes elsewhere (`sweep`) runs an instance for each
 // here, one after the other.
 
-import type { End, File, News, Order } from "./protocol";
+import type { End, File, WorkerMessage, PageMessage } from "./protocol";
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -17,8 +17,8 @@ interface Exports {
   language(more: number): void;
 }
 
-const scope = self as unknown as { postMessage(news: News): void; onmessage: ((e: MessageEvent<Order>) => void) | null };
-const tell = (news: News) => scope.postMessage(news);
+const scope = self as unknown as { postMessage(message: WorkerMessage): void; onmessage: ((e: MessageEvent<PageMessage>) => void) | null };
+const post = (message: WorkerMessage) => scope.postMessage(message);
 
 /** Milliseconds between checks of the stop signal, if a check needs a request. */
 const LOOK = 100;
@@ -58,7 +58,7 @@ class Ending {
 
 /** Receivers of an instance's output. */
 interface Ear {
-  hear(stream: number, bytes: Uint8Array<ArrayBuffer>): void;
+  receive(stream: number, bytes: Uint8Array<ArrayBuffer>): void;
   wrote(name: string, bytes: Uint8Array<ArrayBuffer>): void;
 }
 
@@ -75,7 +75,7 @@ class Instance {
     const taken = (from: number, length: number) => new Uint8Array(this.exports.memory.buffer, from >>> 0, length >>> 0).slice() as Uint8Array<ArrayBuffer>;
     const host = {
       now: () => performance.now(),
-      write: (stream: number, from: number, length: number) => ear.hear(stream, taken(from, length)),
+      write: (stream: number, from: number, length: number) => ear.receive(stream, taken(from, length)),
       stopped: () => (ending.isAsked() ? 1 : 0),
       keep: (from: number, length: number) => this.keep(taken(from, length)),
       start: (from: number, length: number) => this.start(new TextDecoder().decode(taken(from, length)).split("\0")),
@@ -96,7 +96,7 @@ class Instance {
   private start(words: string[]): number {
     const said: Uint8Array[][] = [[], []];
     const ear: Ear = {
-      hear: (stream, bytes) => said[stream - 1]?.push(bytes),
+      receive: (stream, bytes) => said[stream - 1]?.push(bytes),
       wrote: (name, bytes) => {
         this.put(name, bytes);
         this.ear.wrote(name, bytes);
@@ -177,8 +177,8 @@ class Page implements Ear {
   /** All of standard error. */
   private said = "";
 
-  hear(stream: number, bytes: Uint8Array<ArrayBuffer>): void {
-    if (stream === 3) return tell({ language: new TextDecoder().decode(bytes) });
+  receive(stream: number, bytes: Uint8Array<ArrayBuffer>): void {
+    if (stream === 3) return post({ language: new TextDecoder().decode(bytes) });
     const text = this.decoders[stream - 1]?.decode(bytes, { stream: true }) ?? "";
     if (stream === 1) {
       this.printed += text;
@@ -187,23 +187,23 @@ class Page implements Ear {
     this.said += text;
     const lines = (this.line + text).split("\n");
     this.line = lines.pop() ?? "";
-    lines.forEach((line) => tell({ line }));
+    lines.forEach((line) => post({ line }));
   }
 
   wrote(name: string, bytes: Uint8Array<ArrayBuffer>): void {
-    tell({ wrote: name, bytes });
+    post({ wrote: name, bytes });
   }
 
   over(code: number): void {
-    if (this.line !== "") tell({ line: this.line });
-    tell({ over: code, printed: this.printed });
+    if (this.line !== "") post({ line: this.line });
+    post({ over: code, printed: this.printed });
   }
 
   /** The answer of a simulator call. */
   answered(code: number): void {
     const answer = code === 0 ? this.printed : this.said;
     this.printed = this.said = "";
-    tell({ answer: answer.trim(), good: code === 0 });
+    post({ answer: answer.trim(), good: code === 0 });
   }
 }
 
@@ -219,17 +219,17 @@ function speak(): void {
   messages.forEach((message, i) => instance?.language(message, i + 1 < messages.length));
 }
 
-function obey(order: Order): void {
-  if ("first" in order) {
-    const files = new Map(order.files.flatMap(([name, content]: File) => (content === null ? [] : [[name, bytesOf(content)] as const])));
-    instance = new Instance(order.module, files, new Ending("end" in order ? order.end : undefined), page);
-    if (order.first === "language") return;
-    instance.words(order.words);
-    return order.first === "run" ? page.over(instance.run()) : page.answered(instance.walk());
+function handle(message: PageMessage): void {
+  if ("first" in message) {
+    const files = new Map(message.files.flatMap(([name, content]: File) => (content === null ? [] : [[name, bytesOf(content)] as const])));
+    instance = new Instance(message.module, files, new Ending("end" in message ? message.end : undefined), page);
+    if (message.first === "language") return;
+    instance.words(message.words);
+    return message.first === "run" ? page.over(instance.run()) : page.answered(instance.walk());
   }
-  if ("ask" in order) return page.answered(instance?.ask(order.ask) ?? 2);
-  if ("files" in order) return order.files.forEach(([name, content]) => instance?.put(name, content === null ? null : bytesOf(content)));
-  waiting.push(order.message);
+  if ("ask" in message) return page.answered(instance?.ask(message.ask) ?? 2);
+  if ("files" in message) return message.files.forEach(([name, content]) => instance?.put(name, content === null ? null : bytesOf(content)));
+  waiting.push(message.message);
   // Handle all pending messages first, so that problems are computed once.
   if (waiting.length === 1) setTimeout(() => guarded(speak), 0);
 }
@@ -244,8 +244,8 @@ function guarded(act: () => void): void {
   try {
     act();
   } catch (e) {
-    tell({ lost: lost(e) });
+    post({ lost: lost(e) });
   }
 }
 
-scope.onmessage = (e) => guarded(() => obey(e.data));
+scope.onmessage = (e) => guarded(() => handle(e.data));
