@@ -284,6 +284,70 @@ fn formulas_over_variables() {
     }
 }
 
+/// A formula is about every start state, with and without conditions on variables.
+#[test]
+fn formulas_hold_in_every_start_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "var x: 0..3;\n\
+        ruleset v: 0..1 do startstate begin x := v; end end;\n\
+        rule \"flip\" x < 2 ==> begin x := 1 - x; end;\n\
+        rule \"end\" x = 3 ==> begin x := 0; end;\n";
+    let model = file(folder.path(), "starts.m", text);
+    for (formula, expected) in [
+        ("val(x = 3)", false),
+        ("!val(x = 3)", true),
+        ("val(x = 0)", false),
+        ("!val(x = 0)", false),
+        ("val(x = 0) || val(x = 1)", true),
+        ("val(x = 0) && !val(x = 0)", false),
+        ("mu X. val(x = 3) || <true> X", false),
+        ("<true*> val(x = 3)", false),
+        ("<flip> true", true),
+        ("[true* . flip] <flip> true", true),
+        ("nu X. <true> X", true),
+    ] {
+        for engine in ["explicit", "symbolic"] {
+            let arguments = ["check", model.to_str().unwrap(), "-f", formula, "--engine", engine];
+            let outcome = mu_check(&arguments);
+            let expected = if expected { "true" } else { "false" };
+            let verdict = &outcome.json["results"][0]["verdict"];
+            assert_eq!(*verdict, expected, "{formula} {engine}: {}", outcome.stderr);
+        }
+    }
+}
+
+/// A rule that the constants of the model switch off is an action without transitions.
+#[test]
+fn rules_without_instances_are_actions() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "const FAULT: 0;\ntype Value: 0..1;\nvar x: Value;\n\
+        startstate begin x := 0; end;\n\
+        rule \"go\" true ==> begin x := 1 - x; end;\n\
+        ruleset v: Value do rule \"lose\" FAULT = 1 ==> begin x := v; end end;\n";
+    let model = file(folder.path(), "faults.m", text);
+    let formula = "forall v: Value. [true* . lose(v)] false";
+    for (value, expected) in [(0, "true"), (1, "false")] {
+        let define = format!("FAULT={value}");
+        let outcome = mu_check(&["check", model.to_str().unwrap(), "-f", formula, "-D", &define]);
+        let verdict = &outcome.json["results"][0]["verdict"];
+        assert_eq!(*verdict, expected, "{define}: {}", outcome.stderr);
+    }
+}
+
+/// An array of a scalarset is enough for symmetries.
+#[test]
+fn symmetries_of_a_single_array() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "type N: scalarset(4); var b: array [N] of 0..2;\n\
+        startstate begin for n: N do b[n] := 0; end; end;\n\
+        ruleset n: N do rule \"t\" true ==> begin b[n] := b[n] = 2 ? 0 : b[n] + 1; end; end;\n";
+    let model = file(folder.path(), "array.m", text);
+    let outcome = mu_check(&["check", model.to_str().unwrap(), "-f", "[true*]<true>true"]);
+    let result = &outcome.json["results"][0];
+    assert_eq!(result["verdict"], "true", "{}", outcome.stderr);
+    assert_eq!(result["symmetries"]["order"], 24, "{}", outcome.json);
+}
+
 /// Verdicts with and without symmetries of scalarsets, and by other engines.
 #[test]
 fn checks_use_scalarsets_as_symmetries() {
@@ -297,6 +361,7 @@ fn checks_use_scalarsets_as_symmetries() {
         ("[true* . acquire(Node_2)] val(owner = Node_1)", false),
     ] {
         let mut states = Vec::new();
+        let mut orders = Vec::new();
         for more in [&[][..], &["--without", "symmetry"], &["--engine", "symbolic"]] {
             let arguments = [&["check", path, "-f", formula][..], more].concat();
             let outcome = mu_check(&arguments);
@@ -304,8 +369,12 @@ fn checks_use_scalarsets_as_symmetries() {
             let expected = if expected { "true" } else { "false" };
             assert_eq!(result["verdict"], expected, "{formula} {more:?}: {}", outcome.stderr);
             states.push(result["states"].clone());
+            orders.push(result["symmetries"]["order"].as_u64());
         }
         assert_eq!(states[0], states[1], "{formula}");
+        // A formula that names nodes keeps those exchanges that fix them.
+        let order = if formula.contains("Node_2") { 2 } else { 24 };
+        assert_eq!(orders[..2], [Some(order), Some(1)], "{formula}");
     }
 }
 

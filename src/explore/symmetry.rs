@@ -245,12 +245,7 @@ impl Symmetries {
         failed: &BTreeSet<usize>,
     ) -> Result<(Option<Symmetries>, Vec<RejectedSymmetry>), Diagnostic> {
         let candidates = model.symmetries();
-        let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
-        components.sort_unstable();
-        components.dedup();
-        // The store of a model with a single component is a table of its states: symmetries save
-        // nothing.
-        if !options.symmetry || candidates.is_empty() || components.len() < 2 {
+        if !options.symmetry || candidates.is_empty() {
             return Ok((None, Vec::new()));
         }
         let mut dropped: Vec<RejectedSymmetry> =

@@ -12,6 +12,7 @@ use mu_murphi::labels::NamedRange;
 use mu_process::labels::declared::DeclaredLabels;
 use mu_process::labels::inferred::InferredLabels;
 use mu_process::labels::{ActionDecl, ActionLabels};
+use mu_syntax::ast::{ActionFormulaKind, FormulaFile, Node, RegularKind, StateFormulaKind};
 use mu_syntax::template::Param;
 use std::fmt;
 use std::sync::Arc;
@@ -43,6 +44,21 @@ pub struct Loaded {
     pub interface: Option<Interface>,
     /// Names for intervals of numbers, which formulas may use as sorts.
     pub ranges: Vec<NamedRange>,
+    /// Action of the transitions from the initial state to the start states, if the model has
+    /// several ([`holds_at_starts`]).
+    pub start: Option<String>,
+}
+
+/// Returns the formula for the initial state of a model with several start states: it holds in
+/// each of them. `start`: see [`Loaded::start`]; without it, the formula stays as it is.
+pub fn holds_at_starts(file: FormulaFile, start: Option<&str>) -> FormulaFile {
+    let Some(start) = start else { return file };
+    let span = file.formula.span;
+    let name = Node { kind: start.to_string(), span };
+    let action = Node { kind: ActionFormulaKind::MultiAction(vec![(name, Vec::new())]), span };
+    let step = Node { kind: RegularKind::Action(Box::new(action)), span };
+    let kind = StateFormulaKind::Must(Box::new(step), Box::new(file.formula));
+    FormulaFile { formula: Node { kind, span }, ..file }
 }
 
 /// Parameter that a file declares, which `-D NAME=VALUE` sets.
@@ -125,6 +141,7 @@ impl Loaded {
             buffers: None,
             interface: None,
             ranges: Vec::new(),
+            start: None,
         }
     }
 

@@ -50,7 +50,7 @@ impl FrontEnd for Murphi {
             model.program().code.len(),
             start.elapsed().as_secs_f64()
         ));
-        let ranges = model.ranges();
+        let (ranges, start) = (model.ranges(), model.start_action().map(str::to_string));
         let loaded = match declared(&model) {
             Ok(labels) => Loaded::declared(model, labels),
             // Names of the model that are words of specifications.
@@ -60,7 +60,7 @@ impl FrontEnd for Murphi {
             }
         };
         let parameters = parameters.into_iter().map(|(name, value)| (name, value.to_string()));
-        Ok(Loaded { parameters: parameters.collect(), ranges, ..loaded })
+        Ok(Loaded { parameters: parameters.collect(), ranges, start, ..loaded })
     }
     fn text(&self, input: &Input<'_>) -> Result<Option<String>, Diagnostic> {
         text(input).map(Some)
@@ -183,7 +183,8 @@ fn declared(model: &ProtocolModel) -> Result<DeclaredLabels, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId::default(), &text)?;
     let spec = check_specification(&tree)?;
     let labels = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l)));
-    DeclaredLabels::new(&labels.collect::<Vec<_>>(), spec.data, spec.actions)
+    let labels = DeclaredLabels::new(&labels.collect::<Vec<_>>(), spec.data, spec.actions)?;
+    Ok(labels.with_exchanges(&model.exchanged_constants()))
 }
 
 fn parameters(defines: &[String]) -> Result<Vec<(String, i64)>, Diagnostic> {

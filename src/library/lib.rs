@@ -20,7 +20,7 @@ use mu_engines::{Capability, Engine, Options, Subject, Task};
 use mu_evidence::checker;
 use mu_explore::{Extras, Progress};
 use mu_formula::typecheck::check_formula;
-use mu_frontends::{FrontEnd, Input, Loaded, Loading, Silent};
+use mu_frontends::{FrontEnd, Input, Loaded, Loading, Silent, holds_at_starts};
 use mu_lts::Lts;
 use mu_pbes::Answer;
 use mu_report::chart::chart;
@@ -500,6 +500,7 @@ impl Model {
     ) -> Result<Judgement, mu_base::Diagnostic> {
         let Loaded { model, labels, data, actions, .. } = &*self.loaded;
         let tree = mu_syntax::parse_formula(sources.add("formula", text), text)?;
+        let tree = holds_at_starts(tree, self.loaded.start.as_deref());
         let formula = check_formula(&tree, data, actions)?;
         let _turn = self.turn(run)?;
         let watched = WatchedProgress(&run.watcher);

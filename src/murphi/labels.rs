@@ -62,6 +62,12 @@ impl Labels {
         }
         id
     }
+    /// Declares an action without labels, unless it has some.
+    pub(crate) fn declare(&mut self, action: &str, sorts: Vec<String>) {
+        if !self.actions.iter().any(|(name, _)| name == action) {
+            self.actions.insert((action.to_string(), sorts));
+        }
+    }
     /// Returns the image of a label, with the images of its arguments; `None` if there is none.
     pub(crate) fn image(&self, label: LabelId, exchange: &Exchange) -> Option<LabelId> {
         let (action, values) = &self.parts[label.index()];

@@ -260,6 +260,7 @@ impl ProtocolModel {
                 *last = value;
             }
         }
+        self.declare_rules();
         let names: Vec<String> = (0..self.program.properties.len() as u32)
             .map(|at| property_name(&self.typed, &self.program, at))
             .collect();
@@ -289,6 +290,29 @@ impl ProtocolModel {
             }
         }
         Ok(())
+    }
+    /// Declares the actions of rules without instances: their guards are false for the constants,
+    /// or a parameter has no value. A formula that names them is about no transition.
+    fn declare_rules(&mut self) {
+        for (rule, name) in self.typed.rules.iter().zip(&self.names) {
+            let sorts = rule.bindings.iter().filter_map(|binding| match binding {
+                Binding::Parameter { local, .. } => {
+                    Some(sort(&self.typed, rule.frame.get(*local).ty, false))
+                }
+                Binding::Choose { .. } => Some("Nat".to_string()),
+                Binding::Alias(_) => None,
+            });
+            self.labels.declare(name, sorts.collect());
+        }
+    }
+    /// Returns the names of the two constants that each symmetry exchanges.
+    pub fn exchanged_constants(&self) -> Vec<[String; 2]> {
+        self.exchanges.iter().map(|e| e.texts.clone()).collect()
+    }
+    /// Returns the action of the transitions from the initial state to the start states, if there
+    /// are several.
+    pub fn start_action(&self) -> Option<&'static str> {
+        (self.starts.len() > 1).then_some(START)
     }
     fn add(&mut self, group: Group, movement: Move, label: LabelId) {
         self.groups.push(group);

@@ -13,8 +13,8 @@ use mu_data::expr::DataSpec;
 use mu_formula::parentheses::{Correction, corrections};
 use mu_formula::typecheck::{check_formula, check_over_labels};
 use mu_formula::typed::TypedFormula;
-use mu_frontends::Input;
 use mu_frontends::state_conditions::{ConditionedFormula, NamedRange};
+use mu_frontends::{Input, holds_at_starts};
 use mu_process::labels::ActionDecl;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,8 @@ pub(crate) struct FormulaText {
     copy: usize,
     /// Conditions on variables of the model, if the formula has some.
     conditions: Option<Arc<Conditions>>,
+    /// Action that leads to the start states, once a model with several is read.
+    start: OnceLock<String>,
 }
 
 /// Conditions of the formulas of a run, which are steps of its model.
@@ -112,7 +114,7 @@ pub(crate) fn formula_texts(
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let parts = split(&text);
         if parts.is_empty() {
-            texts.push(FormulaText { name: path, stem, source, text, copy: 0, conditions: None });
+            texts.push(FormulaText::new(path, stem, source, text));
             continue;
         }
         for (i, (name, part)) in parts.iter().enumerate() {
@@ -123,14 +125,7 @@ pub(crate) fn formula_texts(
                 ));
             }
             let full = PathBuf::from(format!("{}#{name}", path.display()));
-            texts.push(FormulaText {
-                name: full,
-                stem: format!("{stem}.{name}"),
-                source,
-                text: part.clone(),
-                copy: 0,
-                conditions: None,
-            });
+            texts.push(FormulaText::new(full, format!("{stem}.{name}"), source, part.clone()));
         }
     }
     for (i, text) in given.iter().enumerate() {
@@ -138,14 +133,8 @@ pub(crate) fn formula_texts(
             text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_NAME).collect();
         let more = if short.chars().count() == MAX_NAME { "…" } else { "" };
         let source = session.sources.add(format!("formula {}", i + 1), text.clone());
-        texts.push(FormulaText {
-            name: format!("{short}{more}").into(),
-            stem: format!("formula-{}", i + 1),
-            source,
-            text: text.clone(),
-            copy: 0,
-            conditions: None,
-        });
+        let name = format!("{short}{more}").into();
+        texts.push(FormulaText::new(name, format!("formula-{}", i + 1), source, text.clone()));
     }
     for at in 0..texts.len() {
         texts[at].copy = texts[..at].iter().filter(|before| before.text == texts[at].text).count();
@@ -259,8 +248,15 @@ fn correction(text: &str, correction: Correction) -> String {
 }
 
 impl FormulaText {
-    /// Parses the formula.
+    fn new(name: PathBuf, stem: String, source: SourceId, text: String) -> Self {
+        Self { name, stem, source, text, copy: 0, conditions: None, start: OnceLock::new() }
+    }
+    /// Parses the formula; it is about every start state of a model that was recorded.
     pub(crate) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
+        Ok(holds_at_starts(self.parsed_conditions()?, self.start.get().map(String::as_str)))
+    }
+    /// Parses the formula for a start state of the model.
+    fn parsed_conditions(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
         let Some(conditions) = &self.conditions else {
             return mu_syntax::parse_formula(self.source, &self.text);
         };
@@ -270,11 +266,14 @@ impl FormulaText {
         let own = own.ok_or_else(|| Diagnostic::internal("a formula without its conditions"))?;
         own.parse(self.source, &all, ranges)
     }
-    /// Records the named intervals of the model.
-    pub(crate) fn set_ranges(&self, ranges: &[NamedRange]) {
+    /// Records the named intervals of the model, and the action that leads to its start states.
+    pub(crate) fn set_model(&self, model: &Loaded) {
+        if let Some(start) = &model.start {
+            self.start.get_or_init(|| start.clone());
+        }
         if let Some(conditions) = &self.conditions {
             // The first formula sets them for all.
-            let _ = conditions.ranges.set(ranges.to_vec());
+            conditions.ranges.get_or_init(|| model.ranges.clone());
         }
     }
 

@@ -6,7 +6,7 @@
 //! Invariant: a label that matches no declaration is an error, never a guess.
 
 use super::{ActionDecl, ActionLabels, MultiAction, untimed};
-use mu_base::ids::{ActId, LabelId};
+use mu_base::ids::{ActId, LabelId, OpId, SortId};
 use mu_base::{Diagnostic, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr};
@@ -20,6 +20,8 @@ pub struct DeclaredLabels {
     data: DataSpec,
     actions: Vec<ActionDecl>,
     labels: Vec<Arc<MultiAction>>,
+    /// Images of constants under each symmetry of the model, if they are known.
+    images: Option<Vec<Vec<(OpId, OpId)>>>,
 }
 
 impl DeclaredLabels {
@@ -66,7 +68,27 @@ impl DeclaredLabels {
             values.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1).cmp(&order(&b.1))));
             labels.push(Arc::new(values));
         }
-        Ok(Self { data, actions, labels })
+        Ok(Self { data, actions, labels, images: None })
+    }
+
+    /// Adds the images of constants under the symmetries of the model, each of which exchanges two
+    /// constants, given by their names. Cost: linear in the operations for each exchange.
+    pub fn with_exchanges(self, exchanges: &[[String; 2]]) -> Self {
+        let signature = &self.data.signature;
+        let constants = |name: &String| {
+            let named = signature.ops().filter(move |(_, op)| op.name == *name);
+            named.map(|(id, op)| (id, op.sort)).collect::<Vec<_>>()
+        };
+        let images = exchanges.iter().map(|[first, second]| {
+            let (first, second) = (constants(first), constants(second));
+            let of_one_sort = |&(a, sort): &(OpId, SortId)| {
+                let b = second.iter().find(|b| b.1 == sort)?.0;
+                Some([(a, b), (b, a)])
+            };
+            first.iter().filter_map(of_one_sort).flatten().collect()
+        });
+        let images = Some(images.collect());
+        Self { images, ..self }
     }
 
     /// Returns the data specification of the labels.
@@ -128,5 +150,8 @@ fn act(
 impl ActionLabels for DeclaredLabels {
     fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
         self.labels[label.index()].clone()
+    }
+    fn constructor_images(&self, symmetry: usize) -> Option<&[(OpId, OpId)]> {
+        self.images.as_ref()?.get(symmetry).map(Vec::as_slice)
     }
 }

@@ -90,7 +90,7 @@ fn strategy(session: &mut Session, plan: &Plan) -> Result<Box<dyn Strategy>, Dia
         Err(Diagnostic { stop: Some(stop), .. }) => return Ok(Box::new(NoModel(stop))),
         subject => subject?,
     };
-    plan.texts.iter().for_each(|t| t.set_ranges(&subject.ranges));
+    plan.texts.iter().for_each(|t| t.set_model(&subject));
     mu_base::host::leave(subject.labels.clone());
     memory::expect_actions(session, &plan.model, plan.interface.is_some(), &subject)?;
     if values::has_real_values(&subject, &plan.texts) {
