@@ -73,6 +73,41 @@ fn labels_that_do_not_occur_match_nothing() {
     }
 }
 
+/// An argument has the sort of the same expression in a formula, whatever other labels of the
+/// action have at its position.
+#[test]
+fn arguments_of_several_sorts_are_overloads() {
+    let folder = folder(&[(
+        "many.aut",
+        "des (0,10,11)\n(0,\"a(1)\",1)\n(1,\"a(true)\",2)\n(2,\"a(1/2)\",3)\n(3,\"a(-1)\",4)\n\
+         (4,\"a(c)\",5)\n(5,\"a([1, 2])\",6)\n(6,\"a([])\",7)\n(7,\"a({2, 1})\",8)\n\
+         (8,\"a([c])|b(f(c), 1/0)\",9)\n(9,\"b(true, 2)|a(1)\",10)\n",
+    )]);
+    for (formula, expected) in [
+        ("<a(1)>true", true),
+        ("[a(1)]false", false),
+        ("<a(2)>true", false),
+        ("<a(1).a(true).a(1/2).a(-1).a(c).a([1,2]).a([]).a({1,2})>true", true),
+        ("<true.true.a(2/4)>true", true),
+        ("<true.true.a(1)>true", false),
+        ("<exists(r:Real).(val(r==1)&&a(r))>true", true),
+        ("<true.true.true.true.true.exists(l:List(Nat)).(a(l))>true", true),
+        ("<a(1).true*.(a(1)|b(true,2))>true", true),
+        ("<a(1).true*.(a(1)|b(false,2))>true", false),
+    ] {
+        let formula = formula.replace("exists(r:Real).(", "exists r:Real.(");
+        let formula = formula.replace("exists(l:List(Nat)).(", "exists l:List(Nat).(");
+        let path = folder.path().join("many.aut");
+        let outcome = mu_check(&["check", path.to_str().unwrap(), "--formula", &formula]);
+        assert_eq!(outcome.code, i32::from(!expected), "{formula}: {}", outcome.stderr);
+        let words = ["explore", path.to_str().unwrap(), "--out"];
+        let written = folder.path().join("again.fsm");
+        assert_eq!(mu_check(&[&words[..], &[written.to_str().unwrap()]].concat()).code, 0);
+        let again = mu_check(&["check", written.to_str().unwrap(), "--formula", &formula]);
+        assert_eq!(again.code, outcome.code, "{formula}: {}", again.stderr);
+    }
+}
+
 /// Where actions are declared, a name that is not is a misspelling.
 #[test]
 fn declared_actions_are_spelled_right() {

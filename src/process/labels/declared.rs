@@ -46,28 +46,7 @@ impl DeclaredLabels {
             }
             typed.push(multi);
         }
-        let program = Program::compile(&data)?;
-        // Values are terms over the program's operations, so formulas over them need these as well.
-        data.signature = program.signature().clone();
-        let mut engine = Engine::new(program);
-        let mut labels = Vec::with_capacity(typed.len());
-        for multi in typed {
-            let mut values = MultiAction::new();
-            for (action, args) in multi {
-                let sorts = &actions[action.index()].sorts;
-                let args: Result<Vec<Expr>, Diagnostic> = args
-                    .iter()
-                    .zip(sorts)
-                    .map(|(a, sort)| engine.from_expr(a).map(|v| engine.to_expr_at(&v, *sort)))
-                    .collect();
-                values.push((action, args?));
-            }
-            let order = |args: &[Expr]| {
-                args.iter().map(|a| print::expression(&data.signature, a)).collect::<Vec<_>>()
-            };
-            values.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1).cmp(&order(&b.1))));
-            labels.push(Arc::new(values));
-        }
+        let labels = evaluated(typed, &mut data, &actions)?;
         Ok(Self { data, actions, labels, images: None })
     }
 
@@ -112,6 +91,41 @@ impl DeclaredLabels {
     pub fn actions(&self) -> &[ActionDecl] {
         &self.actions
     }
+}
+
+/// Returns the normal forms of typed labels, in the order of a [`MultiAction`], and adds the
+/// operations of their values to the data.
+///
+/// # Errors
+/// An argument does not evaluate.
+pub(super) fn evaluated(
+    typed: Vec<MultiAction>,
+    data: &mut DataSpec,
+    actions: &[ActionDecl],
+) -> Result<Vec<Arc<MultiAction>>, Diagnostic> {
+    let program = Program::compile(data)?;
+    // Values are terms over the program's operations, so formulas over them need these as well.
+    data.signature = program.signature().clone();
+    let mut engine = Engine::new(program);
+    let mut labels = Vec::with_capacity(typed.len());
+    for multi in typed {
+        let mut values = MultiAction::new();
+        for (action, args) in multi {
+            let sorts = &actions[action.index()].sorts;
+            let args: Result<Vec<Expr>, Diagnostic> = args
+                .iter()
+                .zip(sorts)
+                .map(|(a, sort)| engine.from_expr(a).map(|v| engine.to_expr_at(&v, *sort)))
+                .collect();
+            values.push((action, args?));
+        }
+        let order = |args: &[Expr]| {
+            args.iter().map(|a| print::expression(&data.signature, a)).collect::<Vec<_>>()
+        };
+        values.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1).cmp(&order(&b.1))));
+        labels.push(Arc::new(values));
+    }
+    Ok(labels)
 }
 
 /// Finds the declared action that matches, and types its arguments.

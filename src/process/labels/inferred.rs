@@ -1,13 +1,16 @@
 //! Typed labels from texts alone, by inference, so that formulas can refer to labels of files
 //! without declarations.
 //!
-//! Sorts of arguments are inferred per action and position. `true` and `false` are Bool. Numbers
-//! are Nat, or Int if a negative number occurs in that position. Any other argument is a value of
-//! one enumerated sort `Value` with the occurring texts as elements; a formula can name the
-//! elements that are identifiers. A label that is not a multi-action becomes an action without
-//! arguments, named by its whole text. The time of a label is left out. Cost: linear in the label
-//! table.
+//! Arguments have shapes. `true` and `false` are Bool. Numbers are Nat; Int or Real if a negative
+//! number or a fraction occurs at that position. Lists and sets of these have their sorts. Any other
+//! argument is a value of one enumerated sort `Value` with the occurring texts as elements; a
+//! formula can name the elements that are identifiers. Labels of one action whose arguments have
+//! different shapes belong to overloads of the action, as `a(1)` and `a(true)`. A label that is not
+//! a multi-action becomes an action without arguments, named by its whole text. The time of a label
+//! is left out. Invariant: an argument has the sort of the same expression in a formula. Cost:
+//! linear in the label table, times the overloads of an action.
 
+use super::declared::evaluated;
 use super::{ActionDecl, ActionLabels, MultiAction, untimed};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -15,7 +18,8 @@ use mu_base::ids::{ActId, LabelId, OpId, SortId};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::signature::{Builtin, Op, OpKind};
 use mu_data::sort::{SortKind, basic};
-use mu_syntax::ast::{Data, DataKind, UnaryOp};
+use mu_data::typecheck::check_expression;
+use mu_syntax::ast::{BinaryOp, Data, DataKind, UnaryOp};
 use num_bigint::BigInt;
 use std::sync::Arc;
 
@@ -26,131 +30,209 @@ pub struct InferredLabels {
     labels: Vec<Arc<MultiAction>>,
 }
 
-enum Argument {
-    Bool(bool),
-    Number(BigInt),
-    Other(String),
+/// Shape of an argument, from which its sort follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Shape {
+    Bool,
+    /// Number of one of these sorts, from the smallest.
+    Number(NumberSort),
+    /// List; `None` for the elements of an empty one.
+    List(Option<Box<Shape>>),
+    /// Finite set.
+    Set(Option<Box<Shape>>),
+    /// Constant of the sort `Value`.
+    Value,
 }
 
-fn argument(text: &str, data: &Data) -> Argument {
-    let source = || {
-        text.get(data.span.start as usize..data.span.end as usize).unwrap_or_default().to_string()
-    };
-    match &data.kind {
-        DataKind::Name(n) if n == "true" => Argument::Bool(true),
-        DataKind::Name(n) if n == "false" => Argument::Bool(false),
-        DataKind::Number(n) => {
-            n.parse().map_or_else(|_| Argument::Other(n.clone()), Argument::Number)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum NumberSort {
+    Nat,
+    Int,
+    Real,
+}
+
+impl Shape {
+    fn of(data: &Data) -> Self {
+        match &data.kind {
+            DataKind::Name(n) if n == "true" || n == "false" => Self::Bool,
+            DataKind::Number(_) => Self::Number(NumberSort::Nat),
+            DataKind::Unary(UnaryOp::Minus, inner) => match Self::of(inner) {
+                Self::Number(sort) => Self::Number(sort.max(NumberSort::Int)),
+                _ => Self::Value,
+            },
+            DataKind::Binary(BinaryOp::Divide, a, b) => match (Self::of(a), &b.kind) {
+                (Self::Number(_), DataKind::Number(n)) if n.bytes().any(|d| d != b'0') => {
+                    Self::Number(NumberSort::Real)
+                }
+                _ => Self::Value,
+            },
+            DataKind::List(elements) => Self::elements(elements).map_or(Self::Value, Self::List),
+            DataKind::Set(elements) => Self::elements(elements).map_or(Self::Value, Self::Set),
+            _ => Self::Value,
         }
-        DataKind::Unary(UnaryOp::Minus, inner) => match &inner.kind {
-            DataKind::Number(n) => n
-                .parse::<BigInt>()
-                .map_or_else(|_| Argument::Other(source()), |n| Argument::Number(-n)),
-            _ => Argument::Other(source()),
-        },
-        _ => Argument::Other(source()),
+    }
+    /// Returns the common shape of elements; `Some(None)` if there are none, `None` if they have
+    /// no common shape, or are constants.
+    fn elements(elements: &[Data]) -> Option<Option<Box<Self>>> {
+        let mut common: Option<Self> = None;
+        for element in elements {
+            let shape = Self::of(element);
+            common = Some(match common {
+                None => shape,
+                Some(known) => known.join(&shape)?,
+            });
+        }
+        (common != Some(Self::Value)).then(|| common.map(Box::new))
+    }
+    /// Returns the smallest shape of both; `None` if they belong to different overloads.
+    fn join(&self, other: &Self) -> Option<Self> {
+        let inner = |a: &Option<Box<Self>>, b: &Option<Box<Self>>| match (a, b) {
+            (Some(a), Some(b)) => a.join(b).map(|s| Some(Box::new(s))),
+            (a, b) => Some(a.clone().or_else(|| b.clone())),
+        };
+        match (self, other) {
+            (Self::Number(a), Self::Number(b)) => Some(Self::Number(*a.max(b))),
+            (Self::List(a), Self::List(b)) => inner(a, b).map(Self::List),
+            (Self::Set(a), Self::Set(b)) => inner(a, b).map(Self::Set),
+            (a, b) => (a == b).then(|| a.clone()),
+        }
+    }
+    fn sort(&self, data: &mut DataSpec, values: SortId) -> SortId {
+        let mut of = |inner: &Option<Box<Self>>, kind: fn(SortId) -> SortKind| {
+            let inner = inner.as_ref().map_or(basic::NAT, |s| s.sort(data, values));
+            data.signature.sorts.intern(kind(inner))
+        };
+        match self {
+            Self::Bool => basic::BOOL,
+            Self::Number(NumberSort::Nat) => basic::NAT,
+            Self::Number(NumberSort::Int) => basic::INT,
+            Self::Number(NumberSort::Real) => basic::REAL,
+            Self::List(inner) => of(inner, SortKind::List),
+            Self::Set(inner) => of(inner, SortKind::FSet),
+            Self::Value => values,
+        }
+    }
+}
+
+/// Argument with its shape and its text.
+struct Argument {
+    data: Data,
+    shape: Shape,
+    text: String,
+}
+
+impl Argument {
+    /// Returns the value of a natural number, the most frequent argument, without a type check.
+    fn natural(&self, sort: SortId) -> Option<Expr> {
+        let DataKind::Number(digits) = &self.data.kind else { return None };
+        let number = [basic::NAT, basic::INT].contains(&sort).then_some(digits)?;
+        Some(Expr::number(number.parse::<BigInt>().ok()?, sort))
+    }
+}
+
+/// An action of a label.
+type Action = (String, Vec<Argument>);
+
+/// Parses the text of a label.
+fn parsed(text: &str) -> Vec<Action> {
+    let Some(actions) = untimed(text) else { return vec![(text.to_string(), Vec::new())] };
+    let argument = |data: Data| {
+        let (start, end) = (data.span.start as usize, data.span.end as usize);
+        let text = text.get(start..end).unwrap_or_default().to_string();
+        Argument { shape: Shape::of(&data), data, text }
+    };
+    let action = |(name, args): (mu_syntax::ast::Ident, Vec<Data>)| {
+        (name.kind, args.into_iter().map(argument).collect())
+    };
+    actions.into_iter().map(action).collect()
+}
+
+/// The overloads of all actions.
+#[derive(Default)]
+struct Overloads {
+    /// By name and number of arguments: shapes of the arguments, and number of the action.
+    all: AHashMap<(String, usize), Vec<(Vec<Shape>, usize)>>,
+    /// Names and numbers of arguments, by number of the action.
+    order: Vec<(String, usize)>,
+}
+
+impl Overloads {
+    /// Adds an action of a label: it widens the overload to which it belongs, or is a new one.
+    fn add(&mut self, (name, args): &Action) {
+        let key = (name.clone(), args.len());
+        let known = self.all.entry(key.clone()).or_default();
+        for (shapes, _) in known.iter_mut() {
+            let joined = shapes.iter().zip(args).map(|(s, a)| s.join(&a.shape));
+            if let Some(joined) = joined.collect::<Option<Vec<_>>>() {
+                *shapes = joined;
+                return;
+            }
+        }
+        known.push((args.iter().map(|a| a.shape.clone()).collect(), self.order.len()));
+        self.order.push(key);
+    }
+    /// Returns the overload to which an action of a label was added.
+    fn of(&self, (name, args): &Action) -> Option<usize> {
+        let belongs = |(shapes, _): &&(Vec<Shape>, usize)| {
+            shapes.iter().zip(args).all(|(s, a)| s.join(&a.shape).is_some())
+        };
+        self.all.get(&(name.clone(), args.len()))?.iter().find(belongs).map(|o| o.1)
+    }
+    /// Returns the declarations of the actions.
+    fn declarations(&self, data: &mut DataSpec, values: SortId) -> Vec<ActionDecl> {
+        let mut out: Vec<ActionDecl> = Vec::new();
+        for (number, key) in self.order.iter().enumerate() {
+            let own = self.all[key].iter().find(|o| o.1 == number);
+            let shapes = own.map_or(&[][..], |o| &o.0);
+            let sorts = shapes.iter().map(|s| s.sort(data, values)).collect();
+            out.push(ActionDecl { name: key.0.clone(), sorts });
+        }
+        out
     }
 }
 
 impl InferredLabels {
     /// Types the texts of a label table; the first is tau.
+    ///
+    /// # Errors
+    /// Only a broken invariant: every argument of a shape has its sort and a value.
     pub fn new(texts: &[String]) -> Result<Self, Diagnostic> {
-        let mut parsed: Vec<Vec<(String, Vec<Argument>)>> = Vec::new();
-        for (i, text) in texts.iter().enumerate() {
-            parsed.push(if i == LabelId::TAU.index() {
-                Vec::new()
-            } else {
-                match untimed(text) {
-                    Some(acts) => {
-                        let act = |(name, args): (mu_syntax::ast::Ident, Vec<Data>)| {
-                            (name.kind.clone(), args.iter().map(|a| argument(text, a)).collect())
-                        };
-                        acts.into_iter().map(act).collect()
-                    }
-                    None => vec![(text.clone(), Vec::new())],
-                }
-            });
-        }
-        // Sorts of the argument positions of each (name, arity).
-        let mut places: AHashMap<(String, usize), Vec<SortId>> = AHashMap::new();
-        let mut order: Vec<(String, usize)> = Vec::new();
         let mut data = DataSpec::default();
         let values = data.signature.sorts.declare("Value", true);
-        for (name, args) in parsed.iter().flatten() {
-            let key = (name.clone(), args.len());
-            let sorts = args.iter().map(|a| match a {
-                Argument::Bool(_) => basic::BOOL,
-                Argument::Number(n) if n.sign() == num_bigint::Sign::Minus => basic::INT,
-                Argument::Number(_) => basic::NAT,
-                Argument::Other(_) => values,
-            });
-            match places.get_mut(&key) {
-                None => {
-                    places.insert(key.clone(), sorts.collect());
-                    order.push(key);
-                }
-                Some(known) => {
-                    for (k, s) in known.iter_mut().zip(sorts) {
-                        *k = match (*k, s) {
-                            (a, b) if a == b => a,
-                            (basic::NAT, basic::INT) | (basic::INT, basic::NAT) => basic::INT,
-                            _ => values,
-                        };
-                    }
-                }
-            }
-        }
-        let actions: Vec<ActionDecl> = order
-            .iter()
-            .map(|k| ActionDecl { name: k.0.clone(), sorts: places[k].clone() })
-            .collect();
-        let ids: AHashMap<&(String, usize), ActId> =
-            order.iter().enumerate().map(|(i, k)| (k, ActId::new(i))).collect();
+        let mut overloads = Overloads::default();
+        let mut labels: Vec<Vec<Action>> = vec![Vec::new()];
+        labels.extend(texts.iter().skip(1).map(|text| parsed(text)));
+        labels.iter().flatten().for_each(|action| overloads.add(action));
+        let actions = overloads.declarations(&mut data, values);
         let mut constants: AHashMap<String, OpId> = AHashMap::new();
-        let mut labels = Vec::new();
-        for acts in &parsed {
+        let mut typed = Vec::with_capacity(labels.len());
+        for label in &labels {
             let mut multi = MultiAction::new();
-            for (name, args) in acts {
-                let key = (name.clone(), args.len());
-                let mut typed = Vec::new();
-                for (arg, sort) in args.iter().zip(&places[&key]) {
-                    typed.push(match arg {
-                        Argument::Bool(b) if *sort == basic::BOOL => {
-                            Expr::boolean(&mut data.signature, *b)
-                        }
-                        Argument::Number(n) if *sort == basic::NAT || *sort == basic::INT => {
-                            Expr::number(n.clone(), *sort)
-                        }
-                        other => {
-                            let text = match other {
-                                Argument::Bool(b) => b.to_string(),
-                                Argument::Number(n) => n.to_string(),
-                                Argument::Other(t) => t.clone(),
-                            };
-                            let next = constants.len() as u32;
-                            let op = *constants.entry(text.clone()).or_insert_with(|| {
-                                let op = data.signature.add_op(Op {
-                                    name: text,
-                                    sort: values,
-                                    kind: OpKind::Constructor(next),
-                                });
-                                if let SortKind::Named(n) = *data.signature.sorts.kind(values) {
-                                    data.signature.sorts.named[n as usize].constructors.push(op);
-                                }
-                                op
-                            });
-                            Expr::op(&data.signature, op)
-                        }
+            for action in label {
+                let overload = overloads.of(action);
+                let number = overload.ok_or_else(|| Diagnostic::internal("an action is lost"))?;
+                let mut arguments = Vec::new();
+                for (argument, sort) in action.1.iter().zip(&actions[number].sorts) {
+                    arguments.push(if let Some(number) = argument.natural(*sort) {
+                        number
+                    } else if argument.shape == Shape::Value {
+                        let next = constants.len() as u32;
+                        let op = constants
+                            .entry(argument.text.clone())
+                            .or_insert_with(|| constant(&mut data, values, &argument.text, next));
+                        Expr::op(&data.signature, *op)
+                    } else {
+                        check_expression(&argument.data, &mut data, Some(*sort))?
                     });
                 }
-                multi.push((ids[&key], typed));
+                multi.push((ActId::new(number), arguments));
             }
-            multi.sort_by_key(|a| a.0);
-            labels.push(Arc::new(multi));
+            typed.push(multi);
         }
         // Formulas need the constants of Bool in any case.
         data.signature.builtin(Builtin::True, basic::BOOL);
         data.signature.builtin(Builtin::False, basic::BOOL);
+        let labels = evaluated(typed, &mut data, &actions)?;
         Ok(Self { data, actions, labels })
     }
 
@@ -162,6 +244,16 @@ impl InferredLabels {
     pub fn actions(&self) -> &[ActionDecl] {
         &self.actions
     }
+}
+
+/// Declares a constant of the sort `Value`.
+fn constant(data: &mut DataSpec, values: SortId, text: &str, number: u32) -> OpId {
+    let kind = OpKind::Constructor(number);
+    let op = data.signature.add_op(Op { name: text.to_string(), sort: values, kind });
+    if let SortKind::Named(n) = *data.signature.sorts.kind(values) {
+        data.signature.sorts.named[n as usize].constructors.push(op);
+    }
+    op
 }
 
 impl ActionLabels for InferredLabels {
