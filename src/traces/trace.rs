@@ -3,8 +3,8 @@
 //!
 //! Readers fill a [`TraceBuilder`] in the order of the log. [`TraceBuilder::finish`] sorts the
 //! operations by thread, and merges accesses to overlapping bytes into one location. An operation
-//! has an index: those of thread 0 come first, in program order. Memory: about 30 bytes an
-//! operation, 16 more if the log has times, 8 more if it has a global order.
+//! has an index: those of thread 0 come first, in program order. Memory: 17 bytes an operation, 16
+//! more for an update, 8 more for each time that the log has; twice as much while it is read.
 
 use std::ops::Range;
 
@@ -183,6 +183,12 @@ impl Mark {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Time(u64);
 
+impl Default for Time {
+    fn default() -> Self {
+        Time(u64::MAX)
+    }
+}
+
 impl Time {
     fn new(time: Option<u64>) -> Time {
         Time(time.unwrap_or(u64::MAX))
@@ -316,17 +322,18 @@ pub struct Trace {
     pub finals: Vec<Final>,
     starts: Vec<u32>,
     kinds: Vec<u8>,
+    places: Vec<u32>,
+    /// Loaded values; of stores, the stored ones.
+    values: Vec<u64>,
+    /// Stored values of updates, by operation, in ascending order.
+    stored: Vec<(u32, u64)>,
+    lines: Vec<u32>,
+    // Each further column is empty if all operations have the default.
     marks: Vec<Mark>,
     sizes: Vec<u8>,
     offsets: Vec<u16>,
-    places: Vec<u32>,
-    loaded: Vec<u64>,
-    stored: Vec<u64>,
-    lines: Vec<u32>,
-    /// Empty if no operation has a time.
     begins: Vec<Time>,
     ends: Vec<Time>,
-    /// Empty if no store has a position.
     commits: Vec<Time>,
 }
 
@@ -356,12 +363,12 @@ impl Trace {
         let time = |column: &[Time]| column.get(i).and_then(|t| t.get());
         Operation {
             kind: self.kind(i),
-            mark: self.marks[i],
+            mark: self.mark(i),
             location: self.places[i],
-            offset: self.offsets[i],
-            size: self.sizes[i],
-            loaded: self.loaded[i],
-            stored: self.stored[i],
+            offset: self.offsets.get(i).copied().unwrap_or(0),
+            size: self.sizes.get(i).copied().unwrap_or(0),
+            loaded: self.loaded(i),
+            stored: self.stored(i),
             begin: time(&self.begins),
             end: time(&self.ends),
             commit: time(&self.commits),
@@ -374,19 +381,26 @@ impl Trace {
     }
     /// Returns the annotations of an operation.
     pub fn mark(&self, i: usize) -> Mark {
-        self.marks[i]
+        self.marks.get(i).copied().unwrap_or_default()
     }
     /// Returns the location of an operation; 0 for a fence.
     pub fn location(&self, i: usize) -> u32 {
         self.places[i]
     }
-    /// Returns the value that an operation loads.
+    /// Returns the value that an operation loads; 0 if it loads nothing.
     pub fn loaded(&self, i: usize) -> u64 {
-        self.loaded[i]
+        if self.kind(i).loads() { self.values[i] } else { 0 }
     }
-    /// Returns the value that an operation stores.
+    /// Returns the value that an operation stores; 0 if it stores nothing. O(log updates).
     pub fn stored(&self, i: usize) -> u64 {
-        self.stored[i]
+        match self.kind(i) {
+            Kind::Store => self.values[i],
+            Kind::Update => {
+                let at = self.stored.binary_search_by_key(&(i as u32), |s| s.0);
+                self.stored[at.expect("an update has a stored value")].1
+            }
+            _ => 0,
+        }
     }
     /// Returns the line of an operation in the log.
     pub fn line(&self, i: usize) -> u32 {
@@ -394,7 +408,7 @@ impl Trace {
     }
     /// True if an operation has a time.
     pub fn has_times(&self) -> bool {
-        !self.begins.is_empty()
+        !(self.begins.is_empty() && self.ends.is_empty())
     }
     /// True if stores have positions in the order of memory.
     pub fn has_commits(&self) -> bool {
@@ -437,10 +451,50 @@ impl Trace {
         };
         format!("{text}{suffix}")
     }
+    /// Returns the trace of some operations, in ascending order, with all threads but only the
+    /// locations that they access, and without required final values. Of the updates `stores` only
+    /// the stores remain. `initial` returns the initial value of a location.
+    #[must_use]
+    pub(crate) fn window(
+        &self,
+        operations: &[u32],
+        stores: &[u32],
+        initial: &dyn Fn(u32) -> Initial,
+    ) -> Trace {
+        let mut out = self.columns(operations);
+        for update in stores {
+            let at = operations.binary_search(update).expect("it is one of the operations");
+            if self.kind(*update as usize) == Kind::Update {
+                out.kinds[at] = Kind::Store.pack();
+                out.values[at] = self.stored(*update as usize);
+                out.stored.retain(|s| s.0 != at as u32);
+                if let Some(mark) = out.marks.get_mut(at) {
+                    *mark = mark.of_store();
+                }
+            }
+        }
+        let mut numbers: AHashMap<u32, u32> = AHashMap::new();
+        for (_, place) in out.kinds.iter().zip(&mut out.places).filter(|a| *a.0 < 16) {
+            *place = *numbers.entry(*place).or_insert_with(|| {
+                let location = &self.locations[*place as usize];
+                out.locations.push(Location { initial: initial(*place), ..location.clone() });
+                out.locations.len() as u32 - 1
+            });
+        }
+        out
+    }
     /// Returns the trace of some operations, in ascending order, with all threads and locations.
     /// Of the required final values those with the indices `finals` remain.
     #[must_use]
     pub fn part(&self, operations: &[u32], finals: &[usize]) -> Trace {
+        Trace {
+            locations: self.locations.clone(),
+            finals: finals.iter().map(|f| self.finals[*f]).collect(),
+            ..self.columns(operations)
+        }
+    }
+    /// Returns the trace of some operations without locations.
+    fn columns(&self, operations: &[u32]) -> Trace {
         fn pick<T: Copy>(column: &[T], operations: &[u32]) -> Vec<T> {
             if column.is_empty() {
                 return Vec::new();
@@ -449,25 +503,26 @@ impl Trace {
         }
         let starts =
             self.starts.iter().map(|s| operations.partition_point(|o| o < s) as u32).collect();
+        let updates = operations.iter().enumerate();
+        let updates = updates.filter(|(_, i)| self.kind(**i as usize) == Kind::Update);
         Trace {
             name: self.name.clone(),
             number: self.number,
             file: self.file.clone(),
             threads: self.threads.clone(),
-            locations: self.locations.clone(),
-            finals: finals.iter().map(|f| self.finals[*f]).collect(),
             starts,
             kinds: pick(&self.kinds, operations),
+            places: pick(&self.places, operations),
+            values: pick(&self.values, operations),
+            stored: updates.map(|(k, i)| (k as u32, self.stored(*i as usize))).collect(),
+            lines: pick(&self.lines, operations),
             marks: pick(&self.marks, operations),
             sizes: pick(&self.sizes, operations),
             offsets: pick(&self.offsets, operations),
-            places: pick(&self.places, operations),
-            loaded: pick(&self.loaded, operations),
-            stored: pick(&self.stored, operations),
-            lines: pick(&self.lines, operations),
             begins: pick(&self.begins, operations),
             ends: pick(&self.ends, operations),
             commits: pick(&self.commits, operations),
+            ..Trace::default()
         }
     }
 }
@@ -492,21 +547,18 @@ pub struct TraceBuilder {
     addresses: AHashMap<u64, u32>,
     locations: Vec<Location>,
     finals: Vec<Final>,
-    of: Vec<u32>,
-    operations: Vec<Packed>,
-    times: Vec<[Time; 3]>,
-}
-
-/// Operation in the builder, without times.
-#[derive(Clone, Copy, Debug)]
-struct Packed {
-    loaded: u64,
-    stored: u64,
-    location: u32,
-    line: u32,
-    kind: u8,
-    mark: Mark,
-    size: u8,
+    of: Blocks<u32>,
+    kinds: Blocks<u8>,
+    places: Blocks<u32>,
+    values: Blocks<u64>,
+    /// Stored values of updates, by operation, in ascending order.
+    stored: Vec<(u32, u64)>,
+    lines: Blocks<u32>,
+    marks: Sparse<Mark>,
+    sizes: Sparse<u8>,
+    begins: Sparse<Time>,
+    ends: Sparse<Time>,
+    commits: Sparse<Time>,
 }
 
 /// Operation of a builder, by the order in which operations were added.
@@ -567,65 +619,70 @@ impl TraceBuilder {
     }
     /// Returns the number of operations.
     pub fn len(&self) -> usize {
-        self.operations.len()
+        self.of.len()
     }
     /// True if it has no operation and no final value.
     pub fn is_empty(&self) -> bool {
-        self.operations.is_empty() && self.finals.is_empty()
+        self.len() == 0 && self.finals.is_empty()
     }
     /// Adds an operation at the end of a thread. Its `offset` is ignored.
     pub fn push(&mut self, thread: u32, o: Operation) -> Added {
-        let at = self.operations.len();
+        let at = self.len();
         self.of.push(thread);
-        self.operations.push(Packed {
-            loaded: o.loaded,
-            stored: o.stored,
-            location: o.location,
-            line: o.line,
-            kind: o.kind.pack(),
-            mark: o.mark,
-            size: o.size,
-        });
-        let times = [Time::new(o.begin), Time::new(o.end), Time::new(o.commit)];
-        if !self.times.is_empty() || times != [Time::new(None); 3] {
-            self.times.resize(at, [Time::new(None); 3]);
-            self.times.push(times);
+        self.kinds.push(o.kind.pack());
+        self.places.push(o.location);
+        self.values.push(if o.kind == Kind::Store { o.stored } else { o.loaded });
+        if o.kind == Kind::Update {
+            self.stored.push((at as u32, o.stored));
         }
+        self.lines.push(o.line);
+        self.marks.set(at, o.mark);
+        self.sizes.set(at, o.size);
+        self.begins.set(at, Time::new(o.begin));
+        self.ends.set(at, Time::new(o.end));
+        self.commits.set(at, Time::new(o.commit));
         Added(at as u32)
+    }
+    /// Returns an operation that was added before.
+    fn operation(&self, at: usize) -> Operation {
+        let kind = Kind::unpack(self.kinds.get(at));
+        let value = self.values.get(at);
+        let update = self.stored.binary_search_by_key(&(at as u32), |s| s.0);
+        let stored = update.map_or(0, |k| self.stored[k].1);
+        Operation {
+            kind,
+            mark: self.marks.get(at),
+            location: self.places.get(at),
+            offset: 0,
+            size: self.sizes.get(at),
+            loaded: if kind.loads() { value } else { 0 },
+            stored: if kind == Kind::Store { value } else { stored },
+            begin: self.begins.get(at).get(),
+            end: self.ends.get(at).get(),
+            commit: self.commits.get(at).get(),
+            line: self.lines.get(at),
+        }
     }
     /// Changes an operation that was added before.
     pub fn change(&mut self, added: Added, change: impl FnOnce(&mut Operation)) {
         let at = added.0 as usize;
-        let p = self.operations[at];
-        let times = self.times.get(at).copied().unwrap_or([Time::new(None); 3]);
-        let mut o = Operation {
-            kind: Kind::unpack(p.kind),
-            mark: p.mark,
-            location: p.location,
-            offset: 0,
-            size: p.size,
-            loaded: p.loaded,
-            stored: p.stored,
-            begin: times[0].get(),
-            end: times[1].get(),
-            commit: times[2].get(),
-            line: p.line,
-        };
+        let mut o = self.operation(at);
         change(&mut o);
-        self.operations[at] = Packed {
-            loaded: o.loaded,
-            stored: o.stored,
-            location: o.location,
-            line: o.line,
-            kind: o.kind.pack(),
-            mark: o.mark,
-            size: o.size,
-        };
-        let changed = [Time::new(o.begin), Time::new(o.end), Time::new(o.commit)];
-        if changed != times {
-            self.times.resize(self.operations.len(), [Time::new(None); 3]);
-            self.times[at] = changed;
+        self.kinds.set(at, o.kind.pack());
+        self.places.set(at, o.location);
+        self.values.set(at, if o.kind == Kind::Store { o.stored } else { o.loaded });
+        match (self.stored.binary_search_by_key(&added.0, |s| s.0), o.kind) {
+            (Ok(k), Kind::Update) => self.stored[k].1 = o.stored,
+            (Ok(k), _) => drop(self.stored.remove(k)),
+            (Err(k), Kind::Update) => self.stored.insert(k, (added.0, o.stored)),
+            (Err(_), _) => {}
         }
+        self.lines.set(at, o.line);
+        self.marks.set(at, o.mark);
+        self.sizes.set(at, o.size);
+        self.begins.set(at, Time::new(o.begin));
+        self.ends.set(at, Time::new(o.end));
+        self.commits.set(at, Time::new(o.commit));
     }
     /// Requires a final value. `size` is 0 if the log has no sizes.
     pub fn last(&mut self, location: u32, size: u8, value: u64, line: u32) {
@@ -640,9 +697,10 @@ impl TraceBuilder {
         let mut widest = vec![0u8; n];
         let mut sizes = vec![0u8; n];
         let mut several = vec![false; n];
-        let accesses = self.operations.iter().filter(|p| p.kind < 16);
+        let sized = if self.sizes.is_empty() { 0 } else { self.len() };
+        let accesses = (0..sized).filter(|i| self.kinds.get(*i) < 16);
         let all = accesses
-            .map(|p| (p.location, p.size))
+            .map(|i| (self.places.get(i), self.sizes.get(i)))
             .chain(self.finals.iter().map(|f| (f.location, f.size)));
         for (location, size) in all.filter(|a| a.1 != 0) {
             let l = location as usize;
@@ -709,7 +767,7 @@ impl TraceBuilder {
     ///
     /// # Errors More than 2^32 - 2 operations; a chain of overlapping accesses that is too long.
     pub fn finish(mut self) -> Result<Trace, Diagnostic> {
-        let n = self.operations.len();
+        let n = self.len();
         if n >= u32::MAX as usize - 1 {
             let message = "a trace has at most 4,294,967,293 operations";
             return Err(Diagnostic::new(Stage::Unsupported, message));
@@ -723,59 +781,144 @@ impl TraceBuilder {
                 locations.push(location);
             }
         }
+        drop((std::mem::take(&mut self.addresses), std::mem::take(&mut self.names)));
         let place = |l: u32| {
             let (head, offset) = target[l as usize];
             (renumbered[head as usize], offset)
         };
         let mut starts = vec![0u32; self.threads.len() + 1];
-        self.of.iter().for_each(|t| starts[*t as usize + 1] += 1);
+        self.of.iter().for_each(|t| starts[t as usize + 1] += 1);
         (0..self.threads.len()).for_each(|t| starts[t + 1] += starts[t]);
         let mut next = starts.clone();
         let mut order = vec![0u32; n];
-        for (i, t) in std::mem::take(&mut self.of).into_iter().enumerate() {
+        for (i, t) in std::mem::take(&mut self.of).iter().enumerate() {
             order[next[t as usize] as usize] = i as u32;
             next[t as usize] += 1;
         }
-        let column = |of: &dyn Fn(&Packed) -> u64| -> Vec<u64> {
-            order.iter().map(|&i| of(&self.operations[i as usize])).collect()
-        };
-        let (loaded, stored) = (column(&|p| p.loaded), column(&|p| p.stored));
         let mut trace = Trace {
             name: self.name,
             number: self.number,
             file: self.file,
             threads: self.threads,
+            locations,
             starts,
-            loaded,
-            stored,
             ..Trace::default()
         };
         trace.finals = std::mem::take(&mut self.finals);
         for f in &mut trace.finals {
             (f.location, f.offset) = place(f.location);
         }
-        trace.locations = locations;
-        let packed = || order.iter().map(|&i| &self.operations[i as usize]);
-        trace.kinds = packed().map(|p| p.kind).collect();
-        trace.marks = packed().map(|p| p.mark).collect();
-        trace.sizes = packed().map(|p| p.size).collect();
-        trace.lines = packed().map(|p| p.line).collect();
-        let places = |p: &Packed| if p.kind < 16 { place(p.location) } else { (0, 0) };
-        trace.places = packed().map(|p| places(p).0).collect();
-        trace.offsets = packed().map(|p| places(p).1).collect();
-        drop(self.operations);
-        if !self.times.is_empty() {
-            self.times.resize(n, [Time::new(None); 3]);
-            let times = |k: usize| -> Vec<Time> {
-                order.iter().map(|&i| self.times[i as usize][k]).collect()
-            };
-            if self.times.iter().any(|t| t[0].get().or(t[1].get()).is_some()) {
-                (trace.begins, trace.ends) = (times(0), times(1));
-            }
-            if self.times.iter().any(|t| t[2].get().is_some()) {
-                trace.commits = times(2);
-            }
+        // One column after the other, so that few are there twice.
+        trace.kinds = sorted(std::mem::take(&mut self.kinds), &order);
+        trace.values = sorted(std::mem::take(&mut self.values), &order);
+        trace.lines = sorted(std::mem::take(&mut self.lines), &order);
+        trace.marks = self.marks.sorted(&order);
+        trace.sizes = self.sizes.sorted(&order);
+        trace.begins = self.begins.sorted(&order);
+        trace.ends = self.ends.sorted(&order);
+        trace.commits = self.commits.sorted(&order);
+        trace.places = sorted(std::mem::take(&mut self.places), &order);
+        let mut offsets = Sparse::default();
+        for (i, (kind, location)) in trace.kinds.iter().zip(&mut trace.places).enumerate() {
+            let (head, offset) = if *kind < 16 { place(*location) } else { (0, 0) };
+            *location = head;
+            offsets.set(i, offset);
         }
+        trace.offsets = offsets.into_column(n);
+        let mut stored = std::mem::take(&mut self.stored);
+        if !stored.is_empty() {
+            // The position of each operation of the log among the sorted ones.
+            let mut position = vec![0u32; n];
+            order.iter().enumerate().for_each(|(k, i)| position[*i as usize] = k as u32);
+            stored.iter_mut().for_each(|s| s.0 = position[s.0 as usize]);
+            stored.sort_unstable_by_key(|s| s.0);
+        }
+        trace.stored = stored;
         Ok(trace)
     }
+}
+
+/// Column in blocks: it grows without a copy.
+#[derive(Clone, Debug)]
+struct Blocks<T>(Vec<Vec<T>>);
+
+/// Number of elements of a block.
+const BLOCK: usize = 1 << 16;
+
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Blocks(Vec::new())
+    }
+}
+
+impl<T: Copy> Blocks<T> {
+    fn len(&self) -> usize {
+        self.0.last().map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len())
+    }
+    fn push(&mut self, value: T) {
+        match self.0.last_mut() {
+            Some(last) if last.len() < BLOCK => last.push(value),
+            last => {
+                // The first block grows with its elements: many traces are small.
+                let mut block = Vec::with_capacity(if last.is_some() { BLOCK } else { 0 });
+                block.push(value);
+                self.0.push(block);
+            }
+        }
+    }
+    fn get(&self, i: usize) -> T {
+        self.0[i / BLOCK][i % BLOCK]
+    }
+    fn set(&mut self, i: usize, value: T) {
+        self.0[i / BLOCK][i % BLOCK] = value;
+    }
+    fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        self.0.iter().flatten().copied()
+    }
+}
+
+/// Column that is empty as long as all elements are the default.
+#[derive(Clone, Debug, Default)]
+struct Sparse<T>(Blocks<T>);
+
+impl<T: Copy + Default + PartialEq> Sparse<T> {
+    fn is_empty(&self) -> bool {
+        self.0.len() == 0
+    }
+    fn get(&self, i: usize) -> T {
+        if i < self.0.len() { self.0.get(i) } else { T::default() }
+    }
+    fn set(&mut self, i: usize, value: T) {
+        if i < self.0.len() {
+            self.0.set(i, value);
+        } else if value != T::default() {
+            while self.0.len() < i {
+                self.0.push(T::default());
+            }
+            self.0.push(value);
+        }
+    }
+    /// Returns the column with `n` elements, or an empty one.
+    fn into_column(self, n: usize) -> Vec<T> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let mut out = Vec::with_capacity(n);
+        out.extend(self.0.iter());
+        out.resize(n, T::default());
+        out
+    }
+    /// Returns the column in another order, or an empty one. The column is empty afterwards.
+    fn sorted(&mut self, order: &[u32]) -> Vec<T> {
+        let column = std::mem::take(self);
+        match column.is_empty() {
+            true => Vec::new(),
+            false => order.iter().map(|i| column.get(*i as usize)).collect(),
+        }
+    }
+}
+
+/// Returns a column in another order.
+fn sorted<T: Copy>(column: Blocks<T>, order: &[u32]) -> Vec<T> {
+    order.iter().map(|i| column.get(*i as usize)).collect()
 }

@@ -1,14 +1,18 @@
 //! Decision: trace, model -> verdict.
 //!
-//! Prechecks, a replay of the model's machine in the order of the log, and a saturation of the
-//! order with search where it remains open; the first method with an answer decides. An allowed
-//! trace has a witness that independent code checks, a forbidden one a cycle.
+//! Prechecks, a replay of the model's machine backwards in the order of the log, with inference in
+//! windows where it is blocked (`fast`), a search of a run forwards, and a saturation of the order
+//! with search where it remains open; the first method with an answer decides. An allowed trace has
+//! a witness that independent code checks, a forbidden one a cycle.
 
+mod fast;
 mod pow;
 mod problem;
+mod replay;
 mod saturate;
 mod search;
 mod sources;
+mod window;
 
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 
@@ -244,6 +248,11 @@ fn with_sources(
     if let Some(conflict) = impossible(trace, sources) {
         return Ok(Verdict::Forbidden { conflict });
     }
+    if options.replay
+        && let Some(verdict) = fast::decide(trace, model, sources, budget)?
+    {
+        return Ok(verdict);
+    }
     let verdict = match Rules::of(model) {
         Some(rules) if rules.depends_on_sources() => {
             let decide = |s: &Sources| order(trace, model, rules, s, options, budget);
@@ -420,7 +429,7 @@ fn order(
     let mut exhausted = false;
     if options.replay {
         let first = match saturate::first(&p, s, trace, rules) {
-            Saturation::Open(first) => first,
+            Saturation::Open(first, _) => first,
             Saturation::Cycle(cycle) => {
                 return Verdict::Forbidden { conflict: conflict(trace, model, &p, &cycle) };
             }
@@ -441,7 +450,7 @@ fn order(
             return Verdict::Forbidden { conflict: conflict(trace, model, &p, &cycle) };
         }
         Saturation::Stopped(stop) => return unknown(stop, "the saturation of the order"),
-        Saturation::Open(extended) => extended,
+        Saturation::Open(extended, _) => extended,
     };
     if exhausted {
         return Verdict::Forbidden { conflict: no_order(trace) };

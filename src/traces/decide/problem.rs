@@ -142,6 +142,10 @@ impl Rules {
     pub fn is_immediate(self) -> bool {
         self.all
     }
+    /// True if a load comes before all that follows it in its thread.
+    pub fn loads_first(self) -> bool {
+        self.all || self.loads_first
+    }
     /// True if the stores of a thread form a chain.
     pub fn orders_stores(self) -> bool {
         self.all || self.stores_in_order

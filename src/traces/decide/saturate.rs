@@ -41,8 +41,8 @@ pub(crate) struct Inferred {
 
 /// Result.
 pub(crate) enum Saturation {
-    /// Edges of every memory order. `problem` has them.
-    Open(Problem),
+    /// The problem with edges of every memory order, and these edges.
+    Open(Problem, Vec<Inferred>),
     /// A cycle of nodes: each edge with its reason, `None` if the problem has it.
     Cycle(Vec<(u32, u32, Option<Reason>)>),
     /// A limit.
@@ -402,7 +402,7 @@ pub(crate) fn first(p: &Problem, s: &Sources, trace: &Trace, rules: Rules) -> Sa
     if order.len() < graph.len() {
         return Saturation::Cycle(cycle(&graph, &order, &inferred));
     }
-    Saturation::Open(graph)
+    Saturation::Open(graph, inferred)
 }
 
 /// Saturates the memory order of a problem.
@@ -455,7 +455,7 @@ pub(crate) fn saturate(
             }
         }
         if inferred.len() == before {
-            return Saturation::Open(graph);
+            return Saturation::Open(graph, inferred);
         }
     }
 }
