@@ -16,6 +16,7 @@ pub mod readers;
 pub mod riscv;
 pub mod trace;
 pub mod witness;
+mod witness_bytes;
 
 pub use decide::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, decide};
 pub use model::Model;

@@ -493,6 +493,21 @@ impl Trace {
             ..self.columns(operations)
         }
     }
+    /// Returns the trace with a location of its own for each access.
+    #[must_use]
+    pub(crate) fn apart(&self) -> Trace {
+        let location = |i: u32| Location {
+            initial: Initial::Zero,
+            ..self.locations[self.places[i as usize] as usize].clone()
+        };
+        let all: Vec<u32> = (0..self.len() as u32).collect();
+        let mut out = self.columns(&all);
+        for i in (0..all.len()).filter(|i| self.kinds[*i] < 16) {
+            out.places[i] = out.locations.len() as u32;
+            out.locations.push(location(i as u32));
+        }
+        out
+    }
     /// Returns the trace of some operations without locations.
     fn columns(&self, operations: &[u32]) -> Trace {
         fn pick<T: Copy>(column: &[T], operations: &[u32]) -> Vec<T> {

@@ -237,9 +237,10 @@ struct Replay<'t> {
     /// Last earlier store, and next access, of the thread to the location.
     own: Vec<u32>,
     next: Vec<u32>,
-    /// First later fence that orders loads or stores before loads or stores.
-    fences: [[Vec<u32>; 2]; 2],
-    /// Begin times, inherited.
+    /// First later fence that orders loads or stores before loads or stores. One column serves all
+    /// four kinds if all fences are full; there is none without fences.
+    fences: Vec<Vec<u32>>,
+    /// Begin times, inherited; empty if the log has none.
     begins: Vec<u64>,
     threads: Vec<Highest>,
     places: AHashMap<(u32, u32), Highest>,
@@ -253,10 +254,20 @@ impl<'t> Replay<'t> {
             Initial::Value(v) => Some(*v),
             Initial::Unknown | Initial::Bytes(_) => None,
         };
+        let split = matches!(model, Model::Rvwmo | Model::Armv8);
+        let fence = |i: usize| match trace.kind(i) {
+            Kind::Fence(fence) => Some(fence),
+            _ => None,
+        };
+        let columns = match (0..n).filter_map(fence).map(|f| f == Fence::FULL).min() {
+            None => 0,
+            Some(true) => 1,
+            Some(false) => 4,
+        };
         let mut replay = Replay {
             trace,
             model,
-            split: matches!(model, Model::Rvwmo | Model::Armv8),
+            split,
             memory: trace.locations.iter().map(|l| initial(&l.initial)).collect(),
             commits: vec![0; trace.locations.len()],
             writer: vec![INITIAL; trace.locations.len()],
@@ -265,9 +276,9 @@ impl<'t> Replay<'t> {
             source: vec![NOTHING; n],
             thread_of: vec![0; n],
             own: vec![NOTHING; n],
-            next: vec![NOTHING; n],
-            fences: [[vec![NOTHING; n], vec![NOTHING; n]], [vec![NOTHING; n], vec![NOTHING; n]]],
-            begins: vec![0; n],
+            next: if split { vec![NOTHING; n] } else { Vec::new() },
+            fences: vec![vec![NOTHING; n]; columns],
+            begins: if trace.has_times() { vec![0; n] } else { Vec::new() },
             threads: vec![Highest::default(); trace.threads.len()],
             places: AHashMap::new(),
         };
@@ -278,22 +289,23 @@ impl<'t> Replay<'t> {
     }
     /// Computes the tables of a thread.
     fn scan(&mut self, t: usize) {
-        let kinds = [[Fence::RR, Fence::RW], [Fence::WR, Fence::WW]];
+        let kinds = [Fence::RR, Fence::RW, Fence::WR, Fence::WW];
         let mut next: AHashMap<u32, u32> = AHashMap::new();
-        let mut fences = [[NOTHING; 2]; 2];
+        let mut fences = [NOTHING; 4];
         for i in self.trace.range(t).rev() {
             self.thread_of[i] = t as u32;
-            for (a, row) in kinds.iter().enumerate() {
-                for (b, kind) in row.iter().enumerate() {
-                    self.fences[a][b][i] = fences[a][b];
-                    if let Kind::Fence(f) = self.trace.kind(i)
-                        && f.includes(*kind)
-                    {
-                        fences[a][b] = i as u32;
-                    }
+            let kind = self.trace.kind(i);
+            for ((column, kind_of_fence), fence) in
+                self.fences.iter_mut().zip(kinds).zip(&mut fences)
+            {
+                column[i] = *fence;
+                if let Kind::Fence(f) = kind
+                    && f.includes(kind_of_fence)
+                {
+                    *fence = i as u32;
                 }
             }
-            if !matches!(self.trace.kind(i), Kind::Fence(_)) {
+            if self.split && !matches!(kind, Kind::Fence(_)) {
                 let later = next.insert(self.trace.location(i), i as u32);
                 self.next[i] = later.unwrap_or(NOTHING);
             }
@@ -301,12 +313,14 @@ impl<'t> Replay<'t> {
         let mut own: AHashMap<u32, u32> = AHashMap::new();
         let mut begin = 0;
         for i in self.trace.range(t) {
-            if matches!(self.trace.kind(i), Kind::Fence(_)) {
-                self.begins[i] = begin;
+            let is_fence = matches!(self.trace.kind(i), Kind::Fence(_));
+            if let Some(inherited) = self.begins.get_mut(i) {
+                begin = self.trace.operation(i).begin.filter(|_| !is_fence).unwrap_or(begin);
+                *inherited = begin;
+            }
+            if is_fence {
                 continue;
             }
-            begin = self.trace.operation(i).begin.unwrap_or(begin);
-            self.begins[i] = begin;
             let place = self.trace.location(i);
             self.own[i] = own.get(&place).copied().unwrap_or(NOTHING);
             if self.trace.kind(i).stores() {
@@ -384,10 +398,15 @@ impl<'t> Replay<'t> {
             _ => Err(format!("{} does not reach memory on its own", self.text(i))),
         }
     }
+    /// Returns the key of a location: one for all in models without orders by location.
+    fn key(&self, place: u32) -> u32 {
+        if matches!(self.model, Model::Sc | Model::Tso) { 0 } else { place }
+    }
     /// Records that all of an access took place.
     fn note(&mut self, i: usize) {
         let (thread, place) = (self.thread_of[i], self.trace.location(i));
-        let here = self.places.entry((thread, place)).or_default();
+        let key = (thread, self.key(place));
+        let here = self.places.entry(key).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
             if self.trace.kind(i).loads() {
                 h.load = h.load.max(i as u32 + 1);
@@ -420,7 +439,8 @@ impl<'t> Replay<'t> {
         let update = self.trace.kind(i) == Kind::Update;
         let annotated = update && mark.is_strong();
         let riscv = matches!(self.model, Model::Rvwmo);
-        let here = self.places.entry((thread, place as u32)).or_default();
+        let key = (thread, self.key(place as u32));
+        let here = self.places.entry(key).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
             h.load = h.load.max(i as u32 + 1);
             if mark.has(Mark::ACQUIRE) {
@@ -448,7 +468,8 @@ impl<'t> Replay<'t> {
         self.writer[place] = i as u32;
         let (thread, mark) = (self.thread_of[i], self.trace.mark(i).of_store());
         let annotated = self.trace.mark(i).is_pair() && mark.is_strong();
-        let here = self.places.entry((thread, place as u32)).or_default();
+        let key = (thread, self.key(place as u32));
+        let here = self.places.entry(key).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
             h.store = h.store.max(i as u32 + 1);
             if annotated {
@@ -465,14 +486,18 @@ impl<'t> Replay<'t> {
     fn order(&self, i: usize, load: bool) -> Result<(), String> {
         let at = i as u32 + 1;
         let all = self.threads[self.thread_of[i] as usize];
-        let key = (self.thread_of[i], self.trace.location(i));
+        let key = (self.thread_of[i], self.key(self.trace.location(i)));
         let here = self.places.get(&key).copied().unwrap_or_default();
         let late = |wrong: bool| {
             if wrong { Err(format!("{} is late", self.text(i))) } else { Ok(()) }
         };
         let row = usize::from(!load);
         for (b, highest) in [(0, all.load), (1, all.store)] {
-            let fence = self.fences[row][b][i];
+            let fence = match self.fences.len() {
+                0 => NOTHING,
+                1 => self.fences[0][i],
+                _ => self.fences[2 * row + b][i],
+            };
             late(fence != NOTHING && highest > fence)?;
         }
         let any = all.load.max(all.store);

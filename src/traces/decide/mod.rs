@@ -6,6 +6,7 @@
 //! a witness that independent code checks, a forbidden one a cycle.
 
 mod fast;
+mod mixed;
 mod pow;
 mod problem;
 mod replay;
@@ -168,8 +169,7 @@ pub fn decide(
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
     if trace.has_mixed_sizes() {
-        let reason = "accesses of different sizes share bytes, which no method here decides";
-        return Ok(Verdict::Unknown { stop: Stop::States, reason: reason.to_string() });
+        return Ok(mixed::decide(trace, model, options, budget));
     }
     let sources = Sources::of(trace, &[]);
     let verdict = with_sources(trace, model, &sources, options, budget)?;

@@ -105,6 +105,8 @@ pub(crate) struct Rules {
     riscv: bool,
     /// Acquires and releases order: those of Arm.
     arm: bool,
+    /// Updates are one node, in spite of the rules of the model.
+    joint: bool,
 }
 
 impl Rules {
@@ -119,6 +121,7 @@ impl Rules {
             times: false,
             riscv: false,
             arm: false,
+            joint: false,
         };
         Some(match model {
             Model::Sc => Rules { all: true, ..none },
@@ -132,7 +135,11 @@ impl Rules {
     }
     /// True if updates are two nodes.
     pub fn splits_updates(self) -> bool {
-        self.riscv || self.arm
+        (self.riscv || self.arm) && !self.joint
+    }
+    /// Returns the rules with updates of one node.
+    pub fn joined(self) -> Rules {
+        Rules { joint: true, ..self }
     }
     /// True if the edges depend on the sources of loads.
     pub fn depends_on_sources(self) -> bool {

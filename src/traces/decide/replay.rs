@@ -1,14 +1,16 @@
-//! Backward replay of the machine with store buffers (`sc`, `tso`, `pso`): a trace, a place in time
-//! for each operation -> a run of the machine, or the operations at which the replay is blocked.
+//! Backward replay of the machine with store buffers (`sc`, `tso`, `pso`): a trace, a place in
+//! time for each operation -> a run of the machine, or the operations at which the replay is
+//! blocked.
 //!
 //! The replay constructs the run from its end. Backwards, a store is done as late in time as
-//! possible, as soon as its location is free and its readers are done: this never hurts, because it
-//! frees the location. A load or an update of a free location *claims* it for the value that it
-//! loads, until the store of the value is done: only claims are choices, and the one with the latest
-//! place in time is made first. Forwards, the choices are the times at which stores reach memory,
-//! which no log has; the place of a load is in every log. If all loads take their values in the
-//! order of the log, the result is the greatest solution of the constraints (each is closed under
-//! the maximum of times), so a run is found whenever there is one with this order of the loads.
+//! possible, as soon as its location is free and its readers are done: this never hurts, because
+//! it frees the location. A load or an update of a free location *claims* it for the value that it
+//! loads, until the store of the value is done: only claims are choices, and the one with the
+//! latest place in time is made first. Forwards, the choices are the times at which stores reach
+//! memory, which no log has; the place of a load is in every log. If all loads take their values
+//! in the order of the log, the result is the greatest solution of the constraints (each is closed
+//! under the maximum of times), so a run is found whenever there is one with this order of the
+//! loads.
 //!
 //! Inferred edges (`a` comes before `b` in every run) are obeyed: `a` waits for `b`. Cost: linear,
 //! times the threads that wait for one location. Memory: 13 bytes an operation. Condition: each
@@ -264,7 +266,7 @@ impl<'t> Replay<'t> {
         loop {
             while let Some(t) = self.active.pop() {
                 self.threads[t as usize].is_active = false;
-                self.advance(t as usize, false);
+                self.advance(t as usize, NONE);
             }
             polled += 1;
             if polled.is_multiple_of(1 << 14)
@@ -277,7 +279,7 @@ impl<'t> Replay<'t> {
             // The operation may be done already, without a choice.
             if thread.choice == i && thread.performed == i + 1 {
                 thread.choice = NONE;
-                self.advance(t as usize, true);
+                self.advance(t as usize, i);
             }
         }
         if self.trail.len() == self.trace.len() { Outcome::Found } else { Outcome::Blocked }
@@ -321,8 +323,8 @@ impl<'t> Replay<'t> {
             }
         }
     }
-    /// Does all operations of a thread that can be done; a claim only if `choose` is true.
-    fn advance(&mut self, t: usize, mut choose: bool) {
+    /// Does all operations of a thread that can be done; a claim only of the operation `chosen`.
+    fn advance(&mut self, t: usize, chosen: u32) {
         loop {
             self.scan(t);
             let thread = &self.threads[t];
@@ -344,21 +346,21 @@ impl<'t> Replay<'t> {
                 continue;
             }
             // All later stores have to be done.
-            let is_behind = thread.scanned <= i + 1
-                && thread.holes.first().is_none_or(|hole| hole.store <= i);
+            let is_behind =
+                thread.scanned <= i + 1 && thread.holes.first().is_none_or(|hole| hole.store <= i);
             if !is_behind || !self.is_last(i) {
                 return;
             }
             match kind {
-                Kind::Load if self.load(t, i, &mut choose) => {}
-                Kind::Update if self.update(t, i, &mut choose) => {}
+                Kind::Load if self.load(t, i, i == chosen) => {}
+                Kind::Update if self.update(t, i, i == chosen) => {}
                 _ => return,
             }
             self.threads[t].performed = i;
         }
     }
     /// Does a load if it can be done now.
-    fn load(&mut self, t: usize, i: u32, choose: &mut bool) -> bool {
+    fn load(&mut self, t: usize, i: u32, is_chosen: bool) -> bool {
         let (own, source) = (self.own[i as usize], self.source(i));
         let place = self.trace.location(i as usize);
         let mut was_free = false;
@@ -374,7 +376,7 @@ impl<'t> Replay<'t> {
                 return false;
             }
             was_free = now == FREE;
-            if was_free && source != INITIAL && !std::mem::take(choose) {
+            if was_free && source != INITIAL && !is_chosen {
                 self.offer(t, i);
                 return false;
             }
@@ -387,7 +389,7 @@ impl<'t> Replay<'t> {
         true
     }
     /// Does an update if it can be done now.
-    fn update(&mut self, t: usize, i: u32, choose: &mut bool) -> bool {
+    fn update(&mut self, t: usize, i: u32, is_chosen: bool) -> bool {
         let source = self.source(i);
         let place = self.trace.location(i as usize);
         let now = self.required[place as usize];
@@ -399,7 +401,7 @@ impl<'t> Replay<'t> {
             self.wait_at(t, place);
             return false;
         }
-        if now == FREE && !std::mem::take(choose) {
+        if now == FREE && !is_chosen {
             self.offer(t, i);
             return false;
         }
@@ -453,8 +455,7 @@ impl<'t> Replay<'t> {
             // Stores of one location stay in order.
             let place = self.trace.location(store as usize);
             let later = &self.threads[t].holes[..k];
-            let is_first =
-                later.iter().all(|h| self.trace.location(h.store as usize) != place);
+            let is_first = later.iter().all(|h| self.trace.location(h.store as usize) != place);
             if is_store && is_first && self.place(t, store, Some(k)) {
                 self.threads[t].holes.remove(k);
             } else {
@@ -484,8 +485,7 @@ impl<'t> Replay<'t> {
                 Kind::Update => hole = true,
                 Kind::Store => {
                     let place = self.trace.location(i as usize);
-                    let same =
-                        |h: &Hole| self.trace.location(h.store as usize) == place;
+                    let same = |h: &Hole| self.trace.location(h.store as usize) == place;
                     let is_first = !self.threads[t].holes.iter().any(same);
                     if !is_first || !self.place(t, i, None) {
                         if self.buffers != Buffers::Places {
@@ -628,8 +628,8 @@ impl<'t> Replay<'t> {
     }
 }
 
-/// Returns the stores that wait, backwards, for a load: its source in another thread, and an earlier
-/// store of its own thread that it does not read.
+/// Returns the stores that wait, backwards, for a load: its source in another thread, and an
+/// earlier store of its own thread that it does not read.
 fn waiters(kind: Kind, source: u32, own: u32, thread: Range<u32>) -> [Option<u32>; 2] {
     let is_other = source != INITIAL && !thread.contains(&source);
     let is_passed = kind == Kind::Load && own != NONE && own != source;

@@ -1,11 +1,11 @@
 //! Windows: parts of a trace around operations that no run can order.
 //!
-//! In: a trace with one source for each load, a model, and operations at which a replay is blocked.
-//! Out: a cycle, or edges that hold in every run of the trace. A window has the operations near the
-//! given ones in their threads, and the sources of all its loads; an update that is only a source
-//! is a store. The run of a trace, restricted to a window, is a run of the window, because each
-//! load keeps its source, and an update obeys all rules of a store. So what is inferred for a window
-//! holds for the trace. Cost: that of a saturation of the window.
+//! In: a trace with one source for each load, a model, and operations at which a replay is
+//! blocked. Out: a cycle, or edges that hold in every run of the trace. A window has the
+//! operations near the given ones in their threads, and the sources of all its loads; an update
+//! that is only a source is a store. The run of a trace, restricted to a window, is a run of the
+//! window, because each load keeps its source, and an update obeys all rules of a store. So what
+//! is inferred for a window holds for the trace. Cost: that of a saturation of the window.
 
 use mu_base::{Budget, Stop};
 
@@ -75,12 +75,7 @@ pub(crate) fn infer(
 
 /// Returns the operations of a window, and those of them that are there as sources alone; both in
 /// ascending order.
-fn operations(
-    trace: &Trace,
-    s: &Sources,
-    center: &[u32],
-    size: usize,
-) -> (Vec<u32>, Vec<u32>) {
+fn operations(trace: &Trace, s: &Sources, center: &[u32], size: usize) -> (Vec<u32>, Vec<u32>) {
     let radius = (size / center.len().max(1) / 2).max(2);
     let mut out = Vec::with_capacity(2 * size);
     for &i in center {

@@ -71,6 +71,7 @@ impl TraceReader for Axe {
                 bytes.drain(..3);
             }
             let outcome = match std::str::from_utf8(&bytes) {
+                _ if reader.usual(number, &bytes) => Ok(false),
                 Ok(text) => reader.line(number, text.trim_end_matches(['\n', '\r'])),
                 Err(e) => {
                     let shown = String::from_utf8_lossy(&bytes[..e.valid_up_to()]).into_owned();
@@ -243,6 +244,73 @@ fn times(c: &mut Cursor<'_>) -> Result<(Option<u64>, Option<u64>, usize), Wrong>
     Ok((begin, end, column))
 }
 
+/// Access of a line in the usual spelling.
+struct UsualAccess {
+    kind: Kind,
+    place: u64,
+    loaded: u64,
+    stored: u64,
+}
+
+/// Reads `0: M[3] := 7`, `1: M[3] == 7 @ 100:110`, and `0: { M[3] == 7; M[3] := 9 }` byte by byte,
+/// in this spelling alone. `None` for any other line.
+fn usual(bytes: &[u8]) -> Option<(u64, UsualAccess, (Option<u64>, Option<u64>))> {
+    struct Bytes<'b>(&'b [u8]);
+    impl Bytes<'_> {
+        fn take(&mut self, word: &[u8]) -> Option<()> {
+            self.0 = self.0.strip_prefix(word)?;
+            Some(())
+        }
+        fn number(&mut self) -> Option<u64> {
+            let length = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
+            let (digits, rest) = self.0.split_at(length);
+            // Longer numbers may be too large.
+            if !(1..=19).contains(&length) {
+                return None;
+            }
+            self.0 = rest;
+            Some(digits.iter().fold(0, |n, d| 10 * n + u64::from(d - b'0')))
+        }
+        fn place(&mut self) -> Option<u64> {
+            self.take(b"M[")?;
+            let place = self.number()?;
+            self.take(b"]")?;
+            Some(place)
+        }
+    }
+    let mut b = Bytes(bytes.strip_suffix(b"\n").unwrap_or(bytes));
+    let thread = b.number()?;
+    b.take(b": ")?;
+    let is_update = b.take(b"{ ").is_some();
+    let place = b.place()?;
+    let mut access = UsualAccess { kind: Kind::Load, place, loaded: 0, stored: 0 };
+    if is_update || b.0.starts_with(b" == ") {
+        b.take(b" == ")?;
+        access.loaded = b.number()?;
+    } else {
+        b.take(b" := ")?;
+        access.kind = Kind::Store;
+        access.stored = b.number()?;
+    }
+    if is_update {
+        b.take(b"; ")?;
+        if b.place()? != place {
+            return None;
+        }
+        b.take(b" := ")?;
+        access.kind = Kind::Update;
+        access.stored = b.number()?;
+        b.take(b" }")?;
+    }
+    let mut times = (None, None);
+    if b.take(b" @ ").is_some() {
+        times.0 = Some(b.number()?);
+        b.take(b":")?;
+        times.1 = if b.0.is_empty() { None } else { Some(b.number()?) };
+    }
+    b.0.is_empty().then_some((thread, access, times))
+}
+
 impl Reader {
     fn new(options: &ReadOptions, number: u64) -> Self {
         Reader {
@@ -253,6 +321,33 @@ impl Reader {
             finals: AHashMap::new(),
             comment: None,
         }
+    }
+    /// Reads a line in the usual spelling, without errors. Returns false for any other line, which
+    /// has no effect.
+    fn usual(&mut self, number: u64, bytes: &[u8]) -> bool {
+        let Some((thread, o, (begin, end))) = usual(bytes) else { return false };
+        let is_store = o.kind == Kind::Store;
+        let is_late = |(b, e)| e <= b;
+        let is_wrong = end.is_some() && is_store || begin.zip(end).is_some_and(is_late);
+        let Ok(line) = u32::try_from(number) else { return false };
+        if is_wrong || [begin, end].contains(&Some(u64::MAX)) {
+            return false;
+        }
+        let thread = self.thread(thread);
+        let last = &mut self.begins[thread as usize];
+        if last.zip(begin).is_some_and(|(l, b)| l >= b) {
+            return false;
+        }
+        *last = begin.or(*last);
+        let place = self.place(o.place);
+        let UsualAccess { kind, loaded, stored, .. } = o;
+        let o = match kind {
+            Kind::Load => Operation::load(place, loaded, line),
+            Kind::Store => Operation::store(place, stored, line),
+            _ => Operation::update(place, loaded, stored, line),
+        };
+        self.builder.push(thread, Operation { begin, end, ..o });
+        true
     }
     /// Reads a line. True if it ends the trace.
     fn line(&mut self, number: u64, text: &str) -> Result<bool, Diagnostic> {
