@@ -363,3 +363,55 @@ fn machines() {
     let line = "trace specs/traces/store_buffering.axe --machine specs/machines/tso.spec";
     assert_eq!(run(line).0, 2);
 }
+
+/// Runs of a machine with store buffers, written by three commands, are allowed by `tso`; the run
+/// that violates `sc` is forbidden by it.
+#[test]
+fn logs_of_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let model = "specs/machines/tso.spec";
+    let interface = "--interface specs/machines/machine.interface";
+    for form in ["csv", "jsonl"] {
+        let log = path(&format!("conform.{form}"));
+        let line = format!("conform {model} {interface} --against sc --evidence {log}");
+        let (code, out, err) = run(&line);
+        assert_eq!(code, 1, "{line}\n{out}{err}");
+        for (against, expected) in [("sc", "false"), ("tso", "true")] {
+            let (_, value) = json(&format!("trace {log} --against {against}"));
+            assert_eq!(verdicts(&value)[0].1, expected, "{against} {form}");
+            assert_eq!(value["traces"][0]["threads"], 2);
+        }
+        let log = path(&format!("explore.{form}"));
+        let (code, out, err) = run(&format!(
+            "explore {model} {interface} -D updates=1 -D fences=1 --action update --evidence {log}"
+        ));
+        assert_eq!(code, 1, "{out}{err}");
+        let (code, value) = json(&format!("trace {log} --against tso"));
+        assert_eq!((code, verdicts(&value)[0].1.as_str()), (0, "true"));
+    }
+    let mut operations = 0;
+    for seed in 1..=5 {
+        let logs = ["csv", "jsonl"].map(|form| path(&format!("simulate{seed}.{form}")));
+        let script = path("script");
+        let commands = format!("random 60\nsave {}\nsave {}\n", logs[0], logs[1]);
+        std::fs::write(&script, commands).unwrap();
+        let line = format!(
+            "simulate {model} {interface} -D updates=1 -D fences=1 --seed {seed} --script {script}"
+        );
+        let (code, out, err) = run(&line);
+        assert_eq!(code, 0, "{out}{err}");
+        let answers = logs.map(|log| json(&format!("trace {log} --against tso")));
+        assert_eq!(answers[0].0, 0, "seed {seed}: {}", answers[0].1);
+        let count = |v: &Value| v["traces"][0]["operations"].as_u64().unwrap();
+        assert_eq!(count(&answers[0].1), count(&answers[1].1));
+        operations += count(&answers[0].1);
+    }
+    assert!(operations > 100, "{operations}");
+    // Without an interface the labels have no meaning.
+    let model = path("model.mcrl2");
+    std::fs::write(&model, "act a; init a . delta;\n").unwrap();
+    let line = format!("explore {model} --deadlock --evidence {}", path("none.csv"));
+    let (code, _, err) = run(&line);
+    assert!(code == 2 && err.contains("needs an interface"), "{code} {err}");
+}

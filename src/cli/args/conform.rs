@@ -67,7 +67,8 @@ pub struct ConformArgs {
     #[arg(long, value_name = "DIR")]
     pub tests: Option<PathBuf>,
     /// Write the failing run of the machine: `.svg`, `.html` (a page that includes the execution),
-    /// `.json`, `.aut` or `.dot`. For one memory model.
+    /// `.json`, `.aut`, `.dot`, or `.csv`, `.jsonl` (its operations as a log for `trace`). For one
+    /// memory model.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// Draw the forbidden execution with its cycle: `.svg` or `.dot`. For one memory model.

@@ -27,7 +27,8 @@ pub struct GoalArgs {
     #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]
     pub terminal: Vec<String>,
     /// Write the first path to this file: `.svg` (a message sequence chart), `.html` (a page with
-    /// all paths), `.json`, `.aut`, `.dot`.
+    /// all paths), `.json`, `.aut`, `.dot`, or `.csv`, `.jsonl` (its memory operations as a log for
+    /// `trace`).
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// Write all paths to this folder, as JSON that `simulate --trace` reads.

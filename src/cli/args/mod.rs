@@ -484,7 +484,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
     /// Write the evidence to this file: `.svg` (a message sequence chart; a tree of steps if it
-    /// branches), `.html` (a page with all verdicts), `.json`, `.aut`, `.dot`.
+    /// branches), `.html` (a page with all verdicts), `.json`, `.aut`, `.dot`, or `.csv`, `.jsonl`
+    /// (its memory operations as a log for `trace`).
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// File that says which labels are memory operations, as for `conform`: pages and JSON then

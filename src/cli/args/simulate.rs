@@ -33,6 +33,11 @@ pub struct SimulateArgs {
     /// trace.
     #[arg(long, value_name = "FILE.json")]
     pub trace: Option<PathBuf>,
+    /// File that says which labels are memory operations, as for `conform`: the command `save` then
+    /// writes them as a log for `trace` to a `.csv` or `.jsonl` file (default: the file
+    /// `MODEL.interface` in the folder of the model, if it exists).
+    #[arg(long, value_name = "FILE")]
+    pub interface: Option<PathBuf>,
     /// Seed of the random steps.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -4,6 +4,7 @@ use crate::commands::check::Plan;
 use crate::commands::explore::find_path::file_name;
 use crate::pipeline::files::{unknown_evidence_extension, write, write_lts, write_text};
 use crate::pipeline::load::{Loaded, typed_labels};
+use crate::pipeline::operation_log::{self, LogForm};
 use crate::pipeline::properties::{self, FormulaText};
 use crate::pipeline::{Session, file_error};
 use mu_base::Diagnostic;
@@ -44,6 +45,9 @@ pub(crate) fn write_evidence(
             let typed = typed_labels(subject, &path, &Relabel::default());
             write_lts(&evidence.lts(&*subject.model).0, typed.as_ref(), &path)?;
         }
+        Picture::Log(form) => {
+            write_text(&path, &operation_log::text(session.interface.as_ref(), story, form)?)?;
+        }
         // One page shows all formulas; it is written when all are checked.
         Picture::Page => return Ok(()),
         Picture::Chart => {
@@ -70,6 +74,7 @@ pub(crate) enum Picture {
     Lts,
     Chart,
     Page,
+    Log(LogForm),
 }
 
 impl Picture {
@@ -77,13 +82,16 @@ impl Picture {
         if formats::of(path).is_some() {
             return Ok(Picture::Lts);
         }
+        if let Some(form) = LogForm::of(path) {
+            return Ok(Picture::Log(form));
+        }
         match mu_base::ending(path).as_deref() {
             Some("json") => Ok(Picture::Json),
             Some("svg") => Ok(Picture::Chart),
             Some("html") => Ok(Picture::Page),
             _ => Err(unknown_evidence_extension(
                 path,
-                ".json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot",
+                ".json, .svg, .html, .aut, .aut.gz, .blts, .lts, .dot, .csv or .jsonl",
             )),
         }
     }

@@ -114,17 +114,7 @@ pub(crate) fn operations(
         return memory_graph::graph(story, buffered);
     }
     let interface = session.interface.as_ref().filter(|_| story.linear)?;
-    let steps: Vec<Vec<(&str, Vec<&str>)>> = story
-        .steps
-        .iter()
-        .map(|s| {
-            s.parts
-                .iter()
-                .map(|p| (p.name.as_str(), p.args.iter().map(String::as_str).collect()))
-                .collect()
-        })
-        .collect();
-    let run = Run::of(interface, &steps);
+    let run = super::operation_log::run_of(interface, story);
     if !memory_graph::may_be_drawn(run.operations.len()) {
         return None;
     }

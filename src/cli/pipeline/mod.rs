@@ -12,6 +12,7 @@ pub(crate) mod folder_lock;
 mod hosts;
 pub(crate) mod load;
 pub(crate) mod memory;
+pub(crate) mod operation_log;
 #[cfg_attr(target_arch = "wasm32", path = "../browser/process.rs")]
 pub(crate) mod process;
 pub(crate) mod properties;

@@ -97,7 +97,9 @@ pub(super) fn outcome(
         Some(evidence) if answer.informative || output_plan.evidence.is_some() => {
             let picture = output_plan.evidence.as_deref().map(Picture::of).transpose()?;
             let most = match session.common.format {
-                _ if matches!(picture, Some(Picture::Json | Picture::Chart)) => usize::MAX,
+                _ if matches!(picture, Some(Picture::Json | Picture::Chart | Picture::Log(_))) => {
+                    usize::MAX
+                }
                 _ if matches!(picture, Some(Picture::Page)) => MOST_IN_ANSWER,
                 Format::Json => MOST_IN_ANSWER,
                 Format::Text => MOST_IN_TEXT,

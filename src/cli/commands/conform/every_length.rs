@@ -98,6 +98,7 @@ fn compare(
 /// All results.
 struct Results<'a> {
     args: &'a ConformArgs,
+    interface: &'a Interface,
     survey: &'a Survey,
     coherence: Searched,
     cycles: Vec<(Order, Searched)>,
@@ -314,6 +315,7 @@ fn decide(
     let (checked, assumed) = grounds(machine.any, &survey, &coherence, &cycles, checks.as_ref());
     let results = Results {
         args,
+        interface,
         survey: &survey,
         coherence: coherence.clone(),
         cycles: cycles.clone(),
@@ -349,7 +351,8 @@ fn finish(
             _ => None,
         })
         .collect();
-    let written = Written { args: results.args, names: &names, shown: &shown };
+    let written =
+        Written { args: results.args, names: &names, shown: &shown, interface: results.interface };
     write_files(session, &written, &|| json.clone(), model, (models, texts), execution)?;
     match session.common.format {
         Format::Json => output::print_object(json)?,

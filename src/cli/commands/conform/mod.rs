@@ -265,7 +265,7 @@ fn run_bounded(
         seconds,
         peak,
     };
-    let written = Written { args, names: &results.names, shown: &results.shown };
+    let written = Written { args, names: &results.names, shown: &results.shown, interface };
     write_files(session, &written, &|| results.json(), model, (models, texts), execution)?;
     match session.common.format {
         Format::Json => output::print_object(results.json())?,
@@ -704,6 +704,7 @@ struct Written<'a> {
     args: &'a ConformArgs,
     names: &'a [String],
     shown: &'a [Option<ConfirmedViolation>],
+    interface: &'a Interface,
 }
 
 fn write_files(
@@ -755,6 +756,7 @@ fn write_files(
             typed: None,
             evidence: &shown.evidence,
             story: &shown.story,
+            interface: Some(results.interface),
         };
         find_path::write_drawing(session, path, &args.model, &drawn, (&what, &sentence))?;
     }

@@ -18,9 +18,11 @@ use crate::output::progress::{Bar, grouped};
 use crate::pipeline::files::{expect_writable, write, write_lts, write_text};
 use crate::pipeline::load::{Loaded, properties, typed_labels};
 use crate::pipeline::memory;
+use crate::pipeline::operation_log;
 use crate::pipeline::{Session, file_error};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
+use mu_conform::interface::Interface;
 use mu_data::typecheck::with_suggestions;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
 use mu_explore::{
@@ -438,6 +440,7 @@ fn save(
             typed: typed_labels(loaded, path, &Relabel::default()),
             evidence,
             story,
+            interface: None,
         };
         write_drawing(
             session,
@@ -482,6 +485,8 @@ pub(crate) struct PathDrawing<'a> {
     pub evidence: &'a Evidence,
     /// The path for people.
     pub story: &'a PrintedEvidence,
+    /// The meaning of its labels, if it is not that of the session.
+    pub interface: Option<&'a Interface>,
 }
 
 /// Writes a path to a file in the format of its name. `file`: that of the model; `title`, `what`:
@@ -490,13 +495,17 @@ pub(crate) fn write_drawing(
     session: &Session,
     path: &Path,
     file: &Path,
-    PathDrawing { model, typed, evidence, story }: &PathDrawing,
+    PathDrawing { model, typed, evidence, story, interface }: &PathDrawing,
     (title, what): (&str, &str),
 ) -> Result<(), Diagnostic> {
     match Picture::of(path)? {
         Picture::Json => as_json(story, file, path)?,
         Picture::Lts => write_lts(&evidence.lts(*model).0, typed.as_ref(), path)?,
         Picture::Chart => write_text(path, &chart(story, title, what).unwrap_or_default())?,
+        Picture::Log(form) => {
+            let interface = interface.or(session.interface.as_ref());
+            write_text(path, &operation_log::text(interface, story, form)?)?;
+        }
         // Callers write pages themselves, with more than one path.
         Picture::Page => return Ok(()),
     }

@@ -56,7 +56,13 @@ pub(crate) fn save(
         if n == 1 { "" } else { "s" },
         run.processes
     );
-    let drawn = PathDrawing { model: &model, typed: None, evidence: &evidence, story: &story };
+    let drawn = PathDrawing {
+        model: &model,
+        typed: None,
+        evidence: &evidence,
+        story: &story,
+        interface: None,
+    };
     write_drawing(session, path, file, &drawn, (&format!("unsafe: {name}"), &what))
 }
 

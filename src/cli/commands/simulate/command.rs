@@ -67,7 +67,11 @@ const TABLE: [(&[&str], &str, &str); 15] = [
         "FILE",
         "replay a trace: a file that `save` or `check --evidence FILE.json` wrote",
     ),
-    (&["save", "w"], "FILE", "write the steps so far: .json, or .svg for a message sequence chart"),
+    (
+        &["save", "w"],
+        "FILE",
+        "write the steps so far: .json, .svg (a message sequence chart), .csv or .jsonl (a log for `trace`)",
+    ),
     (&["quit", "q", "exit"], "", "end"),
 ];
 

@@ -6,8 +6,10 @@
 
 use super::command::{self, Command};
 use crate::pipeline::files::write_text;
+use crate::pipeline::operation_log::{self, LogForm};
 use crate::pipeline::read_text;
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
+use mu_conform::interface::Interface;
 use mu_explore::walk::{Move, Walk};
 use mu_model::Model;
 use mu_report::chart::chart;
@@ -23,6 +25,8 @@ pub struct Interpreter<'m> {
     /// File name of the model, for titles.
     name: String,
     budget: Budget,
+    /// The meaning of labels as memory operations, for logs.
+    pub interface: Option<Interface>,
     /// The limit that ended a command.
     pub stopped: Option<Stop>,
 }
@@ -69,6 +73,7 @@ impl<'m> Interpreter<'m> {
             walk: Walk::new(model, seed)?,
             name: name.display().to_string(),
             budget: budget.clone(),
+            interface: None,
             stopped: None,
         })
     }
@@ -180,9 +185,15 @@ impl<'m> Interpreter<'m> {
                         object["model"] = json!(self.name);
                         write_text(path, &format!("{object:#}\n"))?;
                     }
+                    Some("csv" | "jsonl") => {
+                        let form = LogForm::of(path).unwrap_or(LogForm::Table);
+                        let story = trace::story(&self.walk)?;
+                        let text = operation_log::text(self.interface.as_ref(), &story, form)?;
+                        write_text(path, &text)?;
+                    }
                     _ => {
                         return Err(usage(format!(
-                            "`{}`: expected a name that ends in .json or .svg",
+                            "`{}`: expected a name that ends in .json, .svg, .csv, or .jsonl",
                             path.display()
                         )));
                     }

@@ -20,7 +20,7 @@ use self::interpreter::{Interpreter, Reply};
 use self::terminal::in_terminal;
 use crate::args::{Format, SimulateArgs};
 use crate::output;
-use crate::pipeline::{Session, file_error};
+use crate::pipeline::{Session, file_error, memory};
 use mu_base::files::decode;
 use mu_base::{Diagnostic, SourceMap, Span, Stage};
 use mu_model::Model;
@@ -46,7 +46,9 @@ pub(crate) fn run(session: &mut Session, args: &SimulateArgs) -> Result<u8, Diag
             ));
         }
     }
+    memory::read_interface(session, &args.model, args.interface.as_deref())?;
     let loaded = session.load(&args.model, "none")?;
+    memory::expect_actions(session, &args.model, args.interface.is_some(), &loaded)?;
     simulate(session, args, &*loaded.model)
 }
 
@@ -57,6 +59,7 @@ fn simulate(
 ) -> Result<u8, Diagnostic> {
     output::begin_stage("simulating");
     let mut interpreter = Interpreter::new(model, &args.model, args.seed, &session.budget)?;
+    interpreter.interface.clone_from(&session.interface);
     let mut replies = Vec::new();
     if let Some(path) = &args.trace {
         let reply = interpreter.execute(&Command::Load(path.clone()), &mut session.sources)?;

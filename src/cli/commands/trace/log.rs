@@ -49,7 +49,7 @@ pub(super) fn open(path: &Path, args: &TraceArgs) -> Result<Log, Diagnostic> {
         Some(format) => format,
         None => recognised(&name, &text)?,
     };
-    Ok(Log { name, format, bytes: Box::new(BufReader::new(Cursor::new(start).chain(bytes))) })
+    Ok(Log { name, format, bytes: Box::new(Cursor::new(start).chain(bytes)) })
 }
 
 /// Returns the format of a log by its name and its first lines.

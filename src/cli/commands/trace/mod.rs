@@ -115,8 +115,12 @@ fn read(
         return outcomes::read(session, args, models, log, results);
     };
     let stopped = Rc::new(RefCell::new(None));
-    let mut bytes =
-        Limited { bytes: log.bytes, budget: session.budget.clone(), stopped: stopped.clone() };
+    let mut bytes = Limited {
+        bytes: log.bytes,
+        budget: session.budget.clone(),
+        stopped: stopped.clone(),
+        unchecked: 0,
+    };
     let options = ReadOptions { file: log.name.clone(), repair: args.repair };
     let mut decider = Decider {
         session,
@@ -148,7 +152,12 @@ struct Limited {
     budget: Budget,
     /// The limit.
     stopped: Rc<RefCell<Option<Stop>>>,
+    /// Bytes that may be read before the limits are checked again.
+    unchecked: usize,
 }
+
+/// Bytes of a log between two checks of the limits.
+const CHECKED_BYTES: usize = 1 << 16;
 
 impl Read for Limited {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
@@ -162,13 +171,17 @@ impl Read for Limited {
 
 impl BufRead for Limited {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        if let Err(stop) = self.budget.check(0).and_then(|()| self.budget.check_memory()) {
-            *self.stopped.borrow_mut() = Some(stop);
-            return Err(std::io::Error::other("a limit of the run"));
+        if self.unchecked == 0 {
+            if let Err(stop) = self.budget.check(0).and_then(|()| self.budget.check_memory()) {
+                *self.stopped.borrow_mut() = Some(stop);
+                return Err(std::io::Error::other("a limit of the run"));
+            }
+            self.unchecked = CHECKED_BYTES;
         }
         self.bytes.fill_buf()
     }
     fn consume(&mut self, amount: usize) {
+        self.unchecked = self.unchecked.saturating_sub(amount);
         self.bytes.consume(amount);
     }
 }
