@@ -6,7 +6,9 @@
 //! 0                                a line for each state: the numbers of its parameters' values
 //! 1
 //! ---
-//! 1 2 "enter"                      source, target, label; state 1 is the initial one
+//! 1 2 "enter"                      source, target, label
+//! ---                              with the next line, may be absent: the initial state is 1 then
+//! 1                                the initial state
 //! ```
 //! Reading: the lines of states are counted, and their values ignored. If the file lists states, a
 //! transition that names another state is an error; otherwise the states are those that transitions
@@ -38,6 +40,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     let mut known: AHashMap<String, LabelId> = AHashMap::new();
     known.insert(table.texts[0].clone(), LabelId::TAU);
     let mut edges = Vec::new();
+    let mut initial: Option<StateId> = None;
     loop {
         line.clear();
         number += 1;
@@ -75,9 +78,8 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         };
         if text.trim() == "---" {
             part += 1;
-            if part > 2 {
-                // Some writers give the initial state after a third mark.
-                break;
+            if part > 3 {
+                return Err(fault(0, "the end of the file after the initial state"));
             }
             continue;
         }
@@ -98,6 +100,20 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
                     ));
                 }
                 valued += 1;
+            }
+            3 if initial.is_some() => return Err(fault(0, "the end of the file")),
+            3 => {
+                let (state, rest) =
+                    state_number(text, 0, "the number of the initial state, from 1")
+                        .map_err(|(column, expected)| fault(column, expected))?;
+                if !text[rest..].trim().is_empty() {
+                    return Err(fault(rest, "the end of the line"));
+                }
+                if state.index() >= states.max(valued) {
+                    let expected = format!("a state up to {}", states.max(valued));
+                    return Err(fault(0, &expected));
+                }
+                initial = Some(state);
             }
             _ => {
                 let (from, to, label) =
@@ -134,7 +150,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         );
         return Err(Diagnostic::new(Stage::File, message));
     }
-    Ok(Lts::from_edges(StateId::of(0), states.max(valued), &edges, table))
+    Ok(Lts::from_edges(initial.unwrap_or(StateId::of(0)), states.max(valued), &edges, table))
 }
 
 /// Column of a syntax error, and the text that was expected there.
@@ -155,22 +171,25 @@ fn parameter(text: &str) -> Result<(), Fault> {
     }
 }
 
+/// Parses the number of a state from a column on. Returns the column after it.
+fn state_number(
+    text: &str,
+    from: usize,
+    expected: &'static str,
+) -> Result<(StateId, usize), Fault> {
+    let at = text.len() - text[from..].trim_start().len();
+    if text[at..].starts_with('[') {
+        return Err((at, "a single state: distributions over states are not supported"));
+    }
+    let length = text[at..].bytes().take_while(u8::is_ascii_digit).count();
+    let number = text[at..at + length].parse::<u32>().ok().filter(|n| *n > 0);
+    Ok((StateId::of(number.ok_or((at, expected))? - 1), at + length))
+}
+
 /// Parses `1 2 "label"`.
 fn transition(text: &str) -> Result<(StateId, StateId, &str), Fault> {
-    let mut at = 0;
-    let mut state = |what: &'static str| -> Result<StateId, Fault> {
-        at += text[at..].len() - text[at..].trim_start().len();
-        let length = text[at..].bytes().take_while(u8::is_ascii_digit).count();
-        if text[at..].starts_with('[') {
-            return Err((at, "a single state: distributions over states are not supported"));
-        }
-        let number =
-            text[at..at + length].parse::<u32>().ok().filter(|n| *n > 0).ok_or((at, what))?;
-        at += length;
-        Ok(StateId::of(number - 1))
-    };
-    let from = state("the number of the source state, from 1")?;
-    let to = state("the number of the target state, from 1")?;
+    let (from, at) = state_number(text, 0, "the number of the source state, from 1")?;
+    let (to, mut at) = state_number(text, at, "the number of the target state, from 1")?;
     at += text[at..].len() - text[at..].trim_start().len();
     let rest = text[at..].trim_end();
     match rest.strip_prefix('"').and_then(|r| r.strip_suffix('"')) {
@@ -316,6 +335,15 @@ mod tests {
         );
         let missing = error("x(2) Nat \"0\" \"1\"\n---\n0\n1\n---\n1 2 \"a\"\n1 3 \"b\"\n");
         assert!(missing.contains("line 7") && missing.contains("states up to 2"), "{missing}");
+        let initial = read(&b"---\n---\n1 2 \"a\"\n---\n2\n"[..]).unwrap();
+        assert_eq!((initial.initial, initial.state_count()), (StateId::of(1), 2));
+        let after = |text: &str| error(&format!("---\n---\n1 2 \"a\"\n---\n{text}"));
+        assert!(after("[1 1/2 2 1/2]\n").contains("distributions"));
+        assert!(after("3\n").contains("a state up to 2"));
+        assert!(after("1 2\n").contains("the end of the line"));
+        assert!(after("1\n2\n").contains("the end of the file"));
+        assert!(after("hello\n").contains("the initial state"));
+        assert!(after("1\n---\n").contains("the end of the file"));
         assert!(error("---\n").contains("ends before its transitions"));
         assert!(error("---\n---\n1 4000000000 \"a\"\n").contains("4000000000"));
         let good = "x(2) Nat \"0\" \"1\"\n---\n0\n1\n---\n1 2 \"a\"\n2 1 \"b\"\n";
