@@ -47,6 +47,30 @@ fn no_file_shadows_another_of_the_same_name() {
     assert_eq!(verdict(&model), "Ok");
 }
 
+/// An annotation that is added never allows more: `.aqrl` acquires as `.aq`, and releases as `.rl`.
+#[test]
+fn acquire_and_release_is_at_least_each_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for (release, acquire) in [
+        ("amoswap.w.rl x5,x12,(x21)", "amoor.w.aq x5,x0,(x21)"),
+        ("amoswap.w.aqrl x5,x12,(x21)", "amoor.w.aq x5,x0,(x21)"),
+        ("amoswap.w.rl x5,x12,(x21)", "amoor.w.aqrl x5,x0,(x21)"),
+        ("amoswap.w.aqrl x5,x12,(x21)", "amoor.w.aqrl x5,x0,(x21)"),
+    ] {
+        let text = format!(
+            "RISCV MP\n{{ 0:x12=1; 0:x20=x; 0:x21=y; 1:x21=y; 1:x20=x; }}\nP0 | P1 ;\n\
+             sw x12,0(x20) | {acquire} ;\n{release} | lw x6,0(x20) ;\n\
+             exists (1:x5=1 /\\ 1:x6=0)\n"
+        );
+        let test = write(folder.path(), "t.litmus", &text);
+        for model in ["rcsc", "rcpc", "location-order", "rvwmo"] {
+            let outcome = mu_check(&["litmus", &test, "--model", model]);
+            let verdict = outcome.json["tests"][0]["herd"].as_str();
+            assert_eq!(verdict, Some("No"), "{model}: {text}{}", outcome.stderr);
+        }
+    }
+}
+
 /// A configuration names the model and the variants of its conditions.
 #[test]
 fn configurations_name_models_and_variants() {

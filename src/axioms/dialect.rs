@@ -127,7 +127,7 @@ impl Dialect {
         match self {
             Dialect::Plain => {
                 let mut v = crate::architecture::plain();
-                for name in ["Acq", "Rel"].into_iter().chain(PAIR_FENCES.map(|f| f.0)) {
+                for name in ["Acq", "Rel", "AcqRel"].into_iter().chain(PAIR_FENCES.map(|f| f.0)) {
                     v.set(name);
                 }
                 v

@@ -218,6 +218,7 @@ impl Views {
         let mut v = Vocabulary::new();
         v.set("Acq");
         v.set("Rel");
+        v.set("AcqRel");
         let parameters = ["p", "q", "x"].map(|n| v.set(n));
         let initially = v.relation("initially");
         let program_order = v.relation("program-order");
