@@ -273,6 +273,9 @@ fn formulas_over_variables() {
         ("forall n: Nat. val(owner = n)", "a type of the model"),
         ("val(owner = Node_4)", "Node_4"),
         ("val(state[owner] = )", "expected"),
+        ("val(ownr = Node_1)", "ownr"),
+        ("[true*] val(forall n: Node do stat[n] != Exclusive end)", "stat"),
+        ("val(isundefined(ownr))", "ownr"),
         ("[true*] val(10 / (isundefined(owner) ? 0 : 1) = 1)", "division by zero"),
     ] {
         let outcome = check(&[formula]);
@@ -334,6 +337,70 @@ fn rules_without_instances_are_actions() {
     }
 }
 
+/// Evidence of a formula with conditions is a path of the model.
+#[test]
+fn evidence_with_conditions_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = file(folder.path(), "owners.m", OWNERS);
+    let (model, trace) = (model.to_str().unwrap(), folder.path().join("trace.json"));
+    let trace = trace.to_str().unwrap();
+    let formula = "[true*] val(isundefined(owner))";
+    let outcome = mu_check(&["check", model, "-f", formula, "--evidence", trace]);
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    assert!(std::fs::read_to_string(trace).unwrap().contains("not_val_1"));
+    let script = file(folder.path(), "script.txt", "quit\n");
+    let replayed =
+        mu_check(&["simulate", model, "--trace", trace, "--script", script.to_str().unwrap()]);
+    assert_eq!(replayed.code, 0, "{}", replayed.stderr);
+}
+
+/// The formatter keeps conditions on variables, whose model it does not know.
+#[test]
+fn formulas_with_conditions_are_formatted() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "forall n:Node.[true*.acquire(n)] val(owner = n & !isundefined(owner))\n";
+    let formula = file(folder.path(), "owner.mcf", text);
+    let outcome = mu_check(&["fmt", formula.to_str().unwrap()]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let formatted = std::fs::read_to_string(&formula).unwrap();
+    assert!(formatted.contains("val(owner = n & !isundefined(owner))"), "{formatted}");
+}
+
+/// Types that share members share a sort; quantifiers range over the type, with and without
+/// conditions on variables.
+#[test]
+fn unions_and_their_parts_are_sorts() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "type N: scalarset(3); E: enum {Aa, Bb}; U: union {N, E}; V: union {N, enum {Cc}};\n\
+        B: boolean; R: 2..3;\n\
+        var u: U; r: R; b: B;\n\
+        startstate begin undefine u; r := 2; b := true; end;\n\
+        ruleset n: N do rule \"set\" true ==> begin u := n; end; end;\n\
+        ruleset e: E do rule \"put\" true ==> begin u := e; end; end;\n\
+        ruleset x: U do rule \"any\" true ==> begin u := x; end; end;\n\
+        ruleset x: R do rule \"range\" true ==> begin r := x; end; end;\n";
+    let model = file(folder.path(), "unions.m", text);
+    for (formula, expected) in [
+        ("forall n: N. <set(n)>true", true),
+        ("forall n: N. [set(n)]val(u = n)", true),
+        ("forall e: E. <put(e)>true && <any(e)>true", true),
+        ("forall x: U. <any(x)>val(u = x)", true),
+        ("forall v: V. <set(v)>true", false),
+        ("forall x: R. <range(x)>true", true),
+        ("exists x: R. [range(x)]false", false),
+        ("exists x: R. [range(x)]false || val(r = 3)", false),
+        ("exists n: N. [set(n)]false", false),
+        ("exists x: U. [set(x)]false", true),
+        ("[set(Aa)]false", true),
+        ("forall c: B. val(c) => val(b = c)", true),
+    ] {
+        let outcome = mu_check(&["check", model.to_str().unwrap(), "-f", formula]);
+        let verdict = &outcome.json["results"][0]["verdict"];
+        let expected = if expected { "true" } else { "false" };
+        assert_eq!(*verdict, expected, "{formula}: {}", outcome.stderr);
+    }
+}
+
 /// An array of a scalarset is enough for symmetries.
 #[test]
 fn symmetries_of_a_single_array() {
@@ -375,6 +442,33 @@ fn checks_use_scalarsets_as_symmetries() {
         // A formula that names nodes keeps those exchanges that fix them.
         let order = if formula.contains("Node_2") { 2 } else { 24 };
         assert_eq!(orders[..2], [Some(order), Some(1)], "{formula}");
+    }
+}
+
+/// A machine that fails is not judged: its failure ends executions that the model may forbid.
+#[test]
+fn a_failing_machine_conforms_to_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "type Proc: scalarset(2); Address: 0..0; Value: 0..1;\n\
+        var mem: array [Address] of Value;\n\
+        startstate begin mem[0] := 0; end;\n\
+        ruleset p: Proc; a: Address; v: Value do\n\
+        rule \"load\" mem[a] = v ==> begin assert \"zero\" CLAIM; end;\n\
+        rule \"store\" v != 0 ==> begin mem[a] := v; end;\n\
+        end;\n";
+    let names = "initial 0;\nload load(p, a, v);\nstore store(p, a, v);\n";
+    let interface = file(folder.path(), "machine.interface", names);
+    for (claim, code) in [("true", 0), ("v = 0", 2)] {
+        let model = file(folder.path(), "machine.m", &text.replace("CLAIM", claim));
+        let (model, interface) = (model.to_str().unwrap(), interface.to_str().unwrap());
+        let arguments = ["conform", model, "--interface", interface, "--against", "sc"];
+        for more in [&["--operations", "2"][..], &["--operations", "any"]] {
+            let outcome = mu_check(&[&arguments[..], more].concat());
+            if code == 2 {
+                assert!(outcome.stderr.contains("it reaches `error`"), "{}", outcome.stderr);
+            }
+            assert!(outcome.code == code || more[1] == "any" && code == 0, "{}", outcome.stderr);
+        }
     }
 }
 

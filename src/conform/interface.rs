@@ -259,6 +259,8 @@ pub struct Interface {
     pub program: Vec<Part>,
     /// The processors, addresses and values that the program uses, as far as the file lists them.
     pub constants: [Vec<Word>; 3],
+    /// The label of a failure of the machine, if its language has failures.
+    pub failure: Option<String>,
 }
 
 /// The keywords of the constants of a program, in the order of [`Interface::constants`].
@@ -266,6 +268,13 @@ const CONSTANT_KEYWORDS: [&str; 3] = ["processors", "addresses", "values"];
 const EXPECTED_KEYWORDS: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `commit`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
 
 impl Interface {
+    /// Returns the reason why a machine is not judged that fails: a failure ends its executions, so
+    /// what is left may satisfy every model.
+    pub fn failed(&self, label: &str) -> Diagnostic {
+        let message = format!("the machine fails: it reaches `{label}`, which ends its executions");
+        Diagnostic::new(Stage::Unsupported, message)
+            .note("`explore MODEL` shows a shortest path to the failure")
+    }
     /// Parses an interface file.
     pub fn parse(source: SourceId, text: &str) -> Result<Interface, Diagnostic> {
         let tokens = words::tokens(source, text, 0, Form::Free)?;
@@ -283,6 +292,7 @@ impl Interface {
             internal: Vec::new(),
             program: Vec::new(),
             constants: [const { Vec::new() }; 3],
+            failure: None,
         };
         while !cursor.at_end() {
             let word = cursor.name(EXPECTED_KEYWORDS)?;

@@ -31,8 +31,8 @@ pub struct Machine {
 pub const IDLE: &str = "no label of the machine is a memory operation of the interface";
 
 impl Machine {
-    /// Explores and reduces a model. Error: no label is a memory operation, or a label contradicts
-    /// the interface.
+    /// Explores and reduces a model. Error: no label is a memory operation, a label contradicts the
+    /// interface, or the machine fails.
     pub fn explore(
         model: &dyn Model,
         interface: &Interface,
@@ -41,6 +41,10 @@ impl Machine {
         progress: &dyn Progress,
     ) -> Result<Machine, Diagnostic> {
         let (outcome, mut lts) = explore_lts(model, options, budget, progress)?;
+        let failure = lts.table.texts.iter().position(|t| interface.failure.as_ref() == Some(t));
+        if let Some(failure) = failure.filter(|f| lts.labels.iter().any(|l| l.index() == *f)) {
+            return Err(interface.failed(&lts.table.texts[failure]));
+        }
         let alphabet = Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str))?;
         if alphabet.words.is_empty() {
             return Err(Diagnostic::new(Stage::Type, IDLE)

@@ -8,7 +8,7 @@ use mu_data::expr::DataSpec;
 use mu_lts::Lts;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
-use mu_murphi::labels::NamedRange;
+use mu_murphi::labels::NamedSubset;
 use mu_process::labels::declared::DeclaredLabels;
 use mu_process::labels::inferred::InferredLabels;
 use mu_process::labels::{ActionDecl, ActionLabels};
@@ -42,11 +42,14 @@ pub struct Loaded {
     pub buffers: Option<Arc<dyn StoreBuffers>>,
     /// The labels that are memory operations, if the front end knows them.
     pub interface: Option<Interface>,
-    /// Names for intervals of numbers, which formulas may use as sorts.
-    pub ranges: Vec<NamedRange>,
+    /// Names for parts of sorts, which formulas may use as sorts.
+    pub subsets: Vec<NamedSubset>,
     /// Action of the transitions from the initial state to the start states, if the model has
     /// several ([`holds_at_starts`]).
     pub start: Option<String>,
+    /// Label of transitions with which the model fails, such as a violated assertion: its behaviour
+    /// ends there.
+    pub failure: Option<String>,
 }
 
 /// Returns the formula for the initial state of a model with several start states: it holds in
@@ -140,8 +143,9 @@ impl Loaded {
             compiled: None,
             buffers: None,
             interface: None,
-            ranges: Vec::new(),
+            subsets: Vec::new(),
             start: None,
+            failure: None,
         }
     }
 

@@ -50,7 +50,7 @@ impl FrontEnd for Murphi {
             model.program().code.len(),
             start.elapsed().as_secs_f64()
         ));
-        let (ranges, start) = (model.ranges(), model.start_action().map(str::to_string));
+        let (subsets, start) = (model.subsets(), model.start_action().map(str::to_string));
         let loaded = match declared(&model) {
             Ok(labels) => Loaded::declared(model, labels),
             // Names of the model that are words of specifications.
@@ -59,8 +59,9 @@ impl FrontEnd for Murphi {
                 Loaded::inferred(model)?
             }
         };
+        let failure = Some(mu_murphi::model::ERROR.to_string());
         let parameters = parameters.into_iter().map(|(name, value)| (name, value.to_string()));
-        Ok(Loaded { parameters: parameters.collect(), ranges, start, ..loaded })
+        Ok(Loaded { parameters: parameters.collect(), subsets, start, failure, ..loaded })
     }
     fn text(&self, input: &Input<'_>) -> Result<Option<String>, Diagnostic> {
         text(input).map(Some)

@@ -9,14 +9,14 @@
 //! exactly one of the two steps exists; the form is that of the modality around it, so that a
 //! safety property remains one. All other action formulas exclude these steps: `true` becomes
 //! `true && !(exists n: Node. val_1(n) || not_val_1(n))`, so a condition changes the meaning of no
-//! other part. Quantifiers over named intervals of numbers become bounded ones. Cost: linear.
+//! other part. Quantifiers over named parts of sorts of numbers become bounded ones. Cost: linear.
 //!
 //! A `val` is a condition if it mentions one of the names, and the formula binds no variable of
-//! that name there. Places stay: a condition is replaced by a variable and blanks of its length.
+//! that name there, or if it has operators of the model's language that data have not. Places stay: a condition is replaced by a variable and blanks of its length.
 
 use crate::Condition;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
-pub use mu_murphi::labels::NamedRange;
+pub use mu_murphi::labels::{NamedSubset, Values};
 use mu_syntax::ast::{
     ActionFormula, ActionFormulaKind, BinaryOp, Data, DataKind, FormulaFile, Ident, Node,
     Quantifier, RegularFormula, RegularKind, SortKind, StateFormula, StateFormulaKind, StateOp,
@@ -51,7 +51,8 @@ pub fn find(
     let mut found: Vec<(Span, String, std::ops::Range<usize>)> = Vec::new();
     for (whole, part) in values(text) {
         let words = words(&text[part.clone()]);
-        if !words.iter().any(|w| names.iter().any(|n| n == w)) {
+        let mentioned = words.iter().any(|w| names.iter().any(|n| n == w));
+        if !mentioned && !is_expression_of_model(&text[part.clone()], &words) {
             continue;
         }
         let name = format!("{prefix}{}", found.len());
@@ -106,6 +107,16 @@ pub fn find(
     Ok(out)
 }
 
+/// Parses a formula without its model. Conditions with operators of the model's language are not
+/// examined.
+///
+/// # Errors
+/// The rest of the text is no formula.
+pub fn parse_without_model(source: SourceId, text: &str) -> Result<FormulaFile, Diagnostic> {
+    let found = find(source, text, &[], 0)?;
+    found.parse(source, &[&found], &[])
+}
+
 impl ConditionedFormula {
     /// Creates a formula without conditions.
     pub fn plain(text: &str) -> Self {
@@ -120,7 +131,7 @@ impl ConditionedFormula {
         self.conditions.iter().map(|c| &c.1)
     }
     /// Parses the formula. `all`: the formulas with conditions on the same model, this one
-    /// included, in which case steps that show conditions exist. `ranges`: named intervals.
+    /// included, in which case steps that show conditions exist. `subsets`: named parts of sorts.
     ///
     /// # Errors
     /// The text is no formula.
@@ -128,12 +139,15 @@ impl ConditionedFormula {
         &self,
         source: SourceId,
         all: &[&ConditionedFormula],
-        ranges: &[NamedRange],
+        subsets: &[NamedSubset],
     ) -> Result<FormulaFile, Diagnostic> {
         let file = mu_syntax::parse_formula(source, &self.text)?;
         let shown: Vec<ActionFormula> =
-            all.iter().flat_map(|f| &f.conditions).map(|c| steps(&c.1, &c.2, ranges)).collect();
-        let rewriting = Rewriting { formula: self, shown, ranges };
+            all.iter().flat_map(|f| &f.conditions).map(|c| steps(&c.1, &c.2, subsets)).collect();
+        if shown.is_empty() && subsets.is_empty() {
+            return Ok(file);
+        }
+        let rewriting = Rewriting { formula: self, shown, subsets };
         let formula = rewriting.state(&file.formula, true, true);
         Ok(FormulaFile { formula, ..file })
     }
@@ -182,6 +196,19 @@ fn values(text: &str) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> {
     out
 }
 
+/// True if a text is an expression of the model's language and none of data, such as `x = 1`: a
+/// misspelled name is then reported as one.
+fn is_expression_of_model(text: &str, words: &BTreeSet<&str>) -> bool {
+    let bytes = text.as_bytes();
+    let is_equality = |at: usize| {
+        let before = at.checked_sub(1).map_or(b' ', |b| bytes[b]);
+        let after = bytes.get(at + 1).copied().unwrap_or(b' ');
+        bytes[at] == b'=' && !b"=<>!:".contains(&before) && !b"=>".contains(&after)
+    };
+    ["isundefined", "do", "end"].iter().any(|w| words.contains(w))
+        || (0..bytes.len()).any(is_equality)
+}
+
 /// Returns the words of a text that may be names.
 fn words(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -226,7 +253,7 @@ fn collect(
 }
 
 /// Returns the action formula of all steps that show a condition.
-fn steps(condition: &Condition, variables: &[VarDecl], ranges: &[NamedRange]) -> ActionFormula {
+fn steps(condition: &Condition, variables: &[VarDecl], subsets: &[NamedSubset]) -> ActionFormula {
     let span = variables.first().map_or_else(Span::default, |v| v.name.span);
     let either = [false, true].map(|negated| label(condition, variables, negated, span));
     let [a, b] = either;
@@ -234,7 +261,7 @@ fn steps(condition: &Condition, variables: &[VarDecl], ranges: &[NamedRange]) ->
     if variables.is_empty() {
         return both;
     }
-    let bounds = variables.iter().filter_map(|v| bounds(v, ranges)).map(|data| {
+    let bounds = variables.iter().filter_map(|v| bounds(v, subsets)).map(|data| {
         let span = data.span;
         node(ActionFormulaKind::Val(Box::new(data)), span)
     });
@@ -260,11 +287,13 @@ fn node<K>(kind: K, span: Span) -> Node<K> {
     Node { kind, span }
 }
 
-/// Returns the bounds of a variable with a sort that names an interval of numbers.
-fn bounds(variable: &VarDecl, ranges: &[NamedRange]) -> Option<Data> {
+/// Returns the condition that a variable is in the part of a sort that its sort names.
+fn bounds(variable: &VarDecl, subsets: &[NamedSubset]) -> Option<Data> {
     let SortKind::Name(sort) = &variable.sort.kind else { return None };
-    let range = ranges.iter().find(|r| r.name == *sort)?;
+    let subset = subsets.iter().find(|r| r.name == *sort)?;
     let span = variable.sort.span;
+    let name = || node(DataKind::Name(variable.name.kind.clone()), span);
+    let binary = |op, a: Data, b: Data| node(DataKind::Binary(op, Box::new(a), Box::new(b)), span);
     let number = |n: i64| {
         let magnitude = node(DataKind::Number(n.unsigned_abs().to_string()), span);
         match n {
@@ -272,18 +301,24 @@ fn bounds(variable: &VarDecl, ranges: &[NamedRange]) -> Option<Data> {
             _ => node(DataKind::Unary(mu_syntax::ast::UnaryOp::Minus, Box::new(magnitude)), span),
         }
     };
-    let name = || Box::new(node(DataKind::Name(variable.name.kind.clone()), span));
-    let below = |a, b| node(DataKind::Binary(BinaryOp::LessEqual, a, b), span);
-    let low = below(Box::new(number(range.low)), name());
-    let high = below(name(), Box::new(number(range.high)));
-    Some(node(DataKind::Binary(BinaryOp::And, Box::new(low), Box::new(high)), span))
+    match &subset.values {
+        Values::Interval(low, high) => {
+            let low = binary(BinaryOp::LessEqual, number(*low), name());
+            Some(binary(BinaryOp::And, low, binary(BinaryOp::LessEqual, name(), number(*high))))
+        }
+        Values::Constants(all) => {
+            let equal =
+                |c: &String| binary(BinaryOp::Equal, name(), node(DataKind::Name(c.clone()), span));
+            all.iter().map(equal).reduce(|a, b| binary(BinaryOp::Or, a, b))
+        }
+    }
 }
 
 struct Rewriting<'f> {
     formula: &'f ConditionedFormula,
     /// Steps that show conditions.
     shown: Vec<ActionFormula>,
-    ranges: &'f [NamedRange],
+    subsets: &'f [NamedSubset],
 }
 
 impl Rewriting<'_> {
@@ -356,7 +391,7 @@ impl Rewriting<'_> {
             Quantifier::Exists => StateOp::And,
             _ => return body,
         };
-        variables.iter().filter_map(|v| bounds(v, self.ranges)).fold(body, |body, data| {
+        variables.iter().filter_map(|v| bounds(v, self.subsets)).fold(body, |body, data| {
             let (span, place) = (body.span, data.span);
             let bound = node(StateFormulaKind::Val(Box::new(data)), place);
             node(StateFormulaKind::Binary(op, Box::new(bound), Box::new(body)), span)
@@ -404,7 +439,7 @@ impl Rewriting<'_> {
                         Quantifier::Forall => StateOp::Implies,
                         _ => StateOp::And,
                     };
-                    let bounds = variables.iter().filter_map(|v| bounds(v, self.ranges));
+                    let bounds = variables.iter().filter_map(|v| bounds(v, self.subsets));
                     let body = bounds.fold(self.action(a), |body, data| {
                         let place = data.span;
                         let bound = node(ActionFormulaKind::Val(Box::new(data)), place);

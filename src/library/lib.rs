@@ -20,6 +20,7 @@ use mu_engines::{Capability, Engine, Options, Subject, Task};
 use mu_evidence::checker;
 use mu_explore::{Extras, Progress};
 use mu_formula::typecheck::check_formula;
+use mu_frontends::state_conditions::ConditionedFormula;
 use mu_frontends::{FrontEnd, Input, Loaded, Loading, Silent, holds_at_starts};
 use mu_lts::Lts;
 use mu_pbes::Answer;
@@ -499,7 +500,9 @@ impl Model {
         sources: &mut SourceMap,
     ) -> Result<Judgement, mu_base::Diagnostic> {
         let Loaded { model, labels, data, actions, .. } = &*self.loaded;
-        let tree = mu_syntax::parse_formula(sources.add("formula", text), text)?;
+        let written = ConditionedFormula::plain(text);
+        let subsets = &self.loaded.subsets;
+        let tree = written.parse(sources.add("formula", text), &[&written], subsets)?;
         let tree = holds_at_starts(tree, self.loaded.start.as_deref());
         let formula = check_formula(&tree, data, actions)?;
         let _turn = self.turn(run)?;

@@ -20,6 +20,7 @@ use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 use mu_formula::typecheck::check_formula;
 use mu_formula::typed::TypedFormula;
 use mu_frontends::Lexicon;
+use mu_frontends::state_conditions::parse_without_model;
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
 use mu_syntax::ast::{self, Node, ProcessKind, Section, Specification};
@@ -157,6 +158,10 @@ impl Analysis {
         let mut sources = SourceMap::new();
         let source = sources.add("", text);
         match mu_syntax::parse_formula(source, text) {
+            // Conditions on variables of a model in another language.
+            Err(_)
+                if model.is_none_or(|m| m.specification.is_none())
+                    && parse_without_model(source, text).is_ok() => {}
             Err(error) => analysis.report(&error, &sources),
             Ok(tree) => {
                 let plain = sources.get(source).clone();

@@ -2,8 +2,10 @@
 //!
 //! In: names of actions with values of types. Out: the text of each label, and the text of
 //! declarations of sorts and actions (`Labels::declarations`). A type with members has the sort
-//! of its name: `sort Node = struct Node_1 | Node_2;`. Ranges are numbers: `Nat`, or `Int` if the
-//! range has a negative number. Invariant: every label is of a declared action. Cost: linear.
+//! of its name: `sort Node = struct Node_1 | Node_2;`. Types that share members, a union and its
+//! parts, share a sort, of which each is a subset ([`NamedSubset`]). Ranges are numbers: `Nat`, or
+//! `Int` if the range has a negative number. Invariant: every label is of a declared action. Cost:
+//! linear.
 
 use crate::symmetry::Exchange;
 use crate::typed::{Model, TypeId, TypeKind};
@@ -12,15 +14,22 @@ use mu_base::ids::LabelId;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Named type of numbers.
+/// Name of a type whose sort has more values than the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedRange {
+pub struct NamedSubset {
     /// Name of the type.
     pub name: String,
-    /// Lowest number.
-    pub low: i64,
-    /// Highest number.
-    pub high: i64,
+    /// Its values.
+    pub values: Values,
+}
+
+/// Values of a type, as a subset of its sort.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// Numbers from the first to the second, inclusive.
+    Interval(i64, i64),
+    /// Constants, by name.
+    Constants(Vec<String>),
 }
 
 /// Table of labels; the first is tau.
@@ -83,24 +92,22 @@ impl Labels {
     /// Returns the declarations of sorts and actions, in the language of mCRL2 specifications.
     pub(crate) fn declarations(&self, model: &Model) -> String {
         let mut text = String::new();
-        let (mut defined, mut names): (AHashMap<TypeId, String>, BTreeSet<String>) =
-            Default::default();
-        let unnamed = (0..model.types.all.len()).map(TypeId::new);
-        let unnamed = unnamed.map(|ty| (sort(model, ty, false), ty));
-        let listed = model.type_names.iter().map(|(name, ty)| (name.clone(), *ty));
-        for (name, ty) in listed.chain(unnamed) {
-            let (members, own) = (members(model, ty), sort(model, ty, false));
-            let is_range = matches!(model.types.kind(ty), TypeKind::Range { .. });
-            let has_sort = !members.is_empty() || is_range && name != own;
-            if !has_sort || !names.insert(name.clone()) {
-                continue;
+        let mut names = BTreeSet::new();
+        for group in groups(model) {
+            let _ = writeln!(text, "sort {} = struct {};", group.sort, group.members.join(" | "));
+            names.insert(group.sort.clone());
+            for name in group.types.iter().map(|(name, _)| name) {
+                if names.insert(name.clone()) {
+                    let _ = writeln!(text, "sort {name} = {};", group.sort);
+                }
             }
-            let _ = match defined.get(&ty) {
-                _ if is_range => writeln!(text, "sort {name} = {own};"),
-                Some(known) => writeln!(text, "sort {name} = {known};"),
-                None => writeln!(text, "sort {name} = struct {};", members.join(" | ")),
-            };
-            defined.entry(ty).or_insert(name);
+        }
+        for (name, ty) in &model.type_names {
+            let is_simple =
+                matches!(model.types.kind(*ty), TypeKind::Range { .. } | TypeKind::Boolean);
+            if is_simple && names.insert(name.clone()) {
+                let _ = writeln!(text, "sort {name} = {};", sort(model, *ty, false));
+            }
         }
         if !self.claims.is_empty() {
             let claims: BTreeSet<&String> = self.claims.iter().collect();
@@ -157,13 +164,62 @@ fn members(model: &Model, ty: TypeId) -> Vec<String> {
     }
 }
 
-/// Returns the named types of numbers.
-pub(crate) fn ranges(model: &Model) -> Vec<NamedRange> {
-    let range = |(name, ty): &(String, TypeId)| match model.types.kind(*ty) {
-        TypeKind::Range { low, high } => {
-            Some(NamedRange { name: name.clone(), low: *low, high: *high })
+/// Types that share members, and their common sort.
+struct Group {
+    sort: String,
+    members: Vec<String>,
+    /// Types with all their names.
+    types: Vec<(String, TypeId)>,
+}
+
+/// Returns the types with members, those that share members together. Cost: quadratic in the number
+/// of types.
+fn groups(model: &Model) -> Vec<Group> {
+    let unnamed = (0..model.types.all.len()).map(TypeId::new);
+    let unnamed = unnamed.map(|ty| (sort(model, ty, false), ty));
+    let listed = model.type_names.iter().map(|(name, ty)| (name.clone(), *ty));
+    let mut out: Vec<Group> = Vec::new();
+    for (name, ty) in listed.chain(unnamed) {
+        let own = members(model, ty);
+        if own.is_empty() {
+            continue;
         }
-        _ => None,
-    };
-    model.type_names.iter().filter_map(range).collect()
+        let (met, others): (Vec<Group>, Vec<Group>) =
+            out.into_iter().partition(|g| g.members.iter().any(|m| own.contains(m)));
+        out = others;
+        let mut group = Group { sort: name.clone(), members: own, types: Vec::new() };
+        for other in met {
+            // The type with all members gives its name to the sort.
+            let is_wider = group.members.iter().all(|m| other.members.contains(m));
+            if is_wider {
+                group.sort = other.sort;
+            } else if !other.members.iter().all(|m| group.members.contains(m)) {
+                group.sort = format!("{}_or_{}", other.sort, group.sort);
+            }
+            let new = other.members.into_iter().filter(|m| !group.members.contains(m));
+            let new: Vec<String> = new.collect();
+            group.members.extend(new);
+            group.types.extend(other.types);
+        }
+        group.types.push((name, ty));
+        out.push(group);
+    }
+    out
+}
+
+/// Returns the named types whose sorts have more values.
+pub(crate) fn subsets(model: &Model) -> Vec<NamedSubset> {
+    let intervals = model.type_names.iter().filter_map(|(name, ty)| {
+        let TypeKind::Range { low, high } = model.types.kind(*ty) else { return None };
+        Some(NamedSubset { name: name.clone(), values: Values::Interval(*low, *high) })
+    });
+    let groups = groups(model);
+    let constants = groups.iter().flat_map(|group| {
+        group.types.iter().filter_map(|(name, ty)| {
+            let own = members(model, *ty);
+            let is_part = own.len() < group.members.len();
+            is_part.then(|| NamedSubset { name: name.clone(), values: Values::Constants(own) })
+        })
+    });
+    intervals.chain(constants).collect()
 }

@@ -23,7 +23,7 @@
 use crate::additions::ShownValue;
 use crate::code::{Fault, Program};
 use crate::footprint::{Footprint, footprint};
-use crate::labels::{Argument, CLAIM, Labels, NamedRange, ranges, sort};
+use crate::labels::{Argument, CLAIM, Labels, NamedSubset, sort, subsets};
 use crate::normal::Normal;
 use crate::path::{property_name, rule_name};
 use crate::run::{Ended, Machine, read, write};
@@ -165,9 +165,9 @@ impl ProtocolModel {
     pub fn declarations(&self) -> String {
         self.labels.declarations(&self.typed)
     }
-    /// Returns the named types of numbers.
-    pub fn ranges(&self) -> Vec<NamedRange> {
-        ranges(&self.typed)
+    /// Returns the named types whose sorts have more values.
+    pub fn subsets(&self) -> Vec<NamedSubset> {
+        subsets(&self.typed)
     }
     fn add_slots(&mut self) {
         let tested = |v: &Variable| {

@@ -129,6 +129,7 @@ pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
         };
         let found = fitting(step, &fresh);
         match found[..] {
+            [] if shows_condition(step) => continue,
             [] => {
                 let without = TraceStep { changed: None, ..step.clone() };
                 let values = if fitting(&without, &fresh).is_empty() {
@@ -164,6 +165,15 @@ pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
     }
     walk.adopt(fresh);
     Ok(())
+}
+
+/// True if a step shows the value of a condition in a formula (`val_1(n)`, `not_val_1(n)`). It
+/// changes nothing, and the model without the formula does not have it.
+fn shows_condition(step: &TraceStep) -> bool {
+    let name = step.action.split('(').next().unwrap_or_default();
+    let number = name.strip_prefix("not_").unwrap_or(name).strip_prefix("val_");
+    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    number.is_some_and(is_number) && step.changed.as_ref().is_some_and(Vec::is_empty)
 }
 
 /// True if exactly these parameters change to these values.

@@ -69,7 +69,7 @@ fn formatted(
         front_end.check(&edited, &mut session.sources)?;
     } else if tokens::is_formula(text, &tokens::tokens(text)) {
         let source = session.sources.add(name.clone(), text);
-        mu_syntax::parse_formula(source, text)?;
+        mu_frontends::state_conditions::parse_without_model(source, text)?;
     } else {
         let expanded = template::expand(&name, text, &[], &mut session.sources)?;
         mu_syntax::parse_specification(expanded.source, &expanded.text)?;

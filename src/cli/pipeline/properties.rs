@@ -13,7 +13,7 @@ use mu_data::expr::DataSpec;
 use mu_formula::parentheses::{Correction, corrections};
 use mu_formula::typecheck::{check_formula, check_over_labels};
 use mu_formula::typed::TypedFormula;
-use mu_frontends::state_conditions::{ConditionedFormula, NamedRange};
+use mu_frontends::state_conditions::{ConditionedFormula, NamedSubset};
 use mu_frontends::{Input, holds_at_starts};
 use mu_process::labels::ActionDecl;
 use std::io::Read;
@@ -37,17 +37,17 @@ pub(crate) struct FormulaText {
     /// Number of earlier formulas with the same text: each has its own checkpoints.
     copy: usize,
     /// Conditions on variables of the model, if the formula has some.
-    conditions: Option<Arc<Conditions>>,
-    /// Action that leads to the start states, once a model with several is read.
-    start: OnceLock<String>,
+    conditions: Option<Arc<Vec<ConditionedFormula>>>,
+    /// What the formula means in its model, once that is read.
+    model: OnceLock<ModelNames>,
 }
 
-/// Conditions of the formulas of a run, which are steps of its model.
-struct Conditions {
-    /// By the name of the formula.
-    formulas: Vec<ConditionedFormula>,
-    /// Named intervals of the model, once it is read.
-    ranges: OnceLock<Vec<NamedRange>>,
+/// Names of a model for formulas.
+struct ModelNames {
+    /// Action that leads to the start states, if there are several.
+    start: Option<String>,
+    /// Named parts of sorts.
+    subsets: Vec<NamedSubset>,
 }
 
 /// Finds the conditions on variables of a model in formulas, and requires that the model shows
@@ -81,7 +81,7 @@ pub(crate) fn find_conditions(
     if count == 0 {
         return Ok(());
     }
-    let all = Arc::new(Conditions { formulas, ranges: OnceLock::new() });
+    let all = Arc::new(formulas);
     texts.iter_mut().for_each(|t| t.conditions = Some(all.clone()));
     Ok(())
 }
@@ -249,32 +249,24 @@ fn correction(text: &str, correction: Correction) -> String {
 
 impl FormulaText {
     fn new(name: PathBuf, stem: String, source: SourceId, text: String) -> Self {
-        Self { name, stem, source, text, copy: 0, conditions: None, start: OnceLock::new() }
+        Self { name, stem, source, text, copy: 0, conditions: None, model: OnceLock::new() }
     }
     /// Parses the formula; it is about every start state of a model that was recorded.
     pub(crate) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
-        Ok(holds_at_starts(self.parsed_conditions()?, self.start.get().map(String::as_str)))
-    }
-    /// Parses the formula for a start state of the model.
-    fn parsed_conditions(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
-        let Some(conditions) = &self.conditions else {
-            return mu_syntax::parse_formula(self.source, &self.text);
-        };
-        let all: Vec<&ConditionedFormula> = conditions.formulas.iter().collect();
-        let ranges = conditions.ranges.get().map_or(&[][..], Vec::as_slice);
+        let model = self.model.get();
+        let subsets = model.map_or(&[][..], |m| m.subsets.as_slice());
+        let plain = ConditionedFormula::plain(&self.text);
+        let all: Vec<&ConditionedFormula> =
+            self.conditions.as_ref().map_or_else(|| vec![&plain], |all| all.iter().collect());
         let own = all.iter().find(|f| f.is_of(&self.text));
         let own = own.ok_or_else(|| Diagnostic::internal("a formula without its conditions"))?;
-        own.parse(self.source, &all, ranges)
+        let file = own.parse(self.source, &all, subsets)?;
+        Ok(holds_at_starts(file, model.and_then(|m| m.start.as_deref())))
     }
-    /// Records the named intervals of the model, and the action that leads to its start states.
+    /// Records the names of the model.
     pub(crate) fn set_model(&self, model: &Loaded) {
-        if let Some(start) = &model.start {
-            self.start.get_or_init(|| start.clone());
-        }
-        if let Some(conditions) = &self.conditions {
-            // The first formula sets them for all.
-            conditions.ranges.get_or_init(|| model.ranges.clone());
-        }
+        let names = || ModelNames { start: model.start.clone(), subsets: model.subsets.clone() };
+        self.model.get_or_init(names);
     }
 
     /// Returns the identity of the formula for checkpoints: its text and the way to count

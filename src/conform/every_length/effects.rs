@@ -144,6 +144,9 @@ impl<'a> LabelReader<'a> {
     /// Returns the effects of a label; empty for internal labels. Error: the label has several
     /// operations.
     pub fn effects(&self, text: &str) -> Result<Vec<Effect>, Diagnostic> {
+        if self.interface.failure.as_deref() == Some(text) {
+            return Err(self.interface.failed(text));
+        }
         let mut out = Vec::new();
         let words = self.alphabet.of_label.get(text);
         let events: &[u32] = words.map_or(&[], |w| &self.alphabet.words[*w as usize]);

@@ -427,6 +427,7 @@ fn loaded(
     };
     let typed = Typed { data: &whole.data, actions: &whole.actions, declared: whole.declared };
     Sorts::check(&mut interface, typed)?;
+    interface.failure.clone_from(&whole.failure);
     Ok(LoadedMachine { whole, searched, program, interface, declared })
 }
 
