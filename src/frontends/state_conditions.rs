@@ -9,7 +9,7 @@
 //! exactly one of the two steps exists; the form is that of the modality around it, so that a
 //! safety property remains one. All other action formulas exclude these steps: `true` becomes
 //! `true && !(exists n: Node. val_1(n) || not_val_1(n))`, so a condition changes the meaning of no
-//! other part. Quantifiers over named parts of sorts of numbers become bounded ones. Cost: linear.
+//! other part. A condition is false for values of a variable outside of its type. Quantifiers over named parts of sorts of numbers become bounded ones. Cost: linear.
 //!
 //! A `val` is a condition if it mentions one of the names, and the formula binds no variable of
 //! that name there, or if it has operators of the model's language that data have not. Places stay: a condition is replaced by a variable and blanks of its length.
@@ -342,10 +342,18 @@ impl Rewriting<'_> {
                                 false => StateFormulaKind::True,
                             };
                             let (one, rest) = (Box::new(one), Box::new(node(rest, span)));
-                            match must {
+                            let shown = match must {
                                 true => StateFormulaKind::Must(one, rest),
                                 false => StateFormulaKind::May(one, rest),
-                            }
+                            };
+                            // Steps exist for the values of a type alone: for another value, as a
+                            // parameter of a fixed point may have, the condition is false.
+                            let bounds = variables.iter().filter_map(|v| bounds(v, self.subsets));
+                            bounds.fold(shown, |all, data| {
+                                let bound = node(StateFormulaKind::Val(Box::new(data)), span);
+                                let all = Box::new(node(all, span));
+                                StateFormulaKind::Binary(StateOp::And, Box::new(bound), all)
+                            })
                         }
                         None => formula.kind.clone(),
                     }

@@ -38,7 +38,7 @@ pub(crate) struct FormulaText {
     copy: usize,
     /// Conditions on variables of the model, if the formula has some.
     conditions: Option<Arc<Vec<ConditionedFormula>>>,
-    /// What the formula means in its model, once that is read.
+    /// Names of its model, once that is read.
     model: OnceLock<ModelNames>,
 }
 
