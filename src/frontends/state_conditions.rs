@@ -7,12 +7,14 @@
 //!
 //! A condition becomes `[not_val_1(n)]false` or `<val_1(n)>true`. They are equivalent, because
 //! exactly one of the two steps exists; the form is that of the modality around it, so that a
-//! safety property remains one. All other action formulas exclude these steps: `true` becomes
-//! `true && !(exists n: Node. val_1(n) || not_val_1(n))`, so a condition changes the meaning of no
-//! other part. A condition is false for values of a variable outside of its type. Quantifiers over named parts of sorts of numbers become bounded ones. Cost: linear.
+//! safety property remains one. All other action formulas exclude these steps: `true` becomes `true
+//! && !(exists n: Node. val_1(n) || not_val_1(n))`, so a condition changes the meaning of no other
+//! part. A condition is false for values of a variable outside of its type. Quantifiers over named
+//! parts of sorts of numbers become bounded ones. Cost: linear.
 //!
 //! A `val` is a condition if it mentions one of the names, and the formula binds no variable of
-//! that name there, or if it has operators of the model's language that data have not. Places stay: a condition is replaced by a variable and blanks of its length.
+//! that name there, or if it has operators of the model's language that data have not. Places stay:
+//! a condition is replaced by a variable and blanks of its length.
 
 use crate::Condition;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
