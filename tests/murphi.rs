@@ -68,8 +68,8 @@ fn translated(text: &str) -> (u64, Vec<String>) {
 #[test]
 fn translations_have_the_states_of_the_model() {
     for (text, states, actions) in [
-        (OWNERS.to_string(), 4, "acquire release start"),
-        (OWNERS.replace("& isundefined(owner)", ""), 19, "acquire release start violated_one_owner"),
+        (OWNERS.to_string(), 4, "acquire release startstate"),
+        (OWNERS.replace("& isundefined(owner)", ""), 19, "acquire release startstate violated_one_owner"),
         // Recursion, `var` parameters, results of any type, aliases.
         (
             "type R: record a, b: 0..20 end; var x: 0..20; r: R;
@@ -84,7 +84,16 @@ fn translations_have_the_states_of_the_model() {
              rule \"swap\" begin swap(r.a, r.b); end;"
                 .into(),
             26,
-            "start sum_2 swap",
+            "startstate sum_2 swap",
+        ),
+        // Names of the translation itself and words of mCRL2.
+        (
+            "type go: enum {t1, Start}; var x: go; startstate x := t1; end;
+             rule \"go\" x := Start; end; rule \"t1\" x := t1; end; rule \"Process\" end;
+             rule \"end\" end; ruleset s: go do rule \"go\" x := s; end; end;"
+                .into(),
+            2,
+            "Process end_2 go startstate t1",
         ),
         // Undefined parts of arrays and records are compared, not read.
         (
@@ -94,7 +103,7 @@ fn translations_have_the_states_of_the_model() {
              rule \"keep\" !c ==> begin if a != a then c := false; else c := true; end; end;"
                 .into(),
             2,
-            "flip keep start",
+            "flip keep startstate",
         ),
         // Multisets: sorted, full, counted, removed.
         (
@@ -108,7 +117,7 @@ fn translations_have_the_states_of_the_model() {
                var m: M; begin m.v := 0; multisetadd(m, net); end;"
                 .into(),
             11,
-            "failed_overflow flush receive send start",
+            "failed_overflow flush receive send startstate",
         ),
         // Unions, loops in both directions, `while`, `switch`, `assume`, `cover`, `liveness`.
         (
@@ -135,7 +144,7 @@ fn translations_have_the_states_of_the_model() {
              rule \"undefined copy\" begin x := y; end;"
                 .into(),
             3,
-            "failed_assert failed_division failed_error failed_index failed_range failed_undefined start undefined_copy",
+            "failed_assert failed_division failed_error_2 failed_index failed_range failed_undefined startstate undefined_copy",
         ),
     ] {
         let (found, labels) = translated(&text);

@@ -22,6 +22,7 @@ mod expressions;
 mod prelude;
 mod statements;
 
+use crate::actions::{START, WORDS, rule_actions};
 use crate::typed::{Binding, Claim, Domain, Expr, Frame, LocalId, Model, TypeId, TypeKind};
 use cells::{Addr, size};
 use mu_base::{Diagnostic, Span, Stage};
@@ -67,7 +68,7 @@ struct Writer<'m> {
     maps: String,
     equations: String,
     sorts: String,
-    actions: String,
+    actions: BTreeSet<String>,
     summands: Vec<String>,
     starts: Vec<String>,
     /// Number of the next mapping.
@@ -80,12 +81,12 @@ struct Writer<'m> {
     levels: BTreeMap<i64, usize>,
     /// Sorts of the parameters of actions: name, and number of the mapping to values.
     sorts_of: BTreeMap<TypeId, (String, usize)>,
+    /// Action of each rule.
+    rules: Vec<String>,
+    /// Names of the two processes.
+    process: String,
+    start: String,
 }
-
-/// Words of mCRL2 and names of the translation, which rules and types cannot have.
-const RESERVED: &str = "act allow block comm cons delta div end eqn exists forall glob hide if in \
-    init lambda map mod mu nu proc rename sort struct sum tau true false var whr yaled delay nil \
-    val pbes Bool Pos Nat Int Real List Set Bag FSet FBag Process Start Cell Result";
 
 impl<'m> Writer<'m> {
     fn new(model: &'m Model) -> Self {
@@ -95,9 +96,12 @@ impl<'m> Writer<'m> {
             globals.push(state);
             state += size(&model.types, global.ty);
         }
-        let mut used: BTreeSet<String> = RESERVED.split_whitespace().map(String::from).collect();
+        let mut used: BTreeSet<String> = WORDS.split_whitespace().map(String::from).collect();
         used.extend(prelude::NAMES.split_whitespace().map(String::from));
-        Writer {
+        // A rule has its action in any case; all other names make way.
+        let rules = rule_actions(model);
+        used.extend(rules.iter().cloned());
+        let mut writer = Writer {
             model,
             globals,
             state,
@@ -110,7 +114,7 @@ impl<'m> Writer<'m> {
             maps: String::new(),
             equations: String::new(),
             sorts: String::new(),
-            actions: String::new(),
+            actions: BTreeSet::new(),
             summands: Vec::new(),
             starts: Vec::new(),
             next: 0,
@@ -118,7 +122,13 @@ impl<'m> Writer<'m> {
             domains: BTreeMap::new(),
             levels: BTreeMap::new(),
             sorts_of: BTreeMap::new(),
-        }
+            rules,
+            process: String::new(),
+            start: String::new(),
+        };
+        writer.process = writer.unique("Process");
+        writer.start = writer.unique("Start");
+        writer
     }
 
     fn fresh(&mut self) -> usize {
@@ -216,9 +226,10 @@ impl<'m> Writer<'m> {
                 .chain([format!("is_go({})", instance.memory), format!("{holds} {value}")])
                 .collect();
             self.summands.push(format!(
-                "{}({}) -> {label} . Process(s)",
+                "{}({}) -> {label} . {}(s)",
                 instance.sums(),
-                tests.join(" && ")
+                tests.join(" && "),
+                self.process
             ));
         }
         // A state is discarded if an assumption is false for some values of its parameters.
@@ -241,17 +252,25 @@ impl<'m> Writer<'m> {
         for start in &self.model.starts {
             self.enter(&start.frame, None);
             let instance = self.instances(&start.bindings)?;
-            let name = self.unique(start.name.as_deref().unwrap_or("start"));
-            self.step(&name, &instance, None, &start.body, true)?;
+            let name = self.unique(start.name.as_deref().unwrap_or(START));
+            let failed = self.unique(&format!("failed_{name}"));
+            self.step((&name, &failed), &instance, None, &start.body, true)?;
         }
-        for rule in &self.model.rules {
+        let mut failures: BTreeMap<String, String> = BTreeMap::new();
+        for (number, rule) in self.model.rules.iter().enumerate() {
             self.enter(&rule.frame, None);
             let mut instance = self.instances(&rule.bindings)?;
-            let name = self.unique(rule.name.as_deref().unwrap_or("rule"));
+            let name = self.rules[number].clone();
+            if !failures.contains_key(&name) {
+                let failed = self.unique(&format!("failed_{name}"));
+                failures.insert(name.clone(), failed);
+            }
+            let failed = failures[&name].clone();
             let lower = self.lower_priorities(rule.priority)?;
             instance.conditions.extend(lower);
             self.enter(&rule.frame, None);
-            self.step(&name, &instance, rule.guard.as_ref(), &rule.body, false)?;
+            let names = (&*name, &*failed);
+            self.step(names, &instance, rule.guard.as_ref(), &rule.body, false)?;
         }
         Ok(())
     }
@@ -292,10 +311,11 @@ impl<'m> Writer<'m> {
             None => format!("enabled({memory})"),
         })
     }
-    /// Adds the transitions of a rule or start state.
+    /// Adds the transitions of a rule or start state. `names`: the actions of a step and of a
+    /// failure.
     fn step(
         &mut self,
-        name: &str,
+        (name, failed): (&str, &str),
         instance: &Instance,
         guard: Option<&Expr>,
         body: &[crate::typed::Stmt],
@@ -309,14 +329,14 @@ impl<'m> Writer<'m> {
         self.equation(&format!("t{k}(r) = {effect}"));
         let result = format!("t{k}({memory})");
         let label = self.action(name, instance);
-        let failed = self.unique(&format!("failed_{name}"));
-        let failure = self.action(&failed, instance);
+        let failure = self.action(failed, instance);
         let conditions = instance.conditions.join(" && ");
         let and = if conditions.is_empty() { "" } else { " && " };
         let sums = instance.sums();
+        let process = &self.process;
         let out = if is_start { &mut self.starts } else { &mut self.summands };
         out.push(format!(
-            "{sums}({conditions}{and}{guard} == ok(1) && is_done({result}) && assumed(next({result}))) -> {label} . Process(next({result}))"
+            "{sums}({conditions}{and}{guard} == ok(1) && is_done({result}) && assumed(next({result}))) -> {label} . {process}(next({result}))"
         ));
         out.push(format!(
             "{sums}({conditions}{and}({guard} == bad || {guard} == ok(1) && {result} == fail)) -> {failure} . delta"
@@ -328,10 +348,10 @@ impl<'m> Writer<'m> {
         let sorts: Vec<&str> = instance.bindings.iter().map(|b| b.1.as_str()).collect();
         let values: Vec<&str> = instance.bindings.iter().map(|b| b.0.as_str()).collect();
         if sorts.is_empty() {
-            let _ = writeln!(self.actions, "    {name};");
+            self.actions.insert(format!("    {name};\n"));
             return name.to_string();
         }
-        let _ = writeln!(self.actions, "    {name}: {};", sorts.join(" # "));
+        self.actions.insert(format!("    {name}: {};\n", sorts.join(" # ")));
         format!("{name}({})", values.join(", "))
     }
     /// Returns a mapping from a result of the bindings to the value of an expression.
@@ -473,7 +493,7 @@ impl<'m> Writer<'m> {
         let mut out = String::from(
             "% A Murphi model: cells are the values of variables, in order; `ok` holds a number.\n",
         );
-        let actions = &self.actions;
+        let actions: String = self.actions.iter().map(String::as_str).collect();
         let _ = write!(out, "{}", prelude::TEXT);
         if !self.sorts.is_empty() {
             let _ = write!(out, "sort\n{}", self.sorts);
@@ -486,10 +506,11 @@ impl<'m> Writer<'m> {
             true => "delta".to_string(),
             false => all.join("\n  + "),
         };
-        let starts = choice(&self.starts).replace("Process(s)", "Start(s)");
-        let _ = writeln!(out, "proc Process(s: List(Cell)) =\n    {};", choice(&self.summands));
-        let _ = writeln!(out, "proc Start(s: List(Cell)) =\n    {starts};");
-        let _ = writeln!(out, "init Start(blank({}));", self.state);
+        let (process, start) = (&self.process, &self.start);
+        let starts = choice(&self.starts);
+        let _ = writeln!(out, "proc {process}(s: List(Cell)) =\n    {};", choice(&self.summands));
+        let _ = writeln!(out, "proc {start}(s: List(Cell)) =\n    {starts};");
+        let _ = writeln!(out, "init {start}(blank({}));", self.state);
         out
     }
 }

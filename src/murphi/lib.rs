@@ -6,6 +6,7 @@
 //! scope.
 #![warn(missing_docs)]
 
+mod actions;
 pub mod additions;
 pub mod ast;
 pub mod check;

@@ -20,6 +20,7 @@
 //! Reads and writes of a group come from its code ([`crate::footprint`]). A group that writes to a
 //! multiset writes all of it, sorted. Cost: one run of the guard and the rule for each query.
 
+use crate::actions::{START, identifiers, rule_actions};
 use crate::additions::ShownValue;
 use crate::code::{Fault, Program};
 use crate::footprint::{Footprint, footprint};
@@ -31,18 +32,13 @@ use crate::search::priorities;
 use crate::symmetry::{Exchange, exchanges};
 use crate::typed::{Binding, Claim, Model as Typed, TypeKind};
 use crate::variables::{Variable, variables};
-use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use mu_base::mixing::{FNV_BASIS, fnv};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_model::{Group, Model, Portable, Slot, SlotInfo, Steps, Symmetry, Worker};
 use std::collections::BTreeSet;
 
-/// Label of a step that shows an error of a guard or a rule.
-pub const ERROR: &str = "error";
-/// Name of the label of a step that shows a violated invariant.
-pub const VIOLATION: &str = "violation";
-const START: &str = "startstate";
+pub use crate::actions::{ERROR, VIOLATION};
 
 /// Behaviour of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,11 +117,7 @@ impl ProtocolModel {
             .collect();
         let priorities = priorities(&typed, &program);
         let own_properties = typed.properties.len() - conditions;
-        let written = typed.rules.iter().enumerate().map(|(n, rule)| match &rule.name {
-            Some(name) => name.trim().to_string(),
-            None => format!("rule_{}", n + 1),
-        });
-        let names = identifiers(written, &RESERVED);
+        let names = rule_actions(&typed);
         let code = format!("{:?}{:?}", program.code, variables);
         let hash = fnv(FNV_BASIS, code.bytes());
         let mut model = Self {
@@ -416,57 +408,6 @@ impl ProtocolModel {
 
 fn claim(typed: &Typed, program: &Program, at: u32) -> Claim {
     typed.properties[program.properties[at as usize].number as usize].claim
-}
-
-/// Actions of this module and of formulas, which no rule has.
-const RESERVED: [&str; 6] = [ERROR, VIOLATION, START, "tau", "delta", "nil"];
-
-/// Returns identifiers for names: equal ones for equal names, others for other names. If the
-/// identifier of a name is taken or reserved, a number from 2 on follows.
-fn identifiers(names: impl Iterator<Item = String>, reserved: &[&str]) -> Vec<String> {
-    let mut known: AHashMap<String, String> = AHashMap::new();
-    let mut used: BTreeSet<String> = reserved.iter().map(|r| r.to_string()).collect();
-    let is_condition = |name: &str| {
-        let number = name.strip_prefix("not_").unwrap_or(name).strip_prefix("val_");
-        number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
-    };
-    names
-        .map(|name| {
-            known
-                .entry(name)
-                .or_insert_with_key(|name| {
-                    let base = identifier(name);
-                    let mut found = base.clone();
-                    let mut number = 1;
-                    while is_condition(&found) || !used.insert(found.clone()) {
-                        number += 1;
-                        found = match is_condition(&base) {
-                            true => format!("rule_{base}_{number}"),
-                            false => format!("{base}_{number}"),
-                        };
-                    }
-                    found
-                })
-                .clone()
-        })
-        .collect()
-}
-
-/// Returns a name with letters, digits and `_` only, and no digit first.
-fn identifier(name: &str) -> String {
-    let mut text = String::new();
-    for c in name.chars() {
-        let c = if c.is_ascii_alphanumeric() { c } else { '_' };
-        if c != '_' || !text.ends_with('_') {
-            text.push(c);
-        }
-    }
-    let text = text.trim_matches('_');
-    if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
-        format!("rule_{text}")
-    } else {
-        text.to_string()
-    }
 }
 
 fn group(

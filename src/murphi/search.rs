@@ -5,9 +5,9 @@
 //! the errors of guards and rules (assertions, `error`, undefined values, ranges, divisions),
 //! deadlocks, claims `cover`, liveness; `assume` discards states.
 //!
-//! A state is expanded in place: guards and rules work on the memory of the [`Machine`];
-//! its first words are restored after each rule. Successors are collected in batches, so that the
-//! memory accesses of their searches overlap. Invariant: states have numbers in the order of their
+//! A state is checked when it is new, and expanded in place: guards and rules work on the memory of
+//! the [`Machine`]; its first words are restored after each rule. Successors are collected in
+//! batches, so that the memory accesses of their searches overlap. Invariant: states have numbers in the order of their
 //! distance from the start, so the path by parents is a shortest one. With symmetries the path is
 //! computed again as a run of the model itself ([`crate::path`]).
 //!
@@ -238,11 +238,11 @@ impl Search<'_> {
                 Ended::Stopped => self.stopped(budget),
                 _ => {}
             }
+            self.flush(budget);
             if self.ended() {
                 return 0;
             }
         }
-        self.flush();
         let (mut depth, mut level_end) = (0, self.states.len());
         let mut number = 0;
         while number < self.states.len() && !self.ended() {
@@ -262,12 +262,11 @@ impl Search<'_> {
             }
             self.states.get(number, &mut self.current);
             self.machine.memory[..self.current.len()].copy_from_slice(&self.current);
-            if self.check_state(number as u32, budget) {
-                self.expand(&guards, number as u32, budget);
-            }
+            self.expand(&guards, number as u32, budget);
             number += 1;
-            if self.hashes.len() >= BATCH || number >= self.states.len() || number == level_end {
-                self.flush();
+            let due = number >= self.states.len() || number == level_end || self.ended();
+            if self.hashes.len() >= BATCH || due {
+                self.flush(budget);
                 if !self.ended()
                     && let Err(stop) = budget.check(self.states.len() as u64)
                 {
@@ -290,10 +289,6 @@ impl Search<'_> {
         };
         self.failure = Some(Failure { broken: Broken::Fault(fault, span), culprit, state });
     }
-    fn restore(&mut self) {
-        let words = self.current.len();
-        self.machine.memory[..words].copy_from_slice(&self.current);
-    }
     /// Evaluates an instance of a property in the state of the machine. `None` if the search ended.
     fn holds(&mut self, at: u32, state: Option<u32>, budget: &Budget) -> Option<bool> {
         let property = &self.program.properties[at as usize];
@@ -311,8 +306,8 @@ impl Search<'_> {
             _ => Some(false),
         }
     }
-    /// Checks the properties of the current state. False if the search ends.
-    fn check_state(&mut self, number: u32, budget: &Budget) -> bool {
+    /// Checks the properties of a new state, which the machine has. False if the search ends.
+    fn check_state(&mut self, number: u32, state: &[u64], budget: &Budget) -> bool {
         for n in 0..self.invariants.len() {
             let at = self.invariants[n];
             match self.holds(at, Some(number), budget) {
@@ -327,30 +322,28 @@ impl Search<'_> {
                 }
                 None => return false,
             }
-            self.restore_if(at);
+            self.restore_if(at, state);
         }
+        // Also those that held before: they may read an undefined value here.
         for n in 0..self.covers.len() {
-            if !self.covered[n] || self.program.properties[self.covers[n] as usize].writes_in_guard
-            {
-                match self.holds(self.covers[n], Some(number), budget) {
-                    Some(held) => self.covered[n] |= held,
-                    None => return false,
-                }
-                self.restore_if(self.covers[n]);
+            match self.holds(self.covers[n], Some(number), budget) {
+                Some(held) => self.covered[n] |= held,
+                None => return false,
             }
+            self.restore_if(self.covers[n], state);
         }
         for n in 0..self.liveness.len() {
             match self.holds(self.liveness[n], Some(number), budget) {
                 Some(held) => self.satisfied.push(held),
                 None => return false,
             }
-            self.restore_if(self.liveness[n]);
+            self.restore_if(self.liveness[n], state);
         }
         true
     }
-    fn restore_if(&mut self, property: u32) {
+    fn restore_if(&mut self, property: u32, state: &[u64]) {
         if self.program.properties[property as usize].writes_in_guard {
-            self.restore();
+            self.machine.memory[..state.len()].copy_from_slice(state);
         }
     }
     /// Fires all enabled rules in the current state; of rules with different priorities those with
@@ -502,8 +495,10 @@ impl Search<'_> {
         self.hashes.push(States::hash(state));
         self.origins.push(parent);
     }
-    /// Adds the states of the batch to the store.
-    fn flush(&mut self) {
+    /// Adds the states of the batch to the store and checks those that are new. All states of one
+    /// distance are thus checked before a rule fires in one of them, and the first failure is the
+    /// nearest: a failure of a rule that ended the expansion is later than those of its batch.
+    fn flush(&mut self, budget: &Budget) {
         let words = self.program.layout.words;
         let mut touched = 0;
         for hash in &self.hashes {
@@ -515,20 +510,32 @@ impl Search<'_> {
             touched ^= self.states.touch_state(*hash);
         }
         black_box(touched);
-        for (n, hash) in self.hashes.iter().enumerate() {
-            let state = &self.batch[n * words..(n + 1) * words];
-            let Some((number, new)) = self.states.insert(state, *hash) else {
+        let checks =
+            !self.invariants.is_empty() || !self.covers.is_empty() || !self.liveness.is_empty();
+        let later = self.failure.take();
+        let batch = std::mem::take(&mut self.batch);
+        for n in 0..self.hashes.len() {
+            let state = &batch[n * words..(n + 1) * words];
+            let Some((number, new)) = self.states.insert(state, self.hashes[n]) else {
                 self.stop = Stop::States;
                 break;
             };
             let origin = self.origins[n];
-            if new {
-                self.parents.push(origin);
-            }
             if !self.liveness.is_empty() && origin != NO_PARENT {
                 self.steps.push((origin, number));
             }
+            if new {
+                self.parents.push(origin);
+                if checks {
+                    self.machine.memory[..words].copy_from_slice(state);
+                    if !self.check_state(number, state, budget) {
+                        break;
+                    }
+                }
+            }
         }
+        self.failure = self.failure.take().or(later);
+        self.batch = batch;
         self.batch.clear();
         self.hashes.clear();
         self.origins.clear();

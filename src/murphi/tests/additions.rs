@@ -149,7 +149,8 @@ invariant \"inv one\" x = 1; invariant \"inv-one\" x = 1;";
     let mut sources = SourceMap::new();
     let source = sources.add("model.m", text);
     let typed = mu_murphi::read(source, text, &Settings::default()).expect("a model");
-    let found = labels(&ProtocolModel::new(typed).expect("a model")).expect("no error");
+    let model = ProtocolModel::new(typed.clone()).expect("a model");
+    let found = labels(&model).expect("no error");
     let expected = [
         "error_2",
         "violation_2",
@@ -167,4 +168,11 @@ invariant \"inv one\" x = 1; invariant \"inv-one\" x = 1;";
         "violation(inv_one_2)",
     ];
     assert_eq!(found, expected);
+
+    // The translation has the same actions.
+    let translation = mu_murphi::expand(&typed).expect("a translation");
+    let actions = translation.split_once("\nact").expect("actions").1;
+    for action in &expected[..12] {
+        assert!(actions.contains(&format!("\n    {action};\n")), "{action}");
+    }
 }

@@ -308,3 +308,24 @@ fn the_lowest_number_of_64_bits_is_no_number() {
         assert!(read(source, text, &Settings::default()).is_err(), "{text}");
     }
 }
+
+/// A state is checked when it is found, before a rule fires in a state that is as near.
+#[test]
+fn the_nearest_failure_comes_first() {
+    let text = "var x: 0..9;
+ruleset s: 0..1 do startstate x := s; end; end;
+rule x = 0 ==> error \"later\"; end;
+invariant x != 1;";
+    assert_eq!(failure(text), (Broken::Invariant(0), 1));
+    let text = "var x: 0..9; startstate x := 0; end;
+rule x = 0 ==> x := 1; end; rule x = 0 ==> x := 2; end; rule x = 0 ==> error \"later\"; end;
+invariant x != 2;";
+    assert_eq!(failure(text), (Broken::Invariant(0), 2));
+}
+
+/// A condition `cover` is evaluated in every state, also after it held.
+#[test]
+fn covers_read_defined_values() {
+    let text = "var x: 0..9; startstate x := 0; end; rule undefine x; end; cover x = 0;";
+    assert_eq!(fault(text).0, Fault::Undefined);
+}
