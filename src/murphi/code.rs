@@ -82,7 +82,7 @@ pub enum Relation {
 pub type Reg = u8;
 
 /// Instruction. `d` is the register of the result, `at` one with an offset in bits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the comment of an instruction covers its operands")]
 pub enum Op {
     /// Sets a register.
@@ -97,6 +97,8 @@ pub enum Op {
     Raw { d: Reg, from: Bits },
     /// As `Load`, at `at + offset`.
     LoadAt { d: Reg, at: Reg, width: u8, offset: u32, bias: i32 },
+    /// As `Load`, of a field that spans two words.
+    LoadSpan { d: Reg, width: u8, offset: u32, bias: i32 },
     /// As `Peek`, at `at + offset`.
     PeekAt { d: Reg, at: Reg, width: u8, offset: u32, bias: i32 },
     /// As `Raw`, at `at + offset`.
@@ -111,6 +113,8 @@ pub enum Op {
     StoreMaybeAt { a: Reg, at: Reg, width: u8, offset: u32, bias: i32 },
     /// Writes the content of a field.
     SetRaw { to: Bits, raw: u32 },
+    /// As `SetRaw`, at `at + offset`.
+    SetRawAt { at: Reg, width: u8, offset: u32, raw: u32 },
     /// Writes the content of a field from a register.
     Put { a: Reg, to: Bits },
     /// As `Put`, at `at + offset`.
@@ -145,6 +149,9 @@ pub enum Op {
     Compare { relation: Relation, d: Reg, a: Reg, b: Reg },
     /// Offset of an element, `(a - low) * stride`; fails if it is not below `count`.
     Index { d: Reg, a: Reg, low: i32, count: u32, stride: u32 },
+    /// Offset of an element that a field selects, `(raw + bias) * stride`, below `count * stride`;
+    /// fails if the field is undefined.
+    LoadIndex { d: Reg, from: Bits, bias: i16, stride: u32, count: u32 },
     /// Fails if the register is no value of the union [`Program::unions`].
     Member { a: Reg, union: u32 },
     /// 1 if the register is a value of the union, else 0.
@@ -177,6 +184,8 @@ pub enum Op {
     Call { function: u32, window: Reg },
     /// Returns from a function.
     Return,
+    /// Counts the elements of a multiset of [`Program::multisets`], at `at + offset`.
+    Count { d: Reg, at: Option<Reg>, offset: u32, multiset: u32 },
     /// Adds the element at `from` to a multiset of [`Program::multisets`]; fails if it is full.
     MultisetAdd { at: Reg, from: Reg, multiset: u32 },
     /// Removes the element at position `a`; fails if there is none.
@@ -193,6 +202,26 @@ pub enum Op {
     Discard,
     /// Fails.
     Fail,
+}
+
+impl Op {
+    /// Returns the target of a jump.
+    pub fn target(&self) -> Option<u32> {
+        match self {
+            Op::Jump { to }
+            | Op::Loop { to }
+            | Op::JumpIf { to, .. }
+            | Op::JumpUnless { to, .. }
+            | Op::JumpCompare { to, .. }
+            | Op::JumpEqual { to, .. }
+            | Op::JumpDiffer { to, .. }
+            | Op::JumpBelow { to, .. }
+            | Op::JumpAbove { to, .. }
+            | Op::JumpField { to, .. }
+            | Op::JumpOther { to, .. } => Some(*to),
+            _ => None,
+        }
+    }
 }
 
 /// Kind of an error that a site can raise.

@@ -81,6 +81,27 @@ impl Scan<'_> {
                 let last = i64::from(count.saturating_sub(1)) * i64::from(stride);
                 self.set(d, Some((0, last)));
             }
+            Op::LoadIndex { d, from, stride, count, .. } => {
+                self.reads(from);
+                let last = i64::from(count.saturating_sub(1)) * i64::from(stride);
+                self.set(d, Some((0, last)));
+            }
+            Op::LoadSpan { d, width, offset, .. } => {
+                self.found.reads.push((offset, offset + u32::from(width)));
+                self.set(d, None);
+            }
+            Op::SetRawAt { at, width, offset, .. } => {
+                self.at(at, offset, u32::from(width), true);
+            }
+            Op::Count { d, at, offset, multiset } => {
+                let shape = self.program.multisets[multiset as usize];
+                let bits = shape.capacity * shape.stride;
+                match at {
+                    Some(at) => self.at(at, offset, bits, false),
+                    None => self.found.reads.push((offset, offset + bits)),
+                }
+                self.set(d, None);
+            }
             Op::Offset { d, a, value } => {
                 let sum = self.registers[a as usize].and_then(|(low, high)| {
                     Some((low.checked_add(value)?, high.checked_add(value)?))

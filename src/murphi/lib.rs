@@ -29,6 +29,7 @@ mod lower_stmt;
 pub mod model;
 mod normal;
 pub mod path;
+mod peephole;
 pub mod run;
 pub mod search;
 mod states;

@@ -12,8 +12,9 @@
 
 use crate::code::{Bits, Fault, Instance, MultisetShape, Op, Program, Reg, Site, Table, UNDEFINED};
 use crate::layout::{Layout, Shape, Simple};
+use crate::peephole::shorten;
 use crate::typed::{
-    Argument, ExprKind, Frame, FunctionId, LocalId, LocalKind, Model, Place, Root, Step, Stmt,
+    Argument, Expr, ExprKind, Frame, FunctionId, LocalId, LocalKind, Model, Place, Root, Step, Stmt,
     StmtKind, TypeId,
 };
 use crate::walk::{self, Part};
@@ -209,6 +210,8 @@ impl<'m> Lower<'m> {
     }
     /// Replaces labels by positions.
     pub(crate) fn end_unit(&mut self) {
+        let (start, tables) = (self.unit.0, &self.tables[self.unit.1..]);
+        shorten(&mut self.code, start, &mut self.labels, &mut self.sites, tables);
         let place = |to: &mut u32| *to = self.labels[*to as usize];
         for op in &mut self.code[self.unit.0..] {
             match op {
@@ -345,6 +348,30 @@ impl<'m> Lower<'m> {
             Val::Const(value) => self.emit(Op::Const { d, value }),
         }
     }
+    /// Writes a value that is not used otherwise to a register: by the read that just produced it,
+    /// if there is one.
+    pub(crate) fn result_to(&mut self, to: Reg, value: Val) {
+        let end = self.code.len() as u32;
+        if let (Val::Reg(a), Some(last)) = (value, self.code.last_mut())
+            && a > to
+            && !self.labels.contains(&end)
+        {
+            match last {
+                Op::Load { d, .. }
+                | Op::Peek { d, .. }
+                | Op::LoadSpan { d, .. }
+                | Op::LoadAt { d, .. }
+                | Op::PeekAt { d, .. }
+                    if *d == a =>
+                {
+                    *d = to;
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.move_to(to, value);
+    }
     /// Returns a register with the address of memory.
     pub(crate) fn address(&mut self, loc: Loc) -> Lowered<Reg> {
         match loc {
@@ -400,6 +427,7 @@ impl<'m> Lower<'m> {
         let op = match (at, Bits::new(offset, width)) {
             (None, Some(from)) if checked => Op::Load { d, from, bias },
             (None, Some(from)) => Op::Peek { d, from, bias },
+            (None, None) if checked => Op::LoadSpan { d, width, offset, bias },
             _ => {
                 let at = self.base(at, d);
                 if checked {
@@ -500,6 +528,10 @@ impl<'m> Lower<'m> {
     pub(crate) fn put(&mut self, at: Option<Reg>, offset: u32, width: u8, raw: u64) -> Lowered<()> {
         if let (None, Some(to), Ok(raw)) = (at, Bits::new(offset, width), u32::try_from(raw)) {
             self.emit(Op::SetRaw { to, raw });
+            return Ok(());
+        }
+        if let (Some(at), Ok(raw)) = (at, u32::try_from(raw)) {
+            self.emit(Op::SetRawAt { at, width, offset, raw });
             return Ok(());
         }
         let mark = self.top;
@@ -635,8 +667,11 @@ impl<'m> Lower<'m> {
                 else {
                     return Err(Diagnostic::internal("this type is no array"));
                 };
-                let value = self.value(index)?;
                 let over = self.simple(over)?;
+                if let Some(loc) = self.selected(index, &over, (base, offset, count, stride))? {
+                    return Ok(Spot { loc, ty: element });
+                }
+                let value = self.value(index)?;
                 let fault = Fault::Index(match self.model.types.kind(spot.ty) {
                     crate::typed::TypeKind::Array { index, .. } => self.model.types.text(*index),
                     _ => String::new(),
@@ -678,6 +713,41 @@ impl<'m> Lower<'m> {
                 Spot { loc, ty: element }
             }
         })
+    }
+    /// Returns the place of an element that a variable selects, if all its values are indices:
+    /// then it only has to be defined. Without another element the place is that of the first.
+    fn selected(
+        &mut self,
+        index: &'m Expr,
+        over: &Simple,
+        (base, offset, count, stride): (Option<Reg>, u32, u32, u32),
+    ) -> Lowered<Option<Loc>> {
+        let ExprKind::Read(place) = &index.kind else { return Ok(None) };
+        if self.constant(index).is_some() {
+            return Ok(None);
+        }
+        let Some((from, own)) = self.static_field(index) else {
+            let is_value = self.layout.simple(index.ty).is_some_and(|own| own.parts == over.parts);
+            if count == 1 && is_value {
+                self.value(index)?;
+                return Ok(Some(Loc::At(base, offset)));
+            }
+            return Ok(None);
+        };
+        if !own.parts.iter().all(|p| over.parts.iter().any(|q| q.0 <= p.0 && p.1 <= q.1)) {
+            return Ok(None);
+        }
+        let Ok(bias) = i16::try_from(own.bias() - over.low) else { return Ok(None) };
+        let d = self.register()?;
+        let op = Op::LoadIndex { d, from, bias, stride, count };
+        self.emit_at(op, place.span, Fault::Undefined);
+        if count == 1 {
+            return Ok(Some(Loc::At(base, offset)));
+        }
+        if let Some(b) = base {
+            self.emit(Op::AddOffset { d, a: d, b });
+        }
+        Ok(Some(Loc::At(Some(d), offset)))
     }
     fn indexed(
         &mut self,

@@ -166,6 +166,18 @@ impl<'m> Lower<'m> {
                 self.emit(Op::IsMember { d, a, union });
                 Ok(Val::Reg(d))
             }
+            ExprKind::MultisetCount { multiset, predicate, .. }
+                if self.constant(predicate) == Some(1) =>
+            {
+                let d = self.register()?;
+                let spot = self.place(multiset)?;
+                let multiset = self.multiset(spot.ty)?;
+                let Loc::At(at, offset) = spot.loc else {
+                    return Err(Diagnostic::internal("a multiset in a register"));
+                };
+                self.emit(Op::Count { d, at, offset, multiset });
+                Ok(Val::Reg(d))
+            }
             ExprKind::MultisetCount { local, multiset, predicate } => {
                 let d = self.register()?;
                 self.emit(Op::Const { d, value: 0 });
@@ -737,7 +749,7 @@ impl<'m> Lower<'m> {
     // ---- tests of guards ---------------------------------------------------------------------
 
     /// Returns the field of a read at a constant place in one word.
-    fn static_field(&self, e: &Expr) -> Option<(Bits, Simple)> {
+    pub(crate) fn static_field(&self, e: &Expr) -> Option<(Bits, Simple)> {
         let ExprKind::Read(place) = &e.kind else { return None };
         self.static_place(place)
     }

@@ -10,7 +10,7 @@ use crate::lower::{BASE, Bound, Loc, Lower, Lowered, Returns, Scope, Spot, Val};
 use crate::lower_expr::{LARGE, calls};
 use crate::typed::{
     Alias, AliasTarget, Argument, Case, Claim, Expr, ExprKind, FunctionId, LocalKind, Place, Put,
-    Stmt, StmtKind, TypeId,
+    Root, Stmt, StmtKind, TypeId,
 };
 use crate::walk;
 use mu_base::{Diagnostic, Span};
@@ -461,6 +461,16 @@ impl<'m> Lower<'m> {
                     self.within(Val::Const(known), ty, span)?;
                     return Ok(Bound::Const(known));
                 }
+                // The callee writes neither its parameter nor a register of its caller.
+                if let ExprKind::Read(Place { root: Root::Local(local), steps, .. }) = &value.kind
+                    && let (Bound::Reg { reg, maybe }, []) =
+                        (self.scope.bound[local.index()], &steps[..])
+                {
+                    if !self.fits(value, ty) {
+                        self.within(Val::Reg(reg), ty, span)?;
+                    }
+                    return Ok(Bound::Reg { reg, maybe });
+                }
                 let reg = self.register()?;
                 let mark = self.top;
                 let (from, maybe) = self.copied(value)?;
@@ -470,7 +480,7 @@ impl<'m> Lower<'m> {
                 if from == Val::Const(UNDEFINED) {
                     return Ok(Bound::Const(UNDEFINED));
                 }
-                self.move_to(reg, from);
+                self.result_to(reg, from);
                 self.top = mark;
                 Ok(Bound::Reg { reg, maybe })
             }

@@ -180,6 +180,20 @@ impl<'p> Machine<'p> {
                         fail_if!(at >= u64::from(count));
                         get!(d) = (at * u64::from(stride)) as i64;
                     }
+                    Op::LoadIndex { d, from, bias, stride, .. } => {
+                        let raw = from.get(memory);
+                        fail_if!(raw == 0);
+                        get!(d) = ((raw as i64).wrapping_add(i64::from(bias)))
+                            .wrapping_mul(i64::from(stride));
+                    }
+                    Op::SetRawAt { at, width, offset, raw } => {
+                        write(memory, place(get!(at), offset), width, u64::from(raw));
+                    }
+                    Op::LoadSpan { d, width, offset, bias } => {
+                        let raw = read(memory, offset as usize, width);
+                        fail_if!(raw == 0);
+                        get!(d) = (raw as i64).wrapping_add(i64::from(bias));
+                    }
                     Op::Jump { to } => pc = to as usize,
                     Op::Loop { to } => {
                         self.patience -= 1;
@@ -299,6 +313,12 @@ fn rare(
         }
         Op::IsMember { d, a, union } => {
             get!(d) = i64::from(is_in(&program.unions[union as usize], get!(a)));
+        }
+        Op::Count { d, at, offset, multiset } => {
+            let shape = program.multisets[multiset as usize];
+            let first = place(at.map_or(0, |at| get!(at)), offset);
+            let slots = (0..shape.capacity as usize).map(|n| first + n * shape.stride as usize);
+            get!(d) = slots.map(|slot| (memory[slot / 64] >> (slot % 64) & 1) as i64).sum();
         }
         Op::MultisetAdd { at, from, multiset } => {
             let shape = program.multisets[multiset as usize];
