@@ -14,8 +14,8 @@ use crate::code::{Bits, Fault, Instance, MultisetShape, Op, Program, Reg, Site, 
 use crate::layout::{Layout, Shape, Simple};
 use crate::peephole::shorten;
 use crate::typed::{
-    Argument, Expr, ExprKind, Frame, FunctionId, LocalId, LocalKind, Model, Place, Root, Step, Stmt,
-    StmtKind, TypeId,
+    Argument, Expr, ExprKind, Frame, FunctionId, LocalId, LocalKind, Model, Place, Root, Step,
+    Stmt, StmtKind, TypeId,
 };
 use crate::walk::{self, Part};
 use ahash::AHashMap;

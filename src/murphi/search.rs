@@ -22,6 +22,7 @@ use crate::states::States;
 use crate::typed::{Claim, Model};
 use mu_base::limits::{Budget, Stop};
 use std::hint::black_box;
+use std::ops::Range;
 
 /// Definition of a deadlock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -118,13 +119,17 @@ pub struct Explored {
     pub(crate) store: States,
 }
 
-/// Number of successors that are searched together.
-const BATCH: usize = 128;
-/// States between two polls of the limits, and of the memory.
-const POLL: usize = 1 << 10;
+/// Number of states that are expanded together.
+const BLOCK: usize = 128;
+/// States between two polls of the memory.
 const POLL_MEMORY: usize = 1 << 15;
 /// Parent of a start state.
 pub(crate) const NO_PARENT: u32 = u32::MAX;
+
+/// Place of a step in the order of the search: the state in its block, and the rule.
+type Order = (u32, u32);
+/// Order of a deadlock, behind all rules of its state.
+const LAST: u32 = u32::MAX;
 
 /// Steps that the expansion of a state finds.
 #[derive(Clone, Copy, Default)]
@@ -143,18 +148,24 @@ struct Search<'p> {
     guards: Guards,
     /// Priorities of the instances of rules; empty if all are equal.
     priorities: Vec<i64>,
-    /// Enabled instances of a state.
-    enabled: Vec<u32>,
     machine: Machine<'p>,
     normal: Normal,
     states: States,
     parents: Vec<u32>,
-    /// The state that is expanded.
-    current: Vec<u64>,
-    /// Successors, their hashes and parents.
+    /// States that are expanded together, and what is known of each.
+    block: Vec<u64>,
+    moves: Vec<Moves>,
+    /// For each instance the states of the block in which its guard may be true, with the code that
+    /// decides it.
+    selected: Vec<Vec<(u32, Option<u32>)>>,
+    /// Earliest failure of the block.
+    broken: Option<(Order, Failure)>,
+    /// Successors, their hashes, their parents, and their order.
     batch: Vec<u64>,
     hashes: Vec<u64>,
     origins: Vec<u32>,
+    places: Vec<Order>,
+    sorted: Vec<u32>,
     rules: u64,
     deadlocks: u64,
     failure: Option<Failure>,
@@ -193,15 +204,19 @@ pub fn explore(
         options,
         guards: Guards::new(&program.rules),
         priorities: priorities(model, program),
-        enabled: Vec::new(),
         machine: Machine::new(program, model.claims.len(), move || poll.check(0).is_err()),
         normal: Normal::new(model, &program.layout, options.symmetry),
         states: States::new(words, program.layout.state_bits as usize),
         parents: Vec::new(),
-        current: vec![0; words],
+        block: Vec::new(),
+        moves: Vec::new(),
+        selected: vec![Vec::new(); program.rules.len()],
+        broken: None,
         batch: Vec::new(),
         hashes: Vec::new(),
         origins: Vec::new(),
+        places: Vec::new(),
+        sorted: Vec::new(),
         rules: 0,
         deadlocks: 0,
         failure: None,
@@ -233,7 +248,7 @@ impl Search<'_> {
         for (at, start) in program.starts.iter().enumerate() {
             self.machine.memory.fill(0);
             match self.machine.run(start.body) {
-                Ended::Done => self.collect(NO_PARENT),
+                Ended::Done => self.collect(NO_PARENT, (0, 0)),
                 Ended::Fault(pc) => self.fault(pc, Culprit::Start(at as u32), None),
                 Ended::Stopped => self.stopped(budget),
                 _ => {}
@@ -244,35 +259,24 @@ impl Search<'_> {
             }
         }
         let (mut depth, mut level_end) = (0, self.states.len());
-        let mut number = 0;
+        let (mut number, mut checked) = (0, 0);
         while number < self.states.len() && !self.ended() {
-            if number % POLL == 0 {
-                progress(self.states.len() as u64, self.rules);
-                let memory = number % POLL_MEMORY == 0;
-                let poll = budget.check(self.states.len() as u64);
-                if let Err(stop) =
-                    poll.and_then(|()| if memory { budget.check_memory() } else { Ok(()) })
-                {
-                    self.stop = stop;
-                    break;
-                }
+            progress(self.states.len() as u64, self.rules);
+            let memory = number >= checked;
+            checked = if memory { number + POLL_MEMORY } else { checked };
+            let poll = budget.check(self.states.len() as u64);
+            let poll = poll.and_then(|()| if memory { budget.check_memory() } else { Ok(()) });
+            if let Err(stop) = poll {
+                self.stop = stop;
+                break;
             }
             if number == level_end {
                 (depth, level_end) = (depth + 1, self.states.len());
             }
-            self.states.get(number, &mut self.current);
-            self.machine.memory[..self.current.len()].copy_from_slice(&self.current);
-            self.expand(&guards, number as u32, budget);
-            number += 1;
-            let due = number >= self.states.len() || number == level_end || self.ended();
-            if self.hashes.len() >= BATCH || due {
-                self.flush(budget);
-                if !self.ended()
-                    && let Err(stop) = budget.check(self.states.len() as u64)
-                {
-                    self.stop = stop;
-                }
-            }
+            let end = level_end.min(number + BLOCK);
+            self.expand(&guards, number..end, budget);
+            self.flush(budget);
+            number = end;
         }
         depth
     }
@@ -346,71 +350,114 @@ impl Search<'_> {
             self.machine.memory[..state.len()].copy_from_slice(state);
         }
     }
-    /// Fires all enabled rules in the current state; of rules with different priorities those with
-    /// the lowest number.
-    fn expand(&mut self, guards: &Guards, number: u32, budget: &Budget) {
-        let current = std::mem::take(&mut self.current);
-        let mut moves = Moves::default();
-        if self.priorities.is_empty() {
-            guards.visit(&current, &mut |at, guard| match self
-                .is_enabled(at, guard, &current, number, budget)
-            {
-                Some(true) => self.fire(at, &current, number, &mut moves, budget),
-                Some(false) => true,
-                None => false,
+    /// Fires all enabled rules in some states of one distance; of rules with different priorities
+    /// those with the lowest number. Each rule runs in all states before the next rule, so that its
+    /// code is near and its jumps are predicted; the results are ordered by state again.
+    fn expand(&mut self, guards: &Guards, numbers: Range<usize>, budget: &Budget) {
+        let words = self.program.layout.words;
+        let first = numbers.start as u32;
+        let mut block = std::mem::take(&mut self.block);
+        block.resize(numbers.len() * words, 0);
+        self.moves.clear();
+        self.moves.resize(numbers.len(), Moves::default());
+        let mut selected = std::mem::take(&mut self.selected);
+        for (at, number) in numbers.enumerate() {
+            let state = &mut block[at * words..(at + 1) * words];
+            self.states.get(number, state);
+            guards.visit(state, &mut |rule, guard| {
+                selected[rule as usize].push((at as u32, guard));
+                true
             });
-        } else {
-            let mut enabled = std::mem::take(&mut self.enabled);
-            enabled.clear();
-            guards.visit(&current, &mut |at, guard| {
-                let answer = self.is_enabled(at, guard, &current, number, budget);
-                if answer == Some(true) {
-                    enabled.push(at);
-                    self.machine.memory[..current.len()].copy_from_slice(&current);
+        }
+        if !self.priorities.is_empty() {
+            self.keep_lowest(&mut selected, &block, first, budget);
+        }
+        for (rule, some) in selected.iter_mut().enumerate() {
+            for (at, guard) in some.drain(..) {
+                if self.broken.as_ref().is_some_and(|b| b.0 < (at, rule as u32)) {
+                    continue;
                 }
-                answer.is_some()
-            });
-            if !self.ended() {
-                let lowest = enabled.iter().map(|at| self.priorities[*at as usize]).min();
-                for at in &enabled {
-                    if Some(self.priorities[*at as usize]) != lowest {
-                        continue;
-                    }
-                    if self.program.rules[*at as usize].writes_in_guard {
-                        self.machine.run(self.program.rules[*at as usize].guard);
-                    }
-                    if !self.fire(*at, &current, number, &mut moves, budget) {
-                        break;
-                    }
+                let state = &block[at as usize * words..(at as usize + 1) * words];
+                self.machine.memory[..words].copy_from_slice(state);
+                if self.is_enabled(rule as u32, guard, first + at, budget) == Some(true) {
+                    self.fire(rule as u32, state, first, at, budget);
+                }
+                if let Some(failure) = self.failure.take() {
+                    self.broken = Some(((at, rule as u32), failure));
                 }
             }
-            self.enabled = enabled;
+            if self.stop != Stop::Complete {
+                break;
+            }
         }
-        self.current = current;
-        let Moves { enabled, progress } = moves;
-        let dead = match self.options.deadlocks {
-            Deadlocks::Stuttering => !progress,
-            Deadlocks::Stuck => !enabled,
-            Deadlocks::Off => false,
-        };
-        if dead && !self.ended() {
+        selected.iter_mut().for_each(Vec::clear);
+        (self.block, self.selected) = (block, selected);
+        if self.stop == Stop::Complete {
+            self.find_deadlocks(first);
+        }
+    }
+    /// Removes the instances that are not enabled, or have a higher priority number than one that
+    /// is.
+    fn keep_lowest(
+        &mut self,
+        selected: &mut [Vec<(u32, Option<u32>)>],
+        block: &[u64],
+        first: u32,
+        budget: &Budget,
+    ) {
+        let words = self.program.layout.words;
+        let mut lowest = vec![i64::MAX; self.moves.len()];
+        for (rule, some) in selected.iter_mut().enumerate() {
+            some.retain(|(at, guard)| {
+                let state = &block[*at as usize * words..(*at as usize + 1) * words];
+                self.machine.memory[..words].copy_from_slice(state);
+                let enabled = self.is_enabled(rule as u32, *guard, first + at, budget);
+                if let Some(failure) = self.failure.take() {
+                    let order = (*at, rule as u32);
+                    if self.broken.as_ref().is_none_or(|b| order < b.0) {
+                        self.broken = Some((order, failure));
+                    }
+                }
+                if enabled == Some(true) {
+                    let low = &mut lowest[*at as usize];
+                    *low = (*low).min(self.priorities[rule]);
+                }
+                enabled == Some(true)
+            });
+        }
+        for (rule, some) in selected.iter_mut().enumerate() {
+            some.retain(|(at, _)| self.priorities[rule] == lowest[*at as usize]);
+        }
+    }
+    fn find_deadlocks(&mut self, first: u32) {
+        for at in 0..self.moves.len() as u32 {
+            if self.broken.as_ref().is_some_and(|b| b.0 < (at, LAST)) {
+                break;
+            }
+            let Moves { enabled, progress } = self.moves[at as usize];
+            let dead = match self.options.deadlocks {
+                Deadlocks::Stuttering => !progress,
+                Deadlocks::Stuck => !enabled,
+                Deadlocks::Off => false,
+            };
+            if !dead {
+                continue;
+            }
             self.deadlocks += 1;
             if self.options.checks {
-                self.failure = Some(Failure {
-                    broken: Broken::Deadlock,
-                    culprit: Culprit::State,
-                    state: Some(number),
-                });
+                let (broken, state) = (Broken::Deadlock, Some(first + at));
+                let failure = Failure { broken, culprit: Culprit::State, state };
+                self.broken = Some(((at, LAST), failure));
             }
         }
     }
-    /// Decides the guard of an instance. `None` if the search ended.
+    /// Decides the guard of an instance in the state of the machine. `None` if it fails, or if the
+    /// search ends.
     #[inline(always)]
     fn is_enabled(
         &mut self,
         at: u32,
         guard: Option<u32>,
-        current: &[u64],
         number: u32,
         budget: &Budget,
     ) -> Option<bool> {
@@ -425,57 +472,36 @@ impl Search<'_> {
                 self.stopped(budget);
                 None
             }
-            _ => {
-                if self.program.rules[at as usize].writes_in_guard {
-                    self.machine.memory[..current.len()].copy_from_slice(current);
-                }
-                Some(false)
-            }
+            _ => Some(false),
         }
     }
-    /// Runs the body of an enabled instance. False if the search ended.
+    /// Runs the body of an enabled instance in a state of the block.
     #[inline(always)]
-    fn fire(
-        &mut self,
-        at: u32,
-        current: &[u64],
-        number: u32,
-        moves: &mut Moves,
-        budget: &Budget,
-    ) -> bool {
-        let words = current.len();
-        match self.machine.run(self.program.rules[at as usize].body) {
+    fn fire(&mut self, rule: u32, current: &[u64], first: u32, at: u32, budget: &Budget) {
+        let (words, number) = (current.len(), first + at);
+        match self.machine.run(self.program.rules[rule as usize].body) {
             Ended::Done => {}
-            Ended::Fault(pc) => {
-                self.fault(pc, Culprit::Rule(at), Some(number));
-                return false;
-            }
-            Ended::Stopped => {
-                self.stopped(budget);
-                return false;
-            }
-            _ => {
-                self.machine.memory[..words].copy_from_slice(current);
-                return true;
-            }
+            Ended::Fault(pc) => return self.fault(pc, Culprit::Rule(rule), Some(number)),
+            Ended::Stopped => return self.stopped(budget),
+            _ => return,
         }
         self.rules += 1;
+        let mut moves = self.moves[at as usize];
         moves.enabled = true;
         if self.machine.memory[..words] != *current {
             self.normal.sort(&mut self.machine.memory);
             let changed = self.machine.memory[..words] != *current;
             moves.progress |= changed;
             if changed {
-                self.collect(number);
+                self.collect(number, (at, rule));
             } else if !self.liveness.is_empty() {
                 self.steps.push((number, number));
             }
-            self.machine.memory[..words].copy_from_slice(current);
         }
-        !self.ended()
+        self.moves[at as usize] = moves;
     }
     /// Adds the state of the machine to the batch, unless an assumption discards it.
-    fn collect(&mut self, parent: u32) {
+    fn collect(&mut self, parent: u32, place: Order) {
         let words = self.program.layout.words;
         if parent == NO_PARENT {
             self.normal.sort(&mut self.machine.memory);
@@ -494,10 +520,11 @@ impl Search<'_> {
         self.batch.extend_from_slice(state);
         self.hashes.push(States::hash(state));
         self.origins.push(parent);
+        self.places.push(place);
     }
     /// Adds the states of the batch to the store and checks those that are new. All states of one
-    /// distance are thus checked before a rule fires in one of them, and the first failure is the
-    /// nearest: a failure of a rule that ended the expansion is later than those of its batch.
+    /// distance are thus checked before a rule fires in one of them. The first failure is that of a
+    /// search that expands one state after the other.
     fn flush(&mut self, budget: &Budget) {
         let words = self.program.layout.words;
         let mut touched = 0;
@@ -512,9 +539,17 @@ impl Search<'_> {
         black_box(touched);
         let checks =
             !self.invariants.is_empty() || !self.covers.is_empty() || !self.liveness.is_empty();
-        let later = self.failure.take();
+        // Rules are in the order of the text for each state; a state has at most all rules.
+        let mut sorted = std::mem::take(&mut self.sorted);
+        sorted.clear();
+        sorted.extend(0..self.hashes.len() as u32);
+        sorted.sort_by_key(|n| self.places[*n as usize].0);
+        let later = self.broken.take();
         let batch = std::mem::take(&mut self.batch);
-        for n in 0..self.hashes.len() {
+        for n in sorted.iter().map(|n| *n as usize) {
+            if later.as_ref().is_some_and(|l| l.0 < self.places[n]) {
+                break;
+            }
             let state = &batch[n * words..(n + 1) * words];
             let Some((number, new)) = self.states.insert(state, self.hashes[n]) else {
                 self.stop = Stop::States;
@@ -534,11 +569,12 @@ impl Search<'_> {
                 }
             }
         }
-        self.failure = self.failure.take().or(later);
-        self.batch = batch;
+        self.failure = self.failure.take().or(later.map(|l| l.1));
+        (self.sorted, self.batch) = (sorted, batch);
         self.batch.clear();
         self.hashes.clear();
         self.origins.clear();
+        self.places.clear();
     }
     /// Returns the first liveness property, with a state, from which no state satisfies it.
     fn dead_end(&self) -> Option<(u32, u32)> {
