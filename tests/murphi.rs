@@ -517,3 +517,21 @@ fn cache_protocols_and_their_faults() {
         }
     }
 }
+
+/// A failure of an instance is one of the model for every size; without one the answer is unknown.
+#[test]
+fn scalarsets_of_any_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = file(folder.path(), "good.m", OWNERS);
+    let bad = OWNERS.replace("& isundefined(owner)", "& (isundefined(owner) | owner != n)");
+    let bad = file(folder.path(), "bad.m", &bad);
+    for (model, define, code, verdict) in
+        [(&good, "NODES=any", 3, "unknown"), (&bad, "NODES=any", 1, "invariant")]
+    {
+        let outcome = mu_check(&["explore", model.to_str().unwrap(), "-D", define]);
+        assert_eq!(outcome.code, code, "{}", outcome.stderr);
+        assert_eq!(outcome.json["verdict"], verdict);
+        assert_eq!(outcome.json["instance"]["NODES"], if code == 1 { 2 } else { 3 });
+        assert_eq!(outcome.json["reason"].is_string(), code == 3);
+    }
+}

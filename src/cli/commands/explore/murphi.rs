@@ -24,9 +24,10 @@ use mu_murphi::path::{self, Path};
 use mu_murphi::search::{
     Broken, Culprit, Deadlocks, Explored, Failure, SearchOptions, explore as search,
 };
-use mu_murphi::typed::Model;
+use mu_murphi::typed::{Model, TypeKind};
 use mu_murphi::variables::{Variable, variables};
 use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 
 /// True if the search of this module answers the command.
 pub(crate) fn applies(args: &Exploration) -> bool {
@@ -52,6 +53,9 @@ pub(crate) fn expect_no_deadlocks(args: &Exploration) -> Result<(), Diagnostic> 
     Err(Diagnostic::new(Stage::Usage, text))
 }
 
+/// Sizes of a scalarset that `-D NAME=any` searches.
+const SIZES: RangeInclusive<u32> = 1..=3;
+
 /// Explores a model and prints the result.
 pub(crate) fn explore(
     session: &mut Session,
@@ -59,9 +63,96 @@ pub(crate) fn explore(
     start: Instant,
 ) -> Result<u8, Diagnostic> {
     output::expect_one_verdict();
+    let defines = session.common.define.clone();
+    let is_any = |d: &&String| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any");
+    let any: Vec<&String> = defines.iter().filter(is_any).collect();
+    match any[..] {
+        [] => {
+            let run = searched(session, args, &defines)?;
+            run.outcome(session, start).print()
+        }
+        [define] => every_size(session, args, start, define),
+        _ => {
+            let text = "`any` is for one size of a Murphi model";
+            Err(Diagnostic::new(Stage::Usage, text))
+        }
+    }
+}
+
+/// Searches small sizes of a scalarset for a failure, which is one of the model for every size.
+/// Without a failure the answer is unknown.
+fn every_size(
+    session: &mut Session,
+    args: &Exploration,
+    start: Instant,
+    define: &str,
+) -> Result<u8, Diagnostic> {
+    let name = define.split_once('=').map_or("", |d| d.0.trim()).to_string();
+    let all = session.common.define.clone();
+    let sizes = |run: &Run| -> Vec<u32> {
+        let size = |ty: &mu_murphi::typed::Type| match ty.kind {
+            TypeKind::Scalarset { size, .. } => Some(size),
+            _ => None,
+        };
+        run.model.types.all.iter().filter_map(size).collect()
+    };
+    let mut last: Option<Run> = None;
+    for size in SIZES {
+        let instance = |d: &String| if d == define { format!("{name}={size}") } else { d.clone() };
+        let defines: Vec<String> = all.iter().map(instance).collect();
+        let run = searched(session, args, &defines)?;
+        if last.as_ref().is_some_and(|last| sizes(last) == sizes(&run)) {
+            let text = format!("`-D {define}`: `{name}` is the size of no scalarset");
+            return Err(Diagnostic::new(Stage::Usage, text));
+        }
+        let outcome = Outcome { instance: Some((&name, size)), ..run.outcome(session, start) };
+        if !["ok", "cover"].contains(&outcome.verdict()) {
+            return outcome.print();
+        }
+        last = Some(run);
+    }
+    let reason = format!(
+        "no size of {} to {} fails; for larger ones there is no proof, because a rule can read and write all elements of an array over the scalarset",
+        SIZES.start(),
+        SIZES.end()
+    );
+    let Some(run) = last else { return Err(Diagnostic::internal("no size")) };
+    let instance = Some((&*name, *SIZES.end()));
+    Outcome { instance, reason: Some(reason), ..run.outcome(session, start) }.print()
+}
+
+/// Search of a model that has ended.
+struct Run {
+    model: Model,
+    program: Program,
+    explored: Explored,
+    found: Option<Path>,
+}
+
+impl Run {
+    fn outcome<'r>(&'r self, session: &'r Session, start: Instant) -> Outcome<'r> {
+        Outcome {
+            session,
+            model: &self.model,
+            program: &self.program,
+            explored: &self.explored,
+            found: self.found.as_ref(),
+            start,
+            instance: None,
+            reason: None,
+        }
+    }
+}
+
+/// Searches the model with values of constants.
+fn searched(
+    session: &mut Session,
+    args: &Exploration,
+    defines: &[String],
+) -> Result<Run, Diagnostic> {
     output::begin_stage("reading the model");
     let input = Input::file(&args.model);
-    let model = mu_frontends::murphi::model(&input, &mut session.sources, &session.common.define)?;
+    let model = mu_frontends::murphi::model(&input, &mut session.sources, defines)?;
     let program = mu_murphi::compile(&model)?;
     session.log(format!(
         "{} rules with their parameters, {} bits for a state, {} instructions",
@@ -98,15 +189,7 @@ pub(crate) fn explore(
         found = path::path(&model, &program, &explored);
     }
     bar.finish();
-    Outcome {
-        session,
-        model: &model,
-        program: &program,
-        explored: &explored,
-        found: found.as_ref(),
-        start,
-    }
-    .print()
+    Ok(Run { model, program, explored, found })
 }
 
 /// Result of a search with all that its output needs.
@@ -118,10 +201,17 @@ struct Outcome<'r> {
     /// The path to the failure, if there is one.
     found: Option<&'r Path>,
     start: Instant,
+    /// Size of a scalarset in the model, for `any`.
+    instance: Option<(&'r str, u32)>,
+    /// Reason why the answer for every size is unknown.
+    reason: Option<String>,
 }
 
 impl Outcome<'_> {
     fn verdict(&self) -> &'static str {
+        if self.reason.is_some() {
+            return "unknown";
+        }
         match &self.explored.failure {
             Some(failure) => match &failure.broken {
                 Broken::Invariant(_) => "invariant",
@@ -223,6 +313,12 @@ impl Outcome<'_> {
                 text += &format!("    {name} = {value}\n");
             }
         }
+        if let Some(reason) = &self.reason {
+            text += &format!("unknown: {reason}\n");
+        }
+        if let Some((name, size)) = self.instance {
+            text += &format!("instance     {name}={size}\n");
+        }
         let orbits = if explored.symmetries > 1 { "  (one of each orbit)" } else { "" };
         text += &format!(
             "verdict      {verdict}\nstates       {}{orbits}\nrules fired  {}\nlongest path {}\n",
@@ -295,6 +391,12 @@ impl Outcome<'_> {
             "peak_memory_bytes": self.session.peak_memory(),
             "stop": explored.stop.word(),
         });
+        if let Some((name, size)) = self.instance {
+            object["instance"] = json!({ name: size });
+        }
+        if let Some(reason) = &self.reason {
+            object["reason"] = reason.as_str().into();
+        }
         if let Some(found) = self.found {
             let steps = self.steps(found).into_iter().map(|(rule, changes)| {
                 let changes = changes.into_iter().map(|(name, value)| (name, value.into()));
