@@ -102,6 +102,23 @@ fn seeded_faults_of_caches_are_found() {
     assert_eq!(all_found("msi"), 7);
 }
 
+/// A large bound is answered by a proof for every length, if there is one.
+#[test]
+fn large_bounds_are_proved_for_every_length() {
+    let spec = package("specs/machines/tso.spec");
+    let interface = package("specs/machines/buffer.interface");
+    let words = ["conform", &spec, "--interface", &interface, "-D", "values=3", "-D", "slots=1"];
+    let more = ["--against", "tso", "--operations", "12"];
+    let outcome = mu_check(&[&words[..], &more].concat());
+    assert_eq!(outcome.code, 0, "{} {}", outcome.stderr, outcome.json);
+    assert_eq!(outcome.json["operations"], "any", "{}", outcome.json);
+    assert_eq!(verdict(&outcome, "tso"), "true");
+    // A violation needs no proof: histories are searched.
+    let more = ["--against", "sc", "--operations", "5"];
+    let outcome = mu_check(&[&words[..], &more].concat());
+    assert_eq!((outcome.code, &outcome.json["operations"]), (1, &5.into()), "{}", outcome.json);
+}
+
 /// Faulty machines are searched after a proof, with a suite.
 #[test]
 fn faults_are_searched_after_a_proof() {

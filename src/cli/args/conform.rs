@@ -4,6 +4,9 @@ use super::{Common, ReadArgs};
 use clap::Args;
 use std::path::PathBuf;
 
+/// Largest bound on the operations of a processor: dependencies name that many.
+const MAX_OPERATIONS: u32 = 32;
+
 /// Length of the programs that `conform` judges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operations {
@@ -27,9 +30,9 @@ impl std::str::FromStr for Operations {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(k @ 1..=6) => Ok(Operations::UpTo(k)),
+            Ok(k @ 1..=MAX_OPERATIONS) => Ok(Operations::UpTo(k)),
             _ if text == "any" => Ok(Operations::Any),
-            _ => Err("expected a number from 1 to 6, or `any`".into()),
+            _ => Err(format!("expected a number from 1 to {MAX_OPERATIONS}, or `any`")),
         }
     }
 }
@@ -57,7 +60,7 @@ pub struct ConformArgs {
     /// built-in models).
     #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     pub against: Vec<String>,
-    /// Maximum number of operations per processor, 1 to 6; or `any`: programs of every length.
+    /// Maximum number of operations per processor, 1 to 32; or `any`: programs of every length.
     #[arg(long, value_name = "K", default_value = "2")]
     pub operations: Operations,
     /// Write the smallest failing test to this file, in the herd format. For one memory model.

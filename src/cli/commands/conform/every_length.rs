@@ -99,7 +99,9 @@ fn compare(
 struct Results<'a> {
     args: &'a ConformArgs,
     interface: &'a Interface,
-    survey: &'a Survey,
+    survey: Survey,
+    /// The bound on operations of the run, which the answer includes.
+    bound: Option<u32>,
     coherence: Searched,
     cycles: Vec<(Order, Searched)>,
     checks: Option<Checks>,
@@ -153,7 +155,9 @@ pub(super) fn run(
             instances: &machine.instances,
             any: &machine.parameters,
         };
-        return decide(session, args, all, &target, (execution, &faulty));
+        let found = decide(session, args, all, &target, (&faulty, false))?;
+        let results = found.ok_or_else(|| Diagnostic::internal("an answer is left out"))?;
+        return finish(session, results, &*target.checked().whole.model, all, execution);
     }
     let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any)?;
     let target = TargetMachine {
@@ -164,7 +168,39 @@ pub(super) fn run(
         instances: std::slice::from_ref(&machine),
         any: &[],
     };
-    decide(session, args, all, &target, (execution, &faulty))
+    let found = decide(session, args, all, &target, (&faulty, false))?;
+    let results = found.ok_or_else(|| Diagnostic::internal("an answer is left out"))?;
+    finish(session, results, &*target.checked().whole.model, all, execution)
+}
+
+/// Tries a proof for programs of every length in the place of a search up to a bound. Returns the
+/// exit code after the output; `None` if some model is not proved, or the interface has no commits.
+pub(super) fn proved(session: &mut Session, args: &ConformArgs) -> Result<Option<u8>, Diagnostic> {
+    let (source, text) = session.read_source(&args.interface)?;
+    let interface = Interface::parse(source, &text)?;
+    let unsuitable = interface.commits.is_empty() || args.against.is_empty();
+    if unsuitable || !args.fault.is_empty() || args.without_symmetry {
+        return Ok(None);
+    }
+    let (models, texts) = models(session, args)?;
+    let all = (&models[..], &texts[..]);
+    let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any);
+    // The search up to the bound reports what is wrong with a machine.
+    let Ok(machine) = machine else { return Ok(None) };
+    let target = TargetMachine {
+        searched: &**machine.searched(),
+        interface: &machine.interface,
+        typed: machine.typed(),
+        declared: &machine.declared,
+        instances: std::slice::from_ref(&machine),
+        any: &[],
+    };
+    match decide(session, args, all, &target, (&[], true)) {
+        Ok(Some(results)) => finish(session, results, &*machine.whole.model, all, None).map(Some),
+        Ok(None) => Ok(None),
+        Err(d) if d.stop.is_none() && d.stage != Stage::Internal => Ok(None),
+        Err(d) => Err(d),
+    }
 }
 
 /// A machine as it is searched.
@@ -204,13 +240,14 @@ fn checks(
     concrete.checks(&survey, true)
 }
 
-fn decide(
+/// Decides all models. `proof_only`: `None` unless all of them are proved.
+fn decide<'a>(
     session: &mut Session,
-    args: &ConformArgs,
+    args: &'a ConformArgs,
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
-    machine: &TargetMachine<'_>,
-    (execution, faulty): (Option<litmus::Picture>, &[FaultyMachine]),
-) -> Result<u8, Diagnostic> {
+    machine: &TargetMachine<'a>,
+    (faulty, proof_only): (&[FaultyMachine], bool),
+) -> Result<Option<Results<'a>>, Diagnostic> {
     let interface = machine.interface;
     let options = session.explore_options(machine.searched, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
@@ -269,6 +306,14 @@ fn decide(
     };
     bar.finish();
     let obstacle = unjudged(interface, &survey).or_else(|| obstacle(&survey, checks.as_ref()));
+    let holds = |form: &Form| match form {
+        Form::Ordered(order) | Form::WeakerThan(order) => clean.is_some_and(|c| c <= *order),
+        Form::Coherent => coherence.is_clean(),
+        Form::Unsupported(_) => clean == Some(Order::Sc),
+    };
+    if proof_only && (obstacle.is_some() || !forms.iter().all(holds)) {
+        return Ok(None);
+    }
     let mut decider = Decider {
         session,
         subject: &subject,
@@ -313,12 +358,13 @@ fn decide(
     };
     let faults = monitored::faults(session, args, (models, texts), (machine, &verdicts), faulty)?;
     let (checked, assumed) = grounds(machine.any, &survey, &coherence, &cycles, checks.as_ref());
-    let results = Results {
+    Ok(Some(Results {
         args,
         interface,
-        survey: &survey,
-        coherence: coherence.clone(),
-        cycles: cycles.clone(),
+        survey,
+        bound: proof_only.then(|| args.operations.bound()),
+        coherence,
+        cycles,
         checks,
         strongest,
         completeness,
@@ -330,8 +376,7 @@ fn decide(
         assumed,
         seconds: session.budget.elapsed().as_secs_f64(),
         peak: session.peak_memory(),
-    };
-    finish(session, results, &*machine.checked().whole.model, (models, texts), execution)
+    }))
 }
 
 fn finish(
@@ -748,6 +793,9 @@ impl Results<'_> {
                 names.values.len()
             ),
         );
+        if let Some(bound) = self.bound {
+            line("bound", format!("{bound} operations per processor: included in every length"));
+        }
         line("states", format!("{} of the machine", grouped(self.survey.outcome.states)));
         let searched = |s: &Searched| {
             let found = match &s.violated {

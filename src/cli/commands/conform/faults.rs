@@ -293,7 +293,9 @@ impl FaultSearch<'_> {
         let explored = |s: &mut Session| explored(s, self.interface, &origin, self.bound);
         let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
-        self.models.iter().try_for_each(|m| m.check(self.interface, &machine.alphabet))?;
+        for m in self.conforming {
+            self.models[*m].check(self.interface, &machine.alphabet)?;
+        }
         let mut result = FaultResult {
             name: fault.name.clone(),
             found: None,

@@ -66,6 +66,10 @@ use std::sync::Arc;
 /// of the machine.
 const COMPARED_OPERATIONS: usize = 2;
 
+/// Bound on operations from which a proof for programs of every length is tried first: histories are
+/// then many.
+const PROVED_FROM: u32 = 5;
+
 /// Source of a model of axioms, from which it is compiled again for litmus tests.
 struct ModelSource {
     text: String,
@@ -121,6 +125,11 @@ pub(crate) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         let message =
             "`--certificate` is for programs of every length: expected `--operations any`";
         return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    if args.operations.bound() >= PROVED_FROM
+        && let Some(code) = every_length::proved(session, args)?
+    {
+        return Ok(code);
     }
     let (models, texts) = models(session, args)?;
     run_bounded(session, args, (models, texts), execution)

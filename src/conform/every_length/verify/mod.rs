@@ -127,24 +127,23 @@ pub fn verify(
         addresses: certificate.addresses.len(),
         updates: happenings.iter().flatten().any(updates),
     };
-    let mut known: AHashMap<String, &Vec<Members>> = AHashMap::new();
     let mut read = Vec::new();
-    for (text, members) in &certificate.guesses {
+    for (text, _) in &certificate.guesses {
         read.push(Pattern::read(text, size, strength)?);
-        known.insert(text.clone(), members);
     }
     let all = Pattern::all(size, strength);
     for pattern in &all {
         let found = read.iter().position(|p| p == pattern);
-        let members = found.map(|i| &certificate.guesses[i].1);
-        let members =
-            members.ok_or_else(|| fails(format!("no states of the pattern {pattern:?}")))?;
+        let (name, members) = found
+            .map(|i| &certificate.guesses[i])
+            .ok_or_else(|| fails(format!("no states of the pattern {pattern:?}")))?;
         let product = Product {
             interface,
             labels: &labels,
             happenings: &happenings,
             steps: &steps,
             pattern,
+            name,
             values,
         };
         let checked = product.check(certificate, members, budget)?;
@@ -299,6 +298,8 @@ struct Product<'a> {
     happenings: &'a [Vec<Happening>],
     steps: &'a Steps,
     pattern: &'a Pattern,
+    /// The pattern as in the certificate.
+    name: &'a str,
     values: Values,
 }
 
@@ -371,9 +372,10 @@ impl Product<'_> {
                     let text: Vec<String> =
                         self.steps.labels[label as usize].iter().map(LabelPart::text).collect();
                     return Err(fails(format!(
-                        "`{}` leads from state {state} with {:?} out of the states of the product",
+                        "`{}` leads from state {state}, with the pattern `{}` in state {}, out of the certificate",
                         text.join("|"),
-                        all[added as usize].0
+                        self.name,
+                        all[added as usize].0.iter().map(u8::to_string).collect::<String>()
                     )));
                 }
                 if follows.is_some() {
