@@ -514,6 +514,23 @@ fn differences_of_counters_are_proved_and_certified() {
         proved.stderr
     );
     assert!(result["checked"]["samples"].as_u64().is_some_and(|n| n > 10), "{result}");
+    let own = &result["verification"];
+    assert!(
+        result["verified"] == true
+            && own["consecution"].as_u64().is_some_and(|n| n > 5)
+            && own["ratio"].as_f64().is_some_and(|r| r > 0.0),
+        "{result}"
+    );
+    let plain = mu_check(&["check", &three, &bad, "-D", "N=any", "--without", "verify"]);
+    let result = &plain.json["results"][0];
+    assert_eq!(
+        (&result["verdict"], &result["verified"], &result["unverified"]),
+        (&"true".into(), &false.into(), &"`--without verify`".into()),
+        "{}",
+        plain.stderr
+    );
+    let useless = mu_check(&["check", &three, &bad, "-D", "N=2", "--without", "verify"]);
+    assert_eq!(useless.code, 2, "{}", useless.stderr);
     let verified = mu_check(&["verify", &three, &bad, &proof]);
     let checks = &verified.json["verified"];
     assert_eq!(

@@ -15,7 +15,7 @@
 //!
 //! Cost: about linear. Invariant: if no counter is marked, then evaluation commutes with every
 //! change of the counters in a term that preserves the truth of all their comparisons, with offsets
-//! up to [`Flow::growth`] (in [`crate::growth`]); docs/unbounded.md contains the proof.
+//! up to [`Flow::growth`] (in [`crate::growth`]); docs/regions.md contains the proof.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};

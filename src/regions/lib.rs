@@ -5,7 +5,7 @@
 //! case an abstract [`Regions`] model and the formula for it. The model is finite if the process is
 //! finite except for its counters. If the formula is true in each case, it is true for every value.
 //! If it is false in one, nothing follows, because the abstract model may have steps that no
-//! instance has. docs/unbounded.md contains the proof, with the literature.
+//! instance has. docs/regions.md contains the proof, with the literature.
 //!
 //! Pipeline: [`overloads`] rejects names with a meaning that depends on a value;
 //! [`symbolic_constants`] converts the constants to parameters of the process; [`flow`] finds the

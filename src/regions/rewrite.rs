@@ -13,7 +13,7 @@
 //! recursion makes no choice, neither on the path to the quantifier nor anywhere else in the fixed
 //! point (`chooses`), and if the quantifier does not depend on the recursion. Then obligations
 //! are only propagated, each independently, and those of different numbers do not interact
-//! (docs/unbounded.md). Cost: linear, times nesting depth.
+//! (docs/regions.md). Cost: linear, times nesting depth.
 
 use crate::flow::{Flow, Type};
 use crate::formula_constants::binds;

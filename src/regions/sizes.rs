@@ -11,7 +11,7 @@
 //!
 //! Correctness for all sizes: a renaming of constants commutes with evaluation, since nothing names
 //! or orders them. An evaluation depends only on the constants that it reads and sums over, for
-//! which [`SIZE`] constants are enough, or the run reports that they are not. docs/unbounded.md
+//! which [`SIZE`] constants are enough, or the run reports that they are not. docs/regions.md
 //! contains the proof; after Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004).
 //! Cost: linear in process and formula.
 

@@ -7,7 +7,7 @@
 //! states of the shared data, or of the local states; steps that increase a counter below a bound
 //! if it is never decreased within such a component; steps that remove letters from a list if,
 //! within such a component, it only loses letters. Invariant: in each infinite run of each
-//! instance, all but finitely many steps are images of remaining steps. docs/unbounded.md contains
+//! instance, all but finitely many steps are images of remaining steps. docs/regions.md contains
 //! the proof of each rule. The method follows size-change and lexicographic ranking arguments, with
 //! strongly connected components for the finite part (Lee, Jones, Ben-Amram 2001).
 //!

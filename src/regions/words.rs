@@ -8,7 +8,7 @@
 //! Supported operations are copies, `[]`, comparisons with it, `head`, `tail`, `if`, and mappings
 //! that traverse a list once, letter by letter, and retain or drop each letter by its value, not by
 //! its position (*sieves*: [`Lists::sieves`]). So the letters of every list are distinct, and
-//! docs/unbounded.md contains the lemma: for consecutive letters that occur nowhere else, one more
+//! docs/regions.md contains the lemma: for consecutive letters that occur nowhere else, one more
 //! than the number of operations is enough. Cost: linear; the number of words is exponential in the
 //! names.
 

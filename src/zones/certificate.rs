@@ -124,6 +124,8 @@ impl Certificate {
             other => return Err(wrong(0, other.map_or("", |l| l.1), &format!("`{HEAD}`"))),
         }
         let mut wanted: Vec<SortId> = Vec::new();
+        // Most values occur in many obligations.
+        let mut known: AHashMap<(String, SortId, Vec<SortId>), Expr> = AHashMap::new();
         for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             // The parameters of the run, for the reader of the model.
@@ -161,6 +163,11 @@ impl Certificate {
                     let sort = *wanted.get(o.values.len()).ok_or_else(|| {
                         wrong(at, line, "expected: there are more values than variables")
                     })?;
+                    let key = (rest.to_string(), sort, o.sorts.clone());
+                    if let Some(e) = known.get(&key) {
+                        o.values.push(e.clone());
+                        continue;
+                    }
                     let vars: Vec<VarId> = o
                         .sorts
                         .iter()
@@ -171,7 +178,8 @@ impl Certificate {
                         .map_err(|_| wrong(at, rest, "an expression"))?;
                     let e = check_expression_with(&tree, data, &vars, Some(sort))
                         .map_err(|why| wrong(at, rest, &format!("a value: {}", why.message)))?;
-                    o.values.push(e);
+                    o.values.push(e.clone());
+                    known.insert(key, e);
                 }
                 "bound" => {
                     let numbers: Vec<i64> =

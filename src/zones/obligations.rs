@@ -85,6 +85,8 @@ pub enum Answer {
     True(Proof),
     /// There is no proof, for this reason.
     Unknown(Diagnostic),
+    /// The limit on obligations or on paths ended the search.
+    Limit(Diagnostic),
 }
 
 /// Figures of a proof.
@@ -183,6 +185,8 @@ pub(crate) struct Prover<'a> {
     /// After a proof: the obligations that the prover wins, and its choices.
     pub won: Vec<bool>,
     pub chosen: Vec<Option<usize>>,
+    /// True after the limit on obligations or on paths.
+    pub limited: bool,
 }
 
 /// Searches for a proof that a formula holds for all values of the symbolic parameters.
@@ -191,13 +195,17 @@ pub(crate) struct Prover<'a> {
 ///
 /// Internal ones. Everything else is an [`Answer::Unknown`].
 pub fn prove(question: &Question, samples: &Samples) -> Result<Answer, Diagnostic> {
+    let mut limited = false;
     let found = Prover::new(question).and_then(|mut prover| {
-        let mut proof = prover.rounds()?;
+        let found = prover.rounds();
+        limited = prover.limited;
+        let mut proof = found?;
         proof.audited = prover.audit(samples.most, samples.seed, samples.enough)?;
         Ok(proof)
     });
     match found {
         Err(why) if why.stage == Stage::Internal => Err(why),
+        Err(why) if limited => Ok(Answer::Limit(why)),
         Err(why) => Ok(Answer::Unknown(why)),
         Ok(proof) => Ok(Answer::True(proof)),
     }
@@ -247,6 +255,7 @@ impl<'a> Prover<'a> {
             lost: AHashSet::new(),
             won: Vec::new(),
             chosen: Vec::new(),
+            limited: false,
         };
         prover.compile()?;
         Ok(prover)
@@ -517,6 +526,7 @@ impl<'a> Prover<'a> {
                 Err(why) => return Err(why),
             }
             if self.nodes.len() > most || self.paths > PATHS * most as u64 {
+                self.limited = true;
                 return Err(Fail::Stop(self.diverges(most)));
             }
             queue.extend(before..self.nodes.len());

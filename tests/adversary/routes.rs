@@ -105,6 +105,11 @@ pub fn rows() -> Vec<Row> {
 
 fn by_options() -> Vec<Row> {
     vec![
+        elsewhere(
+            "any counters without verification",
+            &["without=verify"],
+            &[("tests/unbounded_numbers.rs", "differences_of_counters_are_proved_and_certified")],
+        ),
         options("as it comes", &["format=json", "count=merged"], "", ""),
         options("2 threads", &["threads=2"], "--threads 2", "--threads 2"),
         options("7 threads", &["threads=7"], "--threads 7", "--threads 7"),

@@ -279,6 +279,9 @@ pub enum Reduction {
     /// reduction). Reported states and equations are then those of the reduced search; `explore`,
     /// `sweep` and `--count all-parameters` always count all states.
     Por,
+    /// With `-D NAME=any`: verify that a formula is true for every value, by the checker of
+    /// certificates, before this is printed. Without it, the verdict is not verified, and says so.
+    Verify,
 }
 
 /// Ways to count equations. Verdicts do not depend on it.
@@ -510,7 +513,8 @@ pub struct CheckArgs {
     /// Equations that are counted as one.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
-    /// Reductions to switch off: `symmetry`, `quotient`, `por` (partial-order reduction).
+    /// What to switch off: `symmetry`, `quotient`, `por` (partial-order reduction); with
+    /// `NAME=any` also `verify`, the check of the proof.
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// Search engine [default: explicit; auto if a parameter is `any`].

@@ -5,7 +5,8 @@
 //! with the option and its purpose. Some commands reject further options themselves.
 
 use crate::args::{
-    CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, LitmusMethod, ThreadCount,
+    CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, LitmusMethod, Reduction,
+    ThreadCount,
 };
 use crate::pipeline::load::properties;
 use clap::ArgMatches;
@@ -177,6 +178,11 @@ fn of_check(args: &CheckArgs) -> Vec<Row> {
             "formulas for every value of a parameter (`-D NAME=any`)",
         ),
         (
+            "without",
+            formulas && any || !args.without.contains(&Reduction::Verify),
+            "with `verify` formulas for every value of a parameter (`-D NAME=any`)",
+        ),
+        (
             "certificate",
             args.formulas.len() + args.formula.len() == 1 && any,
             "one formula for every value of a parameter (`-D NAME=any`)",
@@ -204,6 +210,11 @@ fn of_explore(args: &ExploreArgs) -> Vec<Row> {
         ("confluence", !sought, whole),
         ("strategy", !sought, whole),
         ("engine", !symbolic, whole),
+        (
+            "without",
+            !args.without.contains(&Reduction::Verify),
+            "with `verify` checks of formulas for every value of a parameter (`-D NAME=any`)",
+        ),
         ("checkpoint_every", args.checkpoints.is_requested(), "`--checkpoint` and `--resume`"),
     ]
 }

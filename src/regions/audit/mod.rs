@@ -9,7 +9,7 @@
 //! concrete state in the direct semantics (`process::direct_steps`) must be covered by a step of
 //! the abstract state, under a label that the formula cannot distinguish ([`view`]). The initial
 //! state must be covered, and all closed tests of the formula must agree in a case. So the
-//! simulation that docs/unbounded.md proves is tested by code that shares no evaluation with it.
+//! simulation that docs/regions.md proves is tested by code that shares no evaluation with it.
 //!
 //! Cost: the time that the caller allows. Invariant: every sampled step is a step of an instance,
 //! so a violation is an error of the abstraction.

@@ -7,23 +7,29 @@
 
 use super::every_value::{Abstract, abstracted};
 use super::plan::Plan;
-use crate::args::{Format, VerifyArgs};
+use super::verified::Verification;
+use crate::args::{Format, Reduction, VerifyArgs};
 use crate::output::{self, print};
 use crate::pipeline::Session;
 use crate::pipeline::properties;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_formula::typed::TypedFormula;
-use mu_zones::{Answer, Proof, Question, Samples, Verified, prove, verify};
+use mu_zones::{Answer, Proof, Question, Samples, Verified, confirm, prove, verify};
 use serde_json::json;
 use std::path::Path;
 use std::slice;
 use std::time::Duration;
 
-/// Limit on obligations.
+/// Limit on obligations before other methods are tried.
+const FIRST: usize = 300;
+/// Limit on obligations after that.
 const MOST: usize = 5_000;
 /// Limit on obligations if a certificate is wanted.
 const MOST_CERTIFIED: usize = 50_000;
+/// A verification takes at most this multiple of the time of the search, but at least the minimum.
+const MAX_RATIO: u32 = 5;
+const MIN_VERIFICATION: Duration = Duration::from_secs(2);
 /// Minimum time for samples.
 const MIN_TIME: Duration = Duration::from_millis(50);
 /// The samples take one part in `PART` of the time of the proof.
@@ -64,7 +70,30 @@ impl Posed {
     }
 }
 
-/// Searches for a proof. `Ok(Err(why))`: there is none for this reason.
+/// Limits on a search.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Share {
+    /// Before other methods are tried.
+    First,
+    /// After these.
+    Rest,
+}
+
+/// Result of a search along paths.
+pub(super) enum ByPaths {
+    /// There is a proof; the checker confirmed it, or was not asked.
+    Proved(Box<Proof>, Verification),
+    /// There is no proof.
+    Open(Diagnostic),
+    /// The limit on obligations was reached.
+    Limited(Diagnostic),
+    /// The checker does not decide a part of the proof.
+    Undecided(Diagnostic),
+    /// The proof is wrong.
+    Rejected(Diagnostic),
+}
+
+/// Searches for a proof, and verifies it.
 ///
 /// # Errors
 ///
@@ -74,45 +103,120 @@ pub(super) fn by_paths(
     plan: &Plan,
     model: &Abstract,
     formula: &TypedFormula,
-) -> Result<Result<Proof, Diagnostic>, Diagnostic> {
+    share: Share,
+) -> Result<ByPaths, Diagnostic> {
     let start = Instant::now();
     let posed = Posed::new(model);
     let limits = session.budget.limits();
-    let own = if plan.certificate.is_some() { MOST_CERTIFIED } else { MOST };
+    let own = match share {
+        _ if plan.certificate.is_some() => MOST_CERTIFIED,
+        Share::First => FIRST,
+        Share::Rest => MOST,
+    };
     let most = limits.max_states.and_then(|n| usize::try_from(n).ok()).unwrap_or(own).min(own);
+    let verifies = !plan.search.without.contains(&Reduction::Verify);
     let question = Question {
         most: Some(most),
-        certificate: plan.certificate.is_some(),
+        certificate: verifies || plan.certificate.is_some(),
         ..posed.question(session, model, formula)
     };
     // The time of the proof is known when the first sample is wanted.
     let begun = std::cell::Cell::new(None::<Instant>);
-    let enough = || {
-        let first = begun.get().unwrap_or_else(|| {
+    let first_sample = || {
+        begun.get().unwrap_or_else(|| {
             let now = Instant::now();
             begun.set(Some(now));
             now
-        });
+        })
+    };
+    let enough = || {
+        let first = first_sample();
         let limit = MIN_TIME.max(first.duration_since(start) / PART);
         first.elapsed() > limit || session.budget.check(0).is_err()
     };
     let samples = Samples { most: plan.search.samples, seed: SEED, enough: &enough };
-    Ok(match prove(&question, &samples)? {
-        Answer::True(proof) => {
-            if let (Some(file), Some(text)) = (&plan.certificate, &proof.certificate) {
-                write_certificate(session, file, text)?;
-            }
-            session.log(format!(
-                "by paths: true, {} obligations, {} paths, {} explorations",
-                proof.obligations, proof.paths, proof.rounds
-            ));
-            Ok(proof)
-        }
+    let proof = match prove(&question, &samples)? {
+        Answer::True(proof) => proof,
         Answer::Unknown(why) => {
             session.log(format!("by paths: {}", why.message));
-            Err(why)
+            return Ok(ByPaths::Open(why));
         }
-    })
+        Answer::Limit(why) => {
+            session.log(format!("by paths, up to {most} obligations: {}", why.message));
+            return Ok(ByPaths::Limited(why));
+        }
+    };
+    session.log(format!(
+        "by paths: true, {} obligations, {} paths, {} explorations",
+        proof.obligations, proof.paths, proof.rounds
+    ));
+    let search = first_sample().duration_since(start);
+    let text = proof.certificate.as_deref().unwrap_or_default();
+    let verification = if verifies {
+        let begun = Instant::now();
+        match verify(&question, text) {
+            Ok(found) => Verification::Done { found, took: begun.elapsed(), search },
+            Err(why) if why.stop.is_some() => return Ok(ByPaths::Open(why)),
+            Err(why) => return refused(session, why),
+        }
+    } else {
+        Verification::Missing("`--without verify`".into())
+    };
+    session.log(verification.text());
+    if let Some(file) = &plan.certificate {
+        write_certificate(session, file, text)?;
+    }
+    Ok(ByPaths::Proved(Box::new(proof), verification))
+}
+
+/// What an answer that is not verified rests on.
+pub(super) const ON_SAMPLES: &str = "the answer rests on regions, checked by samples";
+
+/// Verifies an answer of the regions: the checker proves the formula by itself. `search`: time of
+/// the search.
+pub(super) fn confirmed(
+    session: &Session,
+    model: &Abstract,
+    formula: &TypedFormula,
+    search: Duration,
+) -> Verification {
+    output::begin_stage("verifying");
+    let posed = Posed::new(model);
+    let question = posed.question(session, model, formula);
+    let begun = Instant::now();
+    let limit = MIN_VERIFICATION.max(search * MAX_RATIO);
+    let verification = match confirm(&question, &|| begun.elapsed() > limit) {
+        Ok(found) => Verification::Done { found, took: begun.elapsed(), search },
+        Err(why) => {
+            let what = match &why.stop {
+                Some(stop) => format!("the checker stopped: {}", stop.word()),
+                None => format!("the checker does not confirm it: {}", why.message),
+            };
+            Verification::Missing(format!("{what}; {ON_SAMPLES}"))
+        }
+    };
+    session.log(verification.text());
+    verification
+}
+
+/// Classifies a proof that the checker does not confirm.
+fn refused(session: &Session, why: Diagnostic) -> Result<ByPaths, Diagnostic> {
+    let place: String = why.notes.iter().map(|note| format!("; {note}")).collect();
+    let text = format!("{}{place}", why.message);
+    session.log(format!("the proof along paths is not confirmed: {text}"));
+    match why.stage {
+        Stage::Unsupported => {
+            let message = format!("the checker does not decide a part of the proof: {text}");
+            Ok(ByPaths::Undecided(Diagnostic { message, notes: Vec::new(), ..why }))
+        }
+        Stage::Formula => {
+            let message = format!("the checker rejects the proof: {text}");
+            let stage = Stage::Unsupported;
+            Ok(ByPaths::Rejected(Diagnostic { stage, message, notes: Vec::new(), ..why }))
+        }
+        // The text of a certificate of this run is one.
+        _ => Err(Diagnostic::internal(text)),
+    }
 }
 
 /// Writes a certificate with the parameters of the run.
@@ -158,7 +262,9 @@ pub(crate) fn verify_formula(
     let every = any.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
     let (code, word, why) = match &found {
         Ok(_) => (0, "proved", None),
-        Err(why) if why.stage == Stage::Unsupported => (1, "refused", Some(why)),
+        Err(why) if matches!(why.stage, Stage::Unsupported | Stage::Formula) => {
+            (1, "refused", Some(why))
+        }
         Err(why) => return Err(why.clone()),
     };
     let why = why.map(|why| {

@@ -1,8 +1,9 @@
 //! Strategy of `check` for every value of a parameter (`check -D NAME=any`).
 //!
-//! First step: the abstract models of [`mu_regions`], case by case, with finer regions if a case is
-//! false. If all cases are true, the formula is true for every value. Second step: the concrete
-//! model for 0, 1, 2, … until the formula is false; then the counterexample is replayed and
+//! First step: a proof along paths ([`super::by_paths`]), verified by the checker of certificates,
+//! with a small limit; then the abstract models of [`mu_regions`], case by case, with finer regions
+//! if a case is false; then paths with a larger limit. If all cases are true, the formula is true
+//! for every value, and the verdict says if that is verified. Second step: the concrete model for 0, 1, 2, … until the formula is false; then the counterexample is replayed and
 //! printed, and its value is the smallest one. If neither step decides, the verdict is unknown,
 //! with the obstacle (a text that depends on the value, an operation on numbers, a limit) and the
 //! cases that are true.
@@ -15,12 +16,14 @@
 //! tracked ([`mu_regions::thread_modular`]).
 
 use super::Strategy;
-use super::by_paths::by_paths;
+use super::by_paths::{ByPaths, ON_SAMPLES, Share, by_paths, confirmed};
 use super::component_samples::ComponentText;
 use super::instances::{Instances, Tried, numbers_in};
 use super::plan::Plan;
 use super::report::{Decision, Outcome as FormulaOutcome, Report, Summary, with_text};
 use super::sampled::{self, Checked};
+use super::verified::Verification;
+use crate::args::Reduction;
 use crate::output;
 use crate::output::progress::counted;
 use crate::pipeline::properties::{self, FormulaText};
@@ -121,6 +124,8 @@ struct Figures {
     checked: Checked,
     /// The proof along paths, if there is one.
     paths: Option<mu_zones::Proof>,
+    /// Verification by the checker of certificates.
+    verification: Verification,
 }
 
 impl Figures {
@@ -193,6 +198,31 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// Returns the result of a proof along paths.
+    fn of_paths(plan: &Plan, proof: mu_zones::Proof, verification: Verification) -> Self {
+        let figures = Figures {
+            cases: 1,
+            states: proof.obligations as u64,
+            equations: proof.moves as u64,
+            checked: Checked::of_paths(&proof, plan.search.samples),
+            paths: Some(proof),
+            verification,
+            ..Figures::default()
+        };
+        Self { figures, open: None, cases: Vec::new() }
+    }
+
+    /// Adds the reason why there is no proof along paths.
+    fn and_along_paths(mut self, why: Option<&Diagnostic>) -> Self {
+        if let (Some(open), Some(why)) = (&mut self.open, why)
+            && open.why.stop.is_none()
+            && !open.why.message.contains(&why.message)
+        {
+            open.why.message += &format!("; along paths: {}", why.message);
+        }
+        self
+    }
+
     fn open(open: impl Into<Open>) -> Self {
         Self { figures: Figures::default(), open: Some(Box::new(open.into())), cases: Vec::new() }
     }
@@ -273,19 +303,7 @@ fn one(
 ) -> Result<FormulaOutcome, Diagnostic> {
     let start = Instant::now();
     let mut outcome = match (&mut *model, formula) {
-        (Ok(model), Some(formula)) => {
-            let outcome = if plan.certificate.is_some() {
-                // The regions give no certificates.
-                let text = "only a proof along paths has a certificate";
-                Outcome::open(Diagnostic::new(Stage::Unsupported, text))
-            } else {
-                match for_all(session, plan, model, formula) {
-                    Err(why) if why.stop.is_some() => Outcome::open(why),
-                    outcome => outcome?,
-                }
-            };
-            along_paths(session, plan, model, formula, outcome)?
-        }
+        (Ok(model), Some(formula)) => decided(session, plan, model, formula)?,
         (Err(why), _) => Outcome::open(why.clone()),
         (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
     };
@@ -322,42 +340,69 @@ fn one(
     })
 }
 
-/// Searches for a proof by evaluation along paths if the regions leave a formula open.
-fn along_paths(
+/// Searches for a proof: along paths up to a small limit, by regions, along paths with more.
+fn decided(
     session: &Session,
     plan: &Plan,
-    model: &Abstract,
+    model: &mut Abstract,
     formula: &TypedFormula,
-    mut outcome: Outcome,
 ) -> Result<Outcome, Diagnostic> {
-    let Some(open) = outcome.open.as_mut().filter(|open| open.why.stop.is_none()) else {
+    let only_numbers = model.families.is_empty() && model.replicas.is_none();
+    let has_paths = only_numbers && !model.defined.rigid.is_empty() && model.refused.is_none();
+    let mut limited = false;
+    let along = if has_paths {
+        match by_paths(session, plan, model, formula, Share::First)? {
+            ByPaths::Proved(proof, verification) => {
+                return Ok(Outcome::of_paths(plan, *proof, verification));
+            }
+            ByPaths::Rejected(why) => return Ok(Outcome::open(why)),
+            ByPaths::Open(why) if why.stop.is_some() => return Ok(Outcome::open(why)),
+            ByPaths::Limited(why) => {
+                limited = true;
+                Some(why)
+            }
+            ByPaths::Open(why) | ByPaths::Undecided(why) => Some(why),
+        }
+    } else {
+        None
+    };
+    if plan.certificate.is_some() {
+        // The regions give no certificates.
+        let text = "only a proof along paths has a certificate";
+        let open = Outcome::open(Diagnostic::new(Stage::Unsupported, text));
+        return Ok(open.and_along_paths(along.as_ref()));
+    }
+    let start = Instant::now();
+    let mut outcome = match for_all(session, plan, model, formula) {
+        Err(why) if why.stop.is_some() => Outcome::open(why),
+        outcome => outcome?,
+    };
+    let Some(open) = &outcome.open else {
+        outcome.figures.verification = if plan.search.without.contains(&Reduction::Verify) {
+            Verification::Missing("`--without verify`".into())
+        } else if has_paths {
+            confirmed(session, model, formula, start.elapsed())
+        } else {
+            let what = "sorts of any size and components of any number have no certificates";
+            Verification::Missing(format!("{what}; {ON_SAMPLES}"))
+        };
         return Ok(outcome);
     };
-    let only_numbers = model.families.is_empty() && model.replicas.is_none();
-    if model.defined.rigid.is_empty() || model.refused.is_some() || !only_numbers {
-        return Ok(outcome);
+    if open.why.stop.is_some() || !limited {
+        return Ok(outcome.and_along_paths(along.as_ref()));
     }
-    match by_paths(session, plan, model, formula)? {
-        Ok(proof) => {
-            let figures = Figures {
-                cases: 1,
-                states: proof.obligations as u64,
-                equations: proof.moves as u64,
-                checked: Checked::of_paths(&proof, plan.search.samples),
-                paths: Some(proof),
-                ..Figures::default()
-            };
-            Ok(Outcome { figures, open: None, cases: outcome.cases })
+    match by_paths(session, plan, model, formula, Share::Rest)? {
+        ByPaths::Proved(proof, verification) => {
+            let found = Outcome::of_paths(plan, *proof, verification);
+            Ok(Outcome { cases: outcome.cases, ..found })
         }
+        ByPaths::Rejected(why) => Ok(Outcome { open: Some(Box::new(why.into())), ..outcome }),
         // A limit of the run.
-        Err(why) if why.stop.is_some() => {
+        ByPaths::Open(why) if why.stop.is_some() => {
             Ok(Outcome { open: Some(Box::new(why.into())), ..outcome })
         }
-        Err(why) => {
-            if !open.why.message.contains(&why.message) {
-                open.why.message += &format!("; along paths: {}", why.message);
-            }
-            Ok(outcome)
+        ByPaths::Open(why) | ByPaths::Limited(why) | ByPaths::Undecided(why) => {
+            Ok(outcome.and_along_paths(Some(&why)))
         }
     }
 }
@@ -952,6 +997,7 @@ impl FormulaReport<'_> {
             object["paths"] = json!({ "evaluated": proof.paths, "explorations": proof.rounds });
         }
         object["checked"] = checked.object();
+        self.figures.verification.add_to(&mut object);
         if !measures.is_empty() {
             object["measures"] = measures.as_slice().into();
         }
@@ -973,7 +1019,8 @@ impl FormulaReport<'_> {
             };
             text += &format!("  [{size}, {:.3} s]", self.start.elapsed().as_secs_f64());
             let reasons = measures.iter().map(measure_text).chain(lists.iter().map(list_text));
-            text.extend(reasons.chain([checked.text()]).map(|line| format!("\n  {line}")));
+            let checks = [self.figures.verification.text(), checked.text()];
+            text.extend(reasons.chain(checks).map(|line| format!("\n  {line}")));
         }
         self.outcome(Decision::Holds, object, text + "\n")
     }
@@ -983,6 +1030,8 @@ impl FormulaReport<'_> {
     fn is_true_one_by_one(&self, tried: &str) -> FormulaOutcome {
         let mut object = self.object("true", "instances");
         object["tried"] = tried.into();
+        let checks = Verification::Missing("each value was checked by itself".into());
+        checks.add_to(&mut object);
         let text = format!(
             "{}: true for every {} that the file admits  [{tried}, {:.3} s]\n",
             self.path(),

@@ -19,6 +19,7 @@ mod plan;
 mod report;
 mod sampled;
 mod values;
+mod verified;
 
 pub(crate) use self::by_paths::verify_formula;
 pub(crate) use self::every_value::{hidden_name, parameters};

@@ -5,7 +5,7 @@
 //! symbolic constants, with an abstract model ([`mu_regions::Study`]) that has at least the runs of
 //! every instance; and a few instances, on which violations are confirmed and checks run. So if no
 //! run of the abstract model violates a memory model, no run of an instance does. The abstraction
-//! verifies itself at every evaluation (docs/unbounded.md).
+//! verifies itself at every evaluation (docs/regions.md).
 
 use super::sorts::{Sorts, Typed};
 use super::{ConformArgs, LoadedMachine, Operations, loaded};

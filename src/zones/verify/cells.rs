@@ -1,0 +1,274 @@
+//! Values in which each number without a value is known by its cell: on which side of each cut it
+//! is.
+//!
+//! A cut is a base (zero, a parameter without a value, a value that the formula quantifies over) plus
+//! a literal. The bases are constants of a run. A number is exact at places that have few values; the
+//! relation of two numbers in cells is forgotten. In: normal forms of the rewriter in a case. Out:
+//! numbered values ([`Table`]), and the constraints that a value stands for. Invariant: the values
+//! that an abstract value stands for include the given one in every solution of the case. Cost: a
+//! decision for each number and cut.
+
+use super::evaluate::{Evaluator, fails};
+use super::numbers::Constraint;
+use ahash::{AHashMap, AHashSet};
+use mu_base::Diagnostic;
+use mu_base::Span;
+use mu_base::ids::{SortId, VarId};
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::{Builtin, OpKind};
+use mu_data::sort::{SortKind, basic};
+
+/// Limit on cuts.
+const MAX_CUTS: usize = 24;
+/// Limit on the values of a number that are distinguished at one place.
+const MAX_EXACT: usize = 4;
+
+/// A number in a value: its sort, and on which side of each cut it is.
+pub(super) type Cell = (SortId, u64);
+
+/// An abstract value: a term in which variables of the pool stand for the cells, after those for the
+/// bases.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Abstract {
+    pub e: Expr,
+    pub cells: Vec<Cell>,
+}
+
+/// Numbered abstract values.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    known: AHashMap<Abstract, u32>,
+    pub all: Vec<Abstract>,
+}
+
+impl Table {
+    /// Returns the number of a value, and true if it is new.
+    pub fn id(&mut self, value: Abstract) -> (u32, bool) {
+        if let Some(id) = self.known.get(&value) {
+            return (*id, false);
+        }
+        let id = self.all.len() as u32;
+        self.known.insert(value.clone(), id);
+        self.all.push(value);
+        (id, true)
+    }
+}
+
+/// The bases and cuts of an abstraction, and the places with exact numbers.
+#[derive(Debug, Default)]
+pub(super) struct Cuts {
+    /// Sort of each base after zero.
+    pub bases: Vec<SortId>,
+    /// Cuts: `x - base <= c`.
+    pub all: Vec<(usize, i64)>,
+    /// Literals at exact places.
+    seen: AHashMap<u64, AHashSet<i64>>,
+    /// Places with numbers in cells.
+    vague: AHashSet<u64>,
+    /// Places with numbers that are exact whatever their count.
+    pub fixed: AHashSet<u64>,
+    /// True if a place has become vague since the last exploration began.
+    pub changed: bool,
+}
+
+/// Returns the place inside another one.
+fn inside(place: u64, a: u64, b: u64) -> u64 {
+    (place ^ a.rotate_left(17) ^ b.rotate_left(40).wrapping_add(0x51))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(23)
+}
+
+impl Cuts {
+    /// Adds a cut. True if it is new.
+    ///
+    /// # Errors
+    ///
+    /// Too many cuts.
+    pub fn add(&mut self, cut: (usize, i64)) -> Result<bool, Diagnostic> {
+        if self.all.contains(&cut) {
+            return Ok(false);
+        }
+        if self.all.len() >= MAX_CUTS {
+            return Err(fails(format!("numbers are compared with more than {MAX_CUTS} others")));
+        }
+        self.all.push(cut);
+        Ok(true)
+    }
+
+    /// Returns the number of places with numbers in cells.
+    pub fn vague(&self) -> usize {
+        self.vague.len()
+    }
+
+    /// Returns the variable of a base.
+    pub fn base(&self, by: &Evaluator, base: usize) -> Result<Expr, Diagnostic> {
+        let sort = self.bases[base - 1];
+        let var = by.pool.get(&sort).and_then(|all| all.get(base - 1)).copied();
+        let var = var.ok_or_else(|| fails("too many numbers"))?;
+        Ok(Expr::new(ExprKind::Var(var), sort, Span::default()))
+    }
+
+    /// Returns the variables of the bases.
+    pub fn base_vars(&self, by: &Evaluator) -> Vec<VarId> {
+        let own = self.bases.iter().enumerate();
+        own.filter_map(|(i, sort)| by.pool.get(sort)?.get(i).copied()).collect()
+    }
+
+    /// Returns an abstract value of a normal form in the current case. A value in a cell is on a
+    /// known side of each cut afterwards.
+    pub fn lift(&mut self, by: &Evaluator, e: &Expr, place: u64) -> Result<Abstract, Diagnostic> {
+        let mut cells = Vec::new();
+        let e = self.part(by, e, (place, place), &mut cells)?;
+        Ok(Abstract { e, cells })
+    }
+
+    fn part(
+        &mut self,
+        by: &Evaluator,
+        e: &Expr,
+        (root, place): (u64, u64),
+        cells: &mut Vec<Cell>,
+    ) -> Result<Expr, Diagnostic> {
+        if [basic::POS, basic::NAT, basic::INT].contains(&e.sort) {
+            return self.number(by, e, place, cells);
+        }
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+            ExprKind::Op(_) => Ok(e.clone()),
+            ExprKind::Apply(head, args) => {
+                let ExprKind::Op(op) = head.kind else { return self.closed(by, e) };
+                let known = by.naive.signature().op_count() > op.index();
+                let kind = if known { &by.naive.signature().op(op).kind } else { &OpKind::Mapping };
+                let element = inside(place, 1, 1);
+                let (at, kept): (Vec<(u64, u64)>, usize) = match kind {
+                    OpKind::Constructor(_) => {
+                        let of = |i: usize| inside(root, u64::from(op.0) + 2, i as u64);
+                        ((0..args.len()).map(|i| (root, of(i))).collect(), usize::MAX)
+                    }
+                    OpKind::Builtin(Builtin::Cons | Builtin::SetInsert) => {
+                        (vec![(root, element), (root, place)], usize::MAX)
+                    }
+                    OpKind::Builtin(Builtin::BagInsert) => {
+                        (vec![(root, element), (root, place), (root, place)], 1)
+                    }
+                    OpKind::Builtin(Builtin::Update) => {
+                        return self.table(by, e, (root, place), cells);
+                    }
+                    _ => return self.closed(by, e),
+                };
+                let mut new = Vec::with_capacity(args.len());
+                for (i, (a, at)) in args.iter().zip(at).enumerate() {
+                    new.push(if i == kept {
+                        self.closed(by, a)?
+                    } else {
+                        self.part(by, a, at, cells)?
+                    });
+                }
+                Ok(Expr::new(ExprKind::Apply(head.clone(), new), e.sort, e.span))
+            }
+            _ => self.closed(by, e),
+        })
+    }
+
+    /// Lifts updates of a function at constants: the last one of each, in a fixed order.
+    fn table(
+        &mut self,
+        by: &Evaluator,
+        e: &Expr,
+        (root, place): (u64, u64),
+        cells: &mut Vec<Cell>,
+    ) -> Result<Expr, Diagnostic> {
+        let signature = by.naive.signature();
+        let (mut at, mut own): (&Expr, Vec<(String, &Expr)>) = (e, Vec::new());
+        let mut head = None;
+        while let Some((Builtin::Update, [f, k, v])) = at.as_builtin(signature) {
+            if !k.is_closed() || !by.is_plain(k) {
+                return self.closed(by, e);
+            }
+            let name = mu_data::print::expression(signature, k);
+            if !own.iter().any(|o| o.0 == name) {
+                own.push((name, v));
+            }
+            let ExprKind::Apply(op, _) = &at.kind else { break };
+            head.get_or_insert((op.clone(), Vec::new())).1.push(k.clone());
+            at = f;
+        }
+        let mut out = self.closed(by, at)?;
+        let Some((op, keys)) = head else { return Ok(out) };
+        own.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, v) in own {
+            let key = keys.iter().find(|k| mu_data::print::expression(signature, k) == name);
+            let key = key.ok_or_else(|| fails("a key is lost"))?.clone();
+            let v = self.part(by, v, (root, inside(place, 2, 2)), cells)?;
+            out = Expr::new(ExprKind::Apply(op.clone(), vec![out, key, v]), e.sort, e.span);
+        }
+        Ok(out)
+    }
+
+    fn closed(&self, by: &Evaluator, e: &Expr) -> Result<Expr, Diagnostic> {
+        if e.is_closed() {
+            return Ok(e.clone());
+        }
+        Err(fails(format!("`{}` has no abstract value", by.shown(e))))
+    }
+
+    fn number(
+        &mut self,
+        by: &Evaluator,
+        e: &Expr,
+        place: u64,
+        cells: &mut Vec<Cell>,
+    ) -> Result<Expr, Diagnostic> {
+        let Some((mut x, mut c)) = by.numbers.linear(by.naive.signature(), e) else {
+            return self.closed(by, e);
+        };
+        if !self.vague.contains(&place)
+            && let Some(n) = by.numbers.case.borrow_mut().value(x, MAX_EXACT as i64)
+        {
+            (x, c) = (0, c.checked_add(n).ok_or_else(|| fails("a number is too large"))?);
+        }
+        if x == 0 && !self.vague.contains(&place) {
+            let seen = self.seen.entry(place).or_default();
+            seen.insert(c);
+            if seen.len() <= MAX_EXACT || self.fixed.contains(&place) {
+                return Ok(Expr::number(c, e.sort));
+            }
+        }
+        // A constant that the formula or the model names.
+        if self.fixed.contains(&place) {
+            if (1..=self.bases.len()).contains(&x) && c == 0 {
+                return self.base(by, x);
+            }
+            return Err(fails(format!("`{}` is no constant", by.shown(e))));
+        }
+        if self.vague.insert(place) {
+            self.changed = true;
+        }
+        let mut mask = 0u64;
+        for (i, (base, d)) in self.all.iter().enumerate() {
+            let c = d.checked_sub(c).ok_or_else(|| fails("a number is too large"))?;
+            let below = by.numbers.case.borrow_mut().at_most(x, *base, c);
+            mask |= u64::from(below.ok_or_else(|| fails("a number is too large"))?) << i;
+        }
+        let sort = match by.signature.sorts.kind(e.sort) {
+            SortKind::Pos => basic::POS,
+            SortKind::Nat => basic::NAT,
+            _ => basic::INT,
+        };
+        let var = by.pool.get(&sort).and_then(|all| all.get(self.bases.len() + cells.len()));
+        let var = *var.ok_or_else(|| fails("too many numbers"))?;
+        cells.push((sort, mask));
+        Ok(Expr::new(ExprKind::Var(var), sort, Span::default()))
+    }
+
+    /// Appends the constraints of a number in a cell.
+    pub fn constraints(&self, x: usize, (sort, mask): Cell, out: &mut Vec<Constraint>) {
+        out.extend(mu_data::builtins::linear::least(sort).map(|low| (0, x, -low)));
+        for (i, (base, c)) in self.all.iter().enumerate() {
+            if mask >> i & 1 == 1 {
+                out.push((x, *base, *c));
+            } else if let Some(c) = c.checked_neg().and_then(|c| c.checked_sub(1)) {
+                out.push((*base, x, c));
+            }
+        }
+    }
+}
