@@ -1,10 +1,10 @@
 //! Values in which each number without a value is known by its cell: on which side of each cut it
 //! is.
 //!
-//! A cut is a base (zero, a parameter without a value, a value that the formula quantifies over) plus
-//! a literal. The bases are constants of a run. A number is exact at places that have few values; the
-//! relation of two numbers in cells is forgotten. In: normal forms of the rewriter in a case. Out:
-//! numbered values ([`Table`]), and the constraints that a value stands for. Invariant: the values
+//! A cut is a base (zero, a parameter without a value, a value that the formula quantifies over)
+//! plus a literal. The bases are constants of a run. A number is exact at places that have few
+//! values; the relation of two numbers in cells is forgotten. In: normal forms of the rewriter in a
+//! case. Out: numbered values ([`Table`]), and their constraints. Invariant: the values
 //! that an abstract value stands for include the given one in every solution of the case. Cost: a
 //! decision for each number and cut.
 
@@ -26,8 +26,8 @@ const MAX_EXACT: usize = 4;
 /// A number in a value: its sort, and on which side of each cut it is.
 pub(super) type Cell = (SortId, u64);
 
-/// An abstract value: a term in which variables of the pool stand for the cells, after those for the
-/// bases.
+/// An abstract value: a term in which variables of the pool stand for the cells, after those for
+/// the bases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Abstract {
     pub e: Expr,

@@ -1,4 +1,4 @@
-//! Cover of values by the obligations of a certificate: the same shape, and constraints that follow.
+//! Cover of values by the obligations of a certificate: the same shape, implied constraints.
 //!
 //! In: values after a step, the obligations at a position. Out: one whose solutions contain the
 //! values in every solution of the case. Numbers match numbers, collections match in any order.

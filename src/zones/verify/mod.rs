@@ -69,9 +69,9 @@ struct Checker<'a> {
 ///
 /// # Errors
 ///
-/// Of stage `File`: the text is not a certificate. Of stage `Formula`: the certificate does not prove
-/// the formula, with the obligation. Of stage `Unsupported`: the rewriter does not decide a part, with
-/// the obligation. A limit of the run.
+/// Of stage `File`: the text is not a certificate. Of stage `Formula`: the certificate does not
+/// prove the formula, with the obligation. Of stage `Unsupported`: the rewriter does not decide a
+/// part, with the obligation. A limit of the run.
 pub fn verify(question: &Question, text: &str) -> Result<Verified, Diagnostic> {
     let Question { process, formula, .. } = question;
     let mut signature = formula.data.signature.clone();

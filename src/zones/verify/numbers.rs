@@ -180,9 +180,8 @@ impl Numbers {
         match &e.kind {
             ExprKind::Number(n) => Some((0, n.to_i64()?)),
             ExprKind::Var(v) => self.of.borrow().get(v).map(|at| (*at, 0)),
-            ExprKind::Apply(head, _) if matches!(head.kind, ExprKind::Op(op) if op.index() >= signature.op_count()) => {
-                None
-            }
+            // An operation that the rewriter has added.
+            _ if e.head().is_none_or(|op| op.index() >= signature.op_count()) => None,
             _ => match e.as_builtin(signature)? {
                 (PosToNat | PosToInt | NatToInt, [a]) => self.linear(signature, a),
                 (Succ, [a]) => plus(self.linear(signature, a)?, 1),

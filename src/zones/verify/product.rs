@@ -4,17 +4,17 @@
 //! not confirmed. An abstract state has a value for each parameter, in which numbers are known by
 //! their cells ([`super::cells`]). The steps of a summand depend only on the parameters that it
 //! reads; they are evaluated once for these values, by the naive rewriter, in each case of the
-//! numbers (*consecution*). The product of states with the positions of the formula is explored as a
-//! graph: each state with the set of modalities that must hold of it. No position may be false
+//! numbers (*consecution*). The product of states with the positions of the formula is explored as
+//! a graph: each state with the set of modalities that must hold of it. No position may be false
 //! (*formula*), and the first states are covered (*initiation*).
 //!
 //! Cuts are not given: a comparison that a failed exploration has met becomes a cut, first those of
-//! the formula, then those of the process. The bases have one order in a *case*; where an evaluation
-//! distinguishes orders of bases, the case is divided, so all orders are covered.
+//! the formula, then those of the process. The bases have one order in a *case*; where an
+//! evaluation distinguishes orders of bases, the case is divided, so all orders are covered.
 //!
 //! Each `forall` over numbers has one value in a case, a base. A violation is finite (there are no
-//! least fixed points), and it chooses the value once (no quantifier is below a recursion that it is
-//! in), so it is one for that value of the base. Supported are formulas without choices of the
+//! least fixed points), and it chooses the value once (no quantifier is below a recursion that it
+//! is in), so it is one for that value of the base. Supported are formulas without choices of the
 //! prover. Neither the regions nor the paths of the search take part. Cost: an evaluation for each
 //! summand and values that it reads; a pass over states and their sets of modalities.
 
@@ -36,6 +36,7 @@ use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
 use mu_data::sort::{SortKind, basic};
 use mu_process::linear::ParamRole;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// Number and length of random walks that look for cuts.
 const WALKS: usize = 200;
@@ -74,7 +75,9 @@ impl From<Diagnostic> for Stop {
 }
 
 /// A step of a summand: the number of its label, and the new values of parameters.
-type Answer = (u32, Vec<(usize, u32)>);
+type Answer = (u32, Vec<(u16, u16)>);
+/// Values of parameters.
+type State = Vec<u16>;
 
 /// A modality that must hold: its position, and the values of its variables.
 type Modality = (usize, Vec<(VarId, u32)>);
@@ -82,7 +85,28 @@ type Modality = (usize, Vec<(VarId, u32)>);
 /// The parameters that a summand reads.
 struct Group {
     reads: Vec<usize>,
-    answers: AHashMap<Vec<u32>, std::rc::Rc<[Answer]>>,
+    /// Steps by the values that the summand reads: up to eight in one number.
+    answers: AHashMap<u128, Rc<[Answer]>>,
+    others: AHashMap<State, Rc<[Answer]>>,
+}
+
+impl Group {
+    /// Returns the values that the summand reads, as one number if there are few.
+    fn key(&self, state: &[u16]) -> Option<u128> {
+        let small = self.reads.len() <= 8;
+        small.then(|| self.reads.iter().fold(0, |key, r| key << 16 | u128::from(state[*r])))
+    }
+
+    fn read(&self, state: &[u16]) -> State {
+        self.reads.iter().map(|r| state[*r]).collect()
+    }
+
+    fn known(&self, state: &[u16]) -> Option<Rc<[Answer]>> {
+        match self.key(state) {
+            Some(key) => self.answers.get(&key).cloned(),
+            None => self.others.get(&self.read(state)).cloned(),
+        }
+    }
 }
 
 struct Product<'a> {
@@ -245,7 +269,7 @@ fn groups(question: &Question, base_of: &AHashMap<usize, usize>) -> Vec<Group> {
         s.updates.iter().for_each(|(_, e)| e.free_vars(&mut free));
         let reads = (0..process.params.len())
             .filter(|at| free.contains(&process.params[*at].var) && !base_of.contains_key(at));
-        Group { reads: reads.collect(), answers: AHashMap::new() }
+        Group { reads: reads.collect(), answers: AHashMap::new(), others: AHashMap::new() }
     };
     process.summands.iter().map(of).collect()
 }
@@ -345,10 +369,7 @@ impl Product<'_> {
             let (mut state, mut set) = (random.choose(&first).clone(), start);
             for _ in 0..length {
                 let mut next = Vec::new();
-                self.successors(&state, &mut |label, state| {
-                    next.push((label, state));
-                    Ok(())
-                })?;
+                self.successors(&state, &mut |label, state| next.push((label, state.to_vec())))?;
                 if next.is_empty() {
                     break;
                 }
@@ -388,7 +409,10 @@ impl Product<'_> {
         let params = self.question.process.params.len();
         self.tables = (0..params).map(|_| Table::default()).collect();
         self.possible = vec![Vec::new(); params];
-        self.groups.iter_mut().for_each(|g| g.answers.clear());
+        for g in &mut self.groups {
+            g.answers.clear();
+            g.others.clear();
+        }
         self.values = Table::default();
         self.labels.clear();
         self.all_labels.clear();
@@ -516,7 +540,7 @@ impl Product<'_> {
         let mut queue = VecDeque::new();
         let mut queued: Vec<bool> = Vec::new();
         for state in self.initial()? {
-            let at = states.id(&state)?.0 as usize;
+            let at = states.id(&state) as usize;
             if at == sets.len() {
                 sets.push(start);
                 steps.push(None);
@@ -525,24 +549,25 @@ impl Product<'_> {
             }
             self.found.initiation += 1;
         }
-        let mut count = 0u64;
+        let (mut count, mut state) = (0u64, State::new());
         while let Some(at) = queue.pop_front() {
             queued[at] = false;
             count += 1;
             if count.is_multiple_of(1024) {
                 self.question.budget.check(states.len() as u64).map_err(Diagnostic::stopped)?;
                 if (self.enough)() {
-                    return Err(fails("it takes more than five times the search").into());
+                    let (all, steps) = (states.len(), self.found.consecution);
+                    let text = "it takes more than five times the search";
+                    return Err(fails(format!("{text}: {all} states, {steps} steps")).into());
                 }
             }
             let (from, to) = match steps[at] {
                 Some(range) => range,
                 None => {
                     let from = all_steps.len() as u32;
-                    let state = states.state(at);
+                    states.copy(at, &mut state);
                     self.successors(&state, &mut |label, next| {
-                        all_steps.push((label, states.id(&next)?.0));
-                        Ok(())
+                        all_steps.push((label, states.id(next)));
                     })?;
                     let range = (from, all_steps.len() as u32);
                     steps[at] = Some(range);
@@ -583,7 +608,7 @@ impl Product<'_> {
     }
 
     /// Returns the first states.
-    fn initial(&mut self) -> Result<Vec<Vec<u32>>, Stop> {
+    fn initial(&mut self) -> Result<Vec<State>, Stop> {
         let process = self.question.process;
         let (mut cases, vars, _) = self.evaluation(&[])?;
         let given = self.constants()?;
@@ -608,7 +633,7 @@ impl Product<'_> {
     }
 
     /// Returns the number of a value of a parameter.
-    fn value(&mut self, param: usize, e: &Expr) -> Result<u32, Diagnostic> {
+    fn value(&mut self, param: usize, e: &Expr) -> Result<u16, Diagnostic> {
         let var = self.question.process.params[param].var;
         let value = self.cuts.lift(&self.by, e, place(var))?;
         let (id, new) = self.tables[param].id(value);
@@ -627,20 +652,17 @@ impl Product<'_> {
             }
             self.possible[param].push(possible);
         }
-        Ok(id)
+        u16::try_from(id).map_err(|_| fails("a parameter has more than 65,536 values"))
     }
 
     /// Calls `see` with each step of a state: the label and the next state.
-    fn successors(
-        &mut self,
-        state: &[u32],
-        see: &mut dyn FnMut(u32, Vec<u32>) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+    fn successors(&mut self, state: &[u16], see: &mut dyn FnMut(u32, &[u16])) -> Result<(), Stop> {
+        let mut next = state.to_vec();
         let words = self.groups.len().div_ceil(64);
         for word in 0..words {
             let mut left = u64::MAX;
             for (param, id) in state.iter().enumerate() {
-                left &= self.possible[param][*id as usize][word];
+                left &= self.possible[param][usize::from(*id)][word];
             }
             while left != 0 {
                 let g = word * 64 + left.trailing_zeros() as usize;
@@ -648,27 +670,39 @@ impl Product<'_> {
                 if g >= self.groups.len() {
                     break;
                 }
-                let key: Vec<u32> = self.groups[g].reads.iter().map(|r| state[*r]).collect();
-                let answers = match self.groups[g].answers.get(&key) {
-                    Some(answers) => answers.clone(),
-                    None => self.answers(g, key)?,
+                let answers = match self.groups[g].known(state) {
+                    Some(answers) => answers,
+                    None => self.answers(g, state)?,
                 };
                 for (label, written) in answers.iter() {
-                    let mut next = state.to_vec();
-                    written.iter().for_each(|(param, id)| next[*param] = *id);
-                    see(*label, next)?;
+                    written.iter().for_each(|(param, id)| next[usize::from(*param)] = *id);
+                    see(*label, &next);
+                    for (param, _) in written {
+                        next[usize::from(*param)] = state[usize::from(*param)];
+                    }
                 }
             }
         }
         Ok(())
     }
 
+    /// Stores the steps of a summand.
+    fn store(&mut self, g: usize, state: &[u16], steps: Vec<Answer>) -> Rc<[Answer]> {
+        let steps: Rc<[Answer]> = steps.into();
+        let group = &mut self.groups[g];
+        match group.key(state) {
+            Some(key) => group.answers.insert(key, steps.clone()),
+            None => group.others.insert(group.read(state), steps.clone()),
+        };
+        steps
+    }
+
     /// Evaluates the steps of a summand for the values that it reads.
-    fn answers(&mut self, g: usize, key: Vec<u32>) -> Result<std::rc::Rc<[Answer]>, Stop> {
+    fn answers(&mut self, g: usize, state: &[u16]) -> Result<Rc<[Answer]>, Stop> {
         let process = self.question.process;
         let reads = self.groups[g].reads.clone();
         let given: Vec<&Abstract> =
-            reads.iter().zip(&key).map(|(r, id)| &self.tables[*r].all[*id as usize]).collect();
+            reads.iter().map(|r| &self.tables[*r].all[usize::from(state[*r])]).collect();
         let (mut cases, vars, terms) = self.evaluation(&given)?;
         let mut written = self.constants()?;
         let mut foreign = Vec::new();
@@ -682,9 +716,7 @@ impl Product<'_> {
         let mut out: Vec<Answer> = Vec::new();
         let summands = self.by.summands.clone();
         if foreign.is_empty() && self.by.is_disabled(g, &written)? {
-            let out: std::rc::Rc<[Answer]> = out.into();
-            self.groups[g].answers.insert(key, out.clone());
-            return Ok(out);
+            return Ok(self.store(g, state, out));
         }
         while cases.begin(&self.by, &vars)? {
             let mut values = written.clone();
@@ -702,7 +734,7 @@ impl Product<'_> {
                     process.summands[g].updates.iter().zip(&summands[g].updates)
                 {
                     let e = self.by.value(term, &values)?;
-                    changes.push((*param, self.value(*param, &e)?));
+                    changes.push((*param as u16, self.value(*param, &e)?));
                 }
                 let label = self.label(g, label);
                 if !out.iter().any(|o| o.0 == label && o.1 == changes) {
@@ -712,9 +744,7 @@ impl Product<'_> {
             }
             self.end(&mut cases, true)?;
         }
-        let out: std::rc::Rc<[Answer]> = out.into();
-        self.groups[g].answers.insert(key, out.clone());
-        Ok(out)
+        Ok(self.store(g, state, out))
     }
 
     fn label(&mut self, summand: usize, args: Vec<Abstract>) -> u32 {
@@ -775,7 +805,8 @@ impl Product<'_> {
         Ok(found)
     }
 
-    /// Returns the set of modalities that must hold at a position. `through`: also after any labels.
+    /// Returns the set of modalities that must hold at a position. `through`: also after any
+    /// labels.
     fn closure(
         &mut self,
         position: usize,

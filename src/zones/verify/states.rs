@@ -2,9 +2,6 @@
 //!
 //! Cost: two bytes for each parameter of a state, and four to eight for the table.
 
-use super::evaluate::fails;
-use mu_base::Diagnostic;
-
 /// Numbered states.
 pub(super) struct States {
     width: usize,
@@ -17,16 +14,17 @@ const FREE: u32 = u32::MAX;
 
 impl States {
     pub fn new(width: usize) -> Self {
-        Self { width: width.max(1), all: Vec::new(), slots: vec![FREE; 1 << 10] }
+        Self { width, all: Vec::new(), slots: vec![FREE; 1 << 10] }
     }
 
     pub fn len(&self) -> usize {
         self.all.len() / self.width
     }
 
-    /// Returns a state.
-    pub fn state(&self, at: usize) -> Vec<u32> {
-        self.all[at * self.width..(at + 1) * self.width].iter().map(|v| u32::from(*v)).collect()
+    /// Copies a state.
+    pub fn copy(&self, at: usize, out: &mut Vec<u16>) {
+        out.clear();
+        out.extend(&self.all[at * self.width..(at + 1) * self.width]);
     }
 
     fn hash(state: &[u16]) -> u64 {
@@ -35,35 +33,26 @@ impl States {
         })
     }
 
-    /// Returns the number of a state, and true if it is new.
-    ///
-    /// # Errors
-    ///
-    /// A parameter has too many values.
-    pub fn id(&mut self, state: &[u32]) -> Result<(u32, bool), Diagnostic> {
-        let mut own = Vec::with_capacity(self.width);
-        for v in state {
-            let small = u16::try_from(*v);
-            own.push(small.map_err(|_| fails("a parameter has more than 65,536 values"))?);
-        }
-        own.resize(self.width, 0);
+    /// Returns the number of a state.
+    pub fn id(&mut self, own: &[u16]) -> u32 {
+        debug_assert_eq!(own.len(), self.width);
         if self.len() * 2 >= self.slots.len() {
             self.grow();
         }
         let mask = self.slots.len() - 1;
-        let mut at = Self::hash(&own) as usize & mask;
+        let mut at = Self::hash(own) as usize & mask;
         loop {
             match self.slots[at] {
                 FREE => {
                     let id = self.len() as u32;
                     self.slots[at] = id;
                     self.all.extend(own);
-                    return Ok((id, true));
+                    return id;
                 }
                 id => {
                     let from = id as usize * self.width;
-                    if self.all[from..from + self.width] == own[..] {
-                        return Ok((id, false));
+                    if self.all[from..from + self.width] == *own {
+                        return id;
                     }
                 }
             }

@@ -3,10 +3,10 @@
 //! First step: a proof along paths ([`super::by_paths`]), verified by the checker of certificates,
 //! with a small limit; then the abstract models of [`mu_regions`], case by case, with finer regions
 //! if a case is false; then paths with a larger limit. If all cases are true, the formula is true
-//! for every value, and the verdict says if that is verified. Second step: the concrete model for 0, 1, 2, … until the formula is false; then the counterexample is replayed and
-//! printed, and its value is the smallest one. If neither step decides, the verdict is unknown,
-//! with the obstacle (a text that depends on the value, an operation on numbers, a limit) and the
-//! cases that are true.
+//! for every value, and the verdict says if that is verified. Second step: the concrete model for
+//! 0, 1, 2, … until the formula is false; then the counterexample is replayed and printed, and its
+//! value is the smallest one. If neither step decides, the verdict is unknown, with the obstacle (a
+//! text that depends on the value, an operation on numbers, a limit) and the cases that are true.
 //!
 //! For formulas with least fixed points, a proof that all runs terminate helps: see
 //! [`mu_regions::measure`], and [`mu_regions::termination`] for any number of components. A

@@ -45,8 +45,8 @@ impl Verification {
                 let Verified { obligations, initiation, consecution, formula } = found;
                 object["verified"] = true.into();
                 object["verification"] = json!({
-                    "obligations": obligations, "initiation": initiation, "consecution": consecution,
-                    "formula": formula, "seconds": took.as_secs_f64(),
+                    "obligations": obligations, "initiation": initiation,
+                    "consecution": consecution, "formula": formula, "seconds": took.as_secs_f64(),
                     "search_seconds": search.as_secs_f64(), "ratio": Self::ratio(*took, *search),
                 });
             }
@@ -62,8 +62,10 @@ impl Verification {
         match self {
             Self::Done { found, took, search } => {
                 let Verified { obligations, initiation, consecution, formula } = found;
+                let first = format!("{initiation} of initiation, {consecution} of consecution");
+                let checks = format!("{first}, {formula} of the formula");
                 format!(
-                    "verified: {}, {initiation} of initiation, {consecution} of consecution, {formula} of the formula, {:.3} s, {} times the search",
+                    "verified: {}, {checks}, {:.3} s, {} times the search",
                     counted(*obligations as u64, "obligation"),
                     took.as_secs_f64(),
                     Self::ratio(*took, *search),
