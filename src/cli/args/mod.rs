@@ -513,7 +513,7 @@ pub struct CheckArgs {
     /// Equations that are counted as one.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
-    /// What to switch off: `symmetry`, `quotient`, `por` (partial-order reduction); with
+    /// Names of parts to switch off: `symmetry`, `quotient`, `por` (partial-order reduction); with
     /// `NAME=any` also `verify`, the check of the proof.
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,

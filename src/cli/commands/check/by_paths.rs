@@ -81,7 +81,7 @@ pub(super) enum Share {
 
 /// Result of a search along paths.
 pub(super) enum ByPaths {
-    /// There is a proof; the checker confirmed it, or was not asked.
+    /// There is a proof; the checker has confirmed it, or does not run.
     Proved(Box<Proof>, Verification),
     /// There is no proof.
     Open(Diagnostic),
@@ -169,7 +169,7 @@ pub(super) fn by_paths(
     Ok(ByPaths::Proved(Box::new(proof), verification))
 }
 
-/// What an answer that is not verified rests on.
+/// Basis of an answer that is not verified.
 pub(super) const ON_SAMPLES: &str = "the answer rests on regions, checked by samples";
 
 /// Verifies an answer of the regions: the checker proves the formula by itself. `search`: time of
