@@ -2,7 +2,7 @@
 //!
 //! In: terms of the process and the formula, values with variables in the place of numbers, a case.
 //! Out: normal forms, truth values, the choices of sums. What the rewriter does not decide is an
-//! error. The value of a term whose variables have values without numbers is computed once. Cost:
+//! error. The value of a term without numbers in its variables is computed once. Cost:
 //! naive rewriting.
 
 use super::numbers::{Case, CaseOrder, Numbers};

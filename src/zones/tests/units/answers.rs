@@ -402,8 +402,8 @@ fn class(obligation: &str) -> String {
 }
 
 /// Without the obligations of one class, or with ones that nothing satisfies in their place, a
-/// certificate is refused: the exploration has reached the class from another one. Replay: `SEED=n`;
-/// more: `ZONES_CASES=n`, for 10,000 refusals 2,500.
+/// certificate is refused: the exploration has reached the class from another one. Replay:
+/// `SEED=n`; more: `ZONES_CASES=n`, for 10,000 refusals 2,500.
 #[test]
 fn mutated_certificates_are_refused() {
     let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
