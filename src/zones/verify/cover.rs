@@ -1,7 +1,7 @@
 //! Cover of values by the obligations of a certificate: the same shape, implied constraints.
 //!
-//! In: values after a step, the obligations at a position. Out: one with solutions that
-//! contain the values in every solution of the case. Numbers match numbers, collections match in any order.
+//! In: values after a step, the obligations at a position. Out: one with solutions that contain the
+//! values in every solution of the case. Numbers match numbers, collections match in any order.
 //! Obligations are found by position and shape. Cost: the matches of one shape.
 
 use super::Checker;
