@@ -21,4 +21,4 @@ mod witness_bytes;
 pub use decide::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, decide};
 pub use model::Model;
 pub use readers::{ReadOptions, Sink, TraceReader, readers};
-pub use trace::{Fence, Initial, Kind, Mark, Operation, Trace, TraceBuilder};
+pub use trace::{Fence, Initial, Kind, Mark, Open, Operation, Trace, TraceBuilder};

@@ -5,7 +5,7 @@
 //! `x`, `y`, `z`, `a0`, …; values become small numbers, the initial one 0. Not expressible:
 //! accesses of mixed sizes, more registers or locations than the language has here.
 
-use crate::trace::{Fence, Initial, Kind, Mark, Operation, Trace};
+use crate::trace::{Fence, Initial, Kind, Mark, Open, Operation, Trace};
 use std::fmt::Write;
 
 /// Language of a test.
@@ -209,6 +209,11 @@ pub fn litmus_test(
     title: &str,
     language: Language,
 ) -> Result<String, String> {
+    let is_impossible =
+        |o: &Open| matches!(o, Open::Impossible { operation, .. } if operations.contains(operation));
+    if trace.open.iter().any(is_impossible) {
+        return Err("a store-conditional succeeds without a reservation".into());
+    }
     let mut names = Names::default();
     // Unknown initial values: the value that some load reads and nobody stores.
     for &i in operations {
@@ -221,7 +226,8 @@ pub fn litmus_test(
             let s = trace.operation(s as usize);
             s.kind.stores() && s.location == o.location && s.stored == o.loaded
         });
-        if o.kind.loads() && names.values[l].0.is_none() && !stored {
+        let is_known = o.kind.loads() && !trace.is_open(i as usize);
+        if is_known && names.values[l].0.is_none() && !stored {
             names.values[l].0 = Some(o.loaded);
         }
     }
@@ -258,7 +264,9 @@ pub fn litmus_test(
             if !locations.contains(&l) {
                 locations.push(l);
             }
-            if o.kind.loads() {
+            if o.kind.loads() && trace.is_open(i as usize) {
+                loads += 1;
+            } else if o.kind.loads() {
                 loads += 1;
                 condition.push(format!("{number}:{register}={}", names.value(l, o.loaded)));
             }

@@ -105,9 +105,20 @@ pub enum Update {
     Add,
     /// Stores the exclusive disjunction.
     Xor,
-    /// Stores the conjunction, the disjunction, a minimum, a maximum, or the operand of a
-    /// comparison: the loaded value does not follow from the stored one.
-    Other,
+    /// Stores the conjunction.
+    And,
+    /// Stores the disjunction.
+    Or,
+    /// Stores the lower value, with signs.
+    Min,
+    /// Stores the higher value, with signs.
+    Max,
+    /// Stores the lower value, without signs.
+    UnsignedMin,
+    /// Stores the higher value, without signs.
+    UnsignedMax,
+    /// Stores the operand if the target register has the loaded value.
+    CompareAndSwap,
 }
 
 /// An access to memory in a form that the decoder does not know: its name.
@@ -190,9 +201,13 @@ fn atomic(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
         0b00001 => update(Update::Swap),
         0b00000 => update(Update::Add),
         0b00100 => update(Update::Xor),
-        0b00101 | 0b01000 | 0b01100 | 0b10000 | 0b10100 | 0b11000 | 0b11100 => {
-            update(Update::Other)
-        }
+        0b00101 => update(Update::CompareAndSwap),
+        0b01000 => update(Update::Or),
+        0b01100 => update(Update::And),
+        0b10000 => update(Update::Min),
+        0b10100 => update(Update::Max),
+        0b11000 => update(Update::UnsignedMin),
+        0b11100 => update(Update::UnsignedMax),
         0b00110 => MemoryInstruction::Load { size, target, acquire: true },
         0b00111 => MemoryInstruction::Store { size, release: true },
         _ => return Err(UnknownAccess("an unknown atomic access")),

@@ -6,10 +6,14 @@
 //! has an index: those of thread 0 come first, in program order. Memory: 17 bytes an operation, 16
 //! more for an update, 8 more for each time that the log has; twice as much while it is read.
 
+mod open;
+
 use std::ops::Range;
 
 use ahash::AHashMap;
 use mu_base::{Diagnostic, Stage};
+
+pub use open::{Open, fits};
 
 /// Pairs of accesses that a fence orders, as a set: the first letter is an access before the fence,
 /// the second one an access behind it.
@@ -320,6 +324,10 @@ pub struct Trace {
     pub locations: Vec<Location>,
     /// Final values.
     pub finals: Vec<Final>,
+    /// Facts that the log leaves open.
+    pub open: Vec<Open>,
+    /// Lines of the log that were skipped because of an error. Any operation may be in them.
+    pub skipped: Vec<u32>,
     starts: Vec<u32>,
     kinds: Vec<u8>,
     places: Vec<u32>,
@@ -434,11 +442,12 @@ impl Trace {
             };
             format!("M[{name}{part}]")
         };
+        let loaded = if self.is_open(i) { "?".to_string() } else { o.loaded.to_string() };
         let text = match o.kind {
-            Kind::Load => format!("{} == {}", place(), o.loaded),
+            Kind::Load => format!("{} == {loaded}", place()),
             Kind::Store => format!("{} := {}", place(), o.stored),
             Kind::Update => {
-                format!("{{ {0} == {1}; {0} := {2} }}", place(), o.loaded, o.stored)
+                format!("{{ {0} == {loaded}; {0} := {1} }}", place(), o.stored)
             }
             Kind::Fence(fence) => fence.name(),
         };
@@ -525,6 +534,7 @@ impl Trace {
             number: self.number,
             file: self.file.clone(),
             threads: self.threads.clone(),
+            open: self.open_of(operations),
             starts,
             kinds: pick(&self.kinds, operations),
             places: pick(&self.places, operations),
@@ -556,6 +566,11 @@ pub struct TraceBuilder {
     pub file: String,
     /// Value of locations of which nothing is known.
     pub initial: Initial,
+    /// Lines of the log that were skipped.
+    pub skipped: Vec<u32>,
+    open: Vec<Open>,
+    /// Sizes of initial values with one.
+    initial_sizes: Vec<(u32, u8)>,
     thread_names: AHashMap<String, u32>,
     threads: Vec<String>,
     names: AHashMap<String, u32>,
@@ -628,9 +643,16 @@ impl TraceBuilder {
         });
         l
     }
-    /// Sets the initial value of a location.
-    pub fn set_initial(&mut self, location: u32, initial: Initial) {
+    /// Sets the initial value of a location. `size` is 0 if the log has none.
+    pub fn set_initial(&mut self, location: u32, size: u8, initial: Initial) {
         self.locations[location as usize].initial = initial;
+        if size != 0 {
+            self.initial_sizes.push((location, size));
+        }
+    }
+    /// Returns the address of a location. `None` if it has only a name.
+    pub fn address_of(&self, location: u32) -> Option<u64> {
+        self.locations[location as usize].address
     }
     /// Returns the number of operations.
     pub fn len(&self) -> usize {
@@ -716,12 +738,19 @@ impl TraceBuilder {
         let accesses = (0..sized).filter(|i| self.kinds.get(*i) < 16);
         let all = accesses
             .map(|i| (self.places.get(i), self.sizes.get(i)))
-            .chain(self.finals.iter().map(|f| (f.location, f.size)));
+            .chain(self.finals.iter().map(|f| (f.location, f.size)))
+            .chain(self.initial_sizes.iter().copied());
         for (location, size) in all.filter(|a| a.1 != 0) {
             let l = location as usize;
             widest[l] = widest[l].max(size);
             several[l] |= sizes[l] != 0 && sizes[l] != size;
             sizes[l] = size;
+        }
+        for (l, location) in self.locations.iter_mut().enumerate() {
+            if location.address.is_none() {
+                location.bytes = u16::from(widest[l]);
+                location.mixed = several[l];
+            }
         }
         let mut sorted: Vec<(u64, u32)> =
             (0..n as u32).filter_map(|l| Some((self.locations[l as usize].address?, l))).collect();
@@ -760,7 +789,9 @@ impl TraceBuilder {
         Ok(target)
     }
     /// Returns the initial value of merged locations, given as offset, width, and number.
+    /// Bytes of explicit initial values precede those that only a wider access covers.
     fn merged_initial(&self, bytes: usize, parts: &[(usize, usize, u32)]) -> Initial {
+        let explicit: AHashMap<u32, u8> = self.initial_sizes.iter().copied().collect();
         let initial = |l: u32| &self.locations[l as usize].initial;
         if parts.iter().all(|p| *initial(p.2) == Initial::Zero) {
             return Initial::Zero;
@@ -770,6 +801,7 @@ impl TraceBuilder {
         }
         let mut out = vec![0; bytes];
         for &(offset, width, l) in parts {
+            let width = explicit.get(&l).map_or(width, |size| usize::from(*size));
             if let Initial::Value(v) = initial(l) {
                 for (i, byte) in v.to_le_bytes().into_iter().take(width).enumerate() {
                     out[offset + i] = byte;
@@ -810,12 +842,15 @@ impl TraceBuilder {
             order[next[t as usize] as usize] = i as u32;
             next[t as usize] += 1;
         }
+        let open = self.open_in(&order);
         let mut trace = Trace {
             name: self.name,
             number: self.number,
             file: self.file,
             threads: self.threads,
             locations,
+            open,
+            skipped: self.skipped,
             starts,
             ..Trace::default()
         };

@@ -7,6 +7,7 @@
 
 mod fast;
 mod mixed;
+mod open;
 mod pow;
 mod problem;
 mod replay;
@@ -163,6 +164,23 @@ const FIRST_REVISIONS: u64 = 1_000;
 ///
 /// # Errors A construct of the trace that the model does not know; a violated invariant.
 pub fn decide(
+    trace: &Trace,
+    model: &Model,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Verdict, Diagnostic> {
+    let verdict = match trace.open.is_empty() {
+        true => settled(trace, model, options, budget)?,
+        false => open::decide(trace, model, options, budget)?,
+    };
+    Ok(match verdict {
+        Verdict::Forbidden { conflict } if !trace.skipped.is_empty() => open::skipped(trace, &conflict),
+        verdict => verdict,
+    })
+}
+
+/// Decides a trace that leaves nothing open.
+fn settled(
     trace: &Trace,
     model: &Model,
     options: &Options,

@@ -3,9 +3,12 @@
 //!
 //! In: decoded instructions in program order with addresses and values. Out: operations. A
 //! store-conditional that succeeds and the load-reserved directly before it are one update, at the
-//! place of the load-reserved. Constant time and memory.
+//! place of the load-reserved. With other accesses or fences between them they are a load and a
+//! store, noted as a pair. A store-conditional without a load-reserved since the one before it is
+//! noted as impossible; nothing is an error of the log that a faulty processor may do. Constant
+//! time and memory.
 
-use crate::riscv::{Accesses, MemoryInstruction, Order};
+use crate::riscv::{Accesses, MemoryInstruction, Order, Update};
 use crate::trace::{Added, Fence, Kind, Mark, Operation, TraceBuilder};
 
 /// Access of a retired instruction.
@@ -19,12 +22,32 @@ pub struct Access {
     pub stored: Option<u64>,
 }
 
+/// Reservation of a hart.
+#[derive(Clone, Copy, Debug, Default)]
+enum Reservation {
+    /// The log has neither a load-reserved nor a store-conditional of the hart so far.
+    #[default]
+    Unknown,
+    /// That of the last load-reserved.
+    Held {
+        load: Added,
+        address: u64,
+        size: u8,
+        line: u32,
+        /// True if no other operation follows the load-reserved.
+        adjacent: bool,
+    },
+    /// A store-conditional, in this line, ended it.
+    Ended(u32),
+}
+
 /// State of a hart.
 #[derive(Debug, Default)]
 pub struct Hart {
     thread: Option<u32>,
-    /// The last access, if it is load-reserved: operation, address, size.
-    reservation: Option<(Added, u64, u8)>,
+    reservation: Reservation,
+    /// Operand of the next update, if the log has it.
+    operand: Option<u64>,
 }
 
 /// Returns the lowest bytes of a value.
@@ -53,8 +76,12 @@ fn letters(accesses: Accesses) -> &'static str {
 }
 
 impl Hart {
-    /// Adds the operation of an instruction. `name`: the hart. A load of an unknown value (into
-    /// `x0`) is omitted: it constrains nothing.
+    /// Sets the value of the operand register of the next update.
+    pub fn set_operand(&mut self, operand: Option<u64>) {
+        self.operand = operand;
+    }
+    /// Adds the operation of an instruction. `name`: the hart. A loaded value that is not in the
+    /// log (that of a load into `x0`) stays open.
     ///
     /// # Errors
     /// The access does not belong to the instruction: a sentence about it.
@@ -70,48 +97,44 @@ impl Hart {
             let fence = Fence::between(letters(before), letters(after));
             let fence = if tso && fence == Fence::FULL { Fence::TSO } else { fence };
             if !fence.is_empty() {
-                self.reservation = None;
                 self.push(name, Operation::fence(fence, line), builder);
             }
             return Ok(());
         }
         let access = access.ok_or("the instruction accesses memory, but the log has no address")?;
-        let needs = |value: Option<u64>, what: &str| {
-            value.ok_or_else(|| {
-                format!("the log does not have the value that the instruction {what}")
-            })
+        let needs = |value: Option<u64>| {
+            value.ok_or("the log does not have the value that the instruction stores")
         };
-        let reservation = self.reservation.take();
+        let operand = self.operand.take();
+        let mut rule = None;
+        let loaded = access.loaded.unwrap_or(0);
         let (mut operation, size, order) = match instruction {
             MemoryInstruction::Load { size, acquire, .. } => {
-                let Some(loaded) = access.loaded else { return Ok(()) };
                 (Operation::load(0, loaded, line), size, Order { acquire, release: false })
             }
             MemoryInstruction::Store { size, release } => {
-                let stored = needs(access.stored, "stores")?;
+                let stored = needs(access.stored)?;
                 (Operation::store(0, stored, line), size, Order { acquire: false, release })
             }
             MemoryInstruction::LoadReserved { size, order, .. } => {
-                let loaded = needs(access.loaded, "loads")?;
                 (Operation::load(0, loaded, line), size, order)
             }
             MemoryInstruction::StoreConditional { size, order, .. } => {
+                let before = std::mem::replace(&mut self.reservation, Reservation::Ended(line));
                 let Some(stored) = access.stored else { return Ok(()) };
-                let Some((load, ..)) = reservation.filter(|r| (r.1, r.2) == (access.address, size))
-                else {
-                    return Err("a store-conditional succeeds, but no load-reserved of its address and size is the access before it".into());
-                };
-                builder.change(load, |operation| {
-                    operation.kind = Kind::Update;
-                    operation.stored = lowest(stored, size);
-                    operation.mark = Mark::pair(operation.mark, mark(order));
-                });
+                let mut store = Operation::store(0, lowest(stored, size), line);
+                store.location = builder.address(access.address);
+                (store.size, store.mark) = (size, mark(order));
+                self.conditional(name, before, (access.address, store), builder);
                 return Ok(());
             }
-            MemoryInstruction::Update { size, order, .. } => {
-                let (loaded, stored) =
-                    (needs(access.loaded, "loads")?, needs(access.stored, "stores")?);
-                (Operation::update(0, loaded, stored, line), size, order)
+            // A comparison that fails stores nothing.
+            MemoryInstruction::Update {
+                operation: Update::CompareAndSwap, size, order, ..
+            } if access.stored.is_none() => (Operation::load(0, loaded, line), size, order),
+            MemoryInstruction::Update { operation, size, order, .. } => {
+                rule = Some((operation, operand));
+                (Operation::update(0, loaded, needs(access.stored)?, line), size, order)
             }
             MemoryInstruction::Fence { .. } => return Ok(()),
         };
@@ -121,13 +144,59 @@ impl Hart {
         operation.size = size;
         operation.mark = mark(order);
         let added = self.push(name, operation, builder);
+        if operation.kind.loads() && access.loaded.is_none() {
+            builder.open_value(added, rule);
+        }
         if matches!(instruction, MemoryInstruction::LoadReserved { .. }) {
-            self.reservation = Some((added, access.address, size));
+            let address = access.address;
+            self.reservation =
+                Reservation::Held { load: added, address, size, line, adjacent: true };
         }
         Ok(())
     }
+    /// Adds a store-conditional that succeeds. `before`: the reservation.
+    fn conditional(
+        &mut self,
+        name: &str,
+        before: Reservation,
+        (at, store): (u64, Operation),
+        builder: &mut TraceBuilder,
+    ) {
+        let line = store.line;
+        if let Reservation::Held { load, address, size, adjacent: true, .. } = before
+            && (address, size) == (at, store.size)
+        {
+            builder.change(load, |operation| {
+                operation.kind = Kind::Update;
+                operation.stored = store.stored;
+                operation.mark = Mark::pair(operation.mark, store.mark);
+            });
+            return;
+        }
+        let added = self.push(name, store, builder);
+        match before {
+            Reservation::Held { load, address, size, .. } if (address, size) == (at, store.size) => {
+                builder.open_pair(load, added);
+            }
+            Reservation::Held { line: load, .. } => builder.open_conditional(
+                added,
+                format!("the store-conditional of line {line} has another address or size than the load-reserved of line {load}"),
+            ),
+            Reservation::Unknown => builder.open_conditional(
+                added,
+                format!("the load-reserved of the store-conditional of line {line} is not in the log"),
+            ),
+            Reservation::Ended(last) => builder.impossible(
+                added,
+                format!("the store-conditional of line {line} succeeds without a load-reserved since the store-conditional of line {last}"),
+            ),
+        }
+    }
     fn push(&mut self, name: &str, operation: Operation, builder: &mut TraceBuilder) -> Added {
         let thread = *self.thread.get_or_insert_with(|| builder.thread(name));
+        if let Reservation::Held { adjacent, .. } = &mut self.reservation {
+            *adjacent = false;
+        }
         builder.push(thread, operation)
     }
 }

@@ -215,6 +215,8 @@ pub fn read_lines(
 ) -> Result<(), Diagnostic> {
     let mut bytes = Vec::new();
     let mut number = 0;
+    // Lines of the trace in progress that were skipped.
+    let mut skipped: Vec<u32> = Vec::new();
     loop {
         let more = match next_line(log, &mut bytes) {
             Ok(more) => more,
@@ -224,7 +226,7 @@ pub fn read_lines(
                 let error = Diagnostic::in_line(Stage::File, number + 1, 1, shown, message)
                     .in_file(&options.file)
                     .note("the file is damaged or cut off");
-                refuse(error, options, sink)?;
+                refuse(error, &mut skipped, options, sink)?;
                 false
             }
         };
@@ -235,7 +237,7 @@ pub fn read_lines(
         let text = match text_of(&bytes, number, options) {
             Ok(text) => text,
             Err(error) => {
-                refuse(error, options, sink)?;
+                refuse(error, &mut skipped, options, sink)?;
                 continue;
             }
         };
@@ -244,42 +246,51 @@ pub fn read_lines(
             match reader.line(line) {
                 Ok(Step::More) => {}
                 Ok(step) => {
-                    if !finish(&mut reader, options, sink)? {
+                    if !finish(&mut reader, &mut skipped, options, sink)? {
                         return Ok(());
                     }
                     if step == Step::EndsBefore {
                         continue;
                     }
                 }
-                Err(error) => refuse(error, options, sink)?,
+                Err(error) => refuse(error, &mut skipped, options, sink)?,
             }
             break;
         }
     }
-    finish(&mut reader, options, sink).map(|_| ())
+    finish(&mut reader, &mut skipped, options, sink).map(|_| ())
 }
 
 /// Gives the trace in progress to the sink. Returns false if the sink needs no more.
 fn finish(
     reader: &mut impl LineReader,
+    skipped: &mut Vec<u32>,
     options: &ReadOptions,
     sink: &mut dyn Sink,
 ) -> Result<bool, Diagnostic> {
     for error in reader.complete() {
-        refuse(error, options, sink)?;
+        refuse(error, skipped, options, sink)?;
     }
-    let builder = reader.take();
+    let mut builder = reader.take();
+    builder.skipped = std::mem::take(skipped);
     if builder.is_empty() {
         return Ok(true);
     }
     sink.trace(builder.finish()?)
 }
 
-/// Reports an error, or returns it if lines are not skipped.
-fn refuse(error: Diagnostic, options: &ReadOptions, sink: &mut dyn Sink) -> Result<(), Diagnostic> {
+/// Reports an error and notes its line, or returns it if lines are not skipped.
+fn refuse(
+    error: Diagnostic,
+    skipped: &mut Vec<u32>,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Diagnostic> {
     if !options.repair {
         return Err(error);
     }
+    let line = error.line.as_ref().map_or(0, |l| l.number);
+    skipped.push(u32::try_from(line).unwrap_or(u32::MAX));
     sink.skipped(error);
     Ok(())
 }

@@ -15,7 +15,7 @@
 use super::fields::{self, Field};
 use super::lines::{Line, LineReader, Step, Word, read_lines};
 use super::{ReadOptions, Sink, TraceReader};
-use crate::trace::{Fence, Initial, Kind, Mark, Operation, TraceBuilder};
+use crate::trace::{Added, Fence, Initial, Kind, Mark, Operation, TraceBuilder};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use std::io::BufRead;
@@ -137,11 +137,14 @@ enum Form {
     Table(Option<(char, Vec<usize>)>),
 }
 
-/// Load of an update; its store follows.
+/// Load of a pair; its store follows.
 #[derive(Debug)]
 struct AtomicLoad {
     thread: u32,
     load: Operation,
+    added: Added,
+    /// True if no other operation of the thread follows.
+    adjacent: bool,
     line: (u64, String),
 }
 
@@ -158,6 +161,8 @@ struct Reader {
     begins: AHashMap<u32, u64>,
     /// Initial values that the trace gives.
     initials: AHashMap<u32, Initial>,
+    /// Bytes of initial values with an address and a size.
+    initial_bytes: AHashMap<u64, u8>,
 }
 
 /// The values of a record, by column; absent ones are empty.
@@ -215,6 +220,7 @@ impl Reader {
             atomic: Vec::new(),
             begins: AHashMap::new(),
             initials: AHashMap::new(),
+            initial_bytes: AHashMap::new(),
         }
     }
     /// Reads the head of a table, or returns the record of a line; `None` for the head.
@@ -298,18 +304,11 @@ impl Reader {
     fn access(&mut self, record: &Record<'_>, kind: Kind, of: &str) -> Result<(), Diagnostic> {
         record.expect_absent(&[FENCE], of)?;
         let size = self.size(record)?;
-        let value = |column: usize| -> Result<u64, Diagnostic> {
-            let word = record.need(column, of)?;
-            let value = word.number("a value")?;
-            if size != 0 && size < 8 && value >> (8 * size) != 0 {
-                let bytes = if size == 1 { "1 byte".to_string() } else { format!("{size} bytes") };
-                return Err(
-                    word.error(format!("the value `{}` needs more than {bytes}", word.text))
-                );
-            }
-            Ok(value)
-        };
+        let value = |column: usize| number_of_size(&record.need(column, of)?, size);
+        let is_open = kind.loads() && record.get(VALUE).is_some_and(|w| w.text == "?");
         let (loaded, stored) = match kind {
+            Kind::Load if is_open => (0, 0),
+            Kind::Update if is_open => (0, value(STORED)?),
             Kind::Load => (value(VALUE)?, 0),
             Kind::Store => (0, value(VALUE)?),
             _ => (value(VALUE)?, value(STORED)?),
@@ -377,21 +376,23 @@ impl Reader {
                 if self.atomic[at].load.location == location
                     && self.atomic[at].load.size == size =>
             {
-                let load = self.atomic.remove(at).load;
-                let update = Operation {
-                    kind: Kind::Update,
-                    mark: Mark::pair(load.mark, mark),
-                    stored,
-                    end: end.or(load.end),
-                    commit,
-                    ..load
-                };
-                self.builder.push(thread, update);
-            }
-            (Some(at), ..) => {
                 let first = self.atomic.remove(at);
-                self.builder.push(thread, first.load);
-                self.builder.push(thread, operation);
+                if !first.adjacent {
+                    let store = self.builder.push(thread, operation);
+                    self.builder.open_pair(first.added, store);
+                    return Ok(());
+                }
+                self.builder.change(first.added, |update| {
+                    update.kind = Kind::Update;
+                    update.mark = Mark::pair(update.mark, mark);
+                    update.stored = stored;
+                    update.end = end.or(update.end);
+                    update.commit = commit;
+                });
+            }
+            (Some(at), true, _) => {
+                let first = self.atomic.remove(at);
+                self.push(thread, operation, is_open);
                 return Err(line.error(
                     0,
                     format!(
@@ -402,18 +403,30 @@ impl Reader {
             }
             (None, true, Kind::Load) => {
                 let line = (line.number, line.text.to_string());
-                self.atomic.push(AtomicLoad { thread, load: operation, line });
+                let added = self.push(thread, operation, is_open);
+                let load = operation;
+                self.atomic.push(AtomicLoad { thread, load, added, adjacent: true, line });
             }
             (None, true, Kind::Store) => {
+                self.builder.push(thread, operation);
                 let message =
                     "an atomic store needs an atomic load of its address and size before it";
                 return Err(line.error(0, message));
             }
             _ => {
-                self.builder.push(thread, operation);
+                self.separates(thread);
+                self.push(thread, operation, is_open);
             }
         }
         Ok(())
+    }
+    /// Adds an access. `is_open`: the log does not have its loaded value.
+    fn push(&mut self, thread: u32, operation: Operation, is_open: bool) -> Added {
+        let added = self.builder.push(thread, operation);
+        if is_open {
+            self.builder.open_value(added, None);
+        }
+        added
     }
     fn fence(&mut self, record: &Record<'_>) -> Result<(), Diagnostic> {
         record.expect_absent(
@@ -430,9 +443,16 @@ impl Reader {
         let thread = self.builder.thread(record.need(THREAD, "fence")?.text);
         let line = record.line.index();
         if !fence.is_empty() {
+            self.separates(thread);
             self.builder.push(thread, Operation { begin, end, ..Operation::fence(fence, line) });
         }
         Ok(())
+    }
+    /// Notes that an operation of a thread follows its atomic load.
+    fn separates(&mut self, thread: u32) {
+        if let Some(load) = self.atomic.iter_mut().find(|a| a.thread == thread) {
+            load.adjacent = false;
+        }
     }
     fn value(&mut self, record: &Record<'_>, of: &str) -> Result<(), Diagnostic> {
         record.expect_absent(&[STORED, BEGIN, END, COMMIT, FENCE, ACQUIRE, RELEASE, ATOMIC], of)?;
@@ -440,14 +460,14 @@ impl Reader {
         let size = self.size(record)?;
         if of == "initial value" && word.text == "?" {
             let location = self.location(record, of)?;
-            return self.initial(word, location, Initial::Unknown);
+            return self.initial(word, (location, size), Initial::Unknown);
         }
-        let value = word.number("a value")?;
+        let value = number_of_size(&word, size)?;
         let location = self.location(record, of)?;
         if of == "final value" {
             self.builder.last(location, size, value, record.line.index());
         } else {
-            self.initial(word, location, Initial::Value(value))?;
+            self.initial(word, (location, size), Initial::Value(value))?;
         }
         Ok(())
     }
@@ -455,16 +475,36 @@ impl Reader {
     fn initial(
         &mut self,
         word: Word<'_>,
-        location: u32,
+        (location, size): (u32, u8),
         initial: Initial,
     ) -> Result<(), Diagnostic> {
         let known = self.initials.entry(location).or_insert_with(|| initial.clone());
         if *known != initial {
             return Err(word.error("the log gives another initial value before"));
         }
-        self.builder.set_initial(location, initial);
+        if let (Some(first), Initial::Value(value)) = (self.builder.address_of(location), &initial)
+        {
+            for (i, byte) in value.to_le_bytes().into_iter().enumerate().take(usize::from(size)) {
+                let at = first.wrapping_add(i as u64);
+                if *self.initial_bytes.entry(at).or_insert(byte) != byte {
+                    let message = format!("the log gives another initial byte at {at:#x} before");
+                    return Err(word.error(message));
+                }
+            }
+        }
+        self.builder.set_initial(location, size, initial);
         Ok(())
     }
+}
+
+/// Reads a value of `size` bytes; 0: of at most 8.
+fn number_of_size(word: &Word<'_>, size: u8) -> Result<u64, Diagnostic> {
+    let value = word.number("a value")?;
+    if size != 0 && size < 8 && value >> (8 * size) != 0 {
+        let bytes = if size == 1 { "1 byte".to_string() } else { format!("{size} bytes") };
+        return Err(word.error(format!("the value `{}` needs more than {bytes}", word.text)));
+    }
+    Ok(value)
 }
 
 /// Returns the number of a column, by its name in the log.
@@ -546,8 +586,7 @@ impl LineReader for Reader {
     }
     fn complete(&mut self) -> Vec<Diagnostic> {
         let mut errors = Vec::new();
-        for AtomicLoad { thread, load, line } in std::mem::take(&mut self.atomic) {
-            self.builder.push(thread, load);
+        for AtomicLoad { line, .. } in std::mem::take(&mut self.atomic) {
             let line = Line { file: &self.file, number: line.0, text: &line.1 };
             errors.push(line.error(0, "no atomic store completes this atomic load"));
         }
@@ -557,6 +596,7 @@ impl LineReader for Reader {
         self.number += 1;
         self.begins.clear();
         self.initials.clear();
+        self.initial_bytes.clear();
         let mut fresh = TraceBuilder::new(&self.file, self.number);
         fresh.name.clone_from(&self.current);
         std::mem::replace(&mut self.builder, fresh)

@@ -11,10 +11,8 @@
 //! is in its register; kind, size, annotations, and fences follow from the instruction
 //! ([`crate::riscv`]). Initial values are not in the log.
 //!
-//! A load into `x0` is omitted. The value that an atomic operation with the target `x0` loads
-//! follows from its operand and the stored value, if the operation is `amoadd` or `amoxor`;
-//! otherwise it is the last value of its bytes in the log, since Spike runs one hart at a time and
-//! writes lines in the order of memory. Memory: the trace and the last values of all bytes.
+//! The value of a load into `x0` is open. So is that of an atomic operation with the target `x0`,
+//! unless it follows from the stored value and the operand. Memory: the trace.
 
 use super::hart::{Access, Hart, lowest};
 use super::lines::{Line, LineReader, Scanner, Step, Word, read_lines};
@@ -51,7 +49,6 @@ impl TraceReader for Spike {
             builder: fresh(&options.file, 1),
             file: options.file.clone(),
             harts: AHashMap::new(),
-            memory: AHashMap::new(),
         };
         read_lines(reader, log, options, sink)
     }
@@ -92,8 +89,6 @@ struct Reader {
     file: String,
     builder: TraceBuilder,
     harts: AHashMap<String, Core>,
-    /// The last values of aligned double words, and which of their bytes are known.
-    memory: AHashMap<u64, ([u8; 8], u8)>,
 }
 
 /// The results of an instruction in its line.
@@ -179,30 +174,8 @@ fn is_other(text: &str) -> bool {
 }
 
 impl Reader {
-    /// Returns the last value of some bytes in the log; bytes that are not in the log are 0.
-    fn last(&self, address: u64, size: u8) -> u64 {
-        let mut bytes = [0; 8];
-        for (i, byte) in bytes.iter_mut().enumerate().take(usize::from(size)) {
-            let at = address.wrapping_add(i as u64);
-            if let Some((known, mask)) = self.memory.get(&(at >> 3))
-                && mask & (1 << (at & 7)) != 0
-            {
-                *byte = known[(at & 7) as usize];
-            }
-        }
-        u64::from_le_bytes(bytes)
-    }
-    fn remember(&mut self, address: u64, size: u8, value: u64) {
-        for (i, byte) in value.to_le_bytes().into_iter().enumerate().take(usize::from(size)) {
-            let at = address.wrapping_add(i as u64);
-            let cell = self.memory.entry(at >> 3).or_default();
-            cell.0[(at & 7) as usize] = byte;
-            cell.1 |= 1 << (at & 7);
-        }
-    }
     /// Returns the access of an instruction.
     fn access(
-        &self,
         registers: &[Option<u64>; 32],
         instruction: MemoryInstruction,
         results: &Results,
@@ -225,6 +198,10 @@ impl Reader {
             MemoryInstruction::Load { .. } | MemoryInstruction::LoadReserved { .. } => (1, 0),
             MemoryInstruction::Store { .. } => (0, 1),
             MemoryInstruction::StoreConditional { .. } => (0, results.stores.len().min(1)),
+            // A comparison that fails stores nothing.
+            MemoryInstruction::Update { operation: Update::CompareAndSwap, .. } => {
+                (1, results.stores.len().min(1))
+            }
             _ => (1, 1),
         };
         if !matches!(instruction, MemoryInstruction::StoreConditional { .. }) {
@@ -254,13 +231,13 @@ impl Reader {
                 (Register::Integer(0), None) => match (instruction, stored) {
                     (MemoryInstruction::Update { operation, operand, .. }, Some(stored)) => {
                         let operand = registers[usize::from(operand & 31)];
-                        Some(match (operation, operand) {
-                            (Update::Add, Some(o)) => lowest(stored.wrapping_sub(o), size),
-                            (Update::Xor, Some(o)) => lowest(stored ^ o, size),
-                            _ => self.last(address, size),
-                        })
+                        match (operation, operand) {
+                            (Update::Add, Some(o)) => Some(lowest(stored.wrapping_sub(o), size)),
+                            (Update::Xor, Some(o)) => Some(lowest(stored ^ o, size)),
+                            (Update::CompareAndSwap, _) => Some(0),
+                            _ => None,
+                        }
                     }
-                    (MemoryInstruction::LoadReserved { .. }, _) => Some(self.last(address, size)),
                     _ => None,
                 },
                 _ => {
@@ -322,24 +299,15 @@ impl LineReader for Reader {
                 format!("the instruction `{}` accesses memory in an unknown form", word.text);
             return Err(word.error(message));
         };
-        let access = self.access(&registers, instruction, &results).map_err(|e| word.error(e))?;
+        let access =
+            Self::access(&registers, instruction, &results).map_err(|e| word.error(e))?;
         let core = self.harts.get_mut(name).expect("added above");
+        if let MemoryInstruction::Update { operand, .. } = instruction {
+            core.hart.set_operand(registers[usize::from(operand & 31)]);
+        }
         core.hart
             .retire(name, instruction, access, line.index(), &mut self.builder)
             .map_err(|e| word.error(e))?;
-        if let Some(Access { address, loaded, stored }) = access
-            && let Some(value) = stored.or(loaded)
-        {
-            let size = match instruction {
-                MemoryInstruction::Load { size, .. }
-                | MemoryInstruction::Store { size, .. }
-                | MemoryInstruction::LoadReserved { size, .. }
-                | MemoryInstruction::StoreConditional { size, .. }
-                | MemoryInstruction::Update { size, .. } => size,
-                MemoryInstruction::Fence { .. } => 0,
-            };
-            self.remember(address, size, value);
-        }
         Ok(Step::More)
     }
     fn complete(&mut self) -> Vec<Diagnostic> {

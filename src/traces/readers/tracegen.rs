@@ -13,11 +13,12 @@
 //! An operation has the place of its request in the order of its thread. Responses arrive in any
 //! order and name their request by its tag, which is free again then. `load-reserve-req` and the
 //! `store-cond-req` after it are one update at the place of the load if the response is 0, else
-//! only the load remains. A store has no end time, as in the script `toaxe.py` of that package, and
+//! only the load remains. A store-conditional that succeeds with another request before it is a
+//! store, in doubt or impossible. A store has no end time, as in the script `toaxe.py` of that package, and
 //! it remains if it has no response. Memory: the trace and the requests without a response.
 
 use super::lines::{Line, LineReader, Scanner, Step, Word, read_lines};
-use super::window::{Place, Window};
+use super::window::{Doubt, Place, Window};
 use super::{ReadOptions, Sink, TraceReader};
 use crate::trace::{Fence, Operation, TraceBuilder};
 use ahash::AHashMap;
@@ -69,6 +70,9 @@ enum Request {
     Swap(u64),
     /// The value, and the load-reserved request directly before it, if its address is the same.
     StoreConditional(u64, Option<Reservation>),
+    /// The value of a store-conditional without such a request; true if the thread has a
+    /// load-reserved request since its last store-conditional.
+    Unpaired(u64, bool),
 }
 
 /// A load-reserved request. Its place stays open until the next request of its thread.
@@ -97,6 +101,8 @@ struct Thread {
     pending: AHashMap<u64, Pending>,
     /// The last request, if it is load-reserved.
     reservation: Option<Reservation>,
+    /// True if there is a load-reserved request since the last store-conditional.
+    is_reserved: bool,
     /// Responses of load-reserved requests that wait for their store-conditional.
     loads: AHashMap<Place, Operation>,
     fence: Option<(Place, u64, u64, String)>,
@@ -150,13 +156,19 @@ impl Reader {
         {
             state.window.complete(r.place, load, target);
         }
-        let place = (!is_conditional).then(|| state.window.open());
+        let place = paired.is_none().then(|| state.window.open());
         let request = match command.text {
             "load-req" => Request::Load,
             "load-reserve-req" => Request::LoadReserved,
             "store-req" => Request::Store,
             "swap-req" => Request::Swap(value),
-            _ => Request::StoreConditional(value, paired),
+            _ if paired.is_some() => Request::StoreConditional(value, paired),
+            _ => Request::Unpaired(value, state.is_reserved),
+        };
+        state.is_reserved = match request {
+            Request::LoadReserved => true,
+            Request::StoreConditional(..) | Request::Unpaired(..) => false,
+            _ => state.is_reserved,
         };
         if let (Request::LoadReserved, Some(place)) = (request, place) {
             state.reservation = Some(Reservation { place, address });
@@ -191,14 +203,6 @@ impl Reader {
                 pending.begin
             );
             return Err(value_word.error(message));
-        }
-        if let Request::StoreConditional(_, None) = pending.request
-            && value == 0
-        {
-            let message = "a store-conditional succeeds, but no load-reserve of its address stands directly before it";
-            return Err(value_word
-                .error(message)
-                .note(format!("its request is in line {}", pending.line.0)));
         }
         let pending = state.pending.remove(&tag).expect("found above");
         let index = u32::try_from(pending.line.0).unwrap_or(u32::MAX);
@@ -236,6 +240,20 @@ impl Reader {
                 }
                 state.window.complete(r.place, operation, target);
             }
+            (Request::Unpaired(stored, is_reserved), Some(place)) if value == 0 => {
+                let mut store = Operation::store(pending.location, stored, index);
+                store.begin = Some(pending.begin);
+                let doubt = match is_reserved {
+                    true => Doubt::Open(format!(
+                        "the load-reserve of the store-conditional of line {index} is not directly before it or has another address"
+                    )),
+                    false => Doubt::Impossible(format!(
+                        "the store-conditional of line {index} succeeds without a load-reserve since the last store-conditional of its thread"
+                    )),
+                };
+                state.window.complete_in_doubt(place, (store, doubt), target);
+            }
+            (Request::Unpaired(..), Some(place)) => state.window.omit(place, target),
             _ => {}
         }
         Ok(())

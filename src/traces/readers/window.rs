@@ -12,10 +12,20 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Place(u64);
 
-#[derive(Clone, Copy, Debug)]
+/// Doubt about a store-conditional that succeeds.
+#[derive(Clone, Debug)]
+pub enum Doubt {
+    /// Its reservation is not determined: the reason.
+    Open(String),
+    /// It has no reservation: the reason.
+    Impossible(String),
+}
+
+#[derive(Clone, Debug)]
 enum Slot {
     Open,
     Complete(Operation),
+    Doubtful(Operation, Doubt),
     Omitted,
 }
 
@@ -43,6 +53,16 @@ impl Window {
         self.set(place, Slot::Complete(operation));
         self.advance(builder, thread);
     }
+    /// Sets the store-conditional of a place, as [`Window::complete`], with a doubt about it.
+    pub fn complete_in_doubt(
+        &mut self,
+        place: Place,
+        (operation, doubt): (Operation, Doubt),
+        (builder, thread): (&mut TraceBuilder, u32),
+    ) {
+        self.set(place, Slot::Doubtful(operation, doubt));
+        self.advance(builder, thread);
+    }
     /// Omits a place.
     pub fn omit(&mut self, place: Place, (builder, thread): (&mut TraceBuilder, u32)) {
         self.set(place, Slot::Omitted);
@@ -61,6 +81,13 @@ impl Window {
                 Slot::Open => return,
                 Slot::Complete(operation) => {
                     builder.push(thread, *operation);
+                }
+                Slot::Doubtful(operation, doubt) => {
+                    let added = builder.push(thread, *operation);
+                    match doubt.clone() {
+                        Doubt::Open(reason) => builder.open_conditional(added, reason),
+                        Doubt::Impossible(reason) => builder.impossible(added, reason),
+                    }
                 }
                 Slot::Omitted => {}
             }

@@ -166,7 +166,13 @@ impl Against {
                 "the trace has {choices:.0} choices of sources and orders; axioms judge at most {MAX_CHOICES:.0}"
             )));
         }
-        model.worker().allows(&history).map(Judged::Truth)
+        Ok(match model.worker().allows(&history)? {
+            false if !trace.skipped.is_empty() => {
+                let reason = "lines with errors were skipped, and the rest alone is forbidden";
+                Judged::Unknown(reason.to_string())
+            }
+            truth => Judged::Truth(truth),
+        })
     }
 }
 

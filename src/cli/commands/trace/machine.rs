@@ -105,6 +105,9 @@ fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> An
     if machine.histories.contains(&history.canonical()) {
         return Answer { truth: Some(true), ..Answer::default() };
     }
+    if !trace.skipped.is_empty() {
+        return unknown("lines with errors were skipped, and the rest is not a run", stop);
+    }
     match *stop == Stop::Complete {
         true if machine.programs.contains(&history.program()) => {
             Answer { truth: Some(false), ..Answer::default() }
@@ -119,6 +122,9 @@ fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> An
 pub(super) fn history(trace: &Trace) -> Result<History, String> {
     if trace.has_mixed_sizes() {
         return Err("accesses of several sizes overlap".into());
+    }
+    if !trace.open.is_empty() {
+        return Err("it has loads without a value, or pairs with operations between them".into());
     }
     if trace.has_commits() {
         return Err("it has positions of stores in the order of memory".into());

@@ -73,6 +73,7 @@ fn histograms(log: &mut dyn BufRead, file: &str) -> Result<Vec<Histogram>, Diagn
                 all.push(Histogram { name: name.to_string(), line, text, outcomes: Vec::new() });
             }
             ["Histogram", count, "states)"] => {
+                in_test = false;
                 let count = count.trim_start_matches('(').parse::<usize>();
                 left = count.map_err(|_| error(11, "expected `(N states)`".into()))?;
                 if all.is_empty() {
@@ -81,6 +82,12 @@ fn histograms(log: &mut dyn BufRead, file: &str) -> Result<Vec<Histogram>, Diagn
             }
             [first, ..] if first.starts_with('%') => in_test = true,
             ["Generated", "assembler"] => in_test = false,
+            _ if !in_test && outcome(line).is_ok() => {
+                let name = all.last().map_or("", |h| h.name.as_str());
+                let message =
+                    format!("the histogram of `{name}` has more outcomes than its head says");
+                return Err(error(1, message).note("`Histogram (N states)` has the number of lines"));
+            }
             _ if in_test && (!test.is_empty() || !line.trim().is_empty()) => test.push(line),
             _ => {}
         }

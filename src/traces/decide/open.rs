@@ -1,0 +1,407 @@
+//! Decision of traces that leave facts open: values that the log does not have, and pairs of
+//! load-reserved and store-conditional with other operations between them.
+//!
+//! In: a trace with open facts. Out: a verdict for all logs that it may stand for. Without its open
+//! facts the trace has more orders, so *forbidden* is final. *Allowed* needs a value for each open
+//! load, and an order in which no other thread stores between the source and the store of a pair;
+//! otherwise the answer is *unknown*. Values: those that stores of the location have, the initial
+//! value, and one that nobody stores; at most [`MAX_VALUES`] choices are tried.
+//!
+//! A plain load without a value adds no order in a thread whose fences are all full: it may read
+//! what the load before it reads. It is left out there.
+
+use ahash::AHashMap;
+use mu_base::{Budget, Diagnostic, Stop};
+
+use super::sources::NONE;
+use super::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, settled, step};
+use crate::model::Model;
+use crate::trace::{Fence, Initial, Kind, Mark, Open, Trace, fits};
+
+/// Limit on the choices of open values; beyond it the answer is unknown.
+const MAX_VALUES: usize = 512;
+
+/// Returns the verdict of a forbidden trace with skipped lines: they may have had the operation
+/// that explains it.
+pub(super) fn skipped(trace: &Trace, conflict: &Conflict) -> Verdict {
+    let lines: Vec<String> = trace.skipped.iter().take(5).map(ToString::to_string).collect();
+    let more = if trace.skipped.len() > 5 { ", …" } else { "" };
+    let reason = format!(
+        "lines with errors were skipped ({}{more}), and the rest alone is forbidden: {}",
+        lines.join(", "),
+        conflict.message
+    );
+    unknown(reason)
+}
+
+fn unknown(reason: impl Into<String>) -> Verdict {
+    Verdict::Unknown { stop: Stop::States, reason: reason.into() }
+}
+
+/// Decides a trace with open facts.
+pub(super) fn decide(
+    trace: &Trace,
+    model: &Model,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Verdict, Diagnostic> {
+    let impossible = trace.open.iter().find_map(|o| match o {
+        Open::Impossible { operation, message } => Some((*operation, message.clone())),
+        _ => None,
+    });
+    if let Some((operation, message)) = impossible {
+        let conflict = Conflict { cycle: Vec::new(), operations: vec![operation], message };
+        return Ok(Verdict::Forbidden { conflict });
+    }
+    // Without open loads, and with stores in place of open updates.
+    let is_kept = |i: u32| !(trace.is_open(i as usize) && trace.kind(i as usize) == Kind::Load);
+    let (weaker, kept) = part(trace, &is_kept);
+    let stores: Vec<(u32, Option<u64>)> =
+        values(&weaker).into_iter().map(|open| (open.0, None)).collect();
+    let weaker = weaker.settled(&stores);
+    let verdict = settled(&weaker, model, options, budget)?;
+    let witness = match verdict {
+        Verdict::Allowed { witness } => witness,
+        Verdict::Forbidden { conflict } => {
+            return Ok(Verdict::Forbidden { conflict: original_conflict(conflict, &kept) });
+        }
+        verdict => return Ok(verdict),
+    };
+    let is_kept = |i: u32| is_kept(i) || !is_free(trace, i as usize);
+    let (rest, kept_rest) = part(trace, &is_kept);
+    let open = values(&rest);
+    if open.is_empty() {
+        let verdict = Verdict::Allowed { witness };
+        return pairs(&rest, &kept_rest, model, verdict, options, budget);
+    }
+    if open.iter().any(|(i, _)| rest.locations[rest.location(*i as usize) as usize].mixed) {
+        let line = rest.line(open[0].0 as usize);
+        return Ok(unknown(format!(
+            "the log does not have the value that line {line} loads, from bytes that accesses of several sizes share"
+        )));
+    }
+    let guessed = before(&weaker, &witness);
+    let original = |i: u32| kept_rest[i as usize];
+    let lists: Vec<Vec<u64>> = open
+        .iter()
+        .map(|(i, fact)| {
+            let mut list = candidates(&rest, *i as usize, fact);
+            let weak = kept.binary_search(&original(*i)).ok().map(|at| at as u32);
+            let first = weak.and_then(|i| guessed.get(&i).copied().flatten());
+            if let Some(at) = first.and_then(|value| list.iter().position(|v| *v == value)) {
+                list.swap(0, at);
+            }
+            list
+        })
+        .collect();
+    let line = rest.line(open[0].0 as usize);
+    if lists.iter().any(Vec::is_empty) {
+        return Ok(Verdict::Forbidden { conflict: no_value(trace, line) });
+    }
+    let mut digits = vec![0; lists.len()];
+    let (mut tried, mut doubt) = (0, None);
+    loop {
+        let chosen: Vec<(u32, Option<u64>)> = (0..open.len())
+            .map(|k| (open[k].0, Some(lists[k][digits[k]])))
+            .collect();
+        let full = rest.settled(&chosen);
+        let verdict = settled(&full, model, options, budget)?;
+        if verdict.truth() == Some(true) {
+            let mut with_pairs = full;
+            with_pairs.open = without_values(&rest);
+            let verdict = pairs(&with_pairs, &kept_rest, model, verdict, options, budget)?;
+            if verdict.truth() == Some(true) {
+                return Ok(verdict);
+            }
+            doubt = Some(verdict);
+        } else if verdict.truth().is_none() {
+            doubt = Some(verdict);
+        }
+        tried += 1;
+        if let Err(stop) = budget.check(tried as u64) {
+            let reason = format!("the choice of the value that line {line} loads ended early");
+            return Ok(Verdict::Unknown { stop, reason });
+        }
+        if !step(&mut digits, &lists) {
+            break;
+        }
+        if tried == MAX_VALUES {
+            return Ok(unknown(format!(
+                "the log does not have the value that line {line} loads, and {tried} choices of such values explain nothing"
+            )));
+        }
+    }
+    Ok(doubt.unwrap_or_else(|| Verdict::Forbidden { conflict: no_value(trace, line) }))
+}
+
+/// Returns the part of a trace with some operations, and their numbers.
+fn part(trace: &Trace, is_kept: &dyn Fn(u32) -> bool) -> (Trace, Vec<u32>) {
+    let kept: Vec<u32> = (0..trace.len() as u32).filter(|i| is_kept(*i)).collect();
+    let finals: Vec<usize> = (0..trace.finals.len()).collect();
+    (trace.part(&kept, &finals), kept)
+}
+
+/// Returns the operations with open values.
+fn values(trace: &Trace) -> Vec<(u32, Open)> {
+    let value = |o: &Open| match o {
+        Open::Value { operation, .. } => Some((*operation, o.clone())),
+        _ => None,
+    };
+    trace.open.iter().filter_map(value).collect()
+}
+
+fn without_values(trace: &Trace) -> Vec<Open> {
+    trace.open.iter().filter(|o| !matches!(o, Open::Value { .. })).cloned().collect()
+}
+
+/// True if a load without a value adds no order: it is plain, and all fences of its thread are
+/// full.
+fn is_free(trace: &Trace, i: usize) -> bool {
+    let o = trace.operation(i);
+    let is_partial = |j: usize| matches!(trace.kind(j), Kind::Fence(f) if f != Fence::FULL);
+    let is_of_pair = |p: &Open| matches!(p, Open::Pair { load, .. } if *load as usize == i);
+    o.kind == Kind::Load
+        && trace.is_open(i)
+        && o.mark == Mark::PLAIN
+        && (o.begin, o.end) == (None, None)
+        && !trace.open.iter().any(is_of_pair)
+        && !trace.range(trace.thread(i)).any(is_partial)
+}
+
+/// Returns the values that an open operation may load.
+fn candidates(trace: &Trace, i: usize, fact: &Open) -> Vec<u64> {
+    let Open::Value { rule, .. } = fact else { return Vec::new() };
+    let o = trace.operation(i);
+    let location = &trace.locations[o.location as usize];
+    let mut list: Vec<u64> = Vec::new();
+    for j in (0..trace.len()).filter(|j| trace.location(*j) == o.location) {
+        let kind = trace.kind(j);
+        if kind.stores() {
+            list.push(trace.stored(j));
+        }
+        // The unknown initial value is one that a load needs.
+        if kind.loads() && location.initial == Initial::Unknown && !trace.is_open(j) {
+            list.push(trace.loaded(j));
+        }
+    }
+    match &location.initial {
+        Initial::Zero => list.push(0),
+        Initial::Value(v) => list.push(*v),
+        Initial::Bytes(_) => {}
+        Initial::Unknown => {
+            let unused = (0..).find(|v| !list.contains(v)).expect("some number is unused");
+            list.push(unused);
+        }
+    }
+    let mut seen = ahash::AHashSet::new();
+    list.retain(|v| seen.insert(*v) && fits(*rule, *v, o.stored, o.size));
+    list
+}
+
+fn no_value(trace: &Trace, line: u32) -> Conflict {
+    Conflict {
+        cycle: Vec::new(),
+        operations: (0..trace.len() as u32).collect(),
+        message: format!("no value that line {line} may load explains the other values"),
+    }
+}
+
+/// Returns the verdict of a trace that is allowed without its pairs.
+fn pairs(
+    trace: &Trace,
+    kept: &[u32],
+    model: &Model,
+    allowed: Verdict,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Verdict, Diagnostic> {
+    let Verdict::Allowed { witness } = allowed else { return Ok(allowed) };
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    for fact in &trace.open {
+        match fact {
+            Open::Pair { load, store } => pairs.push((*load, *store)),
+            Open::Conditional { reason, .. } => return Ok(unknown(reason.clone())),
+            _ => {}
+        }
+    }
+    let found = |witness| Verdict::Allowed { witness: original_witness(witness, kept) };
+    let Some(&(load, store)) = pairs.first() else { return Ok(found(witness)) };
+    let reason = format!(
+        "operations stand between the load-reserved of line {} and its store-conditional, line {}, and the order found has another store between them",
+        trace.line(load as usize),
+        trace.line(store as usize)
+    );
+    if trace.has_mixed_sizes() {
+        return Ok(unknown("operations stand between a load-reserved and its store-conditional, and accesses of several sizes share bytes"));
+    }
+    let plain = trace.settled(&[]);
+    let is_weak = matches!(model, Model::Rvwmo | Model::Armv8);
+    if (is_weak || matches!(model, Model::Sc)) && are_atomic(&plain, &witness, &pairs, is_weak) {
+        return Ok(found(witness));
+    }
+    // An order of `sc` decides for all models.
+    let strong = settled(&plain, &Model::Sc, options, budget)?;
+    if let Verdict::Allowed { witness: strong } = strong
+        && are_atomic(&plain, &strong, &pairs, false)
+    {
+        return Ok(found(strong));
+    }
+    Ok(unknown(reason))
+}
+
+/// True if no other thread stores between the source of the load and the store of each pair.
+/// `weak`: the pairs must also order no more than a load and a store do.
+fn are_atomic(trace: &Trace, witness: &Witness, pairs: &[(u32, u32)], weak: bool) -> bool {
+    let memory = Memory::of(trace, witness);
+    pairs.iter().all(|&(load, store)| {
+        let Some(&source) = memory.source.get(&load) else { return false };
+        let position = |s: u32| memory.position.get(&s).copied();
+        let first = if source == NONE { Some(0) } else { position(source).map(|p| p + 1) };
+        let Some((first, last)) = first.zip(position(store)) else { return false };
+        let place = trace.location(store as usize);
+        let thread = trace.range(trace.thread(store as usize));
+        let is_between = |s: &u32| position(*s).is_some_and(|p| (first..last).contains(&p));
+        let stores = (0..trace.len() as u32).filter(|s| {
+            trace.kind(*s as usize).stores() && trace.location(*s as usize) == place
+        });
+        let is_alone = !stores.filter(is_between).any(|s| !thread.contains(&(s as usize)));
+        let marks = [load, store].map(|o| trace.mark(o as usize));
+        let reads_it = |load: usize| memory.source.get(&(load as u32)) == Some(&store);
+        let is_plain = marks == [Mark::PLAIN; 2] && !thread.clone().any(reads_it);
+        first <= last && is_alone && (!weak || is_plain)
+    })
+}
+
+/// Sources of loads, and positions of stores in the order of memory, from a witness.
+#[derive(Default)]
+struct Memory {
+    source: AHashMap<u32, u32>,
+    position: AHashMap<u32, u32>,
+}
+
+impl Memory {
+    fn of(trace: &Trace, witness: &Witness) -> Memory {
+        let mut out = Memory::default();
+        match witness {
+            Witness::Run(steps) => out.run(trace, steps),
+            Witness::Order { coherence, reads_from, .. }
+            | Witness::Execution { coherence, reads_from } => {
+                for (load, source) in reads_from {
+                    out.source.insert(*load, source.unwrap_or(NONE));
+                }
+                for (position, store) in coherence.iter().flatten().enumerate() {
+                    out.position.insert(*store, position as u32);
+                }
+            }
+        }
+        out
+    }
+    fn run(&mut self, trace: &Trace, steps: &[Step]) {
+        // The latest earlier store of the thread to the location of each load.
+        let mut own: AHashMap<u32, u32> = AHashMap::new();
+        for thread in 0..trace.threads.len() {
+            let mut latest: AHashMap<u32, u32> = AHashMap::new();
+            for i in trace.range(thread) {
+                if matches!(trace.kind(i), Kind::Fence(_)) {
+                    continue;
+                }
+                if let Some(store) = latest.get(&trace.location(i)) {
+                    own.insert(i as u32, *store);
+                }
+                if trace.kind(i).stores() {
+                    latest.insert(trace.location(i), i as u32);
+                }
+            }
+        }
+        let reaches: ahash::AHashSet<u32> = steps
+            .iter()
+            .filter_map(|s| if let Step::Reach(i) = s { Some(*i) } else { None })
+            .collect();
+        let mut last: AHashMap<u32, u32> = AHashMap::new();
+        let mut count = 0;
+        for &step in steps {
+            let (i, takes_place) = match step {
+                Step::Perform(i) => (i, !reaches.contains(&i)),
+                Step::Reach(i) => (i, true),
+            };
+            let (kind, place) = (trace.kind(i as usize), trace.location(i as usize));
+            if kind.loads() && matches!(step, Step::Perform(_)) {
+                let pending = own.get(&i).filter(|s| !self.position.contains_key(s));
+                let source = pending.or(last.get(&place)).copied().unwrap_or(NONE);
+                self.source.insert(i, source);
+            }
+            if kind.stores() && takes_place {
+                self.position.insert(i, count);
+                last.insert(place, i);
+                count += 1;
+            }
+        }
+    }
+}
+
+/// Returns the value before each store in the order of memory; `None` if the trace does not have
+/// it.
+fn before(trace: &Trace, witness: &Witness) -> AHashMap<u32, Option<u64>> {
+    let memory = Memory::of(trace, witness);
+    let mut stores: Vec<(u32, u32, u32)> = memory
+        .position
+        .iter()
+        .map(|(store, position)| (trace.location(*store as usize), *position, *store))
+        .collect();
+    stores.sort_unstable();
+    let mut out = AHashMap::new();
+    for (k, &(place, _, store)) in stores.iter().enumerate() {
+        let earlier = k.checked_sub(1).map(|j| stores[j]).filter(|s| s.0 == place);
+        let value = match (earlier, &trace.locations[place as usize].initial) {
+            (Some(earlier), _) => Some(trace.stored(earlier.2 as usize)),
+            (None, Initial::Zero) => Some(0),
+            (None, Initial::Value(v)) => Some(*v),
+            _ => None,
+        };
+        out.insert(store, value);
+    }
+    out
+}
+
+/// Returns a conflict of a part with the numbers of the whole trace.
+fn original_conflict(mut conflict: Conflict, kept: &[u32]) -> Conflict {
+    let number = |i: u32| kept[i as usize];
+    conflict.operations.iter_mut().for_each(|i| *i = number(*i));
+    for Edge { from, to, reason } in &mut conflict.cycle {
+        (*from, *to) = (number(*from), number(*to));
+        if let Reason::Fence(fence) = reason {
+            *fence = number(*fence);
+        }
+    }
+    conflict
+}
+
+/// Returns a witness of a part with the numbers of the whole trace.
+fn original_witness(witness: Witness, kept: &[u32]) -> Witness {
+    let number = |i: u32| kept[i as usize];
+    let sources = |list: Vec<(u32, Option<u32>)>| -> Vec<(u32, Option<u32>)> {
+        list.into_iter().map(|(load, source)| (number(load), source.map(number))).collect()
+    };
+    let orders = |list: Vec<Vec<u32>>| -> Vec<Vec<u32>> {
+        list.into_iter().map(|l| l.into_iter().map(number).collect()).collect()
+    };
+    match witness {
+        Witness::Run(steps) => Witness::Run(
+            steps
+                .into_iter()
+                .map(|step| match step {
+                    Step::Perform(i) => Step::Perform(number(i)),
+                    Step::Reach(i) => Step::Reach(number(i)),
+                })
+                .collect(),
+        ),
+        Witness::Order { operations, coherence, reads_from } => Witness::Order {
+            operations: operations.into_iter().map(number).collect(),
+            coherence: orders(coherence),
+            reads_from: sources(reads_from),
+        },
+        Witness::Execution { reads_from, coherence } => {
+            Witness::Execution { reads_from: sources(reads_from), coherence: orders(coherence) }
+        }
+    }
+}

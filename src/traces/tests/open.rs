@@ -1,0 +1,302 @@
+//! Facts that a log leaves open: loaded values that it does not have, pairs of load-reserved and
+//! store-conditional with other operations between them, skipped lines, sizes of names and of
+//! initial values.
+
+use mu_base::Budget;
+use mu_base::random::Random;
+use mu_traces::readers::{Collected, ReadOptions, readers};
+use mu_traces::riscv::Update;
+use mu_traces::trace::fits;
+use mu_traces::{Model, Open, Options, Trace, Verdict, decide};
+
+fn read(name: &str, log: &str, repair: bool) -> Collected {
+    let reader = readers().iter().find(|r| r.name() == name).expect("a reader");
+    let options = ReadOptions { file: "log".into(), repair };
+    let mut collected = Collected::default();
+    let read = reader.read(&mut log.as_bytes(), &options, &mut collected);
+    read.unwrap_or_else(|e| panic!("{name}: {e:?}\n{log}"));
+    collected
+}
+
+fn one(name: &str, log: &str) -> Trace {
+    let mut traces = read(name, log, false).traces;
+    assert_eq!(traces.len(), 1, "{log}");
+    traces.remove(0)
+}
+
+fn verdict(trace: &Trace, model: &Model) -> Verdict {
+    decide(trace, model, &Options::default(), &Budget::default()).expect("it decides")
+}
+
+fn truth(trace: &Trace, model: &Model) -> Option<bool> {
+    verdict(trace, model).truth()
+}
+
+/// Checks the answer of all models.
+fn all(name: &str, log: &str, expected: Option<bool>) {
+    let trace = one(name, log);
+    for model in Model::BUILT_IN {
+        assert_eq!(truth(&trace, &model), expected, "{} {log}", model.name());
+    }
+}
+
+/// Compares the rules of known operands with the operations, and those of unknown ones with all
+/// operands of one byte.
+#[test]
+fn values_fit_if_some_operand_maps_them() {
+    let functions = [
+        Update::Swap,
+        Update::Add,
+        Update::Xor,
+        Update::And,
+        Update::Or,
+        Update::Min,
+        Update::Max,
+        Update::UnsignedMin,
+        Update::UnsignedMax,
+    ];
+    let value = |f: Update, l: u8, o: u8| match f {
+        Update::Swap => o,
+        Update::Add => l.wrapping_add(o),
+        Update::Xor => l ^ o,
+        Update::And => l & o,
+        Update::Or => l | o,
+        Update::Min => (l as i8).min(o as i8) as u8,
+        Update::Max => (l as i8).max(o as i8) as u8,
+        Update::UnsignedMin => l.min(o),
+        _ => l.max(o),
+    };
+    let samples = [0u8, 1, 2, 3, 0x7e, 0x7f, 0x80, 0x81, 0xfe, 0xff];
+    for f in functions {
+        for l in samples {
+            for s in samples {
+                let (loaded, stored) = (u64::from(l), u64::from(s));
+                let any = (0..=255).any(|o| value(f, l, o) == s);
+                assert_eq!(fits(Some((f, None)), loaded, stored, 1), any, "{f:?} {l} {s}");
+                for o in samples.into_iter().filter(|_| f != Update::Swap) {
+                    let known = fits(Some((f, Some(u64::from(o)))), loaded, stored, 1);
+                    assert_eq!(known, value(f, l, o) == s, "{f:?} {l} {o} {s}");
+                }
+            }
+        }
+    }
+}
+
+/// `lr.d x12,(x11)`, `ld x14,8(x11)`, `sc.d x13,x10,(x11)` of hart 0; hart 1 loads the value.
+const PAIR: &str = "core   0: 3 0x0000000080000000 (0x1005b62f) x12 0x0000000000000000 mem 0x0000000080001000
+core   0: 3 0x0000000080000004 (0x0085b703) x14 0x0000000000000000 mem 0x0000000080001008
+core   0: 3 0x0000000080000008 (0x18a5b6af) x13 0x0000000000000000 mem 0x0000000080001000 0x0000000000000001
+core   1: 3 0x0000000080000100 (0x0005b603) x12 0x0000000000000001 mem 0x0000000080001000
+";
+
+#[test]
+fn pairs_with_accesses_between_them() {
+    all("spike", PAIR, Some(true));
+    assert_eq!(one("spike", PAIR).open, [Open::Pair { load: 0, store: 2 }]);
+    // Hart 1 stores 7 between the two: loads of hart 2 give the order 0, 7, 1.
+    let between = "core   1: 3 0x0000000080000100 (0x00a5b023) mem 0x0000000080001000 0x0000000000000007
+core   2: 3 0x0000000080000200 (0x0005b603) x12 0x0000000000000007 mem 0x0000000080001000
+core   2: 3 0x0000000080000204 (0x0005b603) x12 0x0000000000000001 mem 0x0000000080001000
+core   2: 3 0x0000000080000208 (0x0005b603) x12 0x0000000000000001 mem 0x0000000080001000
+";
+    let log = format!("{PAIR}{between}");
+    let trace = one("spike", &log);
+    for model in Model::BUILT_IN {
+        assert_ne!(truth(&trace, &model), Some(true), "{}", model.name());
+    }
+    // A value that nobody stores is forbidden with and without the pair.
+    let wrong = PAIR.replace("x14 0x0000000000000000", "x14 0x0000000000000009");
+    let zero = "core   1: 3 0x0000000080000104 (0x0085b603) x12 0x0000000000000004 mem 0x0000000080001008\n";
+    all("spike", &format!("{wrong}{zero}"), Some(false));
+    // Repair has nothing to skip.
+    assert!(read("spike", PAIR, true).skipped.is_empty());
+}
+
+#[test]
+fn pairs_of_tables_and_of_trace_generators() {
+    let head = "thread,operation,address,value,atomic\n";
+    let log = format!("{head}0,load,x,0,1\n0,store,y,1,\n0,store,x,2,1\n1,load,x,2,\n1,load,y,1,\n");
+    all("csv", &log, Some(true));
+    let log = format!("{head}0,load,x,0,1\n0,fence,,,\n0,store,x,2,1\n1,load,x,2,\n");
+    all("csv", &log, Some(true));
+    let log = "0: load-reserve-req 0x10 #1 @1
+0: resp 0 #1 @2
+0: load-req 0x20 #2 @3
+0: resp 0 #2 @4
+0: store-cond-req 8 0x10 #3 @5
+0: resp 0 #3 @6
+1: load-req 0x10 #1 @7
+1: resp 8 #1 @8
+";
+    all("tracegen", log, None);
+    let failed = log.replace("resp 0 #3", "resp 1 #3").replace("resp 8", "resp 0");
+    all("tracegen", &failed, Some(true));
+}
+
+/// A store-conditional without a reservation is a fault of the processor; one with a reservation
+/// that the log does not have is open.
+#[test]
+fn store_conditionals_without_a_pair() {
+    let conditional = "core   0: 3 0x0000000080000008 (0x18a5b6af) x13 0x0000000000000000 mem 0x0000000080001000 0x0000000000000001\n";
+    all("spike", conditional, None);
+    let twice = conditional.replace("0000000001\n", "0000000002\n");
+    all("spike", &format!("{PAIR}{twice}"), Some(false));
+    let Verdict::Forbidden { conflict } =
+        verdict(&one("spike", &format!("{PAIR}{twice}")), &Model::Sc)
+    else {
+        panic!("it is forbidden")
+    };
+    assert!(conflict.message.contains("line 5") && conflict.message.contains("line 3"));
+    let elsewhere = conditional.replace("80001000", "80001040");
+    let reserve = PAIR.lines().next().unwrap();
+    all("spike", &format!("{reserve}\n{elsewhere}"), None);
+    all("tracegen", "0: store-cond-req 8 0x10 #2 @1\n0: resp 0 #2 @2\n", Some(false));
+}
+
+/// `ld` 0 by hart 2; `sd` 1 by hart 1; `amoswap.d x0, x10, (x11)` that stores 3, then `ld` 1, by
+/// hart 0: the update loads 0.
+const SWAP: &str = "core   2: 3 0x0000000080000200 (0x0005b503) x10 0x0000000000000000 mem 0x0000000080001000
+core   1: 3 0x0000000080000100 (0x00a5b023) mem 0x0000000080001000 0x0000000000000001
+core   0: 3 0x0000000080000000 (0x08a5b02f) mem 0x0000000080001000 mem 0x0000000080001000 0x0000000000000003
+core   0: 3 0x0000000080000004 (0x0005b603) x12 0x0000000000000001 mem 0x0000000080001000
+";
+
+#[test]
+fn values_of_updates_into_x0_are_open() {
+    all("spike", SWAP, Some(true));
+    // amoor, with an unknown operand: 0 may become 3, and 1 too.
+    let or = SWAP.replace("(0x08a5b02f)", "(0x40a5b02f)");
+    all("spike", &or, Some(true));
+    // amoand: no value of the trace becomes 3.
+    let and = SWAP.replace("(0x08a5b02f)", "(0x60a5b02f)");
+    let trace = one("spike", &and);
+    assert_eq!(truth(&trace, &Model::Sc), Some(false));
+    // amomaxu, with the operand 0: the loaded value is 3, which nobody stores before.
+    let operand = "core   0: 3 0x0000000080000000 (0x00000513) x10 0x0000000000000000\n";
+    let max = SWAP.replace("(0x08a5b02f)", "(0xe0a5b02f)");
+    assert_eq!(truth(&one("spike", &format!("{operand}{max}")), &Model::Sc), Some(false));
+    assert_eq!(truth(&one("spike", &max), &Model::Sc), Some(true));
+}
+
+/// A load without a value counts where it adds order: between fences that are not full.
+#[test]
+fn loads_without_a_value_add_order() {
+    let log = |value: &str| {
+        format!(
+            "thread,operation,address,value,fence\n0,store,x,1,\n0,fence,,,\"w,r\"\n0,load,z,{value},\n0,fence,,,\"r,w\"\n0,store,y,1,\n1,load,y,1,\n1,fence,,,full\n1,load,x,0,\n"
+        )
+    };
+    assert_eq!(truth(&one("csv", &log("?")), &Model::Rvwmo), Some(false));
+    assert_eq!(truth(&one("csv", &log("0")), &Model::Rvwmo), Some(false));
+    let free = log("?").replace("\"w,r\"", "full").replace("\"r,w\"", "full");
+    assert_eq!(truth(&one("csv", &free), &Model::Rvwmo), Some(false));
+    assert_eq!(truth(&one("csv", &free.replace("1,load,x,0", "1,load,x,1")), &Model::Sc), Some(true));
+}
+
+/// Hides values of updates and loads of random traces, and compares the answer with all values.
+#[test]
+fn open_values_are_some_value() {
+    let seed = std::env::var("MU_CHECK_SEED").map_or(20261127, |s| s.parse().unwrap());
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    let (mut allowed, mut forbidden) = (0, 0);
+    for round in 0..400 {
+        let mut rows: Vec<(usize, String)> = Vec::new();
+        let mut hidden = None;
+        for _ in 0..3 + random.below(5) {
+            let (thread, value) = (random.below(3), random.below(3));
+            let place = ["x", "y"][random.below(2)];
+            match random.below(4) {
+                0 => rows.push((thread, format!("{thread},store,{place},{value},,"))),
+                1 => rows.push((thread, format!("{thread},load,{place},{value},,"))),
+                2 => rows.push((thread, format!("{thread},fence,,,,full"))),
+                _ => {
+                    hidden = Some(rows.len());
+                    rows.push((thread, format!("{thread},update,{place},?,{value},")));
+                }
+            }
+        }
+        let Some(hidden) = hidden else { continue };
+        let log = |value: &str| {
+            let mut out = "thread,operation,address,value,stored,fence\n".to_string();
+            for (i, (_, row)) in rows.iter().enumerate() {
+                let value = if i == hidden { value } else { "0" };
+                out += &(row.replace('?', value) + "\n");
+            }
+            out
+        };
+        let open = one("csv", &log("?"));
+        for model in [Model::Sc, Model::Tso, Model::Pso, Model::Rvwmo, Model::Armv8, Model::Wmo] {
+            let known = |v: u64| truth(&one("csv", &log(&v.to_string())), &model);
+            let expected = (0..3).any(|v| known(v) == Some(true));
+            let found = truth(&open, &model);
+            assert_eq!(found, Some(expected), "round {round} {}\n{}", model.name(), log("?"));
+            *(if expected { &mut allowed } else { &mut forbidden }) += 1;
+        }
+    }
+    println!("{allowed} allowed, {forbidden} forbidden");
+    assert!(allowed > 100 && forbidden > 100);
+}
+
+/// No trace with a skipped line is forbidden.
+#[test]
+fn repaired_logs_are_never_forbidden() {
+    let log = "thread,operation,address,value\n0,store,x,one\n1,load,x,1\n";
+    let read = read("csv", log, true);
+    assert_eq!((read.skipped.len(), read.traces[0].skipped.as_slice()), (1, [2].as_slice()));
+    for model in Model::BUILT_IN {
+        let Verdict::Unknown { reason, .. } = verdict(&read.traces[0], &model) else {
+            panic!("{}", model.name())
+        };
+        assert!(reason.contains("(2)") && reason.contains("line 3 loads 1"), "{reason}");
+    }
+    // Another trace of the log is as it was.
+    let log = format!("{log}check\n0,load,x,5\n");
+    let read = self::read("csv", &log, true);
+    assert_eq!(read.traces.len(), 2);
+    assert_eq!(truth(&read.traces[1], &Model::Sc), Some(false));
+}
+
+/// Sizes at names and of initial values share bytes, as those at numbers do.
+#[test]
+fn sizes_of_names_and_of_initial_values() {
+    let head = "thread,operation,address,value,size\n";
+    for rows in [
+        "0,store,x,0x100000001,8\n0,load,x,1,4\n",
+        "0,initial,0x1000,0x500000000,8\n0,load,0x1004,5,4\n",
+        "0,initial,0x1000,0x105,2\n0,load,0x1000,5,1\n",
+        "0,initial,x,0x105,2\n0,load,x,5,1\n",
+    ] {
+        let trace = one("csv", &format!("{head}{rows}"));
+        assert!(trace.has_mixed_sizes(), "{rows}");
+        assert_ne!(truth(&trace, &Model::Sc), Some(false), "{rows}");
+    }
+    for rows in [
+        "0,initial,0x1000,0x500000000,8\n0,load,0x1004,0,4\n",
+        "0,initial,x,0x105,2\n0,load,x,6,1\n",
+    ] {
+        let trace = one("csv", &format!("{head}{rows}"));
+        assert_ne!(truth(&trace, &Model::Sc), Some(true), "{rows}");
+    }
+    // One size at a name is no overlap.
+    all("csv", &format!("{head}0,store,x,1,4\n0,load,x,1,4\n"), Some(true));
+    // Initial values that contradict each other have a place.
+    let log = format!("{head}0,initial,0x1000,1,8\n0,initial,0x1004,5,4\n");
+    let options = ReadOptions { file: "log".into(), repair: false };
+    let reader = readers().iter().find(|r| r.name() == "csv").expect("a reader");
+    let error = reader.read(&mut log.as_bytes(), &options, &mut Collected::default());
+    let error = error.expect_err("a contradiction");
+    assert_eq!(error.line.as_ref().map(|l| l.number), Some(3));
+    assert!(error.message.contains("0x1004"), "{}", error.message);
+}
+
+/// Initial values and times of a trace are not those of the next one.
+#[test]
+fn traces_of_tables_share_nothing() {
+    let log = "trace,thread,operation,address,value,begin\na,,initial,x,5,\na,0,load,x,5,50\nb,,initial,x,7,\nb,0,load,x,7,10\n";
+    let read = read("csv", log, false);
+    assert_eq!(read.traces.len(), 2);
+    for trace in &read.traces {
+        assert_eq!(truth(trace, &Model::Sc), Some(true));
+    }
+}

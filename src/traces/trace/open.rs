@@ -1,0 +1,158 @@
+//! Facts that a log leaves open: values that it does not have, pairs of load-reserved and
+//! store-conditional that are no single update.
+//!
+//! In: notes of a reader about operations of a [`TraceBuilder`]. Out: [`Trace::open`], which
+//! [`crate::decide`](crate::decide::decide) settles. Invariant: without its open facts, a trace is
+//! allowed wherever it is allowed with them, so that *forbidden* stays right.
+
+use super::{Added, Kind, Mark, Trace, TraceBuilder};
+use crate::riscv::Update;
+
+/// Fact about operations that the log leaves open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Open {
+    /// The log does not have the value that an operation loads.
+    Value {
+        /// A load or an update.
+        operation: u32,
+        /// Function of an update from the loaded value to the stored one, and its operand if the
+        /// log has it. `None`: any value.
+        rule: Option<(Update, Option<u64>)>,
+    },
+    /// A load-reserved and its store-conditional with other operations of the thread between them:
+    /// no other thread stores to the location between the source of the load and the store.
+    Pair {
+        /// The load-reserved, a load.
+        load: u32,
+        /// The store-conditional, a store.
+        store: u32,
+    },
+    /// A store-conditional that succeeds, with a reservation that the log does not determine.
+    Conditional {
+        /// The store-conditional, a store.
+        store: u32,
+        /// The reason in one sentence.
+        reason: String,
+    },
+    /// An operation that no memory has.
+    Impossible {
+        /// The operation.
+        operation: u32,
+        /// The reason in one sentence.
+        message: String,
+    },
+}
+
+impl Open {
+    /// Returns the fact with other numbers of operations. `None` if an operation has none.
+    fn renumbered(&self, number: impl Fn(u32) -> Option<u32>) -> Option<Open> {
+        Some(match self {
+            Open::Value { operation, rule } => {
+                Open::Value { operation: number(*operation)?, rule: *rule }
+            }
+            Open::Pair { load, store } => {
+                Open::Pair { load: number(*load)?, store: number(*store)? }
+            }
+            Open::Conditional { store, reason } => {
+                Open::Conditional { store: number(*store)?, reason: reason.clone() }
+            }
+            Open::Impossible { operation, message } => {
+                Open::Impossible { operation: number(*operation)?, message: message.clone() }
+            }
+        })
+    }
+}
+
+/// True if an update of `size` bytes (0: 8) that loads a value can store another one. Of an unknown
+/// operand, some value fits.
+pub fn fits(rule: Option<(Update, Option<u64>)>, loaded: u64, stored: u64, size: u8) -> bool {
+    let Some((function, operand)) = rule else { return true };
+    let bits = if size == 0 { 64 } else { 8 * u32::from(size) };
+    let cut = |v: u64| v << (64 - bits) >> (64 - bits);
+    let signed = |v: u64| ((v << (64 - bits)) as i64) >> (64 - bits);
+    let (loaded, stored) = (cut(loaded), cut(stored));
+    let operand = operand.map(cut);
+    match (function, operand) {
+        (Update::Swap, _) | (Update::Add | Update::Xor, None) => true,
+        (Update::Add, Some(o)) => cut(loaded.wrapping_add(o)) == stored,
+        (Update::Xor, Some(o)) => loaded ^ o == stored,
+        (Update::And, Some(o)) => loaded & o == stored,
+        (Update::And, None) => loaded & stored == stored,
+        (Update::Or, Some(o)) => loaded | o == stored,
+        (Update::Or, None) => loaded | stored == stored,
+        (Update::Min, Some(o)) => signed(loaded).min(signed(o)) == signed(stored),
+        (Update::Min, None) => signed(stored) <= signed(loaded),
+        (Update::Max, Some(o)) => signed(loaded).max(signed(o)) == signed(stored),
+        (Update::Max, None) => signed(loaded) <= signed(stored),
+        (Update::UnsignedMin, Some(o)) => loaded.min(o) == stored,
+        (Update::UnsignedMin, None) => stored <= loaded,
+        (Update::UnsignedMax, Some(o)) => loaded.max(o) == stored,
+        (Update::UnsignedMax, None) => loaded <= stored,
+        // The register of the result has the expected value, and `x0` is 0.
+        (Update::CompareAndSwap, _) => loaded == 0,
+    }
+}
+
+impl TraceBuilder {
+    /// Notes that the log does not have the value that an operation loads.
+    pub fn open_value(&mut self, operation: Added, rule: Option<(Update, Option<u64>)>) {
+        self.open.push(Open::Value { operation: operation.0, rule });
+    }
+    /// Notes that a load and a later store of its thread are a pair.
+    pub fn open_pair(&mut self, load: Added, store: Added) {
+        self.open.push(Open::Pair { load: load.0, store: store.0 });
+    }
+    /// Notes that the reservation of a store-conditional is not in the log.
+    pub fn open_conditional(&mut self, store: Added, reason: String) {
+        self.open.push(Open::Conditional { store: store.0, reason });
+    }
+    /// Notes that no memory has an operation.
+    pub fn impossible(&mut self, operation: Added, message: String) {
+        self.open.push(Open::Impossible { operation: operation.0, message });
+    }
+    /// Returns the facts for operations in a new order: `order` has the old number of each.
+    pub(super) fn open_in(&self, order: &[u32]) -> Vec<Open> {
+        if self.open.is_empty() {
+            return Vec::new();
+        }
+        let mut numbers = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(new, old)| numbers[*old as usize] = new as u32);
+        self.open.iter().filter_map(|o| o.renumbered(|n| Some(numbers[n as usize]))).collect()
+    }
+}
+
+impl Trace {
+    /// Returns the open facts of a part.
+    pub(super) fn open_of(&self, operations: &[u32]) -> Vec<Open> {
+        let number = |n: u32| operations.binary_search(&n).ok().map(|at| at as u32);
+        self.open.iter().filter_map(|o| o.renumbered(number)).collect()
+    }
+    /// True if the log does not have the value that an operation loads.
+    pub fn is_open(&self, i: usize) -> bool {
+        let is_value =
+            |o: &Open| matches!(o, Open::Value { operation, .. } if *operation as usize == i);
+        self.open.iter().any(is_value)
+    }
+    /// Returns the trace with loaded values, and without open facts. An update without a value
+    /// becomes a store.
+    pub(crate) fn settled(&self, values: &[(u32, Option<u64>)]) -> Trace {
+        let mut out = self.clone();
+        out.open.clear();
+        for &(operation, value) in values {
+            let i = operation as usize;
+            if let Some(value) = value {
+                out.values[i] = value;
+                continue;
+            }
+            out.values[i] = self.stored(i);
+            out.stored.retain(|s| s.0 != operation);
+            out.kinds[i] = Kind::Store.pack();
+            if let Some(mark) = out.marks.get_mut(i) {
+                let is_release = mark.of_store().has(Mark::RELEASE);
+                *mark = if is_release { Mark::RELEASE } else { Mark::PLAIN };
+            }
+        }
+        out
+    }
+}
