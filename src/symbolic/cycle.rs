@@ -219,7 +219,7 @@ impl Graph for Values<'_> {
         start as u64..(start + self.edges[start..].partition_point(|e| e.0 == from)) as u64
     }
     fn target(&self, edge: u64) -> Option<u32> {
-        self.vertices.binary_search(&self.edges[edge as usize].1).ok().map(|v| narrow::index(v))
+        self.vertices.binary_search(&self.edges[edge as usize].1).ok().map(narrow::index)
     }
 }
 

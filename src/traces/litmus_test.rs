@@ -209,8 +209,7 @@ pub fn litmus_test(
     title: &str,
     language: Language,
 ) -> Result<String, String> {
-    let is_impossible =
-        |o: &Open| matches!(o, Open::Impossible { operation, .. } if operations.contains(operation));
+    let is_impossible = |o: &Open| matches!(o, Open::Impossible { operation, .. } if operations.contains(operation));
     if trace.open.iter().any(is_impossible) {
         return Err("a store-conditional succeeds without a reservation".into());
     }

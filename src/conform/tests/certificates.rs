@@ -124,7 +124,8 @@ fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected(
     ];
     for (design, order) in orders {
         let right = certified(design, order);
-        let found = checked(design, &right).expect(&format!("{design:?}"));
+        let found =
+            checked(design, &right).unwrap_or_else(|why| panic!("{design:?}: {}", why.message));
         assert_eq!(found.states, right.states.len());
         assert!(found.values.is_some() && found.stopped.is_none(), "{design:?}: {found:?}");
         let read = Certificate::read(&right.text()).unwrap();

@@ -144,7 +144,7 @@ fn compare(first: u64, cases: u64) {
         for outcome in outcomes(design, &models, operations, seed) {
             counts[outcome as usize] += 1;
         }
-        if (seed + 1 - first) % 500 == 0 {
+        if (seed + 1 - first).is_multiple_of(500) {
             println!("{} machines: {counts:?}", seed + 1 - first);
         }
     }

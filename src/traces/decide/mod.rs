@@ -174,7 +174,9 @@ pub fn decide(
         false => open::decide(trace, model, options, budget)?,
     };
     Ok(match verdict {
-        Verdict::Forbidden { conflict } if !trace.skipped.is_empty() => open::skipped(trace, &conflict),
+        Verdict::Forbidden { conflict } if !trace.skipped.is_empty() => {
+            open::skipped(trace, &conflict)
+        }
         verdict => verdict,
     })
 }

@@ -101,9 +101,8 @@ pub(super) fn decide(
     let mut digits = vec![0; lists.len()];
     let (mut tried, mut doubt) = (0, None);
     loop {
-        let chosen: Vec<(u32, Option<u64>)> = (0..open.len())
-            .map(|k| (open[k].0, Some(lists[k][digits[k]])))
-            .collect();
+        let chosen: Vec<(u32, Option<u64>)> =
+            (0..open.len()).map(|k| (open[k].0, Some(lists[k][digits[k]]))).collect();
         let full = rest.settled(&chosen);
         let verdict = settled(&full, model, options, budget)?;
         if verdict.truth() == Some(true) {
@@ -232,7 +231,9 @@ fn pairs(
         trace.line(store as usize)
     );
     if trace.has_mixed_sizes() {
-        return Ok(unknown("operations stand between a load-reserved and its store-conditional, and accesses of several sizes share bytes"));
+        return Ok(unknown(
+            "operations stand between a load-reserved and its store-conditional, and accesses of several sizes share bytes",
+        ));
     }
     let plain = trace.settled(&[]);
     let is_weak = matches!(model, Model::Rvwmo | Model::Armv8);
@@ -261,9 +262,8 @@ fn are_atomic(trace: &Trace, witness: &Witness, pairs: &[(u32, u32)], weak: bool
         let place = trace.location(store as usize);
         let thread = trace.range(trace.thread(store as usize));
         let is_between = |s: &u32| position(*s).is_some_and(|p| (first..last).contains(&p));
-        let stores = (0..trace.len() as u32).filter(|s| {
-            trace.kind(*s as usize).stores() && trace.location(*s as usize) == place
-        });
+        let stores = (0..trace.len() as u32)
+            .filter(|s| trace.kind(*s as usize).stores() && trace.location(*s as usize) == place);
         let is_alone = !stores.filter(is_between).any(|s| !thread.contains(&(s as usize)));
         let marks = [load, store].map(|o| trace.mark(o as usize));
         let reads_it = |load: usize| memory.source.get(&(load as u32)) == Some(&store);

@@ -299,8 +299,7 @@ impl LineReader for Reader {
                 format!("the instruction `{}` accesses memory in an unknown form", word.text);
             return Err(word.error(message));
         };
-        let access =
-            Self::access(&registers, instruction, &results).map_err(|e| word.error(e))?;
+        let access = Self::access(&registers, instruction, &results).map_err(|e| word.error(e))?;
         let core = self.harts.get_mut(name).expect("added above");
         if let MemoryInstruction::Update { operand, .. } = instruction {
             core.hart.set_operand(registers[usize::from(operand & 31)]);

@@ -97,14 +97,14 @@ fn allowed(threads: &[Vec<Op>], machine: Machine) -> bool {
         if (0..threads.len()).all(|t| state.next[t] == threads[t].len()) {
             return true;
         }
-        for t in 0..threads.len() {
+        for (t, operations) in threads.iter().enumerate() {
             for k in state.drains(t, machine) {
                 let mut next = state.clone();
                 let store = next.buffers[t].remove(k);
                 next.write(store);
                 stack.push(next);
             }
-            let Some(o) = threads[t].get(state.next[t]) else { continue };
+            let Some(o) = operations.get(state.next[t]) else { continue };
             if !state.is_free(t, o, machine) {
                 continue;
             }

@@ -94,7 +94,8 @@ fn pairs_with_accesses_between_them() {
     all("spike", PAIR, Some(true));
     assert_eq!(one("spike", PAIR).open, [Open::Pair { load: 0, store: 2 }]);
     // Hart 1 stores 7 between the two: loads of hart 2 give the order 0, 7, 1.
-    let between = "core   1: 3 0x0000000080000100 (0x00a5b023) mem 0x0000000080001000 0x0000000000000007
+    let between =
+        "core   1: 3 0x0000000080000100 (0x00a5b023) mem 0x0000000080001000 0x0000000000000007
 core   2: 3 0x0000000080000200 (0x0005b603) x12 0x0000000000000007 mem 0x0000000080001000
 core   2: 3 0x0000000080000204 (0x0005b603) x12 0x0000000000000001 mem 0x0000000080001000
 core   2: 3 0x0000000080000208 (0x0005b603) x12 0x0000000000000001 mem 0x0000000080001000
@@ -115,7 +116,8 @@ core   2: 3 0x0000000080000208 (0x0005b603) x12 0x0000000000000001 mem 0x0000000
 #[test]
 fn pairs_of_tables_and_of_trace_generators() {
     let head = "thread,operation,address,value,atomic\n";
-    let log = format!("{head}0,load,x,0,1\n0,store,y,1,\n0,store,x,2,1\n1,load,x,2,\n1,load,y,1,\n");
+    let log =
+        format!("{head}0,load,x,0,1\n0,store,y,1,\n0,store,x,2,1\n1,load,x,2,\n1,load,y,1,\n");
     all("csv", &log, Some(true));
     let log = format!("{head}0,load,x,0,1\n0,fence,,,\n0,store,x,2,1\n1,load,x,2,\n");
     all("csv", &log, Some(true));
@@ -190,7 +192,10 @@ fn loads_without_a_value_add_order() {
     assert_eq!(truth(&one("csv", &log("0")), &Model::Rvwmo), Some(false));
     let free = log("?").replace("\"w,r\"", "full").replace("\"r,w\"", "full");
     assert_eq!(truth(&one("csv", &free), &Model::Rvwmo), Some(false));
-    assert_eq!(truth(&one("csv", &free.replace("1,load,x,0", "1,load,x,1")), &Model::Sc), Some(true));
+    assert_eq!(
+        truth(&one("csv", &free.replace("1,load,x,0", "1,load,x,1")), &Model::Sc),
+        Some(true)
+    );
 }
 
 /// Hides values of updates and loads of random traces, and compares the answer with all values.

@@ -141,7 +141,7 @@ impl Cuts {
                 let element = inside(place, 1, 1);
                 let (at, kept): (Vec<(u64, u64)>, usize) = match kind {
                     OpKind::Constructor(_) => {
-                        let of = |i: usize| inside(root, u64::from(op.0) + 2, i as u64);
+                        let of = |i: usize| inside(root, u64::from(op.number()) + 2, i as u64);
                         ((0..args.len()).map(|i| (root, of(i))).collect(), usize::MAX)
                     }
                     OpKind::Builtin(Builtin::Cons | Builtin::SetInsert) => {

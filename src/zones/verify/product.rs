@@ -232,7 +232,7 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
 
 /// Returns the place of a whole value of a variable.
 fn place(var: VarId) -> u64 {
-    (u64::from(var.0) + 1).wrapping_mul(0xa076_1d64_78bd_642f)
+    (u64::from(var.number()) + 1).wrapping_mul(0xa076_1d64_78bd_642f)
 }
 
 /// True if a position is reachable from another one.

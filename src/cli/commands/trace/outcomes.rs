@@ -86,7 +86,9 @@ fn histograms(log: &mut dyn BufRead, file: &str) -> Result<Vec<Histogram>, Diagn
                 let name = all.last().map_or("", |h| h.name.as_str());
                 let message =
                     format!("the histogram of `{name}` has more outcomes than its head says");
-                return Err(error(1, message).note("`Histogram (N states)` has the number of lines"));
+                return Err(
+                    error(1, message).note("`Histogram (N states)` has the number of lines")
+                );
             }
             _ if in_test && (!test.is_empty() || !line.trim().is_empty()) => test.push(line),
             _ => {}
