@@ -115,13 +115,15 @@ impl<'p> NaiveProcess<'p> {
                 for sort in domain {
                     let Some(all) = self.naive.elements(sort) else { return Ok(self.text(e)) };
                     let longer = |a: &Vec<Expr>| {
-                        all.iter().map(|x| [&a[..], &[x.clone()]].concat()).collect::<Vec<_>>()
+                        all.iter()
+                            .map(|x| [&a[..], std::slice::from_ref(x)].concat())
+                            .collect::<Vec<_>>()
                     };
                     arguments = arguments.iter().flat_map(longer).collect();
                 }
                 let mut out = String::from("[");
                 for a in arguments {
-                    let at = Expr::new(ExprKind::Apply(e.clone(), a.into()), range, e.span);
+                    let at = Expr::new(ExprKind::Apply(e.clone(), a), range, e.span);
                     let value = self.normal(&at)?;
                     out += &self.contents(&value)?;
                     out.push(';');
