@@ -274,10 +274,10 @@ export class Painter {
       if (this.inside([x, y])) taken.add([x - this.radius - 2, y - this.radius - 2, x + this.radius + 2, y + this.radius + 2]);
     }
     const lines = new Boxes();
-    groups.forEach((edges, group) => this.points(edges[0] ?? 0).forEach(([x, y]) => lines.add([x - 1, y - 1, x + 1, y + 1], group)));
-    const numbered = groups.map((edges, group) => ({ edges, group, on: isOn(edges) }));
+    groups.forEach((edges) => this.points(edges[0] ?? 0).forEach(([x, y]) => lines.add([x - 1, y - 1, x + 1, y + 1])));
+    const numbered = groups.map((edges) => ({ edges, on: isOn(edges) }));
     const shown = numbered.filter((g) => g.on || scale >= READABLE).sort((a, b) => Number(b.on) - Number(a.on));
-    for (const { edges, group } of shown) this.name(edges, group, taken, lines);
+    for (const { edges } of shown) this.name(edges, taken, lines);
   }
 
   /** Returns the name of edges between the same states; names off the path are shortened. */
@@ -293,13 +293,13 @@ export class Painter {
 
   /** Draws the name of edges between the same states where it covers no state, no other name, and
    * the fewest lines. */
-  private name(edges: number[], group: number, taken: Boxes, lines: Boxes): void {
+  private name(edges: number[], taken: Boxes, lines: Boxes): void {
     const text = this.text(edges);
     const width = this.pen.measureText(text).width;
     let best: { box: Box; covered: number } | null = null;
     for (const box of this.candidates(edges[0] ?? 0, width)) {
       if (taken.meets(box) || !this.inside([(box[0] + box[2]) / 2, box[3]])) continue;
-      const covered = lines.count(box, group);
+      const covered = lines.count(box);
       if (best === null || covered < best.covered) best = { box, covered };
       if (covered === 0) break;
     }
@@ -313,7 +313,8 @@ export class Painter {
     this.pen.fillText(text, x, y);
   }
 
-  /** Boxes for a name of this width: beside steep lines, above and below flat ones. */
+  /** Boxes for a name of this width: beside steep lines, above and below flat ones, in the corners of
+   * sloping ones. */
   private candidates(e: number, width: number): Box[] {
     const [from, to] = this.ends(e);
     const box = (x: number, y: number): Box => [x, y - 11, x + width, y + 3];
@@ -324,7 +325,11 @@ export class Painter {
     const line = this.line(e);
     return POSITIONS.flatMap((t) => {
       const [x, y, dx, dy] = along(line, t);
-      return Math.abs(dy) > Math.abs(dx) ? [box(x + 5, y + 4), box(x - 5 - width, y + 4)] : [box(x - width / 2, y - 5), box(x - width / 2, y + 14)];
+      const [steep, flat] = [Math.abs(dy) > 4 * Math.abs(dx), Math.abs(dx) > 4 * Math.abs(dy)];
+      if (steep) return [box(x + 5, y + 4), box(x - 5 - width, y + 4)];
+      if (flat) return [box(x - width / 2, y - 5), box(x - width / 2, y + 14)];
+      const [right, left] = [x + 4, x - 4 - width];
+      return dx * dy > 0 ? [box(right, y - 5), box(left, y + 14)] : [box(left, y - 5), box(right, y + 14)];
     });
   }
 }

@@ -4,12 +4,14 @@ export type Box = [left: number, top: number, right: number, bottom: number];
 
 /** Width of a cell of the grid, in pixels. */
 const CELL = 32;
+/** Owners of boxes without one, and for counting the boxes of all. */
+const [ANYBODY, NOBODY] = [-1, -2];
 
 export class Boxes {
   private readonly cells = new Map<string, { box: Box; owner: number }[]>();
 
   /** Adds a box. `owner`: boxes of the same owner are not counted. */
-  add(box: Box, owner = -1): void {
+  add(box: Box, owner = ANYBODY): void {
     for (const key of this.keys(box)) (this.cells.get(key) ?? this.cells.set(key, []).get(key))?.push({ box, owner });
   }
 
@@ -18,8 +20,8 @@ export class Boxes {
     return this.keys(box).some((key) => this.cells.get(key)?.some((other) => overlap(box, other.box)));
   }
 
-  /** Returns the number of boxes of other owners that the box meets. */
-  count(box: Box, owner: number): number {
+  /** Returns the number of boxes that the box meets. `owner`: without the boxes of this owner. */
+  count(box: Box, owner = NOBODY): number {
     const met = new Set<Box>();
     for (const key of this.keys(box)) for (const other of this.cells.get(key) ?? []) if (other.owner !== owner && overlap(box, other.box)) met.add(other.box);
     return met.size;
