@@ -14,7 +14,7 @@ use mu_base::ids::LabelId;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Name of a type whose sort has more values than the type.
+/// Name of a type with fewer values than its sort.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedSubset {
     /// Name of the type.
@@ -207,7 +207,7 @@ fn groups(model: &Model) -> Vec<Group> {
     out
 }
 
-/// Returns the named types whose sorts have more values.
+/// Returns the named types with fewer values than their sorts.
 pub(crate) fn subsets(model: &Model) -> Vec<NamedSubset> {
     let intervals = model.type_names.iter().filter_map(|(name, ty)| {
         let TypeKind::Range { low, high } = model.types.kind(*ty) else { return None };

@@ -157,7 +157,7 @@ impl ProtocolModel {
     pub fn declarations(&self) -> String {
         self.labels.declarations(&self.typed)
     }
-    /// Returns the named types whose sorts have more values.
+    /// Returns the named types with fewer values than their sorts.
     pub fn subsets(&self) -> Vec<NamedSubset> {
         subsets(&self.typed)
     }

@@ -384,7 +384,7 @@ impl Product<'_> {
                 idle = 0;
             }
             if (self.enough)() {
-                return Err(fails("it takes more than five times the search").into());
+                return Err(fails("it takes longer than it may").into());
             }
         }
         Ok(())
@@ -557,7 +557,7 @@ impl Product<'_> {
                 self.question.budget.check(states.len() as u64).map_err(Diagnostic::stopped)?;
                 if (self.enough)() {
                     let (all, steps) = (states.len(), self.found.consecution);
-                    let text = "it takes more than five times the search";
+                    let text = "it takes longer than it may";
                     return Err(fails(format!("{text}: {all} states, {steps} steps")).into());
                 }
             }

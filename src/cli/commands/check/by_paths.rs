@@ -27,8 +27,9 @@ const FIRST: usize = 300;
 const MOST: usize = 5_000;
 /// Limit on obligations if a certificate is wanted.
 const MOST_CERTIFIED: usize = 50_000;
-/// A verification takes at most this multiple of the time of the search, but at least the minimum.
-const MAX_RATIO: u32 = 5;
+/// The confirmation of an answer of the regions takes at most this multiple of the time of the
+/// search, or the minimum. Large answers are not confirmed in five times the search either.
+const MAX_RATIO: u32 = 1;
 const MIN_VERIFICATION: Duration = Duration::from_secs(2);
 /// Minimum time for samples.
 const MIN_TIME: Duration = Duration::from_millis(50);
