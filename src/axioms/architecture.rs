@@ -52,6 +52,8 @@ const MISSING_RELATIONS: &[&str] = &[
     "casdep",
 ];
 
+// Names of each architecture. No suffix: sets that front ends provide. `_NEVER`: empty in every
+// execution. `_MISSING`: a model that uses one is rejected. `_RELATIONS`: relations, not sets.
 const X86: &[&str] = &["MFENCE", "LFENCE", "SFENCE", "mfence", "lfence", "sfence", "X", "A"];
 const X86_NEVER: &[&str] = &["NT", "EX"];
 
@@ -220,7 +222,8 @@ impl Architecture {
     }
 }
 
-/// Returns the union of all vocabularies, with the names that are empty or missing.
+/// Returns the vocabulary that all architectures share. [`Architecture::vocabulary`] adds the names
+/// of one architecture.
 pub(crate) fn plain() -> Vocabulary {
     let mut v = Vocabulary::new();
     sets(&mut v, NEVER, Vocabulary::never);

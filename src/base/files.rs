@@ -6,7 +6,8 @@ use std::path::Path;
 use super::diagnostic::{Diagnostic, Stage};
 use super::source::{SourceId, SourceMap};
 
-/// Limit on the bytes of a line shown after the first that is not UTF-8.
+/// Number of bytes that a message shows of a line, from the first byte that is not UTF-8; the rest
+/// is left out.
 const MAX_SHOWN: usize = 80;
 
 /// Reads a text file and adds it to the sources.
@@ -21,8 +22,8 @@ pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, St
 /// Reads a text file.
 ///
 /// # Errors
-/// The file cannot be read, or is not UTF-8. The diagnostic holds the file name and the line of the
-/// first invalid byte, so that it does not depend on any sources.
+/// The file cannot be read, or is not UTF-8. The diagnostic contains the file name and the line of
+/// the first invalid byte, so it needs no [`SourceMap`].
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let mut bytes = crate::host::read(path).map_err(|e| file_error("cannot read", path, &e))?;
     if bytes.starts_with(b"\xef\xbb\xbf") {
@@ -50,7 +51,7 @@ pub fn decode(bytes: Vec<u8>, name: &str, first_line: u64) -> Result<String, Dia
     })
 }
 
-/// Creates the error for a file that cannot be used.
+/// Creates the error for a file that cannot be used. `what`: the failure, such as `cannot read`.
 pub fn file_error(what: &str, path: &Path, error: &std::io::Error) -> Diagnostic {
     Diagnostic::new(Stage::File, format!("{what} `{}`: {error}", path.display()))
 }

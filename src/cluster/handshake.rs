@@ -1,8 +1,8 @@
-//! Handshake of the processes of a search: connection and mutual authentication.
+//! Handshake of the processes of a distributed search: connection and mutual authentication.
 //!
-//! In: a listening socket, the addresses of all, a secret, the identity of this process's run. Out:
-//! [`Connections`]: one to each other process. The process with the higher number connects, the
-//! other listens, until all are connected; then no process listens any more.
+//! In: a listening socket, the addresses of all processes, a secret, the identity of this process's
+//! run. Out: [`Connections`], one to each other process. Of two processes, the one with the higher
+//! number connects and the other listens. When all are connected, no process listens any more.
 //!
 //! ```text
 //! connecting   magic, version, 32 random bytes, its number, the other's number, process count
@@ -12,10 +12,11 @@
 //! ```
 //!
 //! The codes are HMAC-SHA-256 under the secret (challenge and response after ISO/IEC 9798-4). The
-//! listening process reveals nothing of itself before the other is authenticated; a failure is
-//! rejected, and the search continues to wait. The digests identify another binary, model or option
-//! by name. The keys of the connection's frames are further codes over the same bytes. Cost: two
-//! round trips a connection.
+//! listening process reveals nothing of itself before the other is authenticated. It rejects a peer
+//! that fails to authenticate, and continues to wait for the right one. The four digests
+//! ([`Identity`]) show whether the binary, the model, the options or the formulas differ, so that a
+//! message can name the difference. The keys of the connection's frames are further codes over the
+//! same bytes. Cost: two round trips for each connection.
 
 use super::process_group::Connections;
 use super::wire::{Health, Wire, keyed, lock};
@@ -40,7 +41,7 @@ const RESOLVE: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(30);
 /// Limit on concurrent handshakes.
 const MAX_HANDSHAKES: usize = 256;
-/// Limit on the strangers listed in a message.
+/// Limit on the peers with a failure that a message lists; further ones are left out.
 const MAX_LISTED: usize = 5;
 
 /// Shared secret of the processes of a search.
@@ -91,7 +92,7 @@ pub(super) fn random_number() -> Result<u64, Diagnostic> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity([[u8; 32]; 4]);
 
-/// Names of the digests, for messages.
+/// Texts for messages: what a peer runs if the digest with this index differs.
 const WHAT: [&str; 4] = [
     "another program or version",
     "another model or other parameters",
@@ -319,8 +320,8 @@ impl Party {
 struct FailureLog(Vec<(String, String)>);
 
 impl FailureLog {
-    /// Records a failure; the last reason replaces earlier ones. Silence does not replace a reason:
-    /// a process that has given up is silent, but that is not the cause.
+    /// Records a failure of a peer; it replaces the earlier one. [`Failure::Silent`] replaces
+    /// nothing: a process that has given up is silent too, but that is not the cause.
     fn add(&mut self, who: String, refused: Failure) {
         let (why, silent) = match refused {
             Failure::Silent(why) => (why, true),
@@ -336,8 +337,8 @@ impl FailureLog {
     }
 }
 
-/// Connects this process with all others. `wait`: time limit; `meanwhile` is called periodically
-/// and can end the wait.
+/// Connects this process with all others. `wait`: time limit. `meanwhile`: called periodically; an
+/// error ends the wait.
 ///
 /// # Errors
 /// A process is missing or runs something else; an error of `meanwhile`.

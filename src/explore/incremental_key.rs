@@ -1,12 +1,14 @@
 //! Incremental computation of keys: for a state that differs from a known one in a few leaves, only
 //! the inner nodes above these leaves are looked up.
 //!
-//! In: a state with unpacked leaves and inner nodes, and new indices of some leaves. Out: the key.
-//! A state of many components is a deep tree, and a step changes two or three of its leaves. Each
-//! thread caches pairs in a direct-mapped table in front of the shared ones. Cost: a probe for each
-//! node on the paths from the changed leaves to their fields.
+//! In: a state with unpacked leaves and inner nodes, and new indices of some leaves. Out: the key
+//! of the new state in the [`Store`]. A state of many components is a deep tree, and a step changes
+//! two or three of its leaves. Each thread has a direct-mapped cache of pairs in front of the
+//! tables that all threads share. Cost: a probe for each node on the paths from the changed leaves
+//! to their fields.
 //!
-//! Invariant: cached pairs belong to one layout of the store (`Store::epoch`).
+//! Invariant: cached pairs belong to one layout of the store (`Store::epoch`), so
+//! [`KeyPatcher::follow`] is called after each change of the layout.
 
 use super::intern::PairCache;
 use super::store::{Overflow, Store};
@@ -19,13 +21,13 @@ pub(super) struct KeyPatcher {
     pub inner: Vec<u32>,
     patched: Vec<u32>,
     patched_inner: Vec<u32>,
-    /// Bits of the nodes to look up again.
+    /// Set of the nodes to look up again, one bit each.
     dirty: Vec<u64>,
     pairs: PairCache,
 }
 
 impl KeyPatcher {
-    /// Follows the store's layout.
+    /// Resets all buffers and the cache to the layout of the store.
     pub fn follow(&mut self, store: &Store) {
         self.inner = vec![0; store.nodes_count()];
         self.dirty = vec![0; store.nodes_count().div_ceil(64)];

@@ -22,7 +22,8 @@ const COPIES: u32 = 64;
 
 /// Compiles a model.
 ///
-/// # Errors A type, the number of instances, or the code is too large.
+/// # Errors
+/// A type, the number of instances, or the code is too large.
 pub fn compile(model: &Model) -> Result<Program, Diagnostic> {
     let mut lower = Lower::new(model)?;
     let mut rules = Vec::new();

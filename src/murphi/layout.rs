@@ -122,7 +122,8 @@ pub struct Layout {
 impl Layout {
     /// Lays out a model. Cost: linear in the size of its types.
     ///
-    /// # Errors A type or the state is too large.
+    /// # Errors
+    /// A type or the state is too large.
     pub fn new(model: &Model) -> Result<Self, Diagnostic> {
         let mut layout = Layout {
             shapes: Vec::new(),

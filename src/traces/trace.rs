@@ -728,7 +728,8 @@ impl TraceBuilder {
 
     /// Merges locations with common bytes. Returns the new location and offset of each.
     ///
-    /// # Errors More than 65,535 bytes form a chain of overlapping accesses.
+    /// # Errors
+    /// More than 65,535 bytes form a chain of overlapping accesses.
     fn merge(&mut self) -> Result<Vec<(u32, u16)>, Diagnostic> {
         let n = self.locations.len();
         let mut widest = vec![0u8; n];
@@ -812,7 +813,8 @@ impl TraceBuilder {
     }
     /// Returns the trace.
     ///
-    /// # Errors More than 2^32 - 2 operations; a chain of overlapping accesses that is too long.
+    /// # Errors
+    /// More than 2^32 - 2 operations; a chain of overlapping accesses that is too long.
     pub fn finish(mut self) -> Result<Trace, Diagnostic> {
         let n = self.len();
         if n >= u32::MAX as usize - 1 {

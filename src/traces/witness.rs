@@ -15,7 +15,8 @@ use crate::trace::{Fence, Initial, Kind, Mark, Trace};
 
 /// Checks a witness.
 ///
-/// # Errors The witness is not one: an internal error, because the decision created it.
+/// # Errors
+/// The witness is not one: an internal error, because the decision created it.
 pub fn check(trace: &Trace, model: &Model, witness: &Witness) -> Result<(), Diagnostic> {
     let outcome = match witness {
         Witness::Run(steps) => Replay::new(trace, model).run(steps),

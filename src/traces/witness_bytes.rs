@@ -86,7 +86,8 @@ struct Order<'t> {
 
 /// Checks an order of a trace.
 ///
-/// # Errors The first rule that does not hold.
+/// # Errors
+/// The first rule that does not hold.
 pub(crate) fn check(trace: &Trace, model: &Model, events: &[Event]) -> Result<(), String> {
     let n = trace.len();
     let mut order =

@@ -1,9 +1,10 @@
 //! Evaluation of quantifiers and comprehensions, by trying the elements of a small sort or by
 //! search.
 //!
-//! If a quantifier contains an unknown of an enclosing search, its variables are eliminated if that
-//! needs no search; otherwise the quantifier waits until the unknown has a value, as a
-//! comprehension does. Cost: that of the search.
+//! A quantifier may contain an unknown of an enclosing search. Then its own variables are
+//! eliminated, if no search is needed for that; otherwise it stays unevaluated until the unknown
+//! has a value. Comprehensions with such an unknown always stay unevaluated. Cost: that of the
+//! search.
 
 use super::SolutionSearch;
 use super::eliminate::eliminate;
@@ -21,16 +22,17 @@ use mu_base::ids::SortId;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Limit on the solutions of a comprehension over an infinite sort that is written out as a finite
-/// set; beyond it, the comprehension stays.
+/// Limit on the elements of a comprehension that becomes a finite set or bag; beyond it, the
+/// comprehension stays unevaluated.
 const MAX_COMPREHENSION: usize = 1 << 16;
-/// Limits on the unbounded numbers that a quantifier tries for one unknown, in successive rounds.
+/// Limits on the tries of unbounded numbers for one unknown of a quantifier, one for each round
+/// (`SolutionSearch::span`).
 const SPANS: [u64; 3] = [16, 128, u64::MAX];
 /// Largest sort over which a quantifier is decided by trying every value.
 const MAX_TRIED: usize = 32;
 
-/// Returns the body of a binder with unknowns for its variables, which the caller removes again,
-/// and their numbers.
+/// Replaces the variables of a binder by new unknowns. Returns the body and the numbers of the
+/// unknowns; the caller removes them again.
 fn body_of_unknowns<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -44,15 +46,15 @@ fn body_of_unknowns<T: Terms>(
     (m.body(p, closure, &unknowns), wanted)
 }
 
-/// Returns the body of an existential condition, with unknowns for its variables, which the caller
-/// removes again.
+/// Returns the body of an existential condition ([`existence`]) with new unknowns for its
+/// variables; the caller removes them again.
 pub(super) fn open_body<T: Terms>(m: &mut T, p: &Program, condition: &Value) -> Outcome<Value> {
     let Some(closure) = existence(p, condition) else { return Ok(condition.clone()) };
     let (body, _) = body_of_unknowns(m, p, closure);
     if closure.lambda.binder == Binder::Forall { Ok(m.not(p, body?)) } else { body }
 }
 
-/// Returns the body of a [`universal`] condition for each element.
+/// Returns the conjunction of the bodies of a [`universal`] condition for all elements of its sort.
 pub(super) fn for_each_element<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -71,8 +73,8 @@ pub(super) fn for_each_element<T: Terms>(
     Ok(all)
 }
 
-/// Evaluates a quantifier that contains unknowns of an enclosing search: to a condition on these,
-/// if its own variables can be eliminated.
+/// Evaluates a quantifier that contains unknowns of an enclosing search. The result is a condition
+/// on these unknowns if its own variables can be eliminated, else the quantifier itself.
 fn quantify_open<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
     if m.is_deep() {
         return Ok(Value::rich(Rich::Closure(closure)));
@@ -91,8 +93,8 @@ fn quantify_open<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<
     })
 }
 
-/// Evaluates a quantifier. It stays unevaluated if its condition is undecided, or if a relevant
-/// unknown occurs in it.
+/// Evaluates a quantifier. It stays unevaluated if its condition is undecided, or if it contains an
+/// unknown of an enclosing search and its variables cannot be eliminated.
 pub(crate) fn quantify<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
     if closure.captures.iter().any(|v| m.unknowns().is_loose(v)) {
         return quantify_open(m, p, closure);
@@ -120,7 +122,7 @@ fn quantify_by_search<T: Terms>(
 ) -> Outcome<Option<bool>> {
     let (body, wanted) = body_of_unknowns(m, p, closure);
     let condition = if forall { m.not(p, body?) } else { body? };
-    // Irrelevant variables need no values, if their sorts are not empty.
+    // Variables that do not occur in the condition need no values, if their sorts are not empty.
     if condition.is_true() {
         return Ok(Some(true));
     }
@@ -171,8 +173,8 @@ fn quantify_small<T: Terms>(
     let [sort] = closure.lambda.sorts[..] else { return Ok(None) };
     let Some(values) = values_of(m, p, sort, MAX_TRIED)? else { return Ok(None) };
     m.without_suspension(|m| {
-        // Returns the conjunction or disjunction of the bodies: possibly just a part without a
-        // value.
+        // The conjunction (`forall`) or disjunction of the bodies. Bodies without a value stay in
+        // it.
         let mut all = Value::Bool(forall);
         for v in values.iter() {
             let body = m.body(p, closure, std::slice::from_ref(v))?;

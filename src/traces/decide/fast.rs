@@ -28,7 +28,8 @@ const MAX_WINDOWS: usize = 10_000;
 
 /// Decides a trace. `None` if some load has several sources, or if the answer remains open.
 ///
-/// # Errors A witness that is none: an internal error.
+/// # Errors
+/// A witness that is none: an internal error.
 pub(crate) fn decide(
     trace: &Trace,
     model: &Model,

@@ -162,7 +162,8 @@ const FIRST_REVISIONS: u64 = 1_000;
 
 /// Decides whether a model allows a trace.
 ///
-/// # Errors A construct of the trace that the model does not know; a violated invariant.
+/// # Errors
+/// A construct of the trace that the model does not know; a violated invariant.
 pub fn decide(
     trace: &Trace,
     model: &Model,

@@ -32,9 +32,10 @@ pub struct ReadOptions {
 
 /// Receiver of traces and of skipped lines.
 pub trait Sink {
-    /// Takes a complete trace. Returns false if the reader has to stop: no error.
+    /// Takes a complete trace. Returns false if the reader must stop without an error.
     ///
-    /// # Errors Any; the reader returns it.
+    /// # Errors
+    /// Any; the reader returns it.
     fn trace(&mut self, trace: Trace) -> Result<bool, Diagnostic>;
     /// Takes the error of a part of the log that is skipped (only with [`ReadOptions::repair`]).
     fn skipped(&mut self, error: Diagnostic);
@@ -53,8 +54,9 @@ pub trait TraceReader: Sync {
     fn recognises(&self, start: &str) -> bool;
     /// Reads all traces of a log.
     ///
-    /// # Errors The first one of the log, with its line and column, unless `options.repair`; those
-    /// of the sink; a log that cannot be read.
+    /// # Errors
+    /// The first one of the log, with its line and column, unless `options.repair`; those of the
+    /// sink; a log that cannot be read.
     fn read(
         &self,
         log: &mut dyn BufRead,
@@ -63,7 +65,7 @@ pub trait TraceReader: Sync {
     ) -> Result<(), Diagnostic>;
 }
 
-/// Returns all readers. The first that recognises a text reads it.
+/// Returns all readers, in the order in which [`reader_for`] tries them.
 pub fn readers() -> &'static [&'static dyn TraceReader] {
     &[
         &axe::Axe,
@@ -77,8 +79,9 @@ pub fn readers() -> &'static [&'static dyn TraceReader] {
     ]
 }
 
-/// Returns the reader for a log: by the ending of its name if one reader alone has it, else by its
-/// content.
+/// Returns the reader for a log: the only one with the ending of the name, else the first that
+/// recognises the content. `start`: the first lines, as for [`TraceReader::recognises`]. `None` if
+/// no reader does.
 pub fn reader_for(file: &str, start: &str) -> Option<&'static dyn TraceReader> {
     let name = file.strip_suffix(".gz").unwrap_or(file);
     let by_name = readers().iter().filter(|r| {
