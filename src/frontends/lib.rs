@@ -5,10 +5,11 @@
 //! row per front end; the command line, the library, the language server, and the page of this
 //! machine use it and no other list of file kinds.
 //!
-//! A new front end is a file or folder here, its module, and its row of [`registry`] in this file.
+//! A new front end is a file or folder here, its module, and its row of `REGISTRY` in this file. A
+//! file that only stores a transition system needs no front end, but a row of [`formats`].
 //! It implements [`FrontEnd::language`], [`FrontEnd::endings`] and [`FrontEnd::read`]; all other
-//! methods have defaults. `src/library/tests/toy.rs` is a complete example. Editors need
-//! [`FrontEnd::lexicon`] as well. A language with parameters implements [`FrontEnd::parameters`];
+//! methods have defaults. `src/library/tests/toy.rs` is a complete example, with the steps that
+//! add it to the command line. Editors need [`FrontEnd::lexicon`] as well. A language with parameters implements [`FrontEnd::parameters`];
 //! one without calls [`Loading::expect_no_parameters`].
 //!
 //! Recognition: the ending of the file's name; if several front ends have it, the first that
@@ -232,7 +233,8 @@ pub struct Properties {
     pub specification: bool,
     /// True if its files are specifications in mCRL2, with a text that callers can edit.
     pub mcrl2: bool,
-    /// True if its files store a transition system.
+    /// True if its files store a transition system. Then [`Options::data`] and
+    /// [`Options::internal`] apply, which [`FrontEnd::read`] must consult.
     pub stored: bool,
     /// True if its models may have store buffers.
     pub buffered: bool,

@@ -1,7 +1,18 @@
-//! A complete front end for lists of transitions, as a newcomer would write it: one file, three
-//! methods. The library loads, explores, and checks its models; a list of front ends with it
-//! recognises its files. To add such a front end to the program, move it to `src/frontends`, and
-//! add its module and its row of the registry to `src/frontends/lib.rs`.
+//! A front end outside the registry, for lists of transitions: one file, three methods. The library
+//! loads, explores, and checks its models; a list of front ends with it recognises its files.
+//!
+//! To add such a front end to the command line:
+//!
+//! 1. Move it to `src/frontends`, with a public constant of its type and imports from `crate`.
+//! 2. Return [`mu_frontends::Properties`] with `stored: true`, which makes options for transition
+//!    systems apply, and consult [`Options::data`] and [`Options::internal`].
+//! 3. Add its module and its row of the registry to `src/frontends/lib.rs`.
+//! 4. Add a row `form .transitions` to `tests/adversary/routes.rs`, and the ending to the list of
+//!    models in `README.md`.
+//! 5. Correct the last assertion of `names_and_contents_select_the_front_end` below.
+//!
+//! A format that stores a transition system needs less: a type and a row of
+//! [`mu_frontends::formats`], which `convert` writes too.
 //!
 //! A language with behaviour of its own, not a stored system, implements [`mu_model::Model`] and
 //! returns [`Loaded::inferred`] (see `src/frontends/murphi.rs`), or builds a

@@ -2,13 +2,13 @@
 //! without declarations.
 //!
 //! Arguments have shapes. `true` and `false` are Bool. Numbers are Nat; Int or Real if a negative
-//! number or a fraction occurs at that position. Lists and sets of these have their sorts. Any other
-//! argument is a value of one enumerated sort `Value` with the occurring texts as elements; a
-//! formula can name the elements that are identifiers. Labels of one action whose arguments have
-//! different shapes belong to overloads of the action, as `a(1)` and `a(true)`. A label that is not
-//! a multi-action becomes an action without arguments, named by its whole text. The time of a label
-//! is left out. Invariant: an argument has the sort of the same expression in a formula. Cost:
-//! linear in the label table, times the overloads of an action.
+//! number or a fraction occurs at that position. Lists and sets of these have their sorts. Any
+//! other argument is a value of one enumerated sort `Value` with the occurring texts as elements; a
+//! formula can name the elements that are identifiers. If the arguments of an action have different
+//! shapes in two labels, the labels belong to overloads of the action, as `a(1)` and `a(true)`. A
+//! label that is not a multi-action becomes an action without arguments, named by its whole text.
+//! The time of a label is left out. Invariant: an argument has the sort of the same expression in a
+//! formula. Cost: linear in the label table, times the overloads of an action.
 
 use super::declared::evaluated;
 use super::{ActionDecl, ActionLabels, MultiAction, untimed};
