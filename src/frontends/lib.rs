@@ -6,11 +6,11 @@
 //! machine use it and no other list of file kinds.
 //!
 //! A new front end is a file or folder here, its module, and its row of `REGISTRY` in this file. A
-//! file that only stores a transition system needs no front end, but a row of [`formats`].
-//! It implements [`FrontEnd::language`], [`FrontEnd::endings`] and [`FrontEnd::read`]; all other
-//! methods have defaults. `src/library/tests/toy.rs` is a complete example, with the steps that
-//! add it to the command line. Editors need [`FrontEnd::lexicon`] as well. A language with parameters implements [`FrontEnd::parameters`];
-//! one without calls [`Loading::expect_no_parameters`].
+//! file that only stores a transition system needs no front end, but a row of [`formats`]. It
+//! implements [`FrontEnd::language`], [`FrontEnd::endings`] and [`FrontEnd::read`]; all other
+//! methods have defaults. `src/library/tests/toy.rs` is a complete example, with the steps that add
+//! it to the command line. Editors need [`FrontEnd::lexicon`] as well. A language with parameters
+//! implements [`FrontEnd::parameters`]; one without calls [`Loading::expect_no_parameters`].
 //!
 //! Recognition: the ending of the file's name; if several front ends have it, the first that
 //! recognises the beginning of the content. A name without a registered ending is mCRL2.
