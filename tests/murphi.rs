@@ -363,7 +363,7 @@ fn evidence_with_conditions_is_replayed() {
     assert_eq!(replayed.code, 0, "{}", replayed.stderr);
 }
 
-/// The formatter keeps conditions on variables, whose model it does not know.
+/// The formatter keeps conditions on variables of a model that it does not know.
 #[test]
 fn formulas_with_conditions_are_formatted() {
     let folder = tempfile::tempdir().unwrap();
