@@ -19,8 +19,8 @@ pub struct GoalArgs {
     /// Show up to N paths to different states, the shortest first.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub all: Option<u32>,
-    /// Excludes terminations from the deadlocks. An action: a component counts as
-    /// terminated if its last action was this one. A condition on parameters (`pc == 7 && done`): where it holds, the
+    /// Excludes terminations from the deadlocks. An action: a component counts as terminated if its
+    /// last action was this one. A condition on parameters (`pc == 7 && done`): where it holds, the
     /// components that own the parameters it names count as terminated. A state without outgoing
     /// transitions is then a termination if all other components have terminated, have stopped or
     /// are in their initial local state. May be given several times.
