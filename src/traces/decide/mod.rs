@@ -282,15 +282,19 @@ fn with_sources(
                 None => each_source(trace, sources, options, budget, &decide),
             }
         }
-        Some(rules) => order(trace, model, rules, sources, options, budget),
+        Some(rules) => one_memory(trace, model, rules, sources, options, budget),
         None => {
             expect_full_fences(trace)?;
             let decide = |s: &Sources| power(trace, s, options, budget);
             // Each store is a value of its own.
-            each_source(trace, sources, options, budget, &|s| match s.has_single_stores() {
+            let decide_each = |s: &Sources| match s.has_single_stores() {
                 true => decide(s),
                 false => decide(&s.answered(&[])),
-            })
+            };
+            match power_by_sc(trace, sources, options, budget) {
+                Some(verdict) => verdict,
+                None => each_source(trace, sources, options, budget, &decide_each),
+            }
         }
     };
     if let Verdict::Allowed { witness } = &verdict {
@@ -317,7 +321,11 @@ fn by_stronger(
     }
     let revisions = options.max_revisions.min(STRONGER_REVISIONS);
     let options = Options { max_revisions: revisions, ..options.clone() };
+    let splits = Rules::of(model).is_some_and(Rules::splits_updates);
     for stronger in [Model::Sc, Model::Tso, Model::Pso] {
+        if stronger.name() == model.name() {
+            break;
+        }
         let rules = Rules::of(&stronger).expect("it has one memory");
         let Verdict::Allowed { witness: Witness::Run(run) } =
             order(trace, &stronger, rules, s, &options, budget)
@@ -325,9 +333,9 @@ fn by_stronger(
             continue;
         };
         let steps = run.into_iter().flat_map(|step| match step {
-            // Each store has a step of its own, also that of an update.
+            // Each store has a step of its own, also that of an update with two events.
             Step::Perform(i) => match trace.kind(i as usize) {
-                Kind::Update => vec![Step::Perform(i), Step::Reach(i)],
+                Kind::Update if splits => vec![Step::Perform(i), Step::Reach(i)],
                 Kind::Store => vec![Step::Reach(i)],
                 _ => vec![Step::Perform(i)],
             },
@@ -339,6 +347,47 @@ fn by_stronger(
         }
     }
     None
+}
+
+/// Decides under a model with one memory: `pso` and `wmo` by a stronger model, if several sources
+/// of loads leave a short search open.
+fn one_memory(
+    trace: &Trace,
+    model: &Model,
+    rules: Rules,
+    s: &Sources,
+    options: &Options,
+    budget: &Budget,
+) -> Verdict {
+    if matches!(model, Model::Pso | Model::Wmo) && !s.questions(trace).is_empty() {
+        let revisions = options.max_revisions.min(STRONGER_REVISIONS);
+        let short = Options { max_revisions: revisions, ..options.clone() };
+        let first = order(trace, model, rules, s, &short, budget);
+        if first.truth().is_some() {
+            return first;
+        }
+        if let Some(verdict) = by_stronger(trace, model, s, options, budget) {
+            return verdict;
+        }
+    }
+    order(trace, model, rules, s, options, budget)
+}
+
+/// Decides a trace with several sources of loads under `pow` by an order of `sc`, checked under
+/// `pow`. `None` if none is found.
+fn power_by_sc(trace: &Trace, s: &Sources, options: &Options, budget: &Budget) -> Option<Verdict> {
+    if s.questions(trace).is_empty() {
+        return None;
+    }
+    let revisions = options.max_revisions.min(STRONGER_REVISIONS);
+    let options = Options { max_revisions: revisions, ..options.clone() };
+    let rules = Rules::of(&Model::Sc).expect("it has one memory");
+    let Verdict::Allowed { witness } = order(trace, &Model::Sc, rules, s, &options, budget) else {
+        return None;
+    };
+    let witness = open::as_order(trace, &witness)?;
+    let is_right = crate::witness::check(trace, &Model::Pow, &witness).is_ok();
+    is_right.then_some(Verdict::Allowed { witness })
 }
 
 /// Decides under a model with edges that depend on the sources of loads: by trying all sources of

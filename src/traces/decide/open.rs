@@ -339,6 +339,27 @@ impl Memory {
     }
 }
 
+/// Returns an order of all operations with sources and coherence, from a run of `sc`. `None` if the
+/// witness is no run.
+pub(super) fn as_order(trace: &Trace, witness: &Witness) -> Option<Witness> {
+    let Witness::Run(steps) = witness else { return None };
+    let memory = Memory::of(trace, witness);
+    let operations = steps.iter().filter_map(|s| match s {
+        Step::Perform(i) => Some(*i),
+        Step::Reach(_) => None,
+    });
+    let mut stores: Vec<(u32, u32)> = memory.position.iter().map(|(s, p)| (*p, *s)).collect();
+    stores.sort_unstable();
+    let mut coherence = vec![Vec::new(); trace.locations.len()];
+    for (_, store) in stores {
+        coherence[trace.location(store as usize) as usize].push(store);
+    }
+    let mut reads_from: Vec<(u32, Option<u32>)> =
+        memory.source.iter().map(|(load, s)| (*load, (*s != NONE).then_some(*s))).collect();
+    reads_from.sort_unstable();
+    Some(Witness::Order { operations: operations.collect(), coherence, reads_from })
+}
+
 /// Returns the value before each store in the order of memory; `None` if the trace does not have
 /// it.
 fn before(trace: &Trace, witness: &Witness) -> AHashMap<u32, Option<u64>> {

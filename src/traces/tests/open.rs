@@ -305,3 +305,31 @@ fn traces_of_tables_share_nothing() {
         assert_eq!(truth(trace, &Model::Sc), Some(true));
     }
 }
+
+/// A run of a sequentially consistent memory with repeated values is allowed by every model, and
+/// at once: a stronger model decides.
+#[test]
+fn runs_of_sc_decide_weaker_models() {
+    let log = "0: M[0] == 0
+2: M[0] := 0
+2: { M[0] == 0; M[0] := 1 }
+1: M[0] == 1
+2: M[0] := 1
+1: M[0] == 1
+0: M[0] := 0
+0: M[0] == 0
+0: M[0] := 1
+2: M[0] == 1
+2: sync
+0: M[0] == 1
+0: M[0] == 1
+2: M[0] := 1
+1: M[0] := 1
+2: { M[0] == 1; M[0] := 0 }
+1: M[0] := 1
+2: M[0] := 0
+2: M[0] == 0
+0: { M[0] == 0; M[0] := 1 }
+";
+    all("axe", log, Some(true));
+}
