@@ -68,6 +68,7 @@ mod traces;
 mod times;
 mod typed_files;
 mod unbounded;
+mod unbounded_answers;
 mod unbounded_numbers;
 mod unreadable;
 mod vacuity;

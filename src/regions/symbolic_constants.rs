@@ -97,7 +97,9 @@ pub fn with_parameters(
             let name = format!(
                 "the equations of `{name}` use a symbolic parameter, and a step depends on them"
             );
+            let out = "an argument of the mapping can have the value of the parameter instead";
             return Err(Diagnostic::new(Stage::Unsupported, name)
+                .note(out)
                 .or_span(span)
                 .or_span(summand.span()));
         }

@@ -10,7 +10,7 @@ use crate::differences::NONE;
 use crate::obligations::Prover;
 use ahash::AHashMap;
 use mu_base::ids::{SortId, VarId};
-use mu_base::{Diagnostic, SourceId, Stage};
+use mu_base::{Budget, Diagnostic, SourceId, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::print;
 use mu_data::signature::Signature;
@@ -106,12 +106,13 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// With the line: what is not a certificate.
+    /// With the line: what is not a certificate. A limit of the run.
     pub fn read(
         text: &str,
         data: &mut DataSpec,
         pool: &AHashMap<SortId, Vec<VarId>>,
         sorts: &dyn Fn(usize) -> Option<Vec<SortId>>,
+        budget: &Budget,
     ) -> Result<Self, Diagnostic> {
         let mut obligations: Vec<Obligation> = Vec::new();
         let wrong = |line: usize, text: &str, wanted: &str| {
@@ -128,6 +129,12 @@ impl Certificate {
         let mut known: AHashMap<(String, SortId, Vec<SortId>), Expr> = AHashMap::new();
         for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            if at % 256 == 0 {
+                budget
+                    .check(0)
+                    .and_then(|()| budget.check_memory())
+                    .map_err(Diagnostic::stopped)?;
+            }
             // The parameters of the run, for the reader of the model.
             if word == "define" {
                 continue;

@@ -72,7 +72,9 @@ pub struct ProveArgs {
   mu-check verify specs/cubicle/naive_mutex.cub mutex.proof --model tso
   mu-check verify specs/machines/sc.spec specs/machines/direct.interface sc.proof
 
-Exit codes: 0 the certificate proves safety, the formula, or conformance, 1 it does not, 2 bad input, 3 unknown (a limit).")]
+A certificate of a formula contains the values of parameters: -D NAME=VALUE refuses another value.
+
+Exit codes: 0 the certificate proves safety, the formula, or conformance, 1 it does not, 2 bad input, 3 unknown (a limit, or a part that the verifier does not decide).")]
 pub struct VerifyArgs {
     /// A parameterised system (`.cub`), an x86 program (`.asm`) for any number of threads, or a
     /// specification with parameters.

@@ -79,6 +79,9 @@ fn rows(command: &Command) -> Vec<Row> {
         Command::Verify(a) => [
             of_translation(is_asm(&a.file), ASM),
             vec![("max_states", false, "searches, which store states")],
+            ["model", "check_samples", "smt_lib"]
+                .map(|option| (option, a.of_formula.is_none(), PROOFS))
+                .into(),
         ]
         .concat(),
         Command::Robust(a) => {
@@ -97,6 +100,7 @@ fn rows(command: &Command) -> Vec<Row> {
     rows
 }
 
+const PROOFS: &str = "certificates of `prove`";
 const ASM: &str = "x86 programs (`.asm`)";
 const PARAMETERS: &str = "parameters of a specification";
 const BUFFERED: &str = "models with store buffers: programs (`.asm`, `.litmus`) and systems of any number of processes (`.cub`)";

@@ -21,6 +21,15 @@ type Sums = Vec<Option<(usize, i64)>>;
 /// Obligations by position and shape.
 pub(super) type Index = AHashMap<(usize, u64), Vec<usize>>;
 
+/// True if a binder occurs in a term.
+fn has_binder(e: &Expr) -> bool {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+        ExprKind::Bind(..) | ExprKind::Where(..) => true,
+        ExprKind::Apply(f, xs) => has_binder(f) || xs.iter().any(has_binder),
+        _ => false,
+    })
+}
+
 /// Returns the obligations by position and shape.
 pub(super) fn indexed(signature: &Signature, obligations: &[Obligation]) -> Index {
     let mut at = Index::new();
@@ -75,6 +84,10 @@ fn shape(signature: &Signature, e: &Expr, number: &dyn Fn(&Expr) -> bool) -> u64
         }
         match &e.kind {
             ExprKind::Apply(f, xs) => all(std::iter::once(f).chain(xs).map(part)),
+            // Bound names may differ, and the body has numbers.
+            ExprKind::Bind(_, vars, _) => {
+                all(vars.iter().map(|v| signature.var(*v).sort.index() as u64))
+            }
             _ => {
                 let mut state = DefaultHasher::new();
                 e.kind.hash(&mut state);
@@ -137,7 +150,9 @@ impl Checker<'_> {
             }
         }
         let shown: Vec<String> = own.iter().map(|e| self.by.shown(e)).collect();
-        Err(wrong(format!("no obligation covers a successor: {}", shown.join(", "))))
+        let text = format!("no obligation covers a successor: {}", shown.join(", "));
+        // Equal functions may have different terms.
+        Err(if own.iter().any(has_binder) { fails(text) } else { wrong(text) })
     }
 
     /// Matches values with those of an obligation, collections in any order. True if the sums in
@@ -174,11 +189,53 @@ impl Checker<'_> {
                     pairs.push((f.clone(), g.clone()));
                     pairs.extend(xs.iter().cloned().zip(ys.iter().cloned()));
                 }
+                (ExprKind::Bind(..), _) if self.same(&e, &shape, &mut Vec::new(), &mut sums) => {}
                 _ if e == shape => {}
                 _ => return false,
             }
         }
         implied(&sums)
+    }
+
+    /// Matches a term with binders up to the names of bound variables, and numbers as
+    /// [`Self::fits`]. `bound`: pairs of bound variables, the innermost last.
+    fn same(
+        &self,
+        e: &Expr,
+        shape: &Expr,
+        bound: &mut Vec<(VarId, VarId)>,
+        sums: &mut Sums,
+    ) -> bool {
+        let signature = self.by.naive.signature();
+        if let (ExprKind::Var(x), ExprKind::Var(y)) = (&e.kind, &shape.kind)
+            && let Some(pair) = bound.iter().rev().find(|p| p.0 == *x || p.1 == *y)
+        {
+            return *pair == (*x, *y);
+        }
+        let number = [basic::POS, basic::NAT, basic::INT].contains(&e.sort);
+        if number && let Some(sum) = self.by.numbers.linear(signature, e) {
+            return self.is_in_place(shape, sum, sums);
+        }
+        stacker::maybe_grow(64 << 10, 1 << 20, || match (&e.kind, &shape.kind) {
+            (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) if xs.len() == ys.len() => {
+                self.same(f, g, bound, sums)
+                    && xs.iter().zip(ys).all(|(x, y)| self.same(x, y, bound, sums))
+            }
+            (ExprKind::Bind(b, xs, body), ExprKind::Bind(c, ys, other)) => {
+                let sort = |v: &VarId| signature.var(*v).sort;
+                if b != c || !xs.iter().map(sort).eq(ys.iter().map(sort)) {
+                    return false;
+                }
+                let before = bound.len();
+                bound.extend(xs.iter().copied().zip(ys.iter().copied()));
+                let same = self.same(body, other, bound, sums);
+                bound.truncate(before);
+                same
+            }
+            (ExprKind::Op(_) | ExprKind::Number(_), _) => e == shape,
+            // No variable of a binder occurs in them.
+            _ => bound.is_empty() && e == shape,
+        })
     }
 
     /// Matches a sum with a number of an obligation.

@@ -90,7 +90,7 @@ pub fn verify(question: &Question, text: &str) -> Result<Verified, Diagnostic> {
         let vars = process.params.iter().map(|p| p.var).chain(live);
         Some(vars.map(|v| signature.var(v).sort).collect())
     };
-    let certificate = Certificate::read(text, &mut data, &pool, &sorts)?;
+    let certificate = Certificate::read(text, &mut data, &pool, &sorts, question.budget)?;
     let place_of = pool.values().flat_map(|all| all.iter().enumerate().map(|(i, v)| (*v, i)));
     let count = certificate.obligations.len();
     let mut checker = Checker {
@@ -106,6 +106,10 @@ pub fn verify(question: &Question, text: &str) -> Result<Verified, Diagnostic> {
     };
     checker.initiation()?;
     for (i, o) in certificate.obligations.iter().enumerate() {
+        question.budget.check(0).map_err(Diagnostic::stopped)?;
+        if i % 64 == 0 {
+            question.budget.check_memory().map_err(Diagnostic::stopped)?;
+        }
         let place = |why: Diagnostic| {
             let (at, position) = (i + 1, o.position);
             why.note(format!("obligation {at} of the certificate, at position {position}"))

@@ -241,10 +241,7 @@ pub(crate) fn verify_formula(
     let start = Instant::now();
     output::begin_stage("verifying");
     let text = session.read(file)?;
-    if !session.common.define.is_empty() {
-        let text = "the certificate has the values of the parameters: `verify` takes no `-D`";
-        return Err(Diagnostic::new(Stage::Usage, text));
-    }
+    let required = std::mem::take(&mut session.common.define);
     session.common.define =
         text.lines().filter_map(|line| line.strip_prefix(DEFINE)).map(String::from).collect();
     let texts = properties::formula_texts(session, slice::from_ref(&args.certificate), &[])?;
@@ -258,14 +255,18 @@ pub(crate) fn verify_formula(
     let formula = properties::read(formula, &process.data, &process.actions)?;
     let posed = Posed::new(&model);
     let question = posed.question(session, &model, &formula);
-    let found = verify(&question, &text);
+    let values = values_of_parameters();
+    let found = match expect_values(&required, &values)? {
+        Some(why) => Err(why),
+        None => verify(&question, &text),
+    };
     let seconds = start.elapsed().as_secs_f64();
     let every = any.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
     let (code, word, why) = match &found {
         Ok(_) => (0, "proved", None),
-        Err(why) if matches!(why.stage, Stage::Unsupported | Stage::Formula) => {
-            (1, "refused", Some(why))
-        }
+        Err(why) if why.stop.is_some() => return Err(why.clone()),
+        Err(why) if why.stage == Stage::Formula => (1, "refused", Some(why)),
+        Err(why) if why.stage == Stage::Unsupported => (3, "unknown", Some(why)),
         Err(why) => return Err(why.clone()),
     };
     let why = why.map(|why| {
@@ -287,7 +288,9 @@ pub(crate) fn verify_formula(
         }
         output::print_object(object)?;
     } else {
-        let mut out = format!("certificate    {word}\nfor            {every}\n");
+        let named = values.iter().map(|(name, value)| format!("{name} = {value}"));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let mut out = format!("certificate    {word}\nfor            {named}\n");
         match (&found, why) {
             (Ok(found), _) => {
                 let Verified { obligations, initiation, consecution, formula } = found;
@@ -300,4 +303,37 @@ pub(crate) fn verify_formula(
         print(&format!("{out}seconds        {seconds:.3}\n"))?;
     }
     Ok(code)
+}
+
+/// Returns the parameters of the run with their values; those that are `any` first.
+fn values_of_parameters() -> Vec<(String, String)> {
+    let recorded = output::recorded_parameters().unwrap_or_default();
+    let pairs = recorded.as_object().into_iter().flatten();
+    let mut values: Vec<(String, String)> = pairs
+        .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_string()))
+        .collect();
+    values.sort_by_key(|(_, value)| value != "any");
+    values
+}
+
+/// Compares the values that `-D` requires with those of a certificate. Returns the reason to refuse
+/// it.
+fn expect_values(
+    required: &[String],
+    values: &[(String, String)],
+) -> Result<Option<Diagnostic>, Diagnostic> {
+    for text in required {
+        let (name, wanted) = text.split_once('=').unwrap_or((text, ""));
+        let (name, wanted) = (name.trim(), wanted.trim());
+        let Some((_, own)) = values.iter().find(|v| v.0 == name) else {
+            let text = format!("unknown parameter `{name}`");
+            return Err(Diagnostic::new(Stage::Usage, text));
+        };
+        let number = |text: &str| text.parse::<i64>().ok();
+        if own != wanted && (number(own).is_none() || number(own) != number(wanted)) {
+            let text = format!("the certificate is for {name} = {own}, not {name} = {wanted}");
+            return Ok(Some(Diagnostic::new(Stage::Formula, text)));
+        }
+    }
+    Ok(None)
 }

@@ -29,6 +29,7 @@ use crate::output::progress::counted;
 use crate::pipeline::properties::{self, FormulaText};
 use crate::pipeline::{self, Session};
 use mu_base::host::Instant;
+use mu_base::limits::Limits;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
@@ -303,7 +304,17 @@ fn one(
 ) -> Result<FormulaOutcome, Diagnostic> {
     let start = Instant::now();
     let mut outcome = match (&mut *model, formula) {
-        (Ok(model), Some(formula)) => decided(session, plan, model, formula)?,
+        (Ok(model), Some(formula)) => match along_paths(session, plan, model, formula)? {
+            Begun::Decided(outcome) => *outcome,
+            Begun::Open { along, limited } => {
+                let literals = &model.literals;
+                let mut instances = Instances { session, plan, formula: index, literals };
+                if let Some(found) = instances.soon_false()? {
+                    return Ok(found);
+                }
+                by_regions(session, plan, model, formula, (along, limited))?
+            }
+        },
         (Err(why), _) => Outcome::open(why.clone()),
         (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
     };
@@ -340,23 +351,41 @@ fn one(
     })
 }
 
-/// Searches for a proof: along paths up to a small limit, by regions, along paths with more.
-fn decided(
+/// Result of the first search along paths.
+enum Begun {
+    /// No other method is tried.
+    Decided(Box<Outcome>),
+    /// Other methods are tried.
+    Open {
+        /// The reason why there is no proof along paths.
+        along: Option<Diagnostic>,
+        /// True if the limit on obligations was reached.
+        limited: bool,
+    },
+}
+
+/// True if evaluation along paths supports a model.
+fn has_paths(model: &Abstract) -> bool {
+    let only_numbers = model.families.is_empty() && model.replicas.is_none();
+    only_numbers && !model.defined.rigid.is_empty() && model.refused.is_none()
+}
+
+/// Searches for a proof along paths up to a small limit.
+fn along_paths(
     session: &Session,
     plan: &Plan,
-    model: &mut Abstract,
+    model: &Abstract,
     formula: &TypedFormula,
-) -> Result<Outcome, Diagnostic> {
-    let only_numbers = model.families.is_empty() && model.replicas.is_none();
-    let has_paths = only_numbers && !model.defined.rigid.is_empty() && model.refused.is_none();
+) -> Result<Begun, Diagnostic> {
     let mut limited = false;
-    let along = if has_paths {
+    let decided = |outcome: Outcome| Ok(Begun::Decided(Box::new(outcome)));
+    let along = if has_paths(model) {
         match by_paths(session, plan, model, formula, Share::First)? {
             ByPaths::Proved(proof, verification) => {
-                return Ok(Outcome::of_paths(plan, *proof, verification));
+                return decided(Outcome::of_paths(plan, *proof, verification));
             }
-            ByPaths::Rejected(why) => return Ok(Outcome::open(why)),
-            ByPaths::Open(why) if why.stop.is_some() => return Ok(Outcome::open(why)),
+            ByPaths::Rejected(why) => return decided(Outcome::open(why)),
+            ByPaths::Open(why) if why.stop.is_some() => return decided(Outcome::open(why)),
             ByPaths::Limited(why) => {
                 limited = true;
                 Some(why)
@@ -370,25 +399,52 @@ fn decided(
         // The regions give no certificates.
         let text = "only a proof along paths has a certificate";
         let open = Outcome::open(Diagnostic::new(Stage::Unsupported, text));
-        return Ok(open.and_along_paths(along.as_ref()));
+        return decided(open.and_along_paths(along.as_ref()));
     }
+    Ok(Begun::Open { along, limited })
+}
+
+/// Returns the budget of the regions: three quarters of the time that is left, so that the instances
+/// and the paths get a turn.
+fn budget_of_regions(whole: &Budget) -> Budget {
+    let limits = whole.limits();
+    let timeout = limits.timeout.map(|all| {
+        let past = whole.elapsed();
+        past + all.saturating_sub(past) * 3 / 4
+    });
+    whole.with_limits(Limits { timeout, ..*limits })
+}
+
+/// Searches for a proof by regions, then along paths with a larger limit. `begun`: the reason why
+/// there was none along paths, and true if that was the limit.
+fn by_regions(
+    session: &mut Session,
+    plan: &Plan,
+    model: &mut Abstract,
+    formula: &TypedFormula,
+    (along, limited): (Option<Diagnostic>, bool),
+) -> Result<Outcome, Diagnostic> {
     let start = Instant::now();
-    let mut outcome = match for_all(session, plan, model, formula) {
+    let part = budget_of_regions(&session.budget);
+    let whole = std::mem::replace(&mut session.budget, part);
+    let found = for_all(session, plan, model, formula);
+    session.budget = whole;
+    let mut outcome = match found {
         Err(why) if why.stop.is_some() => Outcome::open(why),
         outcome => outcome?,
     };
-    let Some(open) = &outcome.open else {
+    if outcome.open.is_none() {
         outcome.figures.verification = if plan.search.without.contains(&Reduction::Verify) {
             Verification::Missing("`--without verify`".into())
-        } else if has_paths {
+        } else if has_paths(model) {
             confirmed(session, model, formula, start.elapsed())
         } else {
             let what = "sorts of any size and components of any number have no certificates";
             Verification::Missing(format!("{what}; {ON_SAMPLES}"))
         };
         return Ok(outcome);
-    };
-    if open.why.stop.is_some() || !limited {
+    }
+    if session.budget.check(0).is_err() || !limited {
         return Ok(outcome.and_along_paths(along.as_ref()));
     }
     match by_paths(session, plan, model, formula, Share::Rest)? {
@@ -483,7 +539,15 @@ pub(super) fn abstracted(
         Err(why) if why.stage == Stage::Internal => return Err(why),
         Err(why) => ((Vec::new(), None), Some(why)),
     };
-    let literals = numbers_in(&expanded.text);
+    // Declarations of parameters are not in the expanded text.
+    let mut literals = numbers_in(&expanded.text);
+    let declarations = text.lines().filter(|line| line.trim_start().starts_with("$param"));
+    literals.extend(declarations.flat_map(|line| {
+        let (declared, _) = line.split_once('%').unwrap_or((line, ""));
+        numbers_in(declared)
+    }));
+    literals.sort_unstable();
+    literals.dedup();
     Ok(Abstract {
         literals,
         compiled,

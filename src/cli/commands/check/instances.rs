@@ -40,6 +40,10 @@ const MOST_SPOT_STATES: u64 = 20_000;
 /// Maximum number of spot checks.
 const MAX_SPOT_CHECKS: usize = 24;
 
+/// Maximum number of models, and of their states together, before the regions are tried.
+const SOON_VALUES: usize = 12;
+/// See [`SOON_VALUES`].
+const SOON_STATES: u64 = 2_000;
 /// The search ends if more values than this have no model.
 const MOST_WITHOUT: usize = 100;
 /// Limit on the states of a model for a value that is not reached one by one.
@@ -132,9 +136,14 @@ impl InstanceSearch {
                     held.len() + excluded + without_model
                 ),
             };
+            let unsupported = self.failed.as_ref().filter(|why| why.stage == Stage::Unsupported);
+            let missing = match unsupported {
+                Some(why) => format!("not checked one by one ({}):", why.message),
+                None => "there is no model for".into(),
+            };
             for (of, count, why) in [
                 (&self.excluded, excluded, "the file excludes"),
-                (&self.without_model, without_model, "there is no model for"),
+                (&self.without_model, without_model, missing.as_str()),
             ] {
                 if count > 0 {
                     let which = if names.len() == 1 { numbers(of) } else { count.to_string() };
@@ -287,12 +296,32 @@ impl Instances<'_> {
             }
             search.why = why;
         }
-        match search.failed.take() {
-            // No value has a model.
-            Some(error) if search.held.is_empty() && search.why.is_none() => return Err(error),
-            _ => {}
+        // No value has a model.
+        if search.held.is_empty()
+            && search.why.is_none()
+            && let Some(error) = search.failed.take()
+        {
+            return Err(error);
         }
         Ok(Tried::Open(search.text(&self.plan.any)))
+    }
+
+    /// Checks the smallest values one by one, up to [`SOON_VALUES`] of them with [`SOON_STATES`]
+    /// states together. Returns the outcome if the formula is false for one; errors and limits are
+    /// left to the methods that follow.
+    pub fn soon_false(&mut self) -> Result<Option<Outcome>, Diagnostic> {
+        let mut search = InstanceSearch::default();
+        let count = self.plan.any.len();
+        for values in (0..SOON_VALUES).flat_map(|sum| valuations(count, sum)).take(SOON_VALUES) {
+            let left = SOON_STATES.saturating_sub(search.states);
+            match self.instance(values, &mut search, Some(left)) {
+                Ok(Instance::False(outcome)) => return Ok(Some(outcome)),
+                Ok(Instance::Next) => {}
+                Err(why) if why.stage == Stage::Internal => return Err(why),
+                Ok(Instance::Last) | Err(_) => break,
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the greatest sum of values that the constraints of the file admit; `None` if one of

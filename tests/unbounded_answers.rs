@@ -1,0 +1,183 @@
+//! Answers for every value of a parameter as a reader takes them: values of other parameters, the
+//! values that are tried, limits, and what the verifier of certificates does not decide.
+
+use crate::support::{Outcome, mu_check};
+use std::process::Command;
+
+/// Files of a model and of a formula.
+struct Files {
+    folder: tempfile::TempDir,
+    formula: String,
+}
+
+impl Files {
+    fn new(model: &str, formula: &str) -> Self {
+        let files = Self { folder: tempfile::tempdir().unwrap(), formula: formula.into() };
+        std::fs::write(files.path("model.mcrl2"), model).unwrap();
+        std::fs::write(files.path("formula.mcf"), formula).unwrap();
+        files
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Runs `check MODEL -f FORMULA -D N=any`.
+    fn check(&self, more: &[&str]) -> Outcome {
+        let model = self.path("model.mcrl2");
+        let words = ["check", &model, "-f", &self.formula, "-D", "N=any"];
+        mu_check(&[&words[..], more].concat())
+    }
+
+    /// Writes a certificate.
+    fn certify(&self, more: &[&str]) -> Outcome {
+        self.check(&[&["--certificate", &self.path("proof")][..], more].concat())
+    }
+
+    /// Runs `verify MODEL FORMULA CERTIFICATE`.
+    fn verify(&self, proof: &str, more: &[&str]) -> Outcome {
+        let [model, formula] = ["model.mcrl2", "formula.mcf"].map(|name| self.path(name));
+        mu_check(&[&["verify", &model, &formula, &self.path(proof)][..], more].concat())
+    }
+}
+
+#[test]
+fn a_certificate_names_the_values_of_all_parameters() {
+    let two = "$param N: Nat = 3;\n$param M: Nat = 9;\nact a: Nat;
+        proc P(x: Nat) = (x < ${N} && x < ${M}) -> a(x) . P(x + 1); init P(0);";
+    let files = Files::new(two, "[true* . a(2)]false");
+    let proved = files.certify(&["-D", "M=2"]);
+    assert_eq!(proved.code, 0, "{}", proved.stderr);
+    let verified = files.verify("proof", &[]);
+    assert_eq!(
+        (verified.code, verified.json["parameters"]["M"].as_str()),
+        (0, Some("2")),
+        "{}",
+        verified.json
+    );
+    let words = ["model.mcrl2", "formula.mcf", "proof"].map(|name| files.path(name));
+    let text = Command::new(env!("CARGO_BIN_EXE_mu-check")).arg("verify").args(words).output();
+    let text = String::from_utf8(text.unwrap().stdout).unwrap();
+    assert!(text.contains("for            N = any, M = 2"), "{text}");
+    assert_eq!(files.verify("proof", &["-D", "N=any", "-D", "M=2"]).code, 0);
+    let other = files.verify("proof", &["-D", "M=9"]);
+    assert_eq!((other.code, other.json["certificate"].as_str()), (1, Some("refused")));
+    assert!(
+        other.json["why"].as_str().is_some_and(|why| why.contains("M = 2, not M = 9")),
+        "{}",
+        other.json
+    );
+    assert_eq!(files.verify("proof", &["-D", "N=4"]).code, 1);
+    assert_eq!(files.verify("proof", &["-D", "K=4"]).code, 2);
+    // No samples and no memory model take part.
+    assert_eq!(files.verify("proof", &["--model", "tso"]).code, 2);
+    assert_eq!(files.verify("proof", &["--check-samples", "100"]).code, 2);
+}
+
+#[test]
+fn the_verifier_keeps_the_limits_of_the_run() {
+    let model = "$param N: Nat = 3;\nact u: Nat;
+        proc C(n: Nat) = (n < ${N} && n < 4) -> u(n) . C(n + 1); init C(0);";
+    let files = Files::new(model, "[true* . (exists k: Nat. val(k > 4) && u(k))]false");
+    assert_eq!(files.certify(&[]).code, 0);
+    assert_eq!(files.verify("proof", &[]).code, 0);
+    let stopped = files.verify("proof", &["--timeout", "0"]);
+    assert_eq!((stopped.code, &stopped.json["stop"]), (3, &"timeout".into()), "{}", stopped.json);
+    let text = std::fs::read_to_string(files.path("proof")).unwrap();
+    let (head, obligations) = text.split_once("\n\n").unwrap();
+    let many = format!("{head}\n\n{}", format!("{}\n\n", obligations.trim()).repeat(20_000));
+    std::fs::write(files.path("many"), many).unwrap();
+    let start = std::time::Instant::now();
+    let stopped = files.verify("many", &["--timeout", "0.2"]);
+    assert_eq!((stopped.code, &stopped.json["stop"]), (3, &"timeout".into()), "{}", stopped.json);
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+}
+
+#[test]
+fn functions_in_states_are_compared_up_to_bound_names() {
+    let model = "$param N: Nat = 3;\nact e, f: Nat;
+        proc P0(x: Nat, u: Nat -> Nat) = (x < ${N}) -> e(x) . P0(x + 1, u)
+          + (x > ${N}) -> f(u(x)) . P0(x, u[x -> x]);
+        init P0(0, lambda z: Nat. 0);";
+    let files = Files::new(model, "[true* . (exists k: Nat. f(k))]false");
+    let proved = files.certify(&[]);
+    assert_eq!(proved.code, 0, "{}{}", proved.json, proved.stderr);
+    let verified = files.verify("proof", &[]);
+    assert_eq!(verified.code, 0, "{}", verified.json);
+    // Another function.
+    let text = std::fs::read_to_string(files.path("proof")).unwrap();
+    std::fs::write(files.path("other"), text.replace("Nat. 0", "Nat. 1")).unwrap();
+    let other = files.verify("other", &[]);
+    assert_ne!(other.code, 0, "{}", other.json);
+}
+
+#[test]
+fn what_the_verifier_does_not_decide_is_unknown() {
+    let model = |guard: &str| {
+        format!(
+            "$param N: Nat = 3;\nact e, f: Nat; proc P(x: Nat) = (x < ${{N}}) -> e(x) . P(x + 1)
+               + (x > ${{N}} && {guard}) -> f(x) . delta; init P(0);"
+        )
+    };
+    let files = Files::new(&model("true"), "[true* . (exists k: Nat. f(k))]false");
+    assert_eq!(files.certify(&["--without", "verify"]).code, 0);
+    // The order of the conditions is that of the text.
+    let first = model("true").replace("x > ${N} && true", "2 * x <= x + 6 && x > ${N}");
+    std::fs::write(files.path("model.mcrl2"), first).unwrap();
+    let open = files.verify("proof", &[]);
+    assert_eq!(
+        (open.code, &open.json["verdict"], &open.json["certificate"]),
+        (3, &"unknown".into(), &"unknown".into()),
+        "{}",
+        open.json
+    );
+}
+
+#[test]
+fn numbers_of_the_declaration_are_tried() {
+    let rest = "act a: Nat; proc P(x: Nat) = (x < ${N}) -> a(x) . P(x + 1); init P(0);";
+    for (line, formula, at) in [
+        ("$param N: Nat = 50 where N <= 10 || N == 50;", "[true* . a(40)]false", "N = 50"),
+        ("$param N: Nat = 3 where N == 50 || N == 3;", "[true* . a(40)]false", "N = 50"),
+        ("$param N: Nat = 45;", "[true* . a(20 + 20)]false", "N = 41"),
+    ] {
+        let files = Files::new(&format!("{line}\n{rest}"), formula);
+        let found = files.check(&[]);
+        let result = &found.json["results"][0];
+        assert_eq!((found.code, &result["for"]), (1, &at.into()), "{line}: {result}");
+    }
+}
+
+#[test]
+fn a_growing_list_does_not_hide_a_small_counterexample() {
+    let model = "$param N: Nat = 3;\nact a, b: Nat;
+        proc P(x: Nat, l: List(Nat)) = (x < ${N}) -> a(x) . P(x + 1, x |> l)
+          + (x == ${N} && l != []) -> b(head(l)) . P(x, tail(l));
+        init P(0, []);";
+    let files = Files::new(model, "[true* . b(3)]false");
+    let found = files.check(&["--timeout", "300"]);
+    let result = &found.json["results"][0];
+    assert_eq!((found.code, &result["for"]), (1, &"N = 4".into()), "{result}");
+    // The regions leave time for the instances.
+    let files = Files::new(model, "[true* . b(7)]false");
+    let found = files.check(&["--timeout", "30"]);
+    let result = &found.json["results"][0];
+    assert!(
+        result["for"] == "N = 8" || result["tried"].as_str().is_some_and(|t| t.contains("N")),
+        "{result}"
+    );
+}
+
+#[test]
+fn chance_is_named_as_what_is_not_supported() {
+    let model = "$param N: Nat = 3;\nact a: Nat; h;
+        proc P(x: Nat) = (x < ${N}) -> a(x) . dist b: Bool[if(b, 1/3, 2/3)]. b -> P(x + 1) <> P(x + 2);
+        init P(0);";
+    let found = Files::new(model, "[true* . a(0) . true* . a(0)]false").check(&[]);
+    let result = &found.json["results"][0];
+    let tried = result["tried"].as_str().unwrap_or_default();
+    assert!(
+        found.code == 3 && !tried.contains("there is no model") && tried.contains("dist"),
+        "{result}"
+    );
+}
