@@ -227,6 +227,8 @@ fn bad_logs() {
     write("comments.csv", b"thread,operation,address,value\n# nothing\n");
     write("lost.log", b"Test NOWHERE Allowed\nHistogram (1 states)\n9 :>0:EAX=0;\n");
     write("cut.log", b"Test SB Allowed\nHistogram (4 states)\n9 :>0:EAX=0;\n");
+    let more = b"Test SB Allowed\nHistogram (1 states)\n9 :>0:EAX=0;\n7 :>0:EAX=1;\n";
+    write("more.log", more);
     for (line, expected) in [
         ("trace empty.log", "empty.log: the log is empty"),
         ("trace prose.log", "prose.log:2:1: error: the format of this log is not recognised"),
@@ -237,6 +239,7 @@ fn bad_logs() {
         ("trace comments.csv", "the log has no operation"),
         ("trace lost.log", "lost.log:1:6: error: there is no test of this name"),
         ("trace cut.log", "cut.log:3:1: error: the histogram of `SB` lacks 3 outcomes"),
+        ("trace more.log", "more.log:4:1: error: the histogram of `SB` has more outcomes"),
         ("trace bad.csv --against sx", "no memory model for traces is called `sx`"),
         ("trace bad.csv --against sc,sc", "twice"),
         ("trace bad.csv --from morse", "invalid value 'morse'"),
