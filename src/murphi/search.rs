@@ -7,9 +7,9 @@
 //!
 //! A state is checked when it is new, and expanded in place: guards and rules work on the memory of
 //! the [`Machine`]; its first words are restored after each rule. Successors are collected in
-//! batches, so that the memory accesses of their searches overlap. Invariant: states have numbers in the order of their
-//! distance from the start, so the path by parents is a shortest one. With symmetries the path is
-//! computed again as a run of the model itself ([`crate::path`]).
+//! batches, so that the memory accesses of their searches overlap. Invariant: states have numbers
+//! in the order of their distance from the start, so the path by parents is a shortest one. With
+//! symmetries the path is computed again as a run of the model itself ([`crate::path`]).
 //!
 //! Cost: one run of the guard for each state and instance that the tables select, one run of the
 //! rule for each that is enabled.

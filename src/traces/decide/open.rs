@@ -7,8 +7,8 @@
 //! otherwise the answer is *unknown*. Values: those that stores of the location have, the initial
 //! value, and one that nobody stores; at most [`MAX_VALUES`] choices are tried.
 //!
-//! A plain load without a value adds no order in a thread whose fences are all full: it may read
-//! what the load before it reads. It is left out there.
+//! A plain load without a value adds no order in a thread with full fences only: it may read what
+//! the load before it reads. It is left out there.
 
 use ahash::AHashMap;
 use mu_base::{Budget, Diagnostic, Stop};

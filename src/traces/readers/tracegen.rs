@@ -14,8 +14,9 @@
 //! order and name their request by its tag, which is free again then. `load-reserve-req` and the
 //! `store-cond-req` after it are one update at the place of the load if the response is 0, else
 //! only the load remains. A store-conditional that succeeds with another request before it is a
-//! store, in doubt or impossible. A store has no end time, as in the script `toaxe.py` of that package, and
-//! it remains if it has no response. Memory: the trace and the requests without a response.
+//! store, in doubt or impossible. A store has no end time, as in the script `toaxe.py` of that
+//! package, and it remains if it has no response. Memory: the trace and the requests without a
+//! response.
 
 use super::lines::{Line, LineReader, Scanner, Step, Word, read_lines};
 use super::window::{Doubt, Place, Window};

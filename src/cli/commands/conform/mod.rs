@@ -66,8 +66,8 @@ use std::sync::Arc;
 /// of the machine.
 const COMPARED_OPERATIONS: usize = 2;
 
-/// Bound on operations from which a proof for programs of every length is tried first: histories are
-/// then many.
+/// Bound on operations from which a proof for programs of every length is tried first: histories
+/// are then many.
 const PROVED_FROM: u32 = 5;
 
 /// Source of a model of axioms, from which it is compiled again for litmus tests.
