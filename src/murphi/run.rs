@@ -157,10 +157,6 @@ impl<'p> Machine<'p> {
                         to.set(memory, get!(a).wrapping_sub(i64::from(bias)) as u64);
                     }
                     Op::StoreMaybe { a, to, bias } => to.set(memory, stored(get!(a), bias)),
-                    Op::StoreAt { a, at, width, offset, bias } => {
-                        let raw = get!(a).wrapping_sub(i64::from(bias)) as u64;
-                        write(memory, place(get!(at), offset), width, raw);
-                    }
                     Op::SetRaw { to, raw } => to.set(memory, u64::from(raw)),
                     Op::Put { a, to } => to.set(memory, get!(a) as u64),
                     Op::Copy { from, to } => to.set(memory, from.get(memory)),
@@ -185,14 +181,6 @@ impl<'p> Machine<'p> {
                         fail_if!(raw == 0);
                         get!(d) = ((raw as i64).wrapping_add(i64::from(bias)))
                             .wrapping_mul(i64::from(stride));
-                    }
-                    Op::SetRawAt { at, width, offset, raw } => {
-                        write(memory, place(get!(at), offset), width, u64::from(raw));
-                    }
-                    Op::LoadSpan { d, width, offset, bias } => {
-                        let raw = read(memory, offset as usize, width);
-                        fail_if!(raw == 0);
-                        get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
                     Op::Jump { to } => pc = to as usize,
                     Op::Loop { to } => {
@@ -271,6 +259,20 @@ fn rare(
     match op {
         Op::RawAt { d, at, width, offset } => {
             get!(d) = read(memory, place(get!(at), offset), width) as i64;
+        }
+        Op::SetRawAt { at, width, offset, raw } => {
+            write(memory, place(get!(at), offset), width, u64::from(raw));
+        }
+        Op::LoadSpan { d, width, offset, bias } => {
+            let raw = read(memory, offset as usize, width);
+            if raw == 0 {
+                return false;
+            }
+            get!(d) = (raw as i64).wrapping_add(i64::from(bias));
+        }
+        Op::StoreAt { a, at, width, offset, bias } => {
+            let raw = get!(a).wrapping_sub(i64::from(bias)) as u64;
+            write(memory, place(get!(at), offset), width, raw);
         }
         Op::StoreMaybeAt { a, at, width, offset, bias } => {
             let raw = stored(get!(a), bias);
