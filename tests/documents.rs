@@ -94,6 +94,8 @@ const PREPARATION: &[&str] = &[
     "mu-check explore model.mcrl2 --format json > monday.json; cp monday.json tuesday.json",
     "mu-check sweep model.mcrl2 formula.mcf -D cores=1..=2 --out sweep --quiet > /dev/null",
     "mu-check prove specs/cubicle/naive_mutex.cub --certificate mutex.proof > /dev/null",
+    "mu-check conform specs/machines/sc.spec --interface specs/machines/direct.interface -D values=3 --operations any --certificate sc.proof > /dev/null",
+    "printf 'random 60\\nsave walk.csv\\n' | mu-check simulate specs/machines/tso.spec --interface specs/machines/machine.interface --script - > /dev/null",
 ];
 
 /// A copy of the folders that commands name, with a program that notes its exit codes.

@@ -89,8 +89,8 @@ fn translations_have_the_states_of_the_model() {
         // Names of the translation itself and words of mCRL2.
         (
             "type go: enum {t1, Start}; var x: go; startstate x := t1; end;
-             rule \"go\" x := Start; end; rule \"t1\" x := t1; end; rule \"Process\" end;
-             rule \"end\" end; ruleset s: go do rule \"go\" x := s; end; end;"
+             rule \"go\" begin x := Start; end; rule \"t1\" begin x := t1; end; rule \"Process\" begin end;
+             rule \"end\" begin end; ruleset s: go do rule \"go\" begin x := s; end; end;"
                 .into(),
             2,
             "Process end_2 go startstate t1",
