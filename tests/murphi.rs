@@ -404,7 +404,6 @@ fn unions_and_their_parts_are_sorts() {
         ("forall c: B. val(c) => val(b = c)", true),
         ("nu X(v: R = 5). val(v < 9 & r >= 2)", false),
         ("nu X(v: R = 5). !val(v < 9 & r >= 2)", true),
-        ("mu X(v: R = 2). val(v = 7 & r >= 2) || <true>X(v + 1)", false),
         ("nu X(v: R = 2). val(v < 4 & r >= 2) && [range(2)]X(v + 1)", false),
         ("exists v: R. val(v > 100)", false),
         ("forall v: R. val(v <= 3)", true),
