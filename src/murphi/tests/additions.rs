@@ -70,9 +70,9 @@ fn declarations_type_all_labels() {
     let conditions: [(&str, &[(&str, &str)]); 1] = [("owner = n", &[("n", "Node")])];
     let text = model(&conditions, &[]).expect("a model").declarations();
     for line in [
-        "sort Node = struct Node_1 | Node_2;",
+        "sort Node = Both;",
         "sort Value = Nat;",
-        "sort Kind = struct A | B;",
+        "sort Kind = Both;",
         "sort Both = struct Node_1 | Node_2 | A | B;",
         "act set: Node # Nat;",
         "act take: Node;",
