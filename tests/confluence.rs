@@ -105,7 +105,7 @@ fn both(
 /// The same system where `b` is tau, and whether steps `b` go in a circle.
 fn without_b(mut lts: Lts) -> (Lts, bool) {
     let b = lts.table.texts.iter().position(|t| t == "b");
-    let Some(b) = b.map(|i| LabelId::new(i)) else { return (lts, false) };
+    let Some(b) = b.map(LabelId::new) else { return (lts, false) };
     let steps: Vec<Vec<usize>> = (0..lts.state_count())
         .map(|s| {
             lts.successors(StateId::new(s))
