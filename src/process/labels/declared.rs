@@ -11,6 +11,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::print;
+use mu_data::signature::Signature;
 use mu_data::typecheck::check_expression;
 use mu_syntax::ast::Data;
 use std::sync::Arc;
@@ -119,13 +120,17 @@ pub(super) fn evaluated(
                 .collect();
             values.push((action, args?));
         }
-        let order = |args: &[Expr]| {
-            args.iter().map(|a| print::expression(&data.signature, a)).collect::<Vec<_>>()
-        };
-        values.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1).cmp(&order(&b.1))));
-        labels.push(Arc::new(values));
+        labels.push(Arc::new(ordered(&data.signature, values)));
     }
     Ok(labels)
+}
+
+/// Returns actions with values in the order of a [`MultiAction`].
+pub(super) fn ordered(signature: &Signature, mut values: MultiAction) -> MultiAction {
+    let order =
+        |args: &[Expr]| args.iter().map(|a| print::expression(signature, a)).collect::<Vec<_>>();
+    values.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1).cmp(&order(&b.1))));
+    values
 }
 
 /// Finds the declared action that matches, and types its arguments.

@@ -10,13 +10,13 @@
 //! The time of a label is left out. Invariant: an argument has the sort of the same expression in a
 //! formula. Cost: linear in the label table, times the overloads of an action.
 
-use super::declared::evaluated;
+use super::declared::{evaluated, ordered};
 use super::{ActionDecl, ActionLabels, MultiAction, untimed};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{ActId, LabelId, OpId, SortId};
 use mu_data::expr::{DataSpec, Expr};
-use mu_data::signature::{Builtin, Op, OpKind};
+use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
 use mu_data::typecheck::check_expression;
 use mu_syntax::ast::{BinaryOp, Data, DataKind, UnaryOp};
@@ -122,11 +122,23 @@ struct Argument {
 }
 
 impl Argument {
-    /// Returns the value of a natural number, the most frequent argument, without a type check.
-    fn natural(&self, sort: SortId) -> Option<Expr> {
-        let DataKind::Number(digits) = &self.data.kind else { return None };
-        let number = [basic::NAT, basic::INT].contains(&sort).then_some(digits)?;
-        Some(Expr::number(number.parse::<BigInt>().ok()?, sort))
+    /// Returns the value of a truth value or an integer, the most frequent arguments, without a
+    /// type check.
+    fn plain(&self, signature: &mut Signature, sort: SortId) -> Option<Expr> {
+        let (negative, data) = match &self.data.kind {
+            DataKind::Unary(UnaryOp::Minus, inner) => (true, &**inner),
+            _ => (false, &self.data),
+        };
+        match &data.kind {
+            DataKind::Name(name) if self.shape == Shape::Bool => {
+                Some(Expr::boolean(signature, name == "true"))
+            }
+            DataKind::Number(digits) if [basic::NAT, basic::INT].contains(&sort) => {
+                let number: BigInt = digits.parse().ok()?;
+                Some(Expr::number(if negative { -number } else { number }, sort))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -206,6 +218,7 @@ impl InferredLabels {
         let actions = overloads.declarations(&mut data, values);
         let mut constants: AHashMap<String, OpId> = AHashMap::new();
         let mut typed = Vec::with_capacity(labels.len());
+        let mut evaluates = false;
         for label in &labels {
             let mut multi = MultiAction::new();
             for action in label {
@@ -213,8 +226,8 @@ impl InferredLabels {
                 let number = overload.ok_or_else(|| Diagnostic::internal("an action is lost"))?;
                 let mut arguments = Vec::new();
                 for (argument, sort) in action.1.iter().zip(&actions[number].sorts) {
-                    arguments.push(if let Some(number) = argument.natural(*sort) {
-                        number
+                    arguments.push(if let Some(e) = argument.plain(&mut data.signature, *sort) {
+                        e
                     } else if argument.shape == Shape::Value {
                         let next = constants.len() as u32;
                         let op = constants
@@ -222,6 +235,7 @@ impl InferredLabels {
                             .or_insert_with(|| constant(&mut data, values, &argument.text, next));
                         Expr::op(&data.signature, *op)
                     } else {
+                        evaluates = true;
                         check_expression(&argument.data, &mut data, Some(*sort))?
                     });
                 }
@@ -232,7 +246,11 @@ impl InferredLabels {
         // Formulas need the constants of Bool in any case.
         data.signature.builtin(Builtin::True, basic::BOOL);
         data.signature.builtin(Builtin::False, basic::BOOL);
-        let labels = evaluated(typed, &mut data, &actions)?;
+        let labels = if evaluates {
+            evaluated(typed, &mut data, &actions)?
+        } else {
+            typed.into_iter().map(|label| Arc::new(ordered(&data.signature, label))).collect()
+        };
         Ok(Self { data, actions, labels })
     }
 
