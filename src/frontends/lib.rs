@@ -32,7 +32,7 @@ pub mod transition_systems;
 
 pub use editing::{Edited, EditedText, Lexicon, Meaning};
 pub use input::Input;
-pub use loaded::{Loaded, Parameter, StoreBuffers, holds_at_starts};
+pub use loaded::{FormulaNames, Loaded, Parameter, StoreBuffers};
 pub use loading::{Journal, Loading, Memory, Options, Silent, compile, linearise};
 pub use mu_murphi::additions::{Condition, ShownValue};
 

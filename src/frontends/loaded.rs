@@ -1,7 +1,8 @@
 //! Output of every front end: a model with typed labels, and everything else that is known of it.
 
-use mu_base::Diagnostic;
+use crate::state_conditions::ConditionedFormula;
 use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, SourceId};
 use mu_compile::Compiled;
 use mu_conform::interface::Interface;
 use mu_data::expr::DataSpec;
@@ -42,26 +43,43 @@ pub struct Loaded {
     pub buffers: Option<Arc<dyn StoreBuffers>>,
     /// The labels that are memory operations, if the front end knows them.
     pub interface: Option<Interface>,
-    /// Names for parts of sorts, which formulas may use as sorts.
-    pub subsets: Vec<NamedSubset>,
-    /// Action of the transitions from the initial state to the start states, if the model has
-    /// several ([`holds_at_starts`]).
-    pub start: Option<String>,
+    /// Names for formulas.
+    pub names: FormulaNames,
     /// Label of transitions with which the model fails, such as a violated assertion: its behaviour
     /// ends there.
     pub failure: Option<String>,
 }
 
-/// Returns the formula for the initial state of a model with several start states: it holds in
-/// each of them. `start`: see [`Loaded::start`]; without it, the formula stays as it is.
-pub fn holds_at_starts(file: FormulaFile, start: Option<&str>) -> FormulaFile {
-    let Some(start) = start else { return file };
-    let span = file.formula.span;
-    let name = Node { kind: start.to_string(), span };
-    let action = Node { kind: ActionFormulaKind::MultiAction(vec![(name, Vec::new())]), span };
-    let step = Node { kind: RegularKind::Action(Box::new(action)), span };
-    let kind = StateFormulaKind::Must(Box::new(step), Box::new(file.formula));
-    FormulaFile { formula: Node { kind, span }, ..file }
+/// Names that a model gives to formulas about it.
+#[derive(Clone, Debug, Default)]
+pub struct FormulaNames {
+    /// Action of the transitions from the initial state to the start states, if there are several.
+    pub start: Option<String>,
+    /// Names for parts of sorts, which formulas may use as sorts.
+    pub subsets: Vec<NamedSubset>,
+}
+
+impl FormulaNames {
+    /// Parses a formula for the initial state of the model: it holds in each start state. `all`:
+    /// the formulas of the run with conditions, this one included.
+    ///
+    /// # Errors
+    /// The text is no formula.
+    pub fn parse(
+        &self,
+        formula: &ConditionedFormula,
+        source: SourceId,
+        all: &[&ConditionedFormula],
+    ) -> Result<FormulaFile, Diagnostic> {
+        let file = formula.parse(source, all, &self.subsets)?;
+        let Some(start) = &self.start else { return Ok(file) };
+        let span = file.formula.span;
+        let name = Node { kind: start.clone(), span };
+        let action = Node { kind: ActionFormulaKind::MultiAction(vec![(name, Vec::new())]), span };
+        let step = Node { kind: RegularKind::Action(Box::new(action)), span };
+        let kind = StateFormulaKind::Must(Box::new(step), Box::new(file.formula));
+        Ok(FormulaFile { formula: Node { kind, span }, ..file })
+    }
 }
 
 /// Parameter that a file declares, which `-D NAME=VALUE` sets.
@@ -143,8 +161,7 @@ impl Loaded {
             compiled: None,
             buffers: None,
             interface: None,
-            subsets: Vec::new(),
-            start: None,
+            names: FormulaNames::default(),
             failure: None,
         }
     }

@@ -4,7 +4,7 @@
 //! A file that is not UTF-8 is read as Latin-1: comments of older models have such characters.
 
 use crate::mcrl2::as_mcrl2;
-use crate::{EditedText, FrontEnd, Input, Lexicon, Loaded, Loading, Parameter};
+use crate::{EditedText, FormulaNames, FrontEnd, Input, Lexicon, Loaded, Loading, Parameter};
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 use mu_base::naming::Naming;
@@ -50,7 +50,10 @@ impl FrontEnd for Murphi {
             model.program().code.len(),
             start.elapsed().as_secs_f64()
         ));
-        let (subsets, start) = (model.subsets(), model.start_action().map(str::to_string));
+        let names = FormulaNames {
+            start: model.start_action().map(str::to_string),
+            subsets: model.subsets(),
+        };
         let loaded = match declared(&model) {
             Ok(labels) => Loaded::declared(model, labels),
             // Names of the model that are words of specifications.
@@ -61,7 +64,7 @@ impl FrontEnd for Murphi {
         };
         let failure = Some(mu_murphi::model::ERROR.to_string());
         let parameters = parameters.into_iter().map(|(name, value)| (name, value.to_string()));
-        Ok(Loaded { parameters: parameters.collect(), subsets, start, failure, ..loaded })
+        Ok(Loaded { parameters: parameters.collect(), names, failure, ..loaded })
     }
     fn text(&self, input: &Input<'_>) -> Result<Option<String>, Diagnostic> {
         text(input).map(Some)

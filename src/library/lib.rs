@@ -21,7 +21,7 @@ use mu_evidence::checker;
 use mu_explore::{Extras, Progress};
 use mu_formula::typecheck::check_formula;
 use mu_frontends::state_conditions::ConditionedFormula;
-use mu_frontends::{FrontEnd, Input, Loaded, Loading, Silent, holds_at_starts};
+use mu_frontends::{FrontEnd, Input, Loaded, Loading, Silent};
 use mu_lts::Lts;
 use mu_pbes::Answer;
 use mu_report::chart::chart;
@@ -501,9 +501,8 @@ impl Model {
     ) -> Result<Judgement, mu_base::Diagnostic> {
         let Loaded { model, labels, data, actions, .. } = &*self.loaded;
         let written = ConditionedFormula::plain(text);
-        let subsets = &self.loaded.subsets;
-        let tree = written.parse(sources.add("formula", text), &[&written], subsets)?;
-        let tree = holds_at_starts(tree, self.loaded.start.as_deref());
+        let source = sources.add("formula", text);
+        let tree = self.loaded.names.parse(&written, source, &[&written])?;
         let formula = check_formula(&tree, data, actions)?;
         let _turn = self.turn(run)?;
         let watched = WatchedProgress(&run.watcher);

@@ -13,8 +13,8 @@ use mu_data::expr::DataSpec;
 use mu_formula::parentheses::{Correction, corrections};
 use mu_formula::typecheck::{check_formula, check_over_labels};
 use mu_formula::typed::TypedFormula;
-use mu_frontends::state_conditions::{ConditionedFormula, NamedSubset};
-use mu_frontends::{Input, holds_at_starts};
+use mu_frontends::state_conditions::ConditionedFormula;
+use mu_frontends::{FormulaNames, Input};
 use mu_process::labels::ActionDecl;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -39,15 +39,7 @@ pub(crate) struct FormulaText {
     /// Conditions on variables of the model, if the formula has some.
     conditions: Option<Arc<Vec<ConditionedFormula>>>,
     /// Names of its model, once that is read.
-    model: OnceLock<ModelNames>,
-}
-
-/// Names of a model for formulas.
-struct ModelNames {
-    /// Action that leads to the start states, if there are several.
-    start: Option<String>,
-    /// Named parts of sorts.
-    subsets: Vec<NamedSubset>,
+    model: OnceLock<FormulaNames>,
 }
 
 /// Finds the conditions on variables of a model in formulas, and requires that the model shows
@@ -253,20 +245,17 @@ impl FormulaText {
     }
     /// Parses the formula; it is about every start state of a model that was recorded.
     pub(crate) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
-        let model = self.model.get();
-        let subsets = model.map_or(&[][..], |m| m.subsets.as_slice());
         let plain = ConditionedFormula::plain(&self.text);
         let all: Vec<&ConditionedFormula> =
             self.conditions.as_ref().map_or_else(|| vec![&plain], |all| all.iter().collect());
         let own = all.iter().find(|f| f.is_of(&self.text));
         let own = own.ok_or_else(|| Diagnostic::internal("a formula without its conditions"))?;
-        let file = own.parse(self.source, &all, subsets)?;
-        Ok(holds_at_starts(file, model.and_then(|m| m.start.as_deref())))
+        let unknown = FormulaNames::default();
+        self.model.get().unwrap_or(&unknown).parse(own, self.source, &all)
     }
     /// Records the names of the model.
     pub(crate) fn set_model(&self, model: &Loaded) {
-        let names = || ModelNames { start: model.start.clone(), subsets: model.subsets.clone() };
-        self.model.get_or_init(names);
+        self.model.get_or_init(|| model.names.clone());
     }
 
     /// Returns the identity of the formula for checkpoints: its text and the way to count
