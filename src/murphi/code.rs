@@ -206,7 +206,11 @@ pub enum Op {
 
 impl Op {
     /// Returns the target of a jump.
-    pub fn target(&self) -> Option<u32> {
+    pub fn target(mut self) -> Option<u32> {
+        self.target_mut().copied()
+    }
+    /// Returns the place of the target of a jump.
+    pub fn target_mut(&mut self) -> Option<&mut u32> {
         match self {
             Op::Jump { to }
             | Op::Loop { to }
@@ -218,7 +222,7 @@ impl Op {
             | Op::JumpBelow { to, .. }
             | Op::JumpAbove { to, .. }
             | Op::JumpField { to, .. }
-            | Op::JumpOther { to, .. } => Some(*to),
+            | Op::JumpOther { to, .. } => Some(to),
             _ => None,
         }
     }

@@ -49,21 +49,14 @@ fn reachable(program: &Program, entry: u32) -> Vec<u32> {
     let mut open = vec![entry];
     while let Some(at) = open.pop() {
         let mut next = Vec::new();
-        match &program.code[at as usize] {
-            Op::Jump { to } | Op::Loop { to } => next.push(*to),
-            Op::JumpIf { to, .. }
-            | Op::JumpUnless { to, .. }
-            | Op::JumpCompare { to, .. }
-            | Op::JumpEqual { to, .. }
-            | Op::JumpDiffer { to, .. }
-            | Op::JumpBelow { to, .. }
-            | Op::JumpAbove { to, .. }
-            | Op::JumpField { to, .. }
-            | Op::JumpOther { to, .. } => next.extend([*to, at + 1]),
+        let op = program.code[at as usize];
+        next.extend(op.target());
+        match op {
             Op::Switch { table, .. } => {
-                let table = &program.tables[*table as usize];
+                let table = &program.tables[table as usize];
                 next.extend(table.targets.iter().chain([&table.otherwise]));
             }
+            Op::Jump { .. } | Op::Loop { .. } => {}
             Op::No | Op::Yes | Op::Done | Op::Discard | Op::Fail | Op::Return => {}
             _ => next.push(at + 1),
         }

@@ -213,22 +213,7 @@ impl<'m> Lower<'m> {
         let (start, tables) = (self.unit.0, &self.tables[self.unit.1..]);
         shorten(&mut self.code, start, &mut self.labels, &mut self.sites, tables);
         let place = |to: &mut u32| *to = self.labels[*to as usize];
-        for op in &mut self.code[self.unit.0..] {
-            match op {
-                Op::Jump { to }
-                | Op::Loop { to }
-                | Op::JumpIf { to, .. }
-                | Op::JumpUnless { to, .. }
-                | Op::JumpCompare { to, .. }
-                | Op::JumpEqual { to, .. }
-                | Op::JumpDiffer { to, .. }
-                | Op::JumpBelow { to, .. }
-                | Op::JumpAbove { to, .. }
-                | Op::JumpField { to, .. }
-                | Op::JumpOther { to, .. } => place(to),
-                _ => {}
-            }
-        }
+        self.code[start..].iter_mut().filter_map(Op::target_mut).for_each(place);
         for table in &mut self.tables[self.unit.1..] {
             table.targets.iter_mut().for_each(place);
             place(&mut table.otherwise);

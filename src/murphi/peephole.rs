@@ -194,7 +194,7 @@ pub(crate) fn shorten(
             targets[at] = true;
         }
     };
-    code[start..].iter().filter_map(Op::target).for_each(&mut mark);
+    code[start..].iter().filter_map(|op| op.target()).for_each(&mut mark);
     for table in tables {
         table.targets.iter().chain([&table.otherwise]).for_each(|l| mark(*l));
     }

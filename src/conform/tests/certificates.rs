@@ -24,23 +24,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"))
 }
 
-const RIGHT: Design = Design {
-    slots: [1, 1],
-    stores_initial: true,
-    in_order: true,
-    forwarding: Forwarding::Newest,
-    fence: None,
-    update: None,
-    loses: false,
-    doubles: false,
-    aliases: false,
-    stale: false,
-    copies: false,
-    merges: false,
-    waiting: None,
-    sampling: None,
-    torn: false,
-};
+const RIGHT: Design = Design { slots: [1, 1], stores_initial: true, ..Design::RIGHT };
 
 /// A machine that is evaluated state by state; the text of a value is its number.
 struct Evaluated(HandModel);

@@ -11,7 +11,7 @@
 
 mod machines;
 
-use machines::{ADDRESSES, Design, Forwarding, PROCESSORS, STORED};
+use machines::{ADDRESSES, Design, PROCESSORS, STORED};
 use mu_axioms::models::by_name;
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId, SourceMap};
@@ -158,23 +158,7 @@ fn compare(first: u64, cases: u64) {
 /// Machines that implement a model, and the same with each fault alone.
 #[test]
 fn faults_of_buffers_are_found() {
-    let right = Design {
-        slots: [2, 2],
-        stores_initial: false,
-        in_order: true,
-        forwarding: Forwarding::Newest,
-        fence: None,
-        update: None,
-        loses: false,
-        doubles: false,
-        aliases: false,
-        stale: false,
-        copies: false,
-        merges: false,
-        waiting: None,
-        sampling: None,
-        torn: false,
-    };
+    let right = Design::RIGHT;
     use Outcome::{Found, Proved, Unconfirmed};
     let models = models();
     let of = |design: Design| outcomes(design, &models, 1, 0);

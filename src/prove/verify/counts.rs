@@ -9,7 +9,7 @@
 //! and cases.
 
 use super::logic::{Cell, Domains, Fact, Set, World};
-use super::step::{Changed, Step};
+use super::step::Changed;
 use super::sums::Sign;
 use super::words::{Part, Words};
 use super::{ExcludedCube, Refused, Verifier};
@@ -94,16 +94,7 @@ impl Verifier<'_> {
         }
         self.for_each_binding(t.params.len(), self.system.fixed as usize, &mut |binding, named| {
             self.budget.check(0).map_err(Refused::Stopped)?;
-            let step = Step {
-                system: self.system,
-                kinds: &self.kinds,
-                weak: &self.weak,
-                index: &self.index,
-                transition: t,
-                binding,
-                world: self.world(named),
-                overflow: &self.overflow,
-            };
+            let step = self.step(t, binding, self.world(named));
             let sum: Vec<Cell> = count.sum.terms.iter().map(|t| t.0).collect();
             let places = (0..named as u8).map(|p| Cell::new(count.symbol, [p], None)).collect();
             let cases = step.changes(&sum, places, count.bits).ok_or_else(refused)?;

@@ -31,7 +31,7 @@ use counts::Count;
 use inclusion::{Plan, Target};
 use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
-use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, TypeId};
+use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, Transition, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use step::{Reader, Step, wider};
 
@@ -585,6 +585,24 @@ impl Verifier<'_> {
         let rest: Vec<Vec<Vec<Fact>>> = rest.iter().map(|r| (*r).clone()).collect();
         first.iter().all(|c| self.meets_none(named, [facts.as_slice(), c].concat(), &rest))
     }
+    /// Returns a transition with values of its parameters.
+    fn step<'a>(
+        &'a self,
+        transition: &'a Transition,
+        binding: &'a [u8],
+        world: World<'a>,
+    ) -> Step<'a> {
+        Step {
+            system: self.system,
+            kinds: &self.kinds,
+            weak: &self.weak,
+            index: &self.index,
+            transition,
+            binding,
+            world,
+            overflow: &self.overflow,
+        }
+    }
     /// Checks consecution for one cube and transition. Returns the number of queries.
     fn consecution(
         &self,
@@ -607,16 +625,7 @@ impl Verifier<'_> {
             }
             let world = self.world(named);
             let facts = self.widened(never, named);
-            let step = Step {
-                system: self.system,
-                kinds: &self.kinds,
-                weak: &self.weak,
-                index: &self.index,
-                transition: t,
-                binding,
-                world,
-                overflow: &self.overflow,
-            };
+            let step = self.step(t, binding, world);
             for before in step.before(&facts) {
                 queries += 1;
                 let before = ExcludedCube { named, facts: before };

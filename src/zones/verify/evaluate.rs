@@ -14,7 +14,7 @@ use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use mu_data::naive::Naive;
 use mu_data::print;
 use mu_data::signature::{Builtin, OpKind, Signature};
-use mu_data::sort::SortKind;
+use mu_data::sort::{SortKind, basic};
 use mu_process::linear::LinearProcess;
 use num_traits::ToPrimitive;
 use std::rc::Rc;
@@ -602,6 +602,14 @@ impl<'a> Evaluator<'a> {
             _ => true,
         }
     }
+}
+
+/// Adds the variables of numbers that a checker uses, by sort.
+pub(super) fn number_variables(signature: &mut Signature) -> AHashMap<SortId, Vec<VarId>> {
+    [basic::POS, basic::NAT, basic::INT]
+        .into_iter()
+        .map(|sort| (sort, crate::certificate::numbers(signature, 2 * MAX_NUMBERS, sort)))
+        .collect()
 }
 
 /// Returns the elements of a list, a finite set, or a finite bag.

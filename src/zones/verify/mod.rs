@@ -18,18 +18,17 @@ mod numbers;
 mod product;
 mod states;
 
-use crate::certificate::{Certificate, Obligation, numbers as variables};
+use crate::certificate::{Certificate, Obligation};
 use crate::obligations::Question;
 use crate::positions::{Position, Positions};
 use ahash::{AHashMap, AHashSet};
 use cover::{Index, indexed};
-use evaluate::{Cases, Evaluator, Term, Values, fails, wrong};
+use evaluate::{Cases, Evaluator, Term, Values, fails, number_variables, wrong};
 use mu_base::ids::{SortId, VarId};
 use mu_base::{Diagnostic, Span};
 use mu_data::builtins::linear::least;
 use mu_data::engine::Program;
 use mu_data::expr::{DataSpec, Expr, ExprKind};
-use mu_data::sort::basic;
 use numbers::{Case, Constraint};
 
 pub use evaluate::MAX_NUMBERS;
@@ -76,10 +75,7 @@ pub fn verify(question: &Question, text: &str) -> Result<Verified, Diagnostic> {
     let Question { process, formula, .. } = question;
     let mut signature = formula.data.signature.clone();
     let positions = Positions::new(process, &mut signature, question.constants, &formula.formula)?;
-    let pool: AHashMap<SortId, Vec<VarId>> = [basic::POS, basic::NAT, basic::INT]
-        .into_iter()
-        .map(|sort| (sort, variables(&mut signature, 2 * MAX_NUMBERS, sort)))
-        .collect();
+    let pool = number_variables(&mut signature);
     // All operations that values need.
     let data = DataSpec { signature, equations: formula.data.equations.clone() };
     let program = Program::compile(&data)?;

@@ -19,21 +19,20 @@
 //! summand and values that it reads; a pass over states and their sets of modalities.
 
 use super::cells::{Abstract, Cuts, Table};
-use super::evaluate::{Cases, Evaluator, MAX_NUMBERS, Term, Values, fails};
+use super::evaluate::{Cases, Evaluator, MAX_NUMBERS, Term, Values, fails, number_variables};
 use super::numbers::{Case, Constraint};
 use super::states::States;
 use super::{Verified, terms};
-use crate::certificate::numbers as variables;
 use crate::obligations::Question;
 use crate::positions::{Position, Positions};
 use ahash::AHashMap;
-use mu_base::ids::{SortId, VarId};
+use mu_base::ids::VarId;
 use mu_base::random::Random;
 use mu_base::{Diagnostic, Span};
 use mu_data::builtins::linear::least;
 use mu_data::engine::Program;
 use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
-use mu_data::sort::{SortKind, basic};
+use mu_data::sort::SortKind;
 use mu_process::linear::ParamRole;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -163,10 +162,7 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
     if positions.priorities.iter().any(|p| p % 2 == 1) {
         return Err(fails("the formula has a least fixed point"));
     }
-    let pool: AHashMap<SortId, Vec<VarId>> = [basic::POS, basic::NAT, basic::INT]
-        .into_iter()
-        .map(|sort| (sort, variables(&mut signature, 2 * MAX_NUMBERS, sort)))
-        .collect();
+    let pool = number_variables(&mut signature);
     let data = DataSpec { signature, equations: formula.data.equations.clone() };
     let program = Program::compile(&data)?;
     let data = DataSpec { signature: program.signature().clone(), ..data };

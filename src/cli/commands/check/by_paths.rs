@@ -11,6 +11,7 @@ use super::verified::Verification;
 use crate::args::{Format, Reduction, VerifyArgs};
 use crate::output::{self, print};
 use crate::pipeline::Session;
+use crate::pipeline::files::write_text;
 use crate::pipeline::properties;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
@@ -225,8 +226,7 @@ fn write_certificate(session: &Session, file: &Path, text: &str) -> Result<(), D
     let (head, rest) = text.split_once('\n').unwrap_or((text, ""));
     let defines = session.common.define.iter().map(|d| format!("{DEFINE}{d}\n"));
     let text = format!("{head}\n{}{rest}", defines.collect::<String>());
-    std::fs::write(file, text)
-        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write {}: {e}", file.display())))
+    write_text(file, &text)
 }
 
 /// The first word of a line with the value of a parameter.

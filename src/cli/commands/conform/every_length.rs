@@ -155,20 +155,22 @@ pub(super) fn run(
             instances: &machine.instances,
             any: &machine.parameters,
         };
-        let found = decide(session, args, all, &target, (&faulty, false))?;
-        let results = found.ok_or_else(|| Diagnostic::internal("an answer is left out"))?;
-        return finish(session, results, &*target.checked().whole.model, all, execution);
+        return judged(session, args, all, &target, (&faulty, execution));
     }
     let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any)?;
-    let target = TargetMachine {
-        searched: &**machine.searched(),
-        interface: &machine.interface,
-        typed: machine.typed(),
-        declared: &machine.declared,
-        instances: std::slice::from_ref(&machine),
-        any: &[],
-    };
-    let found = decide(session, args, all, &target, (&faulty, false))?;
+    let target = TargetMachine::of(&machine);
+    judged(session, args, all, &target, (&faulty, execution))
+}
+
+/// Decides all models, and prints the answer.
+fn judged(
+    session: &mut Session,
+    args: &ConformArgs,
+    all: (&[MemoryModel], &[Option<ModelSource>]),
+    target: &TargetMachine<'_>,
+    (faulty, execution): (&[FaultyMachine], Option<litmus::Picture>),
+) -> Result<u8, Diagnostic> {
+    let found = decide(session, args, all, target, (faulty, false))?;
     let results = found.ok_or_else(|| Diagnostic::internal("an answer is left out"))?;
     finish(session, results, &*target.checked().whole.model, all, execution)
 }
@@ -187,14 +189,7 @@ pub(super) fn proved(session: &mut Session, args: &ConformArgs) -> Result<Option
     let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any);
     // The search up to the bound reports what is wrong with a machine.
     let Ok(machine) = machine else { return Ok(None) };
-    let target = TargetMachine {
-        searched: &**machine.searched(),
-        interface: &machine.interface,
-        typed: machine.typed(),
-        declared: &machine.declared,
-        instances: std::slice::from_ref(&machine),
-        any: &[],
-    };
+    let target = TargetMachine::of(&machine);
     match decide(session, args, all, &target, (&[], true)) {
         Ok(Some(results)) => finish(session, results, &*machine.whole.model, all, None).map(Some),
         Ok(None) => Ok(None),
@@ -214,6 +209,20 @@ pub(super) struct TargetMachine<'a> {
     instances: &'a [LoadedMachine],
     /// Parameters without a value.
     pub any: &'a [String],
+}
+
+impl<'a> TargetMachine<'a> {
+    /// A machine in which every parameter has a value.
+    fn of(machine: &'a LoadedMachine) -> Self {
+        Self {
+            searched: &**machine.searched(),
+            interface: &machine.interface,
+            typed: machine.typed(),
+            declared: &machine.declared,
+            instances: std::slice::from_ref(machine),
+            any: &[],
+        }
+    }
 }
 
 impl TargetMachine<'_> {

@@ -56,6 +56,25 @@ pub struct Design {
 }
 
 impl Design {
+    /// Total store order without faults.
+    pub const RIGHT: Design = Design {
+        slots: [2, 2],
+        stores_initial: false,
+        in_order: true,
+        forwarding: Forwarding::Newest,
+        fence: None,
+        update: None,
+        loses: false,
+        doubles: false,
+        aliases: false,
+        stale: false,
+        copies: false,
+        merges: false,
+        waiting: None,
+        sampling: None,
+        torn: false,
+    };
+
     pub fn random(random: &mut Random) -> Design {
         let forwarding = match random.below(8) {
             0..5 => Forwarding::Newest,
