@@ -7,6 +7,7 @@
 // have one name. Edges in opposite directions are curved to opposite sides.
 
 import { Boxes, type Box } from "../src/boxes";
+import { along, type Curve } from "../src/curve";
 import type { Drawn } from "./layout";
 
 export const RADIUS = 6;
@@ -50,22 +51,6 @@ export interface Viewport {
   scale: number;
   left: number;
   top: number;
-}
-
-/** The line of an edge: straight, or a curve with one control point. */
-interface Line {
-  from: [number, number];
-  control: [number, number] | null;
-  to: [number, number];
-}
-
-/** A point of a line with its direction. */
-function along(line: Line, t: number): [x: number, y: number, dx: number, dy: number] {
-  const [[x, y], [u, v]] = [line.from, line.to];
-  const [a, b] = line.control ?? [(x + u) / 2, (y + v) / 2];
-  const of = (p: number, q: number, r: number) => (1 - t) * (1 - t) * p + 2 * t * (1 - t) * q + t * t * r;
-  const slope = (p: number, q: number, r: number) => 2 * (1 - t) * (q - p) + 2 * t * (r - q);
-  return [of(x, a, u), of(y, b, v), slope(x, a, u), slope(y, b, v)];
 }
 
 /** Returns the radius of a state at a scale: states of a line do not touch. */
@@ -131,7 +116,7 @@ export class Painter {
     return [from, to];
   }
 
-  private line(e: number): Line {
+  private line(e: number): Curve {
     const [from, to] = this.ends(e);
     const [[x, y], [u, v]] = [this.at(from), this.at(to)];
     // Edges to the next levels are straight. Others bend to their right, so that edges in opposite

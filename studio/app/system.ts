@@ -133,7 +133,7 @@ export class SystemPanel {
     this.cut = new Set(system.cut);
     this.regroup(system);
     this.fit();
-    this.tell();
+    this.describe();
     const n = system.levels.length;
     this.canvas.setAttribute("aria-label", `${title}: ${plural(n, "state")}, ${plural(system.edges.length, "transition")}. Arrow keys follow transitions and levels.`);
   }
@@ -157,7 +157,7 @@ export class SystemPanel {
     const left = (column?.texts.length ?? 0) - MOST_NAMES;
     this.legend.replaceChildren(...items, left > 0 ? ` and ${count(left)} more` : "");
     this.restore.hidden = true;
-    this.tell();
+    this.describe();
     this.paint();
   }
 
@@ -283,7 +283,7 @@ export class SystemPanel {
     this.selected = at;
     this.path = edges;
     this.pathOf = title;
-    this.tell();
+    this.describe();
     this.paint();
     return edges.length;
   }
@@ -304,11 +304,11 @@ export class SystemPanel {
       this.left = this.canvas.clientWidth / 2 - (d.x[state] ?? 0) * this.scale;
       this.top = this.canvas.clientHeight / 2 - (d.y[state] ?? 0) * this.scale;
     }
-    this.tell();
+    this.describe();
     this.paint();
   }
 
-  private tell(): void {
+  private describe(): void {
     const d = this.drawn;
     if (!d) return;
     const { system } = d;

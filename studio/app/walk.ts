@@ -97,9 +97,9 @@ export class WalkPanel {
     if (!from || !hello) return;
     let next = from.after.find((p) => p.step?.to === step.to && p.step.action === step.action);
     if (!next) {
-      const asked = this.busy.then(() => ask<ModelState>(hello.walk, { state: step.to }));
-      this.busy = asked.catch(() => undefined);
-      const state = await asked;
+      const answer = this.busy.then(() => ask<ModelState>(hello.walk, { state: step.to }));
+      this.busy = answer.catch(() => undefined);
+      const state = await answer;
       next = { state, step, before: from, after: [], depth: from.depth + 1 };
       from.after.push(next);
     }

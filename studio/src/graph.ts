@@ -4,6 +4,7 @@
 // other name, and as few lines as possible. The picture can be saved. A text version follows.
 
 import { Boxes, type Box as Area } from "./boxes";
+import { along, type Curve, type Point } from "./curve";
 import { font, fresh, h, s, widest } from "./dom";
 import { saveButtons } from "./save";
 import type { Graph } from "./types";
@@ -23,8 +24,6 @@ interface Box {
   y: number;
   width: number;
 }
-
-type Point = [number, number];
 
 /** Returns the name and operation of an event. */
 function caption(graph: Graph, at: number): string {
@@ -75,15 +74,8 @@ function layout(graph: Graph): { boxes: Box[]; width: number; height: number; co
   return { boxes, columns, width: Math.max(x - GAP + 70, start + 30), height: top + Math.max(1, ...rows) * ROW - (ROW - BOX_HEIGHT) + 34 };
 }
 
-/** The line of an arrow: straight without a control point. */
-interface Route {
-  from: Point;
-  control: Point | null;
-  to: Point;
-}
-
 /** Returns the line of an arrow. `lane`: number of arrows between the same two operations. */
-function route(from: Box, to: Box, lane: number): Route {
+function route(from: Box, to: Box, lane: number): Curve {
   const [fx, fy] = [from.x + from.width / 2, from.y + BOX_HEIGHT / 2];
   const [tx, ty] = [to.x + to.width / 2, to.y + BOX_HEIGHT / 2];
   if (Math.abs(fx - tx) < 4) {
@@ -99,20 +91,13 @@ function route(from: Box, to: Box, lane: number): Route {
   return { from: a, control: [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2 - 14 + 30 * lane], to: b };
 }
 
-/** Returns the point of a line at a part of it. */
-function pointAt({ from, control, to }: Route, t: number): Point {
-  const c = control ?? [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
-  const at = (i: 0 | 1) => (1 - t) ** 2 * from[i] + 2 * t * (1 - t) * c[i] + t * t * to[i];
-  return [at(0), at(1)];
-}
-
 /** Returns the centres of the names of arrows. `boxes`: the operations. */
-function labelCentres(boxes: Box[], arrows: { route: Route; text: string }[]): Point[] {
+function labelCentres(boxes: Box[], arrows: { route: Curve; text: string }[]): Point[] {
   const [taken, lines] = [new Boxes(), new Boxes()];
   for (const box of boxes) taken.add([box.x - 2, box.y - 2, box.x + box.width + 2, box.y + BOX_HEIGHT + 2]);
   arrows.forEach((arrow, owner) => {
     for (let i = 1; i < SAMPLES; i++) {
-      const [x, y] = pointAt(arrow.route, i / SAMPLES);
+      const [x, y] = along(arrow.route, i / SAMPLES);
       lines.add([x - 1, y - 1, x + 1, y + 1], owner);
     }
   });
@@ -121,7 +106,7 @@ function labelCentres(boxes: Box[], arrows: { route: Route; text: string }[]): P
     const area = ([x, y]: Point): Area => [x - width / 2, y - 8, x + width / 2, y + 8];
     const beside = line.control ? 0 : width / 2 + 4;
     const centres = POSITIONS.map((t): Point => {
-      const [x, y] = pointAt(line, t);
+      const [x, y] = along(line, t);
       return [x + beside, y];
     });
     const cost = (centre: Point) => (taken.meets(area(centre)) ? 1000 : 0) + lines.count(area(centre), owner);

@@ -168,7 +168,7 @@ async function two() {
   run("explore", "chain.mcrl2", "--action", "leave", "--all", "3", "--evidence", "ways.html");
   const { page, errors, context } = await open(browser, at("ways.html"));
   equal("ways", await page.locator(".results tbody tr").count(), 3);
-  equal("a column that says nothing is left out", await page.locator(".results thead th").allInnerTexts(), ["Way", "Length", "Last action"]);
+  equal("a column that says nothing is left out", await page.locator(".results thead th").allInnerTexts(), ["Path", "Length", "Last action"]);
   await page.getByLabel("Compare with").selectOption({ index: 2 });
   equal("two runs", await page.locator(".pane").count(), 2);
   check("where they differ", /differ from step \d+ on|The same actions/.test(await page.locator(".compared").innerText()), await page.locator(".compared").innerText());

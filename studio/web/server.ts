@@ -153,13 +153,13 @@ function update(id: number, change: (run: RunState) => void): void {
 }
 
 export async function start(request: object): Promise<RunState> {
-  const asked = request as RunRequest;
-  const kind = asked.kind ?? "check";
+  const wanted = request as RunRequest;
+  const kind = wanted.kind ?? "check";
   const id = runs.size + 1;
   const limits = ["--format=json", "--progress-lines", `--timeout=${TIMEOUT}`];
-  const { words: line, command } = words(kind, asked, limits);
+  const { words: line, command } = words(kind, wanted, limits);
   const run: RunState = {
-    id, kind, model: asked.model ?? "", command, version: 0, state: "running", seconds: 0,
+    id, kind, model: wanted.model ?? "", command, version: 0, state: "running", seconds: 0,
     progress: {}, verdicts: [], said: [], code: null, failed: null, has_result: false, rows: 0,
   };
   const begin = performance.now();
@@ -301,26 +301,26 @@ export const CHANGED = 409;
 interface Walk {
   instance: Instance;
   /** Pending requests, in order. */
-  asked: { good: (answer: string) => void; bad: (why: Error) => void }[];
+  pending: { good: (answer: string) => void; bad: (why: Error) => void }[];
 }
 
 const walks = new Map<number, Walk>();
 let lastWalk = 0;
 
 function answer(walk: Walk): Promise<string> {
-  return new Promise((good, bad) => walk.asked.push({ good, bad }));
+  return new Promise((good, bad) => walk.pending.push({ good, bad }));
 }
 
 export async function walk(model: string, defines: Record<string, string>): Promise<Hello> {
   const { words: line, command } = words("simulate", { model, defines }, ["--requests"]);
-  const asked: Walk["asked"] = [];
+  const pending: Walk["pending"] = [];
   const receive = (message: WorkerMessage) => {
-    const next = "answer" in message || "lost" in message ? asked.shift() : undefined;
+    const next = "answer" in message || "lost" in message ? pending.shift() : undefined;
     if ("answer" in message && message.good) next?.good(message.answer);
     if ("answer" in message && !message.good) next?.bad(new Error(message.answer));
-    if ("lost" in message) [next, ...asked.splice(0)].forEach((n) => n?.bad(new Error(message.lost)));
+    if ("lost" in message) [next, ...pending.splice(0)].forEach((n) => n?.bad(new Error(message.lost)));
   };
-  const own: Walk = { instance: startInstance((m) => ({ first: "walk", module: m, files: all(), words: line }), receive), asked };
+  const own: Walk = { instance: startInstance((m) => ({ first: "walk", module: m, files: all(), words: line }), receive), pending };
   const id = ++lastWalk;
   walks.set(id, own);
   try {

@@ -37,7 +37,7 @@ function isThere(address: string): boolean {
 
 /** True if the run is to end; it stays true. */
 class Ending {
-  private asked = false;
+  private stopped = false;
   private last = 0;
   private readonly end: End | undefined;
 
@@ -47,12 +47,12 @@ class Ending {
   }
 
   isAsked(): boolean {
-    if (this.asked || this.end === undefined) return this.asked;
-    if (typeof this.end !== "string") return (this.asked = Atomics.load(this.end, 0) !== 0);
+    if (this.stopped || this.end === undefined) return this.stopped;
+    if (typeof this.end !== "string") return (this.stopped = Atomics.load(this.end, 0) !== 0);
     const now = performance.now();
     if (now - this.last < LOOK) return false;
     this.last = now;
-    return (this.asked = !isThere(this.end));
+    return (this.stopped = !isThere(this.end));
   }
 }
 
