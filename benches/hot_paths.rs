@@ -40,7 +40,7 @@ fn arcx() -> Compiled {
 }
 
 fn formula(model: &Compiled, name: &str) -> TypedFormula {
-    let tree = syntax::parse_formula(SourceId(0), &file(&format!("formulas/{name}.mcf")))
+    let tree = syntax::parse_formula(SourceId::FIRST, &file(&format!("formulas/{name}.mcf")))
         .expect("it parses");
     check_formula(&tree, &model.process().data, &model.process().actions).expect("it type checks")
 }
@@ -91,9 +91,9 @@ fn rewriting(c: &mut Criterion) {
     let text = "map upto: Nat # Nat -> List(Nat); total: List(Nat) -> Nat; var n, m: Nat; l: List(Nat);
         eqn n > m -> upto(n, m) = []; n <= m -> upto(n, m) = n |> upto(n + 1, m); total([]) = 0; total(n |> l) = n + total(l);
         init delta;";
-    let tree = syntax::parse_specification(SourceId(0), text).expect("it parses");
+    let tree = syntax::parse_specification(SourceId::FIRST, text).expect("it parses");
     let mut data = typecheck::check_specification(&tree).expect("it type checks").data;
-    let term = syntax::parse_data(SourceId(0), "total(upto(0, 10000))").expect("it parses");
+    let term = syntax::parse_data(SourceId::FIRST, "total(upto(0, 10000))").expect("it parses");
     let term = data::typecheck::check_expression(&term, &mut data, None).expect("it type checks");
     let mut engine = Engine::new(Program::compile(&data).expect("it compiles"));
     let mut group = c.benchmark_group("rewriting");

@@ -144,7 +144,7 @@ fn alike(
 }
 
 fn parse_specification(text: &str) -> Result<ProcSpec, Diagnostic> {
-    typecheck::check_specification(&syntax::parse_specification(SourceId(0), text)?)
+    typecheck::check_specification(&syntax::parse_specification(SourceId::FIRST, text)?)
 }
 
 fn said(what: &str) -> impl Fn(Diagnostic) -> String {
@@ -400,7 +400,7 @@ pub fn verdicts(
     kind: Kind,
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let tree = syntax::parse_formula(SourceId(0), text).map_err(said("formula"))?;
+    let tree = syntax::parse_formula(SourceId::FIRST, text).map_err(said("formula"))?;
     let typed = |model: &Compiled| {
         check_formula(&tree, &model.process().data, &model.process().actions)
             .map_err(said("formula"))

@@ -28,7 +28,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn linear(seed: u64, text: &str) -> LinearProcess {
-    let tree = syntax::parse_specification(SourceId(0), text)
+    let tree = syntax::parse_specification(SourceId::FIRST, text)
         .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
     let spec = check_specification(&tree).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
     linearise::linearise(&spec, &Default::default())
@@ -137,8 +137,8 @@ fn assert_outline_says_what_the_text_says(file: &[u8]) {
     for all in [false, true] {
         let unrolled = equations::Unrolled { all, ..Default::default() };
         let [one, other] = [
-            equations::read_outlined(SourceId(0), &outlined, &unrolled).unwrap(),
-            equations::read_unrolled(SourceId(0), &outlined.text, &unrolled).unwrap(),
+            equations::read_outlined(SourceId::FIRST, &outlined, &unrolled).unwrap(),
+            equations::read_unrolled(SourceId::FIRST, &outlined.text, &unrolled).unwrap(),
         ];
         let printed =
             |system: &equations::System| syntax::print::specification(&system.specification);
@@ -210,7 +210,7 @@ fn damaged_files_are_refused() {
             match read(&bad) {
                 // What is read must be taken or refused by the front end, as any text.
                 Ok(text) if case % 10 == 0 => {
-                    if let Ok(tree) = syntax::parse_specification(SourceId(0), &text) {
+                    if let Ok(tree) = syntax::parse_specification(SourceId::FIRST, &text) {
                         let _ = check_specification(&tree);
                     }
                 }

@@ -190,11 +190,11 @@ fn formulas_that_see_silence_are_checked_on_the_whole_system() {
     let mut applied = 0;
     for (model, text, expected) in cases {
         let spec = typecheck::check_specification(
-            &syntax::parse_specification(SourceId(0), model).unwrap(),
+            &syntax::parse_specification(SourceId::FIRST, model).unwrap(),
         )
         .unwrap();
         let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap();
-        let tree = syntax::parse_formula(SourceId(0), text).unwrap();
+        let tree = syntax::parse_formula(SourceId::FIRST, text).unwrap();
         for confluence in [Confluence::None, Confluence::Auto] {
             let model = Compiled::new(process.clone(), &confluence).unwrap();
             let formula =

@@ -84,7 +84,7 @@ fn steps_that_commute_keep_all_histories() {
     assert_ne!(arcx, shown);
     let faults = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();
     let mut texts = vec![shown.clone()];
-    for fault in Fault::parse(mu_check::base::SourceId(0), &faults)
+    for fault in Fault::parse(mu_check::base::SourceId::FIRST, &faults)
         .unwrap()
         .iter()
         .filter(|f| f.defines.is_empty())
@@ -893,7 +893,7 @@ fn a_suite_finds_each_seeded_fault() {
         assert_eq!(on(&package(&format!("specs/machines/{machine}.spec"))).code, 0);
         let text =
             std::fs::read_to_string(package(&format!("specs/machines/{machine}.faults"))).unwrap();
-        let list = Fault::parse(mu_check::base::SourceId(0), &text).unwrap();
+        let list = Fault::parse(mu_check::base::SourceId::FIRST, &text).unwrap();
         assert_eq!(list.len(), faults.len());
         for (fault, model_result) in list.iter().zip(faults) {
             assert!(
@@ -1056,7 +1056,7 @@ fn faulty_machines_are_given_as_files_and_what_does_not_fit_is_refused() {
 #[test]
 fn faults_of_arcx_are_found() {
     let text = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();
-    let list = Fault::parse(mu_check::base::SourceId(0), &text).unwrap();
+    let list = Fault::parse(mu_check::base::SourceId::FIRST, &text).unwrap();
     let arcx = std::fs::read_to_string(package("specs/arcx.spec")).unwrap();
     let mut shared = 0;
     for fault in &list {
@@ -1115,7 +1115,7 @@ fn theorem_3(names: &[&str], byte_size: u32) {
     let forms =
         [(1, 1), (1, 2), (2, 1), (2, 2)].map(|(commands, slots)| (arcx.clone(), commands, slots));
     let faults = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();
-    let faults = Fault::parse(mu_check::base::SourceId(0), &faults).unwrap();
+    let faults = Fault::parse(mu_check::base::SourceId::FIRST, &faults).unwrap();
     let faulty = faults
         .iter()
         .filter(|f| f.defines.is_empty() && (names.is_empty() || names.contains(&f.name.as_str())))

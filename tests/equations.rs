@@ -22,14 +22,14 @@ const MOST: u64 = 20_000;
 
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     linearise::linearise(
-        &check_specification(&syntax::parse_specification(SourceId(0), text)?)?,
+        &check_specification(&syntax::parse_specification(SourceId::FIRST, text)?)?,
         &Default::default(),
     )
 }
 
 /// True if the first player wins the game of a system; `None` if it has too many states.
 fn solved(text: &str, which: usize) -> Result<Option<bool>, Diagnostic> {
-    let system = equations::read(SourceId(0), text)?;
+    let system = equations::read(SourceId::FIRST, text)?;
     let process =
         linearise::linearise(&check_specification(&system.specification)?, &Default::default())?;
     let model = Compiled::new(process, &Confluence::None)?;
@@ -73,7 +73,7 @@ fn systems_have_the_values_of_their_formulas() {
         }
         let formula_text = formula(&mut tape, Kind::Any);
         let typed = check_formula(
-            &syntax::parse_formula(SourceId(0), &formula_text).unwrap(),
+            &syntax::parse_formula(SourceId::FIRST, &formula_text).unwrap(),
             &process.data,
             &process.actions,
         )
@@ -197,7 +197,7 @@ fn bare_systems_are_right() {
             );
         }
         text += "init X0(true, false);\n";
-        let system = equations::read(SourceId(0), &text).unwrap();
+        let system = equations::read(SourceId::FIRST, &text).unwrap();
         let solver = solvers()[seed as usize % solvers().len()];
         let Some(bare) =
             mu_check::pbes::data_free::decide(&system, solver, &Budget::default()).unwrap()

@@ -49,7 +49,8 @@ fn compare(
     let machine = || Machine::new(program.clone(), memory, program.buffer_bound(bound), &[]);
     let text = mcrl2(&machine());
     let fail = |why: &str| -> ! { panic!("{what}, {}: {why}\n{text}", memory.name()) };
-    let tree = syntax::parse_specification(SourceId(0), &text).unwrap_or_else(|d| fail(&d.message));
+    let tree =
+        syntax::parse_specification(SourceId::FIRST, &text).unwrap_or_else(|d| fail(&d.message));
     let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(&d.message));
     let process = linearise::linearise(&spec, &linearise::Options::default())
         .unwrap_or_else(|d| fail(&d.message));
@@ -72,7 +73,7 @@ fn random_programs_are_bisimilar() {
     let mut states = 0;
     for seed in seed..seed + cases {
         let text = litmus(seed, Shape { threads: 2, instructions: 4, rich: true });
-        let program = tests::parse(SourceId(0), &text).unwrap().program;
+        let program = tests::parse(SourceId::FIRST, &text).unwrap().program;
         for memory in memory::ALL {
             states += compare(&program, memory, None, &format!("seed {seed}: {text}"));
         }
@@ -97,7 +98,7 @@ fn three_routes_at_length() {
     let (threads, budget) = (number("MU_CHECK_THREADS", 4) as usize, Budget::default());
     let sums = (first..first + cases).into_par_iter().map(|seed| {
         let text = litmus(seed, Shape { threads, instructions: 4, rich: seed % 2 == 0 });
-        let test = tests::parse(SourceId(0), &text).unwrap();
+        let test = tests::parse(SourceId::FIRST, &text).unwrap();
         let observables = test.observables();
         let registers =
             outcome_search::observed_registers(&observables, test.program.threads.len());
@@ -154,7 +155,7 @@ fn programs_with_loops_are_bisimilar() {
         let text =
             std::fs::read_to_string(format!("{}/specs/x86/{name}.asm", env!("CARGO_MANIFEST_DIR")))
                 .unwrap();
-        let program = nasm::parse(SourceId(0), &text, 2).unwrap().program;
+        let program = nasm::parse(SourceId::FIRST, &text, 2).unwrap().program;
         for memory in memory::ALL {
             assert!(compare(&program, memory, Some(2), name) > 10, "{name}");
         }
@@ -180,13 +181,15 @@ fn the_parity_is_that_of_the_lowest_byte() {
     ];
     for (test, n, reached) in cases {
         let text = program(test, n);
-        let program =
-            nasm::parse(SourceId(0), &text, 2).unwrap_or_else(|d| panic!("{test}: {}", d)).program;
+        let program = nasm::parse(SourceId::FIRST, &text, 2)
+            .unwrap_or_else(|d| panic!("{test}: {}", d))
+            .program;
         for memory in [memory::SC, memory::TSO] {
             assert!(compare(&program, memory, Some(2), &text) > 5, "{test}");
         }
-        let program =
-            nasm::parse(SourceId(0), &text, 1).unwrap_or_else(|d| panic!("{test}: {}", d)).program;
+        let program = nasm::parse(SourceId::FIRST, &text, 1)
+            .unwrap_or_else(|d| panic!("{test}: {}", d))
+            .program;
         let machine = Machine::new(program.clone(), memory::SC, None, &[]);
         let (_, bad) = program.threads[0]
             .instructions
@@ -273,6 +276,6 @@ fn arithmetic_is_that_of_the_machine() {
 #[test]
 fn names_keep_out_of_the_way() {
     let text = "X86 names\n{ if=1; head=2; see=3; x_=4; }\n P0 | P1 ;\n MOV EAX,[if] | MOV [head],$1 ;\n MOV [see],$1 | MOV EBX,[x_] ;\nexists (0:EAX=1)\n";
-    let program = tests::parse(SourceId(0), text).unwrap().program;
+    let program = tests::parse(SourceId::FIRST, text).unwrap().program;
     assert!(compare(&program, memory::TSO, None, text) > 10);
 }

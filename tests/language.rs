@@ -137,7 +137,7 @@ fn explored(spec: &ProcSpec, options: &linearise::Options) -> Result<(Compiled, 
 /// engine's.
 fn value(spec: &ProcSpec, text: &str) -> Result<(String, Option<String>), Diagnostic> {
     let mut data: DataSpec = spec.data.clone();
-    let e = check_expression(&syntax::parse_data(SourceId(0), text)?, &mut data, None)?;
+    let e = check_expression(&syntax::parse_data(SourceId::FIRST, text)?, &mut data, None)?;
     let mut engine = Engine::new(Program::compile(&data)?);
     engine.set_step_limit(300_000);
     let found = engine.from_expr(&e)?;
@@ -182,7 +182,7 @@ fn verdict(
     tally: &mut Tally,
 ) -> Result<String, Diagnostic> {
     use mu_check::model::Model;
-    let tree = syntax::parse_formula(SourceId(0), text)?;
+    let tree = syntax::parse_formula(SourceId::FIRST, text)?;
     let formula = check_formula(&tree, &model.process().data, &model.process().actions)?;
     let explore = explore::Options { threads: 1, ..Default::default() };
     let mut answers = Vec::new();
@@ -399,7 +399,7 @@ fn run_all(paths: &[PathBuf]) -> Tally {
 /// Parameters, summands and sum variables of a linear process, and states and transitions if they
 /// are few.
 fn figures(text: &str, simplifications: &[&str]) -> ([usize; 3], Option<(usize, usize)>) {
-    let spec = parsed(SourceId(0), text).expect("a specification");
+    let spec = parsed(SourceId::FIRST, text).expect("a specification");
     let mut options = linearise::Options::plain();
     simplifications
         .iter()
@@ -580,15 +580,15 @@ fn with_room(f: impl FnOnce() + Send + 'static) {
 
 #[test]
 fn labels_show_times_as_the_language_writes_them() {
-    let spec =
-        parsed(SourceId(0), "act a, b: Nat; init b(1)@3 . delta + a(0)@(5/2) . delta;").unwrap();
+    let spec = parsed(SourceId::FIRST, "act a, b: Nat; init b(1)@3 . delta + a(0)@(5/2) . delta;")
+        .unwrap();
     let (_, lts) = explored(&spec, &Default::default()).unwrap();
     let mut texts: Vec<String> =
         lts.table.texts.iter().filter(|t| t.contains('@')).cloned().collect();
     texts.sort();
     assert_eq!(texts, ["a(0) @ (5 / 2)", "b(1) @ 3"]);
     for text in texts {
-        syntax::parse_process(SourceId(0), &text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        syntax::parse_process(SourceId::FIRST, &text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
     }
 }
 

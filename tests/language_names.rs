@@ -570,27 +570,29 @@ fn reworded(text: &str, from: &str, to: &str) -> String {
 pub fn resolved(path: &Path, text: &str) -> Option<String> {
     match path.extension()?.to_str()? {
         "asm" => {
-            let fixed = program::nasm::parse(SourceId(0), text, 2).ok().map(|p| {
+            let fixed = program::nasm::parse(SourceId::FIRST, text, 2).ok().map(|p| {
                 let labels: Vec<std::collections::BTreeMap<_, _>> =
                     p.labels.into_iter().map(|l| l.into_iter().collect()).collect();
                 format!("{:?} {:?} {labels:?} {:?}", p.program, p.variables.list(), p.unsafe_states)
             });
-            let any = program::parametric::parse(SourceId(0), text).ok().map(|p| format!("{p:?}"));
+            let any =
+                program::parametric::parse(SourceId::FIRST, text).ok().map(|p| format!("{p:?}"));
             fixed.is_some().then_some(()).or(any.is_some().then_some(()))?;
             Some(format!("{fixed:?} {any:?}"))
         }
         "pbes" => {
-            let system = formula::equations::read(SourceId(0), text).ok()?;
+            let system = formula::equations::read(SourceId::FIRST, text).ok()?;
             let typed = process::typecheck::check_specification(&system.specification).ok()?;
             Some(format!("{:?} {:?} {:?}", system.specification, system.least, typed.procs))
         }
-        "cub" => {
-            Some(format!("{:?}", cubicle::check(&cubicle::parse(SourceId(0), text).ok()?).ok()?))
-        }
-        _ => match litmus::parse(SourceId(0), text, Default::default()) {
+        "cub" => Some(format!(
+            "{:?}",
+            cubicle::check(&cubicle::parse(SourceId::FIRST, text).ok()?).ok()?
+        )),
+        _ => match litmus::parse(SourceId::FIRST, text, Default::default()) {
             Ok(test) => Some(format!("{test:?}")),
             Err(_) => {
-                Some(format!("{:?}", program::litmus::parse(SourceId(0), text).ok()?.question))
+                Some(format!("{:?}", program::litmus::parse(SourceId::FIRST, text).ok()?.question))
             }
         },
     }

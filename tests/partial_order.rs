@@ -124,8 +124,8 @@ fn verdicts_and_distances_are_those_without() {
     for seed in seed..seed + cases {
         let text = specification(&mut Random::new(seed));
         let fail = |what: &str| -> ! { panic!("seed {seed}: {what}\n{text}") };
-        let tree =
-            syntax::parse_specification(SourceId(0), &text).unwrap_or_else(|d| fail(&d.message));
+        let tree = syntax::parse_specification(SourceId::FIRST, &text)
+            .unwrap_or_else(|d| fail(&d.message));
         let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(&d.message));
         let process = linearise::linearise(&spec, &linearise::Options::default())
             .unwrap_or_else(|d| fail(&d.message));
@@ -138,7 +138,7 @@ fn verdicts_and_distances_are_those_without() {
         }
         same_distances(&model, &budget, seed, &text);
         for formula in FORMULAS {
-            let tree = syntax::parse_formula(SourceId(0), formula).unwrap();
+            let tree = syntax::parse_formula(SourceId::FIRST, formula).unwrap();
             let typed = check_formula(&tree, &model.process().data, &model.process().actions)
                 .unwrap_or_else(|d| fail(&d.message));
             let answer = |threads: usize, symmetry: bool, partial_order: bool| {

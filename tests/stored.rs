@@ -209,7 +209,8 @@ fn random_systems_answer_as_their_models() {
         let mut tape = Tape::new(seed);
         let (text, _) = specification(&mut tape);
         let spec =
-            check_specification(&syntax::parse_specification(SourceId(0), &text).unwrap()).unwrap();
+            check_specification(&syntax::parse_specification(SourceId::FIRST, &text).unwrap())
+                .unwrap();
         let process = linearise::linearise(&spec, &Default::default()).unwrap();
         let model = Compiled::new(process, &Confluence::None).unwrap();
         let budget = Budget::new(Limits { max_states: Some(60), ..Default::default() });
@@ -227,7 +228,7 @@ fn random_systems_answer_as_their_models() {
         let (read, brought) = mcrl2::read_with_declarations(&bytes[..]).unwrap();
         let brought = brought.unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
         let declared =
-            check_specification(&syntax::parse_specification(SourceId(0), &brought).unwrap())
+            check_specification(&syntax::parse_specification(SourceId::FIRST, &brought).unwrap())
                 .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
         let labels = DeclaredLabels::new(&read.table.texts, declared.data, declared.actions)
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
@@ -240,7 +241,7 @@ fn random_systems_answer_as_their_models() {
         assert_eq!(of_file, of_model, "seed {seed}\n{text}\n{brought}");
         let saved = LtsModel::new(Arc::new(read));
         let formula_text = formula(&mut tape, Kind::Any);
-        let tree = syntax::parse_formula(SourceId(0), &formula_text).unwrap();
+        let tree = syntax::parse_formula(SourceId::FIRST, &formula_text).unwrap();
         let on_model =
             check_formula(&tree, &model.process().data, &model.process().actions).unwrap();
         let on_saved = check_formula(&tree, labels.data(), labels.actions())

@@ -114,7 +114,7 @@ fn counts_and_verdicts_are_those_without() {
     for seed in seed..seed + cases {
         let mut random = Random::new(seed);
         let text = specification(&mut random);
-        let tree = syntax::parse_specification(SourceId(0), &text)
+        let tree = syntax::parse_specification(SourceId::FIRST, &text)
             .unwrap_or_else(|d| fail(seed, &text, &d.message));
         let spec =
             typecheck::check_specification(&tree).unwrap_or_else(|d| fail(seed, &text, &d.message));
@@ -175,7 +175,7 @@ fn counts_and_verdicts_are_those_without() {
                 cycles[usize::from(full)] += 1;
             }
             for formula in FORMULAS {
-                let formula_tree = syntax::parse_formula(SourceId(0), formula).unwrap();
+                let formula_tree = syntax::parse_formula(SourceId::FIRST, formula).unwrap();
                 let typed =
                     check_formula(&formula_tree, &model.process().data, &model.process().actions)
                         .unwrap_or_else(|d| fail(seed, &text, &d.message));
@@ -361,7 +361,7 @@ fn components_stay_interchangeable_when_they_are_folded() {
         "act tick, Tick, go, work;\nproc\n{steps}P11 = tick . P0;\n\
          init allow({{Tick, go, work}}, comm({{tick|tick|tick|tick -> Tick}}, P0 || P0 || P0 || P0));"
     );
-    let spec = syntax::parse_specification(SourceId(0), &text)
+    let spec = syntax::parse_specification(SourceId::FIRST, &text)
         .and_then(|s| typecheck::check_specification(&s))
         .unwrap();
     let mut found = Vec::new();
@@ -391,7 +391,7 @@ fn components_stay_interchangeable_when_they_are_folded() {
 #[test]
 fn a_search_that_gives_symmetries_up_begins_again_without() {
     let text = "act tick; proc P(n: Nat) = (n < 3) -> tick . P(n + 1); init P(0) || P(0) || P(0);";
-    let spec = syntax::parse_specification(SourceId(0), text)
+    let spec = syntax::parse_specification(SourceId::FIRST, text)
         .and_then(|s| typecheck::check_specification(&s))
         .unwrap();
     let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap();

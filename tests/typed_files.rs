@@ -225,7 +225,7 @@ fn specification(seed: u64) -> String {
 }
 
 fn linear(seed: u64, text: &str, options: &Options) -> LinearProcess {
-    let tree = syntax::parse_specification(SourceId(0), text)
+    let tree = syntax::parse_specification(SourceId::FIRST, text)
         .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
     let spec = check_specification(&tree).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
     linearise::linearise(&spec, options).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"))

@@ -60,28 +60,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use mu_base::id_types;
+
 use crate::relation::{Relation, Set};
 
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub struct $name(pub u32);
-        impl $name {
-            /// Returns the index as `usize`, for subscripting.
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
-id! {
+id_types! {
     /// A named set of events in a [`Vocabulary`].
-    SetId
-}
-id! {
+    pub SetId,
     /// A named relation in a [`Vocabulary`].
-    RelationId
+    pub RelationId,
 }
 
 /// The effect of an event on memory.
@@ -317,7 +304,7 @@ impl Vocabulary {
                 Name::Relation(_) => panic!("`{name}` is a relation"),
             }
         }
-        let id = SetId(self.sets.len() as u32);
+        let id = SetId::new(self.sets.len());
         self.sets.push(name.to_string());
         self.by_name.insert(name.to_string(), Name::Set(id));
         id
@@ -331,7 +318,7 @@ impl Vocabulary {
                 Name::Set(_) => panic!("`{name}` is a set"),
             }
         }
-        let id = RelationId(self.relations.len() as u32);
+        let id = RelationId::new(self.relations.len());
         self.relations.push(name.to_string());
         self.by_name.insert(name.to_string(), Name::Relation(id));
         id

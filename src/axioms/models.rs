@@ -88,7 +88,7 @@ pub fn file(name: &str) -> Option<String> {
 
 /// Returns the sets of the annotations of the model `lkmm`.
 pub(crate) fn kernel_annotations() -> Vec<String> {
-    let bell = file("lkmm.bell").and_then(|text| Bell::parse(SourceId(0), &text).ok());
+    let bell = file("lkmm.bell").and_then(|text| Bell::parse(SourceId::FIRST, &text).ok());
     bell.unwrap_or_default().annotations.iter().map(|a| Bell::set_name(a)).collect()
 }
 

@@ -5,46 +5,61 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+/// Declares types of ids: `u32` newtypes with the conversions `of`, `number`, `index`, and `new`,
+/// of which `new` checks that an index fits. The number itself is private to the module.
+#[macro_export]
+macro_rules! id_types {
+    ($($(#[$doc:meta])* $vis:vis $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-        pub struct $name(u32);
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        $vis struct $name(u32);
+        #[allow(dead_code)]
         impl $name {
             /// Returns the id with a number.
             #[inline]
-            pub const fn of(number: u32) -> Self { Self(number) }
+            #[must_use]
+            $vis const fn of(number: u32) -> Self { Self(number) }
             /// Returns the number.
             #[inline]
-            pub const fn number(self) -> u32 { self.0 }
+            #[must_use]
+            $vis const fn number(self) -> u32 { self.0 }
             /// Returns the number as an index, for subscripting.
             #[inline]
-            pub const fn index(self) -> usize { self.0 as usize }
+            #[must_use]
+            $vis const fn index(self) -> usize { self.0 as usize }
             /// Returns the id of index `i`. Panics if `i` does not fit in 32 bits.
             #[inline]
-            pub fn new(i: usize) -> Self { Self(u32::try_from(i).expect("more than 2^32 items")) }
+            #[must_use]
+            $vis fn new(i: usize) -> Self { Self($crate::narrow::index(i)) }
+            /// Returns the ids of the first `count` indices, in order.
+            #[inline]
+            $vis fn all(
+                count: usize,
+            ) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + Clone {
+                (0..$crate::narrow::index(count)).map(Self)
+            }
         }
     )+};
 }
-ids! {
+id_types! {
     /// Sort in the signature's sort table.
-    SortId,
+    pub SortId,
     /// Operation (constructor, mapping, or built-in at given sorts) of the signature.
-    OpId,
+    pub OpId,
     /// Data variable; every binder makes a fresh one, so substitution never captures.
-    VarId,
+    pub VarId,
     /// Action name with given argument sorts.
-    ActId,
+    pub ActId,
     /// Process equation.
-    ProcId,
+    pub ProcId,
     /// Fixed-point variable of a formula.
-    FixId,
+    pub FixId,
     /// Transition label (a multi-action with its values); 0 is tau.
-    LabelId,
+    pub LabelId,
     /// State of an explicit transition system.
-    StateId,
+    pub StateId,
     /// Vertex of a parity game.
-    VertexId,
+    pub VertexId,
 }
 
 impl VarId {

@@ -3,7 +3,28 @@
 
 /// Source text: an index into a [`SourceMap`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub struct SourceId(pub u16);
+pub struct SourceId(u16);
+
+impl SourceId {
+    /// First source of a map, and the source of a text that is parsed without a map.
+    pub const FIRST: SourceId = SourceId(0);
+    /// Returns the source with a number.
+    pub const fn of(number: u16) -> Self {
+        SourceId(number)
+    }
+    /// Returns the number.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+    /// Returns the number as an index into the map.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+    /// Returns the source of index `i`. Panics if the map has more than 65,536 sources.
+    pub fn new(i: usize) -> Self {
+        SourceId(u16::try_from(i).expect("at most 65,536 sources"))
+    }
+}
 
 /// Range of bytes `start..end` in a source's *parsed* text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -97,17 +118,17 @@ impl SourceMap {
     }
     /// Adds a text that was expanded from a template.
     pub fn add_source(&mut self, source: Source) -> SourceId {
-        let id = SourceId(u16::try_from(self.sources.len()).expect("more than 65,536 sources"));
+        let id = SourceId::new(self.sources.len());
         self.sources.push(source);
         id
     }
     /// True if the source is in this map.
     pub fn holds(&self, id: SourceId) -> bool {
-        (id.0 as usize) < self.sources.len()
+        id.index() < self.sources.len()
     }
     /// Returns the source of an id that this map created.
     pub fn get(&self, id: SourceId) -> &Source {
-        &self.sources[id.0 as usize]
+        &self.sources[id.index()]
     }
     /// Returns the offset in the original file of an offset in the parsed text. O(log breakpoints).
     pub fn original_offset(&self, id: SourceId, offset: u32) -> u32 {

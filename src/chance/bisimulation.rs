@@ -64,7 +64,7 @@ fn coarsest(system: &System) -> Partition {
         Partition { state: vec![0; n], dist: Vec::new(), states: usize::from(n > 0) };
     loop {
         let dists = (0..system.distributions.len())
-            .map(|d| class_distribution(system, DistId(d as u32), &partition.state));
+            .map(|d| class_distribution(system, DistId::new(d), &partition.state));
         partition.dist = number(dists).0;
         let rows = (0..n).map(|s| {
             let mut row: Vec<(LabelId, u32)> = system
@@ -143,7 +143,7 @@ pub fn bisimilar(a: &System, b: &System) -> bool {
     let mut distributions = a.distributions.clone();
     let moved: Vec<DistId> = (0..b.distributions.len())
         .map(|d| {
-            let outcomes: Vec<_> = (b.distributions.outcomes(DistId(d as u32)))
+            let outcomes: Vec<_> = (b.distributions.outcomes(DistId::new(d)))
                 .map(|(s, weight)| (StateId::new(s.index() + shift), weight.clone()))
                 .collect();
             distributions.intern(outcomes)

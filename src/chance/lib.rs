@@ -16,20 +16,15 @@ pub mod explore;
 mod tests;
 
 use ahash::AHashMap;
+use mu_base::id_types;
 use mu_base::ids::{LabelId, StateId};
 use mu_lts::Labels;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
-/// Number of a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DistId(pub u32);
-
-impl DistId {
-    /// Returns the number as an index.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
+id_types! {
+    /// Number of a distribution.
+    pub DistId,
 }
 
 /// Distributions over states, by number.
@@ -63,7 +58,7 @@ impl Distributions {
         if let Some(&known) = self.by_outcomes.get(&key) {
             return known;
         }
-        let id = DistId(u32::try_from(self.ends.len()).expect("more than 2^32 distributions"));
+        let id = DistId::new(self.ends.len());
         for (state, weight) in &key {
             self.states.push(*state);
             self.weights.push(*weight);

@@ -159,10 +159,13 @@ impl EndReason {
                 put(out, place(&STAGES, &e.stage));
                 put_text(out, &e.message);
                 match e.span {
-                    Some(span) => {
-                        [1, u64::from(span.source.0), u64::from(span.start), u64::from(span.end)]
-                            .map(|n| put(out, n))
-                    }
+                    Some(span) => [
+                        1,
+                        u64::from(span.source.number()),
+                        u64::from(span.start),
+                        u64::from(span.end),
+                    ]
+                    .map(|n| put(out, n)),
                     None => [0; 4].map(|n| put(out, n)),
                 };
                 put(out, e.notes.len() as u64);
@@ -170,7 +173,11 @@ impl EndReason {
                 put(out, u64::from(e.open));
                 put(out, e.related.len() as u64);
                 for (span, text) in &e.related {
-                    let at = [u64::from(span.source.0), u64::from(span.start), u64::from(span.end)];
+                    let at = [
+                        u64::from(span.source.number()),
+                        u64::from(span.start),
+                        u64::from(span.end),
+                    ];
                     at.into_iter().for_each(|n| put(out, n));
                     put_text(out, text);
                 }
@@ -190,7 +197,7 @@ impl EndReason {
                 let [some, source, start, end] =
                     [take(bytes)?, take(bytes)?, take(bytes)?, take(bytes)?];
                 error.span = (some == 1).then_some(Span {
-                    source: SourceId(u16::try_from(source).ok()?),
+                    source: SourceId::of(u16::try_from(source).ok()?),
                     start: word(start)?,
                     end: word(end)?,
                 });
@@ -201,7 +208,7 @@ impl EndReason {
                 for _ in 0..take(bytes)? {
                     let [source, start, end] = [take(bytes)?, take(bytes)?, take(bytes)?];
                     let span = Span {
-                        source: SourceId(u16::try_from(source).ok()?),
+                        source: SourceId::of(u16::try_from(source).ok()?),
                         start: word(start)?,
                         end: word(end)?,
                     };
@@ -323,12 +330,12 @@ mod tests {
         let tally = Tally { states: 1 << 40, stored: 300, sent_bytes: 7, ..Tally::default() };
         let mut error = Diagnostic::at(
             Stage::Data,
-            Span { source: SourceId(1), start: 5, end: 9 },
+            Span { source: SourceId::of(1), start: 5, end: 9 },
             "division by 0",
         );
         error.notes.push("here".into());
         error.open = true;
-        error.related.push((Span { source: SourceId(2), start: 0, end: 7 }, "for this".into()));
+        error.related.push((Span { source: SourceId::of(2), start: 0, end: 7 }, "for this".into()));
         let last = |why, failed| Report::Last {
             tally,
             memory: 5 << 30,

@@ -104,7 +104,7 @@ fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnosti
         return Err(refused("it is an action with arguments".into()).note(note));
     }
     let names = || model.slots.iter().filter(|s| !s.control).map(|s| s.name.as_str());
-    let tree = mu_syntax::parse_data(SourceId(0), text)
+    let tree = mu_syntax::parse_data(SourceId::FIRST, text)
         .map_err(|e| refused(e.message).note("expected an action or a condition on parameters"))?;
     let typed =
         check_expression_with(&tree, &mut data, &scope, Some(basic::BOOL)).map_err(|e| {

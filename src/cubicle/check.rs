@@ -53,7 +53,7 @@ pub fn check(file: &File) -> Result<System, Diagnostic> {
 
 fn types<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Checked<()> {
     for (i, t) in ["proc", "bool", "int", "real"].into_iter().enumerate() {
-        names.types.insert(t, TypeId(i as u32));
+        names.types.insert(t, TypeId::new(i));
     }
     for (name, id) in crate::system::word_types() {
         names.types.insert(name, id);
@@ -61,13 +61,13 @@ fn types<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Chec
     names.constructors.extend([("False", ConsId::FALSE), ("True", ConsId::TRUE)]);
     for item in &file.items {
         let Item::Type(name, constructors) = item else { continue };
-        let id = TypeId(system.types.len() as u32);
+        let id = TypeId::new(system.types.len());
         if names.types.insert(&name.text, id).is_some() {
             return refuse(name.place.0, format!("the type `{}` is declared twice", name.text));
         }
         system.types.push(TypeDecl { name: name.text.clone(), constructors: Vec::new() });
         for c in constructors {
-            let cons = ConsId(system.constructors.len() as u32);
+            let cons = ConsId::new(system.constructors.len());
             if let Some(other) = names.constructors.insert(&c.text, cons) {
                 let of = &system.type_of(system.constructor(other).of).name;
                 return refuse(
@@ -128,7 +128,7 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Ch
                     );
                 }
                 if let Some(other) =
-                    names.symbols.insert(&name.text, SymbolId(system.symbols.len() as u32))
+                    names.symbols.insert(&name.text, SymbolId::new(system.symbols.len()))
                 {
                     let message = format!("`{}` is declared twice", name.text);
                     return Err(Diagnostic::at(Stage::Type, name.place.0, message)

@@ -35,7 +35,7 @@ impl Layout {
             first.push(cells);
             let own = n.checked_pow(u32::try_from(s.arity).ok()?)?;
             cells = cells.checked_add(own).filter(|c| *c < 1 << 24)?;
-            symbol.resize(cells as usize, SymbolId(i as u32));
+            symbol.resize(cells as usize, SymbolId::new(i));
         }
         Some(Layout { n, first, cells, symbol })
     }
@@ -166,22 +166,22 @@ pub(crate) struct Grounder<'a> {
     pub(crate) numbers: &'a Numbers,
     /// True if processes have store buffers, so that a read depends on its process.
     pub(crate) buffers: bool,
-    /// The process of each variable.
-    pub(crate) env: Vec<u32>,
+    /// The process of each variable; `None` if it is not bound.
+    pub(crate) env: Vec<Option<u32>>,
 }
 
 impl Grounder<'_> {
     fn proc(&self, p: Proc) -> u32 {
         match p {
-            Proc::Var(v) => self.env.get(v as usize).copied().unwrap_or(0),
+            Proc::Var(v) => self.env[v as usize].expect("a checked term has bound variables"),
             Proc::Fixed(n) => n - 1,
         }
     }
     fn bind(&mut self, var: u32, to: u32) {
         if self.env.len() <= var as usize {
-            self.env.resize(var as usize + 1, 0);
+            self.env.resize(var as usize + 1, None);
         }
-        self.env[var as usize] = to;
+        self.env[var as usize] = Some(to);
     }
     pub(crate) fn access(&self, a: &Access) -> Cell {
         let by = a.by.filter(|_| self.buffers).map(|p| self.proc(p));
@@ -211,7 +211,7 @@ impl Grounder<'_> {
     pub(crate) fn term(&self, t: &Term, bits: Option<u32>) -> GroundTerm {
         match t {
             Term::Proc(p) => GroundTerm::Code(self.proc(*p)),
-            Term::Cons(c) => GroundTerm::Code(c.0),
+            Term::Cons(c) => GroundTerm::Code(c.number()),
             Term::Cell(a) => GroundTerm::Cell(self.access(a)),
             Term::Sum(s) => self.sum(s, bits),
         }
@@ -254,7 +254,7 @@ impl Grounder<'_> {
     }
     /// Instantiates a transition for the processes in `env`; `None` if it is impossible.
     pub(crate) fn transition(&mut self, index: u32, t: &Transition) -> Option<Ground> {
-        let procs = self.env.clone();
+        let procs: Vec<u32> = self.env.iter().flatten().copied().collect();
         let guard = self.cube(&t.guard)?;
         let mut universal = Vec::new();
         for u in &t.universal {

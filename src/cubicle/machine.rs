@@ -204,13 +204,13 @@ impl<'s> Machine<'s> {
         (self.ground, self.assumptions, self.assumed_cells) = (ground, assumptions, assumed_cells);
         Ok(())
     }
-    pub(crate) fn grounder(&self, env: Vec<u32>) -> Grounder<'_> {
+    pub(crate) fn grounder(&self, processes: Vec<u32>) -> Grounder<'_> {
         Grounder {
             system: self.system,
             layout: &self.layout,
             numbers: &self.numbers,
             buffers: self.memory == Memory::Tso,
-            env,
+            env: processes.into_iter().map(Some).collect(),
         }
     }
     /// Returns the satisfiable instances of a claim, with their processes.
@@ -316,7 +316,7 @@ impl<'s> Machine<'s> {
             c if sort == TypeId::PROC => Val::Proc(c),
             c if sort.is_numeric() => Val::Number(self.numbers.number(c)),
             c if self.system.type_of(sort).constructors.is_empty() => Val::Element(c),
-            c => Val::Cons(crate::system::ConsId(c)),
+            c => Val::Cons(crate::system::ConsId::of(c)),
         }
     }
     /// Returns the possible values of an open cell, if there are finitely many (or the candidates,
@@ -369,7 +369,7 @@ impl<'s> Machine<'s> {
                     as u32;
             return Some((0..cells.max(1)).collect());
         }
-        Some(constructors.iter().map(|c| c.0).collect())
+        Some(constructors.iter().map(|c| c.number()).collect())
     }
     /// Returns the name of a slot's cell, `A[#1,#2]`.
     pub(crate) fn cell_name(&self, slot: u32) -> String {

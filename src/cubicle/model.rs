@@ -23,7 +23,7 @@ use crate::system::{Atom, Kind, Op, Proc, System, Term, TypeId};
 use crate::value::{ANY, Entry, NOTHING};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_model::table::LabelTable;
 use mu_model::{Group, Model, PartOrigin, Slot, SlotInfo, StepPart, Steps, Symmetry, Worker};
 use std::collections::BTreeSet;
@@ -140,7 +140,7 @@ impl<'s> SystemModel<'s> {
     }
     fn of(machine: Machine<'s>, starts: Vec<Vec<u32>>) -> Self {
         let dense = (0..machine.system.types.len() as u32)
-            .map(|t| dense(&machine, TypeId(t)))
+            .map(|t| dense(&machine, TypeId::of(t)))
             .chain([Dense::Same])
             .collect();
         let mut model = SystemModel {
@@ -422,7 +422,7 @@ fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
         // One more, because a cell may contain the process beyond the instance.
         _ if t == TypeId::PROC => Dense::Range(0, machine.layout.n + 1),
         _ if t.is_numeric() => Dense::Table(RwLock::default()),
-        Some(first) => Dense::Range(first.0, constructors.len() as u32),
+        Some(first) => Dense::Range(first.number(), narrow::index(constructors.len())),
         None => Dense::Range(
             0,
             machine
@@ -593,7 +593,7 @@ impl SystemWorker<'_, '_> {
                 }
             }
             Move::Init => {
-                let start = self.model.start_slot().unwrap_or(0);
+                let start = self.model.start_slot().expect("a model with this move has the slot");
                 let all = self.model.starts.iter().map(|v| {
                     let cells = v.iter().enumerate().map(|(s, code)| (s as u32, *code));
                     cells.chain([(start, 1)]).collect()

@@ -134,7 +134,7 @@ impl Machine<'_> {
             .constructors
             .iter()
             .find(|c| self.system.constructor(**c).name == text)
-            .map(|c| c.0)
+            .map(|c| c.number())
     }
 }
 

@@ -66,48 +66,38 @@
 //! indices are in range and sorts match ([`fn@crate::check`] builds systems, so other code need not
 //! check again).
 
+use mu_base::id_types;
 use mu_base::source::Place;
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
 use std::sync::LazyLock;
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-        pub struct $name(pub u32);
-        impl $name {
-            /// Returns the index as `usize`, for subscripting.
-            pub fn index(self) -> usize { self.0 as usize }
-        }
-    )+};
-}
-ids! {
+id_types! {
     /// A type: an index into [`System::types`].
-    TypeId,
+    pub TypeId,
     /// A constructor of an enumeration: an index into [`System::constructors`].
-    ConsId,
+    pub ConsId,
     /// A variable, array or constant: an index into [`System::symbols`].
-    SymbolId,
+    pub SymbolId,
 }
 
 impl TypeId {
     /// Processes.
-    pub const PROC: TypeId = TypeId(0);
+    pub const PROC: TypeId = TypeId::of(0);
     /// Booleans: constructors [`ConsId::FALSE`] and [`ConsId::TRUE`].
-    pub const BOOL: TypeId = TypeId(1);
+    pub const BOOL: TypeId = TypeId::of(1);
     /// Integers.
-    pub const INT: TypeId = TypeId(2);
+    pub const INT: TypeId = TypeId::of(2);
     /// Real numbers (those in systems are rational).
-    pub const REAL: TypeId = TypeId(3);
+    pub const REAL: TypeId = TypeId::of(3);
     /// Returns the type of words of a number of bits, from 1 to [`MAX_BITS`].
     pub fn word(bits: u32) -> TypeId {
-        TypeId(FIRST_WORD + bits)
+        TypeId::of(FIRST_WORD + bits)
     }
     /// Returns the number of bits of a type of words; `None` for other types.
     pub fn bits(self) -> Option<u32> {
-        self.0.checked_sub(FIRST_WORD).filter(|bits| (1..=MAX_BITS).contains(bits))
+        self.number().checked_sub(FIRST_WORD).filter(|bits| (1..=MAX_BITS).contains(bits))
     }
     /// True if its terms are sums.
     pub fn is_numeric(self) -> bool {
@@ -139,9 +129,9 @@ pub fn residue(value: &BigRational, bits: u32) -> BigRational {
 
 impl ConsId {
     /// `False`.
-    pub const FALSE: ConsId = ConsId(0);
+    pub const FALSE: ConsId = ConsId::of(0);
     /// `True`.
-    pub const TRUE: ConsId = ConsId(1);
+    pub const TRUE: ConsId = ConsId::of(1);
 }
 
 /// A type.

@@ -202,7 +202,7 @@ mod tests {
 
     /// Returns the texts of contradictions of a specification.
     fn found(text: &str) -> Vec<String> {
-        let tree = mu_syntax::parse_specification(SourceId(0), text).unwrap();
+        let tree = mu_syntax::parse_specification(SourceId::FIRST, text).unwrap();
         let mut checker = Checker::new(DataSpec::default());
         checker.declare(&tree.sections).unwrap();
         checker.check_equations(&tree.sections).unwrap();

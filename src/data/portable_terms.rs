@@ -332,14 +332,14 @@ mod tests {
     }
 
     fn values() -> Values {
-        let tree =
-            mu_syntax::parse_specification(SourceId(0), &format!("{DATA}\ninit delta;")).unwrap();
+        let tree = mu_syntax::parse_specification(SourceId::FIRST, &format!("{DATA}\ninit delta;"))
+            .unwrap();
         let mut data: DataSpec = crate::typecheck::check_data_specification(&tree).unwrap().0;
         let checked: Vec<Expr> = VALUES
             .iter()
             .map(|t| {
                 crate::typecheck::check_expression(
-                    &mu_syntax::parse_data(SourceId(0), t).unwrap(),
+                    &mu_syntax::parse_data(SourceId::FIRST, t).unwrap(),
                     &mut data,
                     None,
                 )

@@ -22,7 +22,7 @@ pub fn read<'t>(
     let mut data = data.clone();
     let mut checked = Vec::new();
     for (text, sort) in texts {
-        let tree = mu_syntax::parse_data(SourceId(0), text)?;
+        let tree = mu_syntax::parse_data(SourceId::FIRST, text)?;
         checked.push((super::typecheck::check_expression(&tree, &mut data, sort)?, sort));
     }
     let mut engine = Engine::new(Program::compile(&data)?);

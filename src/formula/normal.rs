@@ -25,21 +25,16 @@
 use super::action_miniscope::narrow;
 use super::miniscope::{Scope, Uses};
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_base::id_types;
 use mu_base::ids::{FixId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::Expr;
 use mu_data::signature::Signature;
 use std::sync::Arc;
 
-/// A node of the graph.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct NodeId(pub u32);
-
-impl NodeId {
-    /// Returns the index as `usize`.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
+id_types! {
+    /// A node of the graph.
+    pub NodeId,
 }
 
 /// Kind of a node.
@@ -155,8 +150,8 @@ pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<No
                 name: name.clone(),
                 least: false,
                 params: Vec::new(),
-                body: NodeId(0),
-                head: NodeId(0),
+                body: NodeId::of(0),
+                head: NodeId::of(0),
                 parent: None,
                 rank: 0,
                 recursive: false,
@@ -196,7 +191,7 @@ impl Normaliser<'_> {
     pub(super) fn add(&mut self, node: Node, span: Span) -> NodeId {
         self.nodes.push(node);
         self.spans.push(span);
-        NodeId(self.nodes.len() as u32 - 1)
+        NodeId::new(self.nodes.len() - 1)
     }
 
     pub(super) fn constant(&mut self, value: bool, span: Span) -> NodeId {

@@ -51,7 +51,7 @@ pub fn corrections(
     let (mut out, mut changes): (Vec<Correction>, Vec<Change>) = (Vec::new(), Vec::new());
     for _ in 0..MOST {
         let now = with(text, &changes);
-        let file = parse_formula(SourceId(0), &now).ok()?;
+        let file = parse_formula(SourceId::FIRST, &now).ok()?;
         let found = parentheses(&now, &file.formula, &error)
             .or_else(|| outside_data(&now, &error, actions))?;
         let place = |at| as_written(&changes, at);
@@ -62,7 +62,7 @@ pub fn corrections(
         out.push(found);
         changes.extend(found.changes());
         changes.sort_by_key(|c| c.0);
-        let file = parse_formula(SourceId(0), &with(text, &changes)).ok()?;
+        let file = parse_formula(SourceId::FIRST, &with(text, &changes)).ok()?;
         match check_formula(&file, data, actions) {
             Ok(_) => return Some(out),
             Err(next) => error = next,
@@ -177,10 +177,14 @@ mod tests {
 
     fn corrected(text: &str) -> Option<String> {
         let model = "act a, b; c: Nat; init a;";
-        let model = check_specification(&parse_specification(SourceId(0), model).unwrap()).unwrap();
-        let error =
-            check_formula(&parse_formula(SourceId(0), text).unwrap(), &model.data, &model.actions)
-                .err()?;
+        let model =
+            check_specification(&parse_specification(SourceId::FIRST, model).unwrap()).unwrap();
+        let error = check_formula(
+            &parse_formula(SourceId::FIRST, text).unwrap(),
+            &model.data,
+            &model.actions,
+        )
+        .err()?;
         let corrections = corrections(text, &error, &model.data, &model.actions)?;
         let mut changes: Vec<Change> = corrections.iter().flat_map(|c| c.changes()).collect();
         changes.sort_by_key(|c| c.0);

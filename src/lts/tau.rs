@@ -120,7 +120,7 @@ pub struct Rows<T> {
     pub items: Vec<T>,
 }
 
-impl<T: Copy + Default> Rows<T> {
+impl<T: Copy> Rows<T> {
     /// Sorts edges into rows by counting; the edges are produced twice, in the same order.
     pub fn build<I: Iterator<Item = (u32, T)>>(sources: usize, edges: impl Fn() -> I) -> Self {
         let mut offsets = vec![0u64; sources + 1];
@@ -134,8 +134,9 @@ impl<T: Copy + Default> Rows<T> {
             sum += *o;
             *o = sum;
         }
-        // Each row is filled from its end, so that afterwards `offsets` holds the starts.
-        let mut items = vec![T::default(); total];
+        // Each row is filled from its end, so that afterwards `offsets` holds the starts. The first
+        // item stands at each position until then.
+        let mut items = edges().next().map_or_else(Vec::new, |(_, item)| vec![item; total]);
         for (s, item) in edges() {
             offsets[s as usize] -= 1;
             items[offsets[s as usize] as usize] = item;

@@ -77,7 +77,7 @@ impl Pairs {
         }
         for (known, demand) in self.known.iter_mut().zip(found) {
             let set = *numbers.entry(*demand).or_insert_with(|| {
-                let members: Vec<u32> = automaton.set(*demand).iter().map(|q| q.0).collect();
+                let members: Vec<u32> = automaton.set(*demand).iter().map(|q| q.number()).collect();
                 self.sets.from_members(&members)
             });
             *known = operations.join(*known, set).0;

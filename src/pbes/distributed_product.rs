@@ -76,19 +76,20 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Diagnostic> {
         let Self { thread, oracle, channels, .. } = self;
-        let mut name = |q: u32| oracle.borrow_mut().automaton.name(FormulaState(q));
+        let mut name = |q: u32| oracle.borrow_mut().automaton.name(FormulaState::of(q));
         channels[channel].export(&thread.operations, element, &mut name, out)
     }
     fn import(&mut self, channel: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic> {
         let Self { thread, oracle, channels, .. } = self;
-        let mut state = |name: &[u8]| oracle.borrow_mut().automaton.named(name).map(|q| q.0);
+        let mut state = |name: &[u8]| oracle.borrow_mut().automaton.named(name).map(|q| q.number());
         let set = channels[channel].import(&mut thread.operations, bytes, &mut state)?;
         self.thread.result(set)
     }
     fn atoms(&mut self, element: u32) -> Result<Vec<(Vec<u8>, u32)>, Diagnostic> {
         let sets = self.thread.operations.sets();
         let mut oracle = self.oracle.borrow_mut();
-        let one = |q: u32| Ok((oracle.automaton.name(FormulaState(q))?, sets.from_members(&[q])));
+        let one =
+            |q: u32| Ok((oracle.automaton.name(FormulaState::of(q))?, sets.from_members(&[q])));
         sets.members(element).into_iter().map(one).collect()
     }
     fn lfp_part(&mut self, element: u32) -> Result<u32, Diagnostic> {
@@ -103,7 +104,7 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
     }
     fn atom(&mut self, name: &[u8]) -> Result<u32, Diagnostic> {
         let q = self.oracle.borrow_mut().automaton.named(name)?;
-        Ok(self.thread.operations.sets().from_members(&[q.0]))
+        Ok(self.thread.operations.sets().from_members(&[q.number()]))
     }
 }
 
@@ -208,7 +209,7 @@ pub(super) fn search(
             match (&result.found, tau_sensitive) {
                 (Some((Outcome::Verdict(_), _)), Some(name)) => {
                     let q = automaton.named(&name)?;
-                    priority::of_states(automaton, task.labels, &[q.0])?
+                    priority::of_states(automaton, task.labels, &[q.number()])?
                 }
                 _ => return Ok(Searched { priority: Priority::Used, ..result }),
             }
@@ -260,7 +261,7 @@ fn search_with(
         })?;
         let automaton = &mut *oracle.borrow_mut().automaton;
         let met = sets.union(known);
-        let states: Vec<FormulaState> = met.iter().map(|q| FormulaState(*q)).collect();
+        let states: Vec<FormulaState> = met.iter().map(|q| FormulaState::of(*q)).collect();
         let loops = loops_here(automaton, shape, &states)?;
         let tau_sensitive = if confluent { tau_sensitive(automaton, task, &met)? } else { None };
         let mut out = Report { figures, forward: share.is_forward(), loops, tau_sensitive }.write();
@@ -301,7 +302,7 @@ fn tau_sensitive(
     let mut least: Option<Vec<u8>> = None;
     for q in met {
         if priority::of_states(automaton, task.labels, &[*q])? != Priority::Used {
-            let name = automaton.name(FormulaState(*q))?;
+            let name = automaton.name(FormulaState::of(*q))?;
             least = Some(least.map_or(name.clone(), |l| l.min(name)));
         }
     }

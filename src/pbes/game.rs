@@ -90,7 +90,7 @@ pub fn game(
             demand(&automaton, answer, target, &mut moves);
         }
         push(&mut game, all, automaton.rank(q), moves);
-        game.names.push(format!("{},{}", s.number(), q.0));
+        game.names.push(format!("{},{}", s.number(), q.number()));
     }
     Ok(game)
 }

@@ -244,7 +244,7 @@ impl<'a> Symmetry<'a> {
         *self
             .images
             .entry((element, q))
-            .or_insert_with(|| automaton.image(FormulaState(q), map).map(|q| q.0))
+            .or_insert_with(|| automaton.image(FormulaState::of(q), map).map(|q| q.number()))
     }
     fn label(&mut self, element: u32, label: u32) -> Result<Option<LabelId>, Diagnostic> {
         if let Some(image) = self.labels.get(&(element, label)) {
@@ -315,7 +315,10 @@ impl<'a> AutomatonOwner<'a> {
     }
     fn steps(&mut self, states: &[u32], label: u32) -> Result<Vec<Answer>, Diagnostic> {
         self.check_reduction(states, label)?;
-        states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId::of(label))).collect()
+        states
+            .iter()
+            .map(|q| self.confirmed_step(FormulaState::of(*q), LabelId::of(label)))
+            .collect()
     }
     fn alike(&mut self, label: u32) -> Result<u32, Diagnostic> {
         let named = self.automaton.names(LabelId::of(label), self.labels)?;
@@ -326,12 +329,12 @@ impl<'a> AutomatonOwner<'a> {
     }
     /// Returns the members under a least fixed point.
     pub fn lfp_members(&self, mut states: Vec<u32>) -> Vec<u32> {
-        states.retain(|q| self.shape.hostile.contains(&self.automaton.node(FormulaState(*q))));
+        states.retain(|q| self.shape.hostile.contains(&self.automaton.node(FormulaState::of(*q))));
         states
     }
     fn locals(&self, mut states: Vec<u32>) -> Vec<u32> {
         states.retain(|q| {
-            self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local)
+            self.shape.kinds.get(&self.automaton.node(FormulaState::of(*q))) == Some(&Kind::Local)
         });
         states
     }
@@ -349,7 +352,7 @@ impl<'a> AutomatonOwner<'a> {
         if !self.reduced || self.automaton.names(LabelId::of(label), self.labels)? {
             return Ok(());
         }
-        for q in states.iter().map(|q| FormulaState(*q)) {
+        for q in states.iter().map(|q| FormulaState::of(*q)) {
             if proviso::distinguishes_unnamed(self.automaton, q)? {
                 self.distinguishing = Some(q);
                 return Err(Diagnostic::new(
@@ -367,8 +370,13 @@ impl<'a> AutomatonOwner<'a> {
         steps: &[(LabelId, StateId)],
     ) -> Result<bool, Diagnostic> {
         for q in states {
-            if local_value(self.automaton, FormulaState(*q), steps, self.labels, &mut Vec::new())?
-                != self.shape.universal
+            if local_value(
+                self.automaton,
+                FormulaState::of(*q),
+                steps,
+                self.labels,
+                &mut Vec::new(),
+            )? != self.shape.universal
             {
                 return Ok(true);
             }
@@ -415,15 +423,15 @@ impl<'a> AutomatonOwner<'a> {
     fn confirmed_step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
         let answer = self.step(q, label)?;
         let Some(symmetry) = &self.symmetry else { return Ok(answer) };
-        if symmetry.proven || symmetry.confirmed.contains(&(q.0, label.number())) {
+        if symmetry.proven || symmetry.confirmed.contains(&(q.number(), label.number())) {
             return Ok(answer);
         }
         let elements = symmetry.elements.len() as u32;
-        let mut orbit = vec![(q.0, label.number())];
+        let mut orbit = vec![(q.number(), label.number())];
         let own = self.as_set(q, answer);
         for element in 0..elements {
             let (Some(q2), Some(label2)) =
-                (self.image(element, q.0), self.image_label(element, label)?)
+                (self.image(element, q.number()), self.image_label(element, label)?)
             else {
                 return Err(self.refute(element));
             };
@@ -434,8 +442,8 @@ impl<'a> AutomatonOwner<'a> {
                     None => return Err(self.refute(element)),
                 },
             };
-            match self.step(FormulaState(q2), label2) {
-                Ok(found) if self.as_set(FormulaState(q2), found) == expected => {
+            match self.step(FormulaState::of(q2), label2) {
+                Ok(found) if self.as_set(FormulaState::of(q2), found) == expected => {
                     orbit.push((q2, label2.number()))
                 }
                 Err(limit) if limit.stop.is_some() => return Err(limit),
@@ -451,7 +459,7 @@ impl<'a> AutomatonOwner<'a> {
     /// Returns an answer as a set; `None`: decided.
     fn as_set(&self, q: FormulaState, answer: Answer) -> Option<Set> {
         match answer {
-            Answer::Same => Some(self.sets.from_members(&[q.0])),
+            Answer::Same => Some(self.sets.from_members(&[q.number()])),
             Answer::States(set) => Some(set),
             Answer::Decided => None,
         }
@@ -497,7 +505,7 @@ impl<'a> AutomatonOwner<'a> {
             Some(set)
                 if demand != Demand::NOTHING
                     && self.automaton.set(demand)[..] == [q]
-                    && self.sets.members(set) == [q.0] =>
+                    && self.sets.members(set) == [q.number()] =>
             {
                 Answer::Same
             }
@@ -513,7 +521,7 @@ impl<'a> AutomatonOwner<'a> {
         else {
             return Ok(None);
         };
-        let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
+        let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.number()).collect();
         members.sort_unstable();
         members.dedup();
         Ok(Some(self.sets.from_members(&members)))
@@ -826,7 +834,7 @@ fn conclude(
     if shape.hostile.is_empty() {
         return Ok(Outcome::Verdict(shape.universal));
     }
-    let all: Vec<FormulaState> = (0..automaton.state_count() as u32).map(FormulaState).collect();
+    let all: Vec<FormulaState> = FormulaState::all(automaton.state_count()).collect();
     if loops_here(automaton, shape, &all)? {
         return Ok(Outcome::Cycle);
     }

@@ -116,16 +116,12 @@ pub(super) fn of_states(
     labels: &dyn ActionLabels,
     reached: &[u32],
 ) -> Result<Priority, Diagnostic> {
-    for q in reached.iter().map(|q| FormulaState(*q)) {
+    for q in reached.iter().map(|q| FormulaState::of(*q)) {
         let demand = automaton.step(q, LabelId::TAU, labels)?;
         if demand == Demand::Decided || automaton.set(demand)[..] != [q] {
             return Ok(Priority::Forbidden(
                 Obstacle::Hidden,
-                modality(
-                    automaton,
-                    q,
-                    automaton.rules().class_of.get(&Vec::new()).copied().unwrap_or(0),
-                ),
+                modality(automaton, q, automaton.rules().class(&[])),
             ));
         }
     }

@@ -129,7 +129,7 @@ pub(super) fn of_states(
     shape: &Shape,
     reached: &[u32],
 ) -> Result<Option<Order>, Diagnostic> {
-    for q in reached.iter().map(|q| FormulaState(*q)) {
+    for q in reached.iter().map(|q| FormulaState::of(*q)) {
         if shape.kinds.get(&automaton.node(q)) != Some(&Kind::Local)
             && distinguishes_unnamed(automaton, q)?
         {

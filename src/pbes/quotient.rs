@@ -50,8 +50,8 @@ pub struct Reduced {
 /// name. States have the numbers of the source.
 pub struct ExploredModel {
     lts: Lts,
-    /// By label: its representative.
-    representative_label: Vec<LabelId>,
+    /// By label: its representative; `None` if no transition has the label.
+    representative_label: Vec<Option<LabelId>>,
 }
 
 /// The classes of a model's states.
@@ -71,7 +71,7 @@ pub fn ignores_tau(
     if automaton.names(LabelId::TAU, labels)? {
         return Ok(false);
     }
-    for q in (0..automaton.state_count() as u32).map(FormulaState) {
+    for q in FormulaState::all(automaton.state_count()) {
         if automaton.depends_on_labels_here(q) {
             return Ok(false);
         }
@@ -135,13 +135,7 @@ impl ExploredModel {
             lts.offsets.push(lts.targets.len() as u64);
             next += 1;
         }
-        Ok(Ok(Some(Self {
-            lts,
-            representative_label: representative_label
-                .into_iter()
-                .map(Option::unwrap_or_default)
-                .collect(),
-        })))
+        Ok(Ok(Some(Self { lts, representative_label })))
     }
 
     /// Returns the number of states.
@@ -253,7 +247,10 @@ impl Lift<'_, '_> {
         self.source.successors(s, &mut found)?;
         let row: Row = found
             .into_iter()
-            .map(|(l, t)| (self.whole.representative_label[l.index()], l, t))
+            .map(|(l, t)| {
+                let representative = self.whole.representative_label[l.index()];
+                (representative.expect("the exploration met all labels of its rows"), l, t)
+            })
             .collect();
         self.rows.insert(s, row.clone());
         Ok(row)

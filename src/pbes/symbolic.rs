@@ -167,7 +167,7 @@ fn by_product(
     let Some((flow, local)) = close(&mut automaton, &shape, roots)? else {
         return Ok(Ok(SymbolicAnswer::constant(!all)));
     };
-    let start: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
+    let start: Vec<u32> = flow.into_iter().chain(local).map(|q| q.number()).collect();
     let mut observer = Obligations {
         automaton,
         labels,
@@ -183,8 +183,7 @@ fn by_product(
         && product_outcome.outcome.stop == Stop::Complete
         && !shape.hostile.is_empty()
     {
-        let states: Vec<FormulaState> =
-            (0..automaton.state_count() as u32).map(FormulaState).collect();
+        let states: Vec<FormulaState> = FormulaState::all(automaton.state_count()).collect();
         // A fixed-point variable that can call itself without an intermediate step.
         if loops_here(&mut automaton, &shape, &states)? {
             return Ok(Err(automaton));
@@ -252,7 +251,7 @@ impl Observer for Obligations<'_> {
 
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic> {
         // Each obligation and class is requested once: no caching is needed.
-        let demand = self.automaton.step_once(FormulaState(obligation), label, self.labels)?;
+        let demand = self.automaton.step_once(FormulaState::of(obligation), label, self.labels)?;
         if let Some(known) = self.closed.get(&demand) {
             return Ok(known.clone());
         }
@@ -261,7 +260,7 @@ impl Observer for Obligations<'_> {
         if demand != Demand::Decided
             && let Some((flow, local)) = close(&mut self.automaton, &self.shape, &members)?
         {
-            let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
+            let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.number()).collect();
             members.sort_unstable();
             members.dedup();
             closed = Some(Rc::from(members));
@@ -271,7 +270,7 @@ impl Observer for Obligations<'_> {
     }
 
     fn test(&mut self, obligation: u32, labels: &[LabelId]) -> Result<Option<Test>, Diagnostic> {
-        let q = FormulaState(obligation);
+        let q = FormulaState::of(obligation);
         if self.shape.kinds.get(&self.automaton.node(q)) != Some(&Kind::Local) {
             return Ok(None);
         }
@@ -281,7 +280,7 @@ impl Observer for Obligations<'_> {
 
     fn hostile(&mut self, obligation: u32) -> bool {
         !self.runs_end
-            && self.shape.hostile.contains(&self.automaton.node(FormulaState(obligation)))
+            && self.shape.hostile.contains(&self.automaton.node(FormulaState::of(obligation)))
     }
 }
 
@@ -365,7 +364,7 @@ fn evidence(
         let numbered: Vec<(LabelId, StateId)> =
             leaving.iter().enumerate().map(|(i, t)| (t.label, StateId::new(i))).collect();
         let mut shown = Vec::new();
-        local_value(automaton, FormulaState(q), &numbered, labels, &mut shown)?;
+        local_value(automaton, FormulaState::of(q), &numbered, labels, &mut shown)?;
         shown.sort_unstable();
         shown.dedup();
         for (label, i) in shown {

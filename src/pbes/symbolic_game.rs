@@ -50,7 +50,7 @@ impl Alternating<'_> {
         Some(
             lists
                 .entry(demand)
-                .or_insert_with(|| automaton.set(demand).iter().map(|q| q.0).collect())
+                .or_insert_with(|| automaton.set(demand).iter().map(|q| q.number()).collect())
                 .clone(),
         )
     }
@@ -65,13 +65,17 @@ impl Rules for Alternating<'_> {
         }
     }
     fn owner(&self, obligation: u32) -> Player {
-        if self.automaton.universal(FormulaState(obligation)) { Player::Odd } else { Player::Even }
+        if self.automaton.universal(FormulaState::of(obligation)) {
+            Player::Odd
+        } else {
+            Player::Even
+        }
     }
     fn priority(&self, obligation: u32) -> u32 {
-        self.automaton.rank(FormulaState(obligation))
+        self.automaton.rank(FormulaState::of(obligation))
     }
     fn here(&mut self, obligation: u32) -> Result<mu_symbolic::Answer, Diagnostic> {
-        let demand = self.automaton.here(FormulaState(obligation))?;
+        let demand = self.automaton.here(FormulaState::of(obligation))?;
         Ok(self.answer(demand))
     }
     fn here_if(
@@ -79,7 +83,7 @@ impl Rules for Alternating<'_> {
         obligation: u32,
         label: LabelId,
     ) -> Result<mu_symbolic::Answer, Diagnostic> {
-        let q = FormulaState(obligation);
+        let q = FormulaState::of(obligation);
         let demand = if self.automaton.depends_on_labels_here(q) {
             self.automaton.here_if(q, label, self.labels)?
         } else {
@@ -88,7 +92,7 @@ impl Rules for Alternating<'_> {
         Ok(self.answer(demand))
     }
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<mu_symbolic::Answer, Diagnostic> {
-        let demand = self.automaton.step(FormulaState(obligation), label, self.labels)?;
+        let demand = self.automaton.step(FormulaState::of(obligation), label, self.labels)?;
         Ok(self.answer(demand))
     }
 }
@@ -104,7 +108,7 @@ pub(super) fn by_game(
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
     let mut rules = Alternating { automaton, labels, lists: AHashMap::new(), other: None };
-    let start: Vec<u32> = roots.iter().map(|q| q.0).collect();
+    let start: Vec<u32> = roots.iter().map(|q| q.number()).collect();
     let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
     let game_outcome = play(model, &mut rules, (all, &start), LARGEST, &options, budget)?;
     let more = rules.automaton.more_equations();

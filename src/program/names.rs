@@ -347,7 +347,7 @@ end thread_code
 
     /// Returns the lines with a token that begins with `mark`.
     fn lines(text: &str, mark: &str) -> Vec<usize> {
-        let all = names(SourceId(0), text).places_of(text.find(mark).unwrap() as u32);
+        let all = names(SourceId::FIRST, text).places_of(text.find(mark).unwrap() as u32);
         all.iter().map(|at| text[..*at as usize].matches('\n').count()).collect()
     }
 

@@ -7,7 +7,7 @@ use crate::outcome::{Answer, Quantifier, Verdict};
 use mu_base::{Budget, Diagnostic, SourceId};
 
 fn test(text: &str) -> Litmus {
-    litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+    litmus::parse(SourceId::FIRST, text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
 fn run(text: &str, model: &str) -> Answer {
@@ -17,7 +17,7 @@ fn run(text: &str, model: &str) -> Answer {
 }
 
 fn refused(text: &str) -> Diagnostic {
-    litmus::parse(SourceId(0), text).expect_err(text)
+    litmus::parse(SourceId::FIRST, text).expect_err(text)
 }
 
 /// Builds a test of abbreviated instructions: `Wx1` stores 1 to x, `Rx` loads x into the next
@@ -422,7 +422,7 @@ fn operands_without_an_encoding_are_refused() {
         let text = format!(
             "begin shared_data\nX dd 0\nQ dq 0\nend shared_data\nbegin thread_code\n{code}\nend thread_code\n"
         );
-        let found = super::nasm::parse(SourceId(0), &text, 1).map(|_| ()).expect_err(code);
+        let found = super::nasm::parse(SourceId::FIRST, &text, 1).map(|_| ()).expect_err(code);
         assert!(
             found.message.contains(wanted) && found.span.is_some(),
             "{code}: {}",
@@ -441,7 +441,7 @@ fn operands_without_an_encoding_are_refused() {
         let text = format!(
             "begin shared_data\nX dd 0\nend shared_data\nbegin thread_code\n{code}\nend thread_code\n"
         );
-        super::nasm::parse(SourceId(0), &text, 1)
+        super::nasm::parse(SourceId::FIRST, &text, 1)
             .unwrap_or_else(|d| panic!("{code}: {}", d.message));
     }
 }
@@ -456,7 +456,7 @@ fn what_a_proof_reads_is_what_the_machine_reads() {
 begin unsafe_prop\neip[$a] = last && $b:E[$a] = 4294967295 && edi[$a] = edi[$b] && X <> 1\nend unsafe_prop
 begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [C], N\nsub eax, 0x80000000\nlast:\nend thread_code\n";
     let Source { variables, code, unsafe_states, .. } =
-        super::parametric::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{}", d));
+        super::parametric::parse(SourceId::FIRST, text).unwrap_or_else(|d| panic!("{}", d));
     let initial: Vec<_> =
         variables.iter().map(|Declaration { initial, counter, .. }| (*initial, *counter)).collect();
     let expected = [
@@ -491,7 +491,7 @@ begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [
     assert_eq!(sides[3], (Side::Memory("X".into()), Side::Number(1)));
     // For a fixed number of threads every initial value must be known.
     assert!(
-        super::nasm::parse(SourceId(0), text, 2)
+        super::nasm::parse(SourceId::FIRST, text, 2)
             .is_err_and(|d| d.message.contains("has no initial value"))
     );
 }
@@ -503,7 +503,7 @@ fn computed_addresses_of_thread_data_are_refused() {
             "begin thread_data\nX dd 0\nend thread_data\nbegin shared_data\nY dd 0\nend shared_data\nbegin thread_code\nmov eax, {operand}\nend thread_code\n"
         )
     };
-    let parse = |operand: &str| super::nasm::parse(SourceId(0), &text(operand), 2);
+    let parse = |operand: &str| super::nasm::parse(SourceId::FIRST, &text(operand), 2);
     for operand in ["[X]", "[X + $next]", "[X + $1]", "[Y + ecx*4]", "[Y + 0]"] {
         assert!(parse(operand).is_ok(), "{operand}");
     }
@@ -533,8 +533,8 @@ fn damaged_tests_do_no_harm() {
     let text = "X86_64 A\n\"doc\"\nkey=v\n{ int64_t t[2]={1,-1}; 0:rax=t; int *p=&x; [y]=1; }\n P0 | P1 ;\n L: movq 8(%rax),%rcx | lock; xaddl %eax,(y) ;\n jne L | mfence ;\nlocations [t[1]; 0:rcx;] filter y=1\n~exists (0:rcx=-1 /\\ not [y]=2 \\/ p=x)\n";
     test(text);
     for i in 0..text.len() {
-        let _ = litmus::parse(SourceId(0), &text[..i]);
-        let _ = litmus::parse(SourceId(0), &format!("{}{}", &text[..i], &text[i + 1..]));
-        let _ = litmus::parse(SourceId(0), &format!("{}é{}", &text[..i], &text[i..]));
+        let _ = litmus::parse(SourceId::FIRST, &text[..i]);
+        let _ = litmus::parse(SourceId::FIRST, &format!("{}{}", &text[..i], &text[i + 1..]));
+        let _ = litmus::parse(SourceId::FIRST, &format!("{}é{}", &text[..i], &text[i..]));
     }
 }

@@ -83,7 +83,7 @@ impl Numbers {
                 found.add(value.clone(), MAX_OF_PATH);
                 let args =
                     cell.args().into_iter().take_while(|p| *p != NONE).map(u32::from).collect();
-                start.push((SymbolId(cell.symbol() as u32), args, value.clone()));
+                start.push((SymbolId::new(cell.symbol()), args, value.clone()));
                 if !written(&cell) {
                     stored_values.push((cell, value));
                 }

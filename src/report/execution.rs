@@ -587,7 +587,7 @@ mod tests {
     const IRIW: &str = "X86 IRIW\n{}\nP0 | P1 | P2 | P3 ;\nMOV [x],$1 | MOV EAX,[x] | MOV [y],$1 | MOV EAX,[y] ;\n | MOV EBX,[y] | | MOV EBX,[x] ;\nexists (1:EAX=1 /\\ 1:EBX=0 /\\ 3:EAX=1)\n";
 
     fn execution(text: &str, model: &str) -> (Litmus, Execution) {
-        let test = litmus::parse(SourceId(0), text).unwrap();
+        let test = litmus::parse(SourceId::FIRST, text).unwrap();
         let registers = observed_registers(&test.observables(), test.program.threads.len());
         let machine =
             Machine::new(test.program.clone(), memory::by_name(model).unwrap(), None, &registers);

@@ -334,7 +334,7 @@ mod tests {
         let resolver = |name: &str| (name == "stdlib.cat").then(|| stdlib.to_string());
         let judge =
             Judge::compile(&mut SourceMap::new(), Arch::X86, "m.cat", model, &resolver).unwrap();
-        let test = parse(SourceId(0), text, Options::default()).unwrap();
+        let test = parse(SourceId::FIRST, text, Options::default()).unwrap();
         deciding(test, &judge, Bounds { loops: 2 }, &Budget::default()).unwrap().0.unwrap()
     }
 

@@ -216,7 +216,7 @@ mod tests {
     use mu_model::hand::HandModel;
 
     fn read(text: &str) -> Result<Trace, String> {
-        from_json(SourceId(0), text).map_err(|d| d.message)
+        from_json(SourceId::FIRST, text).map_err(|d| d.message)
     }
 
     #[test]

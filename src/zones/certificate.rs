@@ -181,7 +181,7 @@ impl Certificate {
                         .enumerate()
                         .filter_map(|(i, s)| pool.get(s)?.get(i).copied())
                         .collect();
-                    let tree = mu_syntax::parse_data(SourceId(0), rest)
+                    let tree = mu_syntax::parse_data(SourceId::FIRST, rest)
                         .map_err(|_| wrong(at, rest, "an expression"))?;
                     let e = check_expression_with(&tree, data, &vars, Some(sort))
                         .map_err(|why| wrong(at, rest, &format!("a value: {}", why.message)))?;

@@ -55,14 +55,14 @@ impl Coverage {
     fn add(&mut self, specification: &str, formula: &str) {
         self.text("specification", specification);
         self.text("formula_file", formula);
-        let typed = syntax::parse_specification(SourceId(0), specification)
+        let typed = syntax::parse_specification(SourceId::FIRST, specification)
             .and_then(|tree| check_specification(&tree));
         let typed = match typed {
             Ok(typed) => typed,
             Err(why) => return self.refuse(&why.message),
         };
         used(&typed.data.signature, &mut self.builtins);
-        let read = syntax::parse_formula(SourceId(0), formula)
+        let read = syntax::parse_formula(SourceId::FIRST, formula)
             .and_then(|tree| check_formula(&tree, &typed.data, &typed.actions));
         match read {
             Ok(read) => used(&read.data.signature, &mut self.builtins),

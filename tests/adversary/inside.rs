@@ -236,7 +236,7 @@ pub(super) fn compiled(
 
 /// A typed specification.
 pub(super) fn read(text: &str) -> Result<ProcSpec, Diagnostic> {
-    typecheck::check_specification(&syntax::parse_specification(SourceId(0), text)?)
+    typecheck::check_specification(&syntax::parse_specification(SourceId::FIRST, text)?)
 }
 
 /// Makes a case with `most` formulas at most, one for each tape but the first, and asks the main
@@ -315,7 +315,7 @@ pub fn subject(
         marked: OnceLock::new(),
     };
     for (i, text) in texts {
-        let tree = syntax::parse_formula(SourceId(0), &text).map_err(said("formula"))?;
+        let tree = syntax::parse_formula(SourceId::FIRST, &text).map_err(said("formula"))?;
         let Ok(typed) = found.typed(&tree, &found.model) else {
             open("refused formulas");
             continue;

@@ -201,7 +201,7 @@ pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<
         Err(d) => return refuses(d),
     };
     let process = model.process();
-    let typed = syntax::parse_formula(SourceId(0), &formula)
+    let typed = syntax::parse_formula(SourceId::FIRST, &formula)
         .and_then(|tree| check_formula(&tree, &process.data, &process.actions));
     let typed = match typed {
         Ok(typed) => typed,

@@ -143,8 +143,8 @@ fn solved(text: &str, outlined: Option<&mcrl2::Outlined>) -> Result<bool, Diagno
     let mut unrolled = Unrolled::default();
     loop {
         let system = match outlined {
-            Some(outlined) => equations::read_outlined(SourceId(0), outlined, &unrolled)?,
-            None => equations::read_unrolled(SourceId(0), text, &unrolled)?,
+            Some(outlined) => equations::read_outlined(SourceId::FIRST, outlined, &unrolled)?,
+            None => equations::read_unrolled(SourceId::FIRST, text, &unrolled)?,
         };
         let why = match decided(&system, solver, &budget) {
             Err(why)

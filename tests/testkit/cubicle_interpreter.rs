@@ -90,7 +90,7 @@ impl Naive<'_> {
         let mut out = Vec::new();
         for (i, s) in self.system.symbols.iter().enumerate() {
             for env in self.assignments(s.arity as u32, false) {
-                out.push((SymbolId(i as u32), env.into_values().collect()));
+                out.push((SymbolId::new(i), env.into_values().collect()));
             }
         }
         out

@@ -12,7 +12,7 @@ use mu_base::{Diagnostic, Span, Stage};
 
 use super::ast::{Binary, Binding, Condition, Exp, Node, Pattern, Unary};
 use super::compile::Compiler;
-use super::program::{Group, Interpreted, Op, Slot, Type};
+use super::program::{CatNode, Group, Interpreted, Op, Type};
 use super::value::{Closure, Env, Primitive, Value};
 use crate::execution::{Name, SetId};
 
@@ -166,7 +166,7 @@ impl Compiler<'_> {
         }
     }
     /// Converts a value to a set of events.
-    pub(super) fn events_of(&mut self, v: &Value, span: Span) -> Compiled<Slot> {
+    pub(super) fn events_of(&mut self, v: &Value, span: Span) -> Compiled<CatNode> {
         match v {
             Value::Node(s) => match self.program.kind(*s) {
                 Type::Set => Ok(*s),
@@ -178,7 +178,7 @@ impl Compiler<'_> {
         }
     }
     /// Converts a value to a relation.
-    pub(super) fn pairs_of(&mut self, v: &Value, span: Span) -> Compiled<Slot> {
+    pub(super) fn pairs_of(&mut self, v: &Value, span: Span) -> Compiled<CatNode> {
         match v {
             Value::Node(s) => match self.program.kind(*s) {
                 Type::Relation => Ok(*s),
@@ -194,7 +194,7 @@ impl Compiler<'_> {
     }
     /// Returns the node of a name of the vocabulary; the empty node if no execution has such
     /// events.
-    pub(super) fn given(&mut self, name: Name, span: Span) -> Slot {
+    pub(super) fn given(&mut self, name: Name, span: Span) -> CatNode {
         if self.vocabulary.is_never(name) {
             let kind = if matches!(name, Name::Set(_)) { Type::Set } else { Type::Relation };
             return self.program.node(Op::Nothing, kind);
@@ -205,7 +205,7 @@ impl Compiler<'_> {
         }
         slot
     }
-    pub(super) fn placed(&mut self, op: Op, kind: Type, span: Span) -> Slot {
+    pub(super) fn placed(&mut self, op: Op, kind: Type, span: Span) -> CatNode {
         let slot = self.program.node(op, kind);
         self.places.entry(slot).or_insert(span);
         slot
@@ -802,7 +802,7 @@ impl Compiler<'_> {
                 "a model with more than 64 `let rec`",
             ));
         }
-        let variables: Vec<Slot> = kinds
+        let variables: Vec<CatNode> = kinds
             .iter()
             .enumerate()
             .map(|(i, &kind)| self.program.node(Op::Variable(group as u32, i as u32), kind))
@@ -868,7 +868,7 @@ impl Compiler<'_> {
         &mut self,
         exp: &Arc<Exp>,
         env: &Env,
-        out: &mut BTreeSet<Slot>,
+        out: &mut BTreeSet<CatNode>,
         seen: &mut KnownFunctions,
     ) -> Compiled<()> {
         let mut names = BTreeSet::new();
@@ -900,7 +900,7 @@ impl Compiler<'_> {
     fn inputs_of(
         &mut self,
         value: &Value,
-        out: &mut BTreeSet<Slot>,
+        out: &mut BTreeSet<CatNode>,
         seen: &mut KnownFunctions,
     ) -> Compiled<()> {
         match value {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use mu_base::{Diagnostic, Span, Stage};
 
 use super::ast::{Binary, Binding, Condition, Exp, Node, Pattern, SetClause, Unary};
-use super::program::Slot;
+use super::program::CatNode;
 use super::value::{Env, Primitive, Value};
 use crate::execution::{Name, Skeleton, Vocabulary};
 use crate::relation::{Relation, Set};
@@ -102,7 +102,7 @@ impl Names {
 /// Access to the values of nodes.
 pub trait Nodes {
     /// Returns the value of a node.
-    fn slot(&self, slot: Slot) -> Data;
+    fn slot(&self, slot: CatNode) -> Data;
     /// Returns the value of a name of the vocabulary.
     fn given(&self, name: Name) -> Data;
 }

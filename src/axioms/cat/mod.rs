@@ -43,13 +43,13 @@ pub use templates::Coherence;
 
 use crate::execution::{Name, RelationId, SetId, Vocabulary};
 use plan::Plan;
-use program::{Op, Program, Slot, Type};
+use program::{CatNode, Op, Program, Type};
 use value::Value;
 
 /// Returns the words before the first statement of a text. They can be read before the vocabulary
 /// of the model is known.
 pub fn head(text: &str) -> Vec<String> {
-    let words = lexer::lex(SourceId(0), text).unwrap_or_default();
+    let words = lexer::lex(SourceId::FIRST, text).unwrap_or_default();
     let word = |t: lexer::Token| {
         if let lexer::Token::Name(w) | lexer::Token::Text(w) = t { Some(w) } else { None }
     };
@@ -67,25 +67,25 @@ pub struct Model {
     plan: Plan,
     /// The index of each node among those of its type.
     places: Vec<u32>,
-    spans: HashMap<Slot, Span>,
-    given: HashMap<Name, Slot>,
+    spans: HashMap<CatNode, Span>,
+    given: HashMap<Name, CatNode>,
     /// The names that axioms, flags, and choices depend on.
     live: HashSet<Name>,
-    defined: BTreeMap<String, Slot>,
-    shown: Vec<(String, Slot)>,
+    defined: BTreeMap<String, CatNode>,
+    shown: Vec<(String, CatNode)>,
     vocabulary: Vocabulary,
     variants: Vec<String>,
     orders: bool,
 }
 
 /// Returns the nodes that the checks and choices of a program depend on.
-fn roots(program: &Program) -> Vec<Slot> {
+fn roots(program: &Program) -> Vec<CatNode> {
     let checks = program.checks.iter().map(|c| plan::root(c.property));
     plan::needed(program, checks.chain(program.choices.iter().map(|c| c.from)))
 }
 
 /// Returns the name of the vocabulary that a node reads.
-fn given_name(program: &Program, slot: Slot) -> Option<Name> {
+fn given_name(program: &Program, slot: CatNode) -> Option<Name> {
     match program.nodes[slot.index()].op {
         Op::GivenSet(id) => Some(Name::Set(id)),
         Op::GivenRelation(id) => Some(Name::Relation(id)),
@@ -96,12 +96,11 @@ fn given_name(program: &Program, slot: Slot) -> Option<Name> {
 /// Checks that no axiom, flag or choice depends on a name that front ends do not provide.
 fn supplied(
     program: &Program,
-    missing: &HashMap<Slot, Span>,
+    missing: &HashMap<CatNode, Span>,
     vocabulary: &Vocabulary,
 ) -> Result<(), Diagnostic> {
     let live = roots(program);
-    let Some(span) =
-        live.iter().filter_map(|s| missing.get(s)).min_by_key(|s| (s.source.0, s.start))
+    let Some(span) = live.iter().filter_map(|s| missing.get(s)).min_by_key(|s| (s.source, s.start))
     else {
         return Ok(());
     };
@@ -181,9 +180,9 @@ impl Model {
             }];
             places.push(*count);
             *count += 1;
-            if let Some(name) = given_name(&program, Slot(i as u32)) {
+            if let Some(name) = given_name(&program, CatNode::new(i)) {
                 debug_assert_eq!(node.kind == Type::Set, matches!(name, Name::Set(_)));
-                given.insert(name, Slot(i as u32));
+                given.insert(name, CatNode::new(i));
             }
         }
         Ok(Model {

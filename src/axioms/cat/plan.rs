@@ -6,13 +6,13 @@
 //! because they are evaluated only for allowed executions.
 
 use super::ast::Role;
-use super::program::{Op, Program, Property, Slot};
+use super::program::{CatNode, Op, Program, Property};
 
 /// A step of the evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Compute a node.
-    Node(Slot),
+    Node(CatNode),
     /// Repeat the body of a group up to its fixpoint.
     Group(u32),
     /// Evaluate a check.
@@ -27,13 +27,13 @@ pub struct Plan {
     /// For the flags, after the axioms of all stages.
     pub flags: Vec<Vec<Step>>,
     /// The nodes that some check or choice needs, ascending.
-    pub live: Vec<Slot>,
+    pub live: Vec<CatNode>,
 }
 
 /// Returns the nodes that the roots depend on, including the roots, ascending.
-pub fn needed(program: &Program, roots: impl IntoIterator<Item = Slot>) -> Vec<Slot> {
+pub fn needed(program: &Program, roots: impl IntoIterator<Item = CatNode>) -> Vec<CatNode> {
     let mut seen = vec![false; program.nodes.len()];
-    let mut todo: Vec<Slot> = roots.into_iter().collect();
+    let mut todo: Vec<CatNode> = roots.into_iter().collect();
     while let Some(at) = todo.pop() {
         if std::mem::replace(&mut seen[at.index()], true) {
             continue;
@@ -50,15 +50,15 @@ pub fn needed(program: &Program, roots: impl IntoIterator<Item = Slot>) -> Vec<S
             _ => {}
         }
     }
-    (0..program.nodes.len() as u32).map(Slot).filter(|s| seen[s.index()]).collect()
+    CatNode::all(program.nodes.len()).filter(|s| seen[s.index()]).collect()
 }
 
 /// Appends the steps that compute the nodes of a list that are outside of groups and that `wanted`
 /// accepts.
 pub fn steps(
     program: &Program,
-    list: &[Slot],
-    mut wanted: impl FnMut(Slot) -> bool,
+    list: &[CatNode],
+    mut wanted: impl FnMut(CatNode) -> bool,
     out: &mut Vec<Step>,
 ) {
     for &slot in list {
@@ -69,7 +69,7 @@ pub fn steps(
         push(program, slot, out);
     }
 }
-fn push(program: &Program, slot: Slot, out: &mut Vec<Step>) {
+fn push(program: &Program, slot: CatNode, out: &mut Vec<Step>) {
     match program.nodes[slot.index()].op {
         Op::Fixpoint(g, _) => {
             if !out.contains(&Step::Group(g)) {
@@ -83,7 +83,7 @@ fn push(program: &Program, slot: Slot, out: &mut Vec<Step>) {
 }
 
 /// Returns the node that a check reads.
-pub fn root(property: Property) -> Slot {
+pub fn root(property: Property) -> CatNode {
     match property {
         Property::Test(_, slot) | Property::CoherenceIn(slot) => slot,
     }
@@ -108,8 +108,8 @@ impl Plan {
         let must = |role: Role| matches!(role, Role::Axiom | Role::Assert);
         for stage in 0..stages {
             let steps_out = &mut plan.axioms[stage];
-            let mut take = |list: &[Slot], out: &mut Vec<Step>| {
-                let wanted = |s: Slot| {
+            let mut take = |list: &[CatNode], out: &mut Vec<Step>| {
+                let wanted = |s: CatNode| {
                     program.nodes[s.index()].stage as usize == stage
                         && !std::mem::replace(&mut done[s.index()], true)
                 };
@@ -130,13 +130,13 @@ impl Plan {
                 .iter()
                 .filter(|c| must(c.role) && c.stage as usize > stage)
                 .map(|c| root(c.property));
-            let later: Vec<Slot> = later.chain(program.choices.iter().map(|c| c.from)).collect();
+            let later: Vec<CatNode> = later.chain(program.choices.iter().map(|c| c.from)).collect();
             take(&needed(program, later), steps_out);
         }
         for stage in 0..stages {
             for (i, c) in program.checks.iter().enumerate().filter(|(_, c)| !must(c.role)) {
                 let list = needed(program, [root(c.property)]);
-                let wanted = |s: Slot| {
+                let wanted = |s: CatNode| {
                     program.nodes[s.index()].stage as usize == stage
                         && !std::mem::replace(&mut done[s.index()], true)
                 };
@@ -149,9 +149,9 @@ impl Plan {
         plan
     }
     /// Distributes the nodes over the bodies: a node is in the innermost group that it depends on.
-    fn bodies(program: &mut Program, live: &[Slot]) {
+    fn bodies(program: &mut Program, live: &[CatNode]) {
         for g in 0..program.groups.len() {
-            let body: Vec<Slot> = (live.iter().copied())
+            let body: Vec<CatNode> = (live.iter().copied())
                 .filter(|s| {
                     let groups = program.nodes[s.index()].groups;
                     groups != 0 && groups.ilog2() as usize == g

@@ -17,21 +17,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mu_base::Span;
+use mu_base::{Span, id_types};
 
 use super::ast::{Exp, Role, TestKind};
 use super::value::Env;
 use crate::execution::{Name, RelationId, SetId};
 
-/// A node of a program, by its index.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Slot(pub u32);
-
-impl Slot {
-    /// Returns the index as `usize`.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
+id_types! {
+    /// A node of a program, by its index.
+    pub CatNode,
 }
 
 /// The type of a node's value.
@@ -55,35 +49,35 @@ pub enum Op {
     /// The empty set or relation.
     Nothing,
     /// Union of two nodes of one type.
-    Union(Slot, Slot),
+    Union(CatNode, CatNode),
     /// Intersection of two nodes of one type.
-    Intersection(Slot, Slot),
+    Intersection(CatNode, CatNode),
     /// Difference of two nodes of one type.
-    Difference(Slot, Slot),
+    Difference(CatNode, CatNode),
     /// Complement.
-    Complement(Slot),
+    Complement(CatNode),
     /// Composition of two relations.
-    Compose(Slot, Slot),
+    Compose(CatNode, CatNode),
     /// Product of two sets.
-    Product(Slot, Slot),
+    Product(CatNode, CatNode),
     /// Identity on a set.
-    Identity(Slot),
+    Identity(CatNode),
     /// Pairs of a relation (second) that begin in a set (first).
-    From(Slot, Slot),
+    From(CatNode, CatNode),
     /// Pairs of a relation (first) that end in a set (second).
-    To(Slot, Slot),
+    To(CatNode, CatNode),
     /// Transitive closure.
-    Plus(Slot),
+    Plus(CatNode),
     /// Reflexive transitive closure.
-    Star(Slot),
+    Star(CatNode),
     /// Union with the identity.
-    Optional(Slot),
+    Optional(CatNode),
     /// Inverse.
-    Inverse(Slot),
+    Inverse(CatNode),
     /// Domain of a relation.
-    Domain(Slot),
+    Domain(CatNode),
     /// Range of a relation.
-    Range(Slot),
+    Range(CatNode),
     /// The variable of a group.
     Variable(u32, u32),
     /// The fixpoint of a variable of a group.
@@ -92,27 +86,27 @@ pub enum Op {
     Element(u32),
     /// The set of all relations that are a strict total order on the events of a set at each
     /// location and extend a relation.
-    Orders(Slot, Slot),
+    Orders(CatNode, CatNode),
     /// The set of all strict total orders on a set that extend a relation.
-    Linearisations(Slot, Slot),
+    Linearisations(CatNode, CatNode),
     /// An expression for the interpreter.
     Interpret(u32),
     /// A value that must be a set of events.
-    AsSet(Slot),
+    AsSet(CatNode),
     /// A value that must be a relation.
-    AsRelation(Slot),
+    AsRelation(CatNode),
     /// A value that must be a relation, or a set of events, which denotes its identity.
-    AsPairs(Slot),
+    AsPairs(CatNode),
     /// Pairs of a relation with different values.
-    DifferentValues(Slot),
+    DifferentValues(CatNode),
     /// A set or relation that must be empty: arguments of tests about page tables and the like,
     /// which executions here do not have.
-    OnlyEmpty(Slot),
+    OnlyEmpty(CatNode),
 }
 
 impl Op {
     /// Returns the nodes that it reads.
-    pub fn inputs(self) -> impl Iterator<Item = Slot> {
+    pub fn inputs(self) -> impl Iterator<Item = CatNode> {
         use Op::*;
         let (a, b) = match self {
             Union(a, b)
@@ -152,11 +146,11 @@ pub struct Group {
     /// Its position.
     pub span: Span,
     /// Its variables.
-    pub variables: Vec<Slot>,
+    pub variables: Vec<CatNode>,
     /// The value of each variable after a round.
-    pub results: Vec<Slot>,
+    pub results: Vec<CatNode>,
     /// The nodes that a round computes, in order; set by `plan`.
-    pub body: Vec<Slot>,
+    pub body: Vec<CatNode>,
 }
 
 /// An expression that the interpreter evaluates.
@@ -167,7 +161,7 @@ pub struct Interpreted {
     /// Its environment.
     pub env: Env,
     /// The nodes that it may read.
-    pub inputs: Vec<Slot>,
+    pub inputs: Vec<CatNode>,
 }
 
 /// `with x from s`, or `forall x in s` over a set that depends on the execution.
@@ -176,9 +170,9 @@ pub struct Choice {
     /// Its position.
     pub span: Span,
     /// The set to choose from.
-    pub from: Slot,
+    pub from: CatNode,
     /// The chosen element.
-    pub element: Slot,
+    pub element: CatNode,
     /// True for `forall`, false for `with`.
     pub all: bool,
     /// For a `forall`: the index after the last choice inside it.
@@ -189,9 +183,9 @@ pub struct Choice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Property {
     /// A test of a set or relation.
-    Test(TestKind, Slot),
+    Test(TestKind, CatNode),
     /// The given coherence order must be an element of a set of relations.
-    CoherenceIn(Slot),
+    CoherenceIn(CatNode),
 }
 
 /// A check.
@@ -225,13 +219,13 @@ pub struct Program {
     /// The checks, in order.
     pub checks: Vec<Check>,
     /// The first name that a `let` gave to a node.
-    pub names: HashMap<Slot, String>,
-    known: HashMap<(Op, Type), Slot>,
+    pub names: HashMap<CatNode, String>,
+    known: HashMap<(Op, Type), CatNode>,
 }
 
 impl Program {
     /// Returns the node of an operation, creating it if necessary.
-    pub fn node(&mut self, op: Op, kind: Type) -> Slot {
+    pub fn node(&mut self, op: Op, kind: Type) -> CatNode {
         if let Some(&slot) = self.known.get(&(op, kind)) {
             return slot;
         }
@@ -265,7 +259,7 @@ impl Program {
             }
             _ => {}
         }
-        let slot = Slot(self.nodes.len() as u32);
+        let slot = CatNode::new(self.nodes.len());
         self.nodes.push(Node { op, kind, stage, groups });
         self.known.insert((op, kind), slot);
         slot
@@ -278,27 +272,27 @@ impl Program {
         self.names.retain(|slot, _| slot.index() < nodes);
     }
     /// Returns the type of a node's value.
-    pub fn kind(&self, slot: Slot) -> Type {
+    pub fn kind(&self, slot: CatNode) -> Type {
         self.nodes[slot.index()].kind
     }
-    fn op(&self, slot: Slot) -> Op {
+    fn op(&self, slot: CatNode) -> Op {
         self.nodes[slot.index()].op
     }
     /// Returns the node of a name of the vocabulary.
-    pub fn given(&mut self, name: Name) -> Slot {
+    pub fn given(&mut self, name: Name) -> CatNode {
         match name {
             Name::Set(id) => self.node(Op::GivenSet(id), Type::Set),
             Name::Relation(id) => self.node(Op::GivenRelation(id), Type::Relation),
         }
     }
-    fn nothing(&mut self, kind: Type) -> Slot {
+    fn nothing(&mut self, kind: Type) -> CatNode {
         self.node(Op::Nothing, kind)
     }
-    fn is_nothing(&self, slot: Slot) -> bool {
+    fn is_nothing(&self, slot: CatNode) -> bool {
         self.op(slot) == Op::Nothing
     }
     /// Builds `a | b`.
-    pub fn union(&mut self, a: Slot, b: Slot) -> Slot {
+    pub fn union(&mut self, a: CatNode, b: CatNode) -> CatNode {
         if a == b || self.is_nothing(b) {
             return a;
         }
@@ -309,7 +303,7 @@ impl Program {
         self.node(Op::Union(a, b), kind)
     }
     /// Builds `a & b`.
-    pub fn intersection(&mut self, a: Slot, b: Slot) -> Slot {
+    pub fn intersection(&mut self, a: CatNode, b: CatNode) -> CatNode {
         if a == b || self.is_nothing(a) {
             return a;
         }
@@ -327,7 +321,7 @@ impl Program {
         self.node(Op::Intersection(a, b), kind)
     }
     /// Builds `a \ b`.
-    pub fn difference(&mut self, a: Slot, b: Slot) -> Slot {
+    pub fn difference(&mut self, a: CatNode, b: CatNode) -> CatNode {
         let kind = self.kind(a);
         if a == b {
             return self.nothing(kind);
@@ -338,12 +332,12 @@ impl Program {
         self.node(Op::Difference(a, b), kind)
     }
     /// Builds `~a`.
-    pub fn complement(&mut self, a: Slot) -> Slot {
+    pub fn complement(&mut self, a: CatNode) -> CatNode {
         let kind = self.kind(a);
         self.node(Op::Complement(a), kind)
     }
     /// Builds `a ; b` of relations.
-    pub fn compose(&mut self, a: Slot, b: Slot) -> Slot {
+    pub fn compose(&mut self, a: CatNode, b: CatNode) -> CatNode {
         if self.is_nothing(a) {
             return a;
         }
@@ -361,36 +355,36 @@ impl Program {
         }
     }
     /// Builds `a * b` of sets.
-    pub fn product(&mut self, a: Slot, b: Slot) -> Slot {
+    pub fn product(&mut self, a: CatNode, b: CatNode) -> CatNode {
         if self.is_nothing(a) || self.is_nothing(b) {
             return self.nothing(Type::Relation);
         }
         self.node(Op::Product(a, b), Type::Relation)
     }
     /// Builds `[s]`.
-    pub fn identity(&mut self, s: Slot) -> Slot {
+    pub fn identity(&mut self, s: CatNode) -> CatNode {
         if self.is_nothing(s) {
             return self.nothing(Type::Relation);
         }
         self.node(Op::Identity(s), Type::Relation)
     }
     /// Builds `r+`.
-    pub fn plus(&mut self, r: Slot) -> Slot {
+    pub fn plus(&mut self, r: CatNode) -> CatNode {
         if self.is_nothing(r) || matches!(self.op(r), Op::Plus(_)) {
             return r;
         }
         self.node(Op::Plus(r), Type::Relation)
     }
     /// Builds `r*`.
-    pub fn star(&mut self, r: Slot) -> Slot {
+    pub fn star(&mut self, r: CatNode) -> CatNode {
         self.node(Op::Star(r), Type::Relation)
     }
     /// Builds `r?`.
-    pub fn optional(&mut self, r: Slot) -> Slot {
+    pub fn optional(&mut self, r: CatNode) -> CatNode {
         self.node(Op::Optional(r), Type::Relation)
     }
     /// Builds `r^-1`.
-    pub fn inverse(&mut self, r: Slot) -> Slot {
+    pub fn inverse(&mut self, r: CatNode) -> CatNode {
         match self.op(r) {
             Op::Inverse(of) => of,
             Op::Nothing | Op::Identity(_) => r,
@@ -398,14 +392,14 @@ impl Program {
         }
     }
     /// Builds `domain r` or `range r`.
-    pub fn projection(&mut self, r: Slot, range: bool) -> Slot {
+    pub fn projection(&mut self, r: CatNode, range: bool) -> CatNode {
         if self.is_nothing(r) {
             return self.nothing(Type::Set);
         }
         self.node(if range { Op::Range(r) } else { Op::Domain(r) }, Type::Set)
     }
     /// Collects the parts of a union, left to right.
-    pub fn parts(&self, slot: Slot, out: &mut Vec<Slot>) {
+    pub fn parts(&self, slot: CatNode, out: &mut Vec<CatNode>) {
         let mut todo = vec![slot];
         while let Some(at) = todo.pop() {
             match self.op(at) {
@@ -416,7 +410,7 @@ impl Program {
     }
     /// Returns the closure `e+` if a group with one variable `r` has the form `e | r;r` with `r`
     /// not in `e`.
-    pub fn as_closure(&mut self, variable: Slot, result: Slot) -> Option<Slot> {
+    pub fn as_closure(&mut self, variable: CatNode, result: CatNode) -> Option<CatNode> {
         let Op::Variable(group, _) = self.op(variable) else { return None };
         let (mut parts, mut rest) = (Vec::new(), Vec::new());
         self.parts(result, &mut parts);

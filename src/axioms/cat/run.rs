@@ -13,7 +13,7 @@ use super::Model;
 use super::ast::{Role, TestKind};
 use super::interpret::{Data, Interpreter, Nodes, by_location, closed, each_order, is_order};
 use super::plan::{Step, needed, steps};
-use super::program::{Op, Property, Slot, Type};
+use super::program::{CatNode, Op, Property, Type};
 use super::specialise::Special;
 use crate::execution::{Execution, Name, RelationId, SetId, Skeleton};
 use crate::relation::{Relation, Set};
@@ -124,22 +124,22 @@ impl<'m> Session<'m> {
         }
         Ok(run)
     }
-    fn at(&self, slot: Slot) -> usize {
+    fn at(&self, slot: CatNode) -> usize {
         self.model.places[self.special.same[slot.index()].index()] as usize
     }
-    fn set(&self, slot: Slot) -> &Set {
+    fn set(&self, slot: CatNode) -> &Set {
         &self.sets[self.at(slot)]
     }
-    fn relation(&self, slot: Slot) -> &Relation {
+    fn relation(&self, slot: CatNode) -> &Relation {
         &self.relations[self.at(slot)]
     }
-    fn value(&self, slot: Slot) -> &Data {
+    fn value(&self, slot: CatNode) -> &Data {
         &self.values[self.at(slot)]
     }
 }
 
 impl Nodes for Session<'_> {
-    fn slot(&self, slot: Slot) -> Data {
+    fn slot(&self, slot: CatNode) -> Data {
         match self.model.program.kind(slot) {
             Type::Set => Data::Set(Rc::new(self.set(slot).clone())),
             Type::Relation => Data::Relation(Rc::new(self.relation(slot).clone())),
@@ -434,7 +434,7 @@ impl Run<'_, '_> {
         }
     }
     /// Computes a node and all nodes that it needs, even if they were computed before.
-    fn demand(&mut self, slot: Slot) -> Result<(), Diagnostic> {
+    fn demand(&mut self, slot: CatNode) -> Result<(), Diagnostic> {
         let program = &self.session.model.program;
         let mut list = Vec::new();
         steps(program, &needed(program, [slot]), |_| true, &mut list);
@@ -515,7 +515,7 @@ impl Run<'_, '_> {
             "this `let rec` has no fixed point: its values grow and shrink",
         ))
     }
-    fn node(&mut self, slot: Slot) -> Result<(), Diagnostic> {
+    fn node(&mut self, slot: CatNode) -> Result<(), Diagnostic> {
         let model = self.session.model;
         match model.program.nodes[slot.index()].kind {
             Type::Set => {
@@ -540,10 +540,10 @@ impl Run<'_, '_> {
             }
         }
     }
-    fn place(&self, slot: Slot) -> Span {
+    fn place(&self, slot: CatNode) -> Span {
         self.session.model.spans.get(&slot).copied().unwrap_or_default()
     }
-    fn only_empty(&self, slot: Slot, empty: bool) -> Result<(), Diagnostic> {
+    fn only_empty(&self, slot: CatNode, empty: bool) -> Result<(), Diagnostic> {
         if empty {
             return Ok(());
         }
@@ -553,7 +553,7 @@ impl Run<'_, '_> {
             "this depends on page tables, which executions do not have here",
         ))
     }
-    fn set_node(&mut self, slot: Slot, out: &mut Set) -> Result<(), Diagnostic> {
+    fn set_node(&mut self, slot: CatNode, out: &mut Set) -> Result<(), Diagnostic> {
         let s = &*self.session;
         match s.model.program.nodes[slot.index()].op {
             // Set from `co` before the steps of its stage.
@@ -590,7 +590,7 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
-    fn relation_node(&mut self, slot: Slot, out: &mut Relation) -> Result<(), Diagnostic> {
+    fn relation_node(&mut self, slot: CatNode, out: &mut Relation) -> Result<(), Diagnostic> {
         let s = &*self.session;
         match s.model.program.nodes[slot.index()].op {
             // The choice is set before the steps of its stage.
@@ -668,7 +668,7 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
-    fn value_node(&self, slot: Slot) -> Result<Data, Diagnostic> {
+    fn value_node(&self, slot: CatNode) -> Result<Data, Diagnostic> {
         let s = &*self.session;
         Ok(match s.model.program.nodes[slot.index()].op {
             Op::Orders(a, b) | Op::Linearisations(a, b) => Data::Orders {
@@ -772,7 +772,7 @@ impl Run<'_, '_> {
         }
     }
     /// True if the value of a set or relation is empty.
-    pub(super) fn is_empty(&self, slot: Slot) -> bool {
+    pub(super) fn is_empty(&self, slot: CatNode) -> bool {
         match self.session.model.program.kind(slot) {
             Type::Set => self.session.set(slot).is_empty(),
             Type::Relation => self.session.relation(slot).is_empty(),
@@ -780,7 +780,7 @@ impl Run<'_, '_> {
         }
     }
     /// Makes a set or relation empty.
-    pub(super) fn clear(&mut self, slot: Slot) {
+    pub(super) fn clear(&mut self, slot: CatNode) {
         let at = self.session.at(slot);
         match self.session.model.program.kind(slot) {
             Type::Set => self.session.sets[at].clear(),
@@ -789,7 +789,7 @@ impl Run<'_, '_> {
         }
     }
     /// Sets the element of a choice with a single alternative. Returns false if there are others.
-    pub(super) fn fix(&mut self, from: Slot, element: Slot) -> bool {
+    pub(super) fn fix(&mut self, from: CatNode, element: CatNode) -> bool {
         let only = match self.session.value(from) {
             Data::Many(all) if all.len() == 1 => all[0].clone(),
             _ => return false,
@@ -804,7 +804,7 @@ impl Run<'_, '_> {
     pub(super) fn special(&self) -> &Special {
         &self.session.special
     }
-    pub(super) fn relation_of(&self, slot: Slot) -> &Relation {
+    pub(super) fn relation_of(&self, slot: CatNode) -> &Relation {
         self.session.relation(slot)
     }
 }

@@ -18,7 +18,7 @@ use mu_base::Diagnostic;
 use super::Model;
 use super::ast::Role;
 use super::plan::{Step, root};
-use super::program::{Op, Slot, Type};
+use super::program::{CatNode, Op, Type};
 use super::run::Run;
 use crate::execution::RelationId;
 
@@ -26,7 +26,7 @@ use crate::execution::RelationId;
 #[derive(Debug, Default)]
 pub(super) struct Special {
     /// For each node, the node that has its value.
-    pub same: Vec<Slot>,
+    pub same: Vec<CatNode>,
     /// True for a node that is empty in all executions.
     pub empty: Vec<bool>,
     /// The steps of the axioms, by stage.
@@ -49,7 +49,7 @@ impl Special {
         let program = &model.program;
         let n = program.nodes.len();
         self.same.clear();
-        self.same.extend((0..n as u32).map(Slot));
+        self.same.extend(CatNode::all(n));
         self.empty.clear();
         self.empty.resize(n, false);
         self.axioms.clone_from(&model.plan.axioms);
@@ -62,7 +62,7 @@ impl Special {
         self.stage.clear();
         self.stage.extend(program.nodes.iter().map(|node| node.stage));
     }
-    fn known(&self, slot: Slot) -> (Slot, bool, u8) {
+    fn known(&self, slot: CatNode) -> (CatNode, bool, u8) {
         let same = self.same[slot.index()];
         (same, self.empty[same.index()], self.stage[same.index()])
     }
@@ -73,13 +73,13 @@ enum Folded {
     /// It is empty.
     Empty,
     /// It has the value of another node.
-    Same(Slot),
+    Same(CatNode),
     /// It is computed in this stage.
     Computed(u8),
 }
 
 /// Folds a node, given the folded forms of its inputs.
-fn folded(op: Op, kind: Type, known: &dyn Fn(Slot) -> (Slot, bool, u8)) -> Folded {
+fn folded(op: Op, kind: Type, known: &dyn Fn(CatNode) -> (CatNode, bool, u8)) -> Folded {
     let inputs = || op.inputs().map(|i| known(i).2).max().unwrap_or(0);
     match op {
         Op::Nothing => Folded::Empty,
@@ -212,7 +212,7 @@ pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
 /// True if a group is empty: its results are empty for empty variables.
 fn empty_group(model: &Model, special: &Special, g: usize) -> bool {
     let group = &model.program.groups[g];
-    let mut empty: std::collections::HashMap<Slot, bool> = std::collections::HashMap::new();
+    let mut empty: std::collections::HashMap<CatNode, bool> = std::collections::HashMap::new();
     for &slot in &group.body {
         let node = &model.program.nodes[slot.index()];
         let is = match node.op {
@@ -220,7 +220,7 @@ fn empty_group(model: &Model, special: &Special, g: usize) -> bool {
             _ if special.known(slot).1 => true,
             Op::Fixpoint(..) | Op::Variable(..) => false,
             op => {
-                let known = |s: Slot| {
+                let known = |s: CatNode| {
                     let (same, none, stage) = special.known(s);
                     (same, none || empty.get(&s) == Some(&true), stage)
                 };
@@ -285,7 +285,13 @@ fn plan(model: &Model, special: &mut Special) -> Vec<usize> {
 }
 
 /// Adds the steps that compute a node, in the stages of the nodes.
-fn need(model: &Model, special: &Special, slot: Slot, done: &mut [bool], lists: &mut [Vec<Step>]) {
+fn need(
+    model: &Model,
+    special: &Special,
+    slot: CatNode,
+    done: &mut [bool],
+    lists: &mut [Vec<Step>],
+) {
     let program = &model.program;
     let mut todo = vec![(slot, false)];
     while let Some((slot, ready)) = todo.pop() {

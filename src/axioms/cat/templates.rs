@@ -14,7 +14,7 @@
 
 use super::ast::{Role, TestKind};
 use super::plan::Plan;
-use super::program::{Op, Property, Slot};
+use super::program::{CatNode, Op, Property};
 use super::{Model, Session};
 use crate::execution::{Event, Kind, Name, RelationId, SetId, Skeleton};
 use crate::relation::Relation;
@@ -78,7 +78,7 @@ impl Model {
         let mut exact = vec![false; program.nodes.len()];
         for i in 0..program.nodes.len() {
             let op = program.nodes[i].op;
-            let is_exact = |s: Slot| exact[s.index()];
+            let is_exact = |s: CatNode| exact[s.index()];
             let own = match op {
                 Op::Nothing => true,
                 Op::GivenSet(id) => [SetId::ALL, SetId::INITIAL, SetId::MEMORY].contains(&id),

@@ -140,7 +140,7 @@ fn suggest_option(error: Diagnostic, path: &Path) -> Diagnostic {
     let text = path.to_string_lossy();
     let symbols = text.contains(['<', '[', '(', '&', '|', '!']);
     let word = ["true", "false"].contains(&&*text);
-    if !(symbols || word) || !mu_syntax::is_formula(SourceId(0), &text) {
+    if !(symbols || word) || !mu_syntax::is_formula(SourceId::FIRST, &text) {
         return error;
     }
     error.note(format!("a formula on the command line follows `-f`: -f '{text}'"))

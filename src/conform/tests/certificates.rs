@@ -75,7 +75,7 @@ impl NaiveMachine for Evaluated {
 /// Searches a machine and returns the certificate of an order.
 fn certified(design: Design, order: Order) -> Certificate {
     let model = design.model();
-    let interface = Interface::parse(SourceId(0), &design.interface()).unwrap();
+    let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
     let (options, budget) = (Options { threads: 1, ..Options::default() }, Budget::default());
     let subject = Subject {
         machine: &model,
@@ -91,7 +91,7 @@ fn certified(design: Design, order: Order) -> Certificate {
 }
 
 fn checked(design: Design, certificate: &Certificate) -> Result<Verified, Diagnostic> {
-    let interface = Interface::parse(SourceId(0), &design.interface()).unwrap();
+    let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
     verify(certificate, &interface, &mut Evaluated(design.model()), &Budget::default())
 }
 

@@ -9,7 +9,7 @@ const INTERFACE: &str = "initial v0; load bl(p, a, n) -> el(p, a, v, n); store s
 /// Reads a run of labels. Returns its operations as `processor value`, and its arrows, with `!` for
 /// those in a cycle.
 fn of(interface: &str, labels: &[&str]) -> (Vec<String>, Vec<String>) {
-    let interface = Interface::parse(SourceId(0), interface).unwrap();
+    let interface = Interface::parse(SourceId::FIRST, interface).unwrap();
     let step = |label: &&'static str| -> Vec<(&str, Vec<&str>)> {
         let (name, arguments) = label.trim_end_matches(')').split_once('(').unwrap();
         vec![(name, arguments.split(',').collect())]

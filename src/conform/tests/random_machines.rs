@@ -59,7 +59,7 @@ fn models() -> Vec<MemoryModel> {
 fn outcomes(design: Design, models: &[MemoryModel], operations: usize, seed: u64) -> [Outcome; 3] {
     let said = format!("seed {seed}, K={operations}: {design:?}");
     let model = design.model();
-    let interface = Interface::parse(SourceId(0), &design.interface()).unwrap();
+    let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
     let options = Options { threads: 1, ..Options::default() };
     let budget = Budget::default();
     let subject = Subject {
@@ -207,7 +207,7 @@ fn stores_inside_other_operations_are_rejected() {
         model
     };
     let text = "initial v0; load begin(p, a) -> end(p, a, v); store commit store(p, a, v);";
-    let interface = Interface::parse(SourceId(0), text).unwrap();
+    let interface = Interface::parse(SourceId::FIRST, text).unwrap();
     let (options, budget) = (Options { threads: 1, ..Options::default() }, Budget::default());
     for inside in [false, true] {
         let model = machine(inside);

@@ -27,7 +27,7 @@ const SPLIT: &str =
     "initial v0; load bl(p, a, n) -> el(p, v, n); store bs(p, a, v) -> es(p, a, v);";
 
 fn interface(text: &str) -> Interface {
-    Interface::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{text}: {}", d.message))
+    Interface::parse(SourceId::FIRST, text).unwrap_or_else(|d| panic!("{text}: {}", d.message))
 }
 
 /// Generates a random system of processors and one shared number that determines which operations
@@ -447,7 +447,7 @@ fn interfaces_are_read_and_errors_have_places() {
         ("initial 0; program load go(p, q);", "go", "`q` is for observations"),
         ("initial 0; processors;", ";", "expected a value"),
     ] {
-        let error = Interface::parse(SourceId(0), text).unwrap_err();
+        let error = Interface::parse(SourceId::FIRST, text).unwrap_err();
         assert!(error.message.contains(message), "{text}: {}", error.message);
         let span = error.span.unwrap_or_else(|| panic!("{text}: no place"));
         assert_eq!(&text[span.start as usize..span.end as usize], place, "{text}");
@@ -528,7 +528,7 @@ fn partly_numbered_interfaces_are_rejected() {
         "initial v0; load ld(p, a, v); store st(p, a, v, n);",
         "initial v0; store st(p, a, v, n); fence f(p);",
     ] {
-        let error = Interface::parse(SourceId(0), text).unwrap_err();
+        let error = Interface::parse(SourceId::FIRST, text).unwrap_err();
         assert!(error.message.contains("has no number `n`"), "{}", error.message);
     }
 }

@@ -14,9 +14,10 @@ fn folder() -> std::path::PathBuf {
 fn read(name: &str) -> System {
     let text =
         std::fs::read_to_string(folder().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d));
+    let tree = parse(SourceId::FIRST, &text).unwrap_or_else(|d| panic!("{name}: {}", d));
     let system = check(&tree).unwrap_or_else(|d| panic!("{name}: {}", d));
-    let again = parse(SourceId(0), &tree.to_string()).unwrap_or_else(|d| panic!("{name}: {}", d));
+    let again =
+        parse(SourceId::FIRST, &tree.to_string()).unwrap_or_else(|d| panic!("{name}: {}", d));
     assert_eq!(again, tree, "{name}");
     assert_eq!(check(&again).as_ref(), Ok(&system), "{name}");
     system
@@ -149,21 +150,22 @@ fn errors_have_places() {
 #[test]
 fn deep_formulas_are_refused_and_long_ones_are_read() {
     let deep = format!("{HEAD}unsafe () {{ {}X = A{} }}", "(".repeat(100_000), ")".repeat(100_000));
-    let fault = parse(SourceId(0), &deep).map(|_| ()).expect_err("deep");
+    let fault = parse(SourceId::FIRST, &deep).map(|_| ()).expect_err("deep");
     assert!(fault.message.contains("nested more than 500 levels deep"), "{}", fault.message);
     let long = format!("{HEAD}unsafe () {{ X = A{} }}", " && X <> B".repeat(50_000));
     let system =
-        parse(SourceId(0), &long).and_then(|t| check(&t)).unwrap_or_else(|d| panic!("{}", d));
+        parse(SourceId::FIRST, &long).and_then(|t| check(&t)).unwrap_or_else(|d| panic!("{}", d));
     assert_eq!(system.unsafes[0].cube.len(), 2);
     let wide =
         format!("{HEAD}unsafe () {{ (X = A || X = B){} }}", " && (X = A || P[#1] = B)".repeat(40));
-    let fault = parse(SourceId(0), &wide).and_then(|t| check(&t)).map(|_| ()).expect_err("wide");
+    let fault =
+        parse(SourceId::FIRST, &wide).and_then(|t| check(&t)).map(|_| ()).expect_err("wide");
     assert!(fault.message.contains("disjunctive normal form"), "{}", fault.message);
 }
 
 #[test]
 fn a_transition_has_another_name_than_the_step_of_a_buffer() {
-    let of = |text: &str| parse(SourceId(0), text).and_then(|t| check(&t)).map(|_| ());
+    let of = |text: &str| parse(SourceId::FIRST, text).and_then(|t| check(&t)).map(|_| ());
     let plain = "var X : bool init () { X = True } transition flush (p) { X := False }";
     of(plain).unwrap_or_else(|d| panic!("{d}"));
     let weak = "weak var X : bool init () { X = True } transition flush ([p]) { X := False }";
@@ -181,7 +183,9 @@ fn older_spellings_are_one_tree() {
     ];
     let trees: Vec<_> = guards
         .iter()
-        .map(|g| parse(SourceId(0), &format!("{HEAD}{g}")).unwrap_or_else(|d| panic!("{g}: {}", d)))
+        .map(|g| {
+            parse(SourceId::FIRST, &format!("{HEAD}{g}")).unwrap_or_else(|d| panic!("{g}: {}", d))
+        })
         .collect();
     assert!(trees.windows(2).all(|t| t[0] == t[1]));
     let system = check(&trees[0]).unwrap_or_else(|d| panic!("{}", d));

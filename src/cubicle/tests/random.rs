@@ -41,7 +41,8 @@ fn system(seed: u64) -> (String, System) {
     let mut random = Random::new(seed);
     let shape = shape(&mut random);
     let text = file(&mut random, shape).to_string();
-    let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+    let tree =
+        parse(SourceId::FIRST, &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
     let system = check(&tree).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
     (text, system)
 }
@@ -54,7 +55,7 @@ fn printed_systems_parse_to_themselves() {
         let tree = file(&mut random, shape);
         let text = tree.to_string();
         let again =
-            parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+            parse(SourceId::FIRST, &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
         assert_eq!(again, tree, "seed {seed}\n{text}");
     }
 }
@@ -78,7 +79,7 @@ fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
                 .collect();
         }
         for args in tuples {
-            let values = match machine.value(state, SymbolId(i as u32), &args) {
+            let values = match machine.value(state, SymbolId::new(i), &args) {
                 Val::Any if s.sort == TypeId::PROC => {
                     (0..n + u32::from(machine.opens_beyond())).map(Val::Proc).collect()
                 }
@@ -162,7 +163,7 @@ unsafe (x) {{ Home = Other }}
 transition t ([p]) requires {{ T = False }} {{ T := True }}
 transition u ([p]) requires {{ T = True && Home = Other }} {{ Other := .; Next[p] := Other }}"
         );
-        let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{}\n{text}", d));
+        let tree = parse(SourceId::FIRST, &text).unwrap_or_else(|d| panic!("{}\n{text}", d));
         let system = check(&tree).unwrap_or_else(|d| panic!("{}\n{text}", d));
         assert!(compare(0, &text, &system) > 0, "{text}");
         let machine = Machine::new(&system, n, Memory::Sc, Setup::default())
@@ -205,8 +206,8 @@ fn machine_and_oracle_reach_the_same_of_systems_of_the_grammar() {
         let private = random.chance(1, 2);
         let text = generate(&mut random, cubicle_grammar::Shape { private, transitions: 3 }).text;
         let tree =
-            parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
-        let again = parse(SourceId(0), &tree.to_string())
+            parse(SourceId::FIRST, &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+        let again = parse(SourceId::FIRST, &tree.to_string())
             .unwrap_or_else(|d| panic!("seed {seed}: {}\n{tree}", d));
         assert_eq!(again, tree, "seed {seed}\n{text}");
         let Ok(system) = check(&tree) else { continue };

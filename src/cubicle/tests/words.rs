@@ -205,10 +205,10 @@ fn programs_with_words_at_their_bounds() {
         let Program { text, used: words } = program(&mut Random::new(seed));
         used.extend(words);
         let threads = if text.contains("$u") { 2 } else { 1 + (seed % 2) as usize };
-        let Ok(machine) = nasm::parse(SourceId(0), &text, threads) else {
+        let Ok(machine) = nasm::parse(SourceId::FIRST, &text, threads) else {
             // The proof supports no more than the machine.
             assert!(
-                parametric::parse(SourceId(0), &text)
+                parametric::parse(SourceId::FIRST, &text)
                     .and_then(|p| translate(&p, Options::default()))
                     .is_err(),
                 "seed {seed}\n{text}"
@@ -223,18 +223,19 @@ fn programs_with_words_at_their_bounds() {
         for (wrapping, words) in [(true, false), (false, false), (true, true)] {
             let options = Options { wrapping, words, ..Options::default() };
             let first = wrapping && !words;
-            let translation =
-                match parametric::parse(SourceId(0), &text).and_then(|p| translate(&p, options)) {
-                    Ok(translation) => translation,
-                    Err(d) => {
-                        assert!(
-                            d.stage == Stage::Unsupported && d.span.is_some(),
-                            "seed {seed}: {d}\n{text}"
-                        );
-                        refused += usize::from(first);
-                        continue;
-                    }
-                };
+            let translation = match parametric::parse(SourceId::FIRST, &text)
+                .and_then(|p| translate(&p, options))
+            {
+                Ok(translation) => translation,
+                Err(d) => {
+                    assert!(
+                        d.stage == Stage::Unsupported && d.span.is_some(),
+                        "seed {seed}: {d}\n{text}"
+                    );
+                    refused += usize::from(first);
+                    continue;
+                }
+            };
             // A claim on memory uses an additional thread.
             let extra = u32::from(translation.file.to_string().contains("Watch"));
             let Some(found) = by_system(&translation, threads as u32 + extra) else {
@@ -296,9 +297,9 @@ fn programs_with_words_of_16_bits() {
             text = text.replace(from, to);
         }
         let threads = if text.contains("$u") { 2 } else { 1 };
-        let Ok(machine) = nasm::parse(SourceId(0), &text, threads) else { continue };
+        let Ok(machine) = nasm::parse(SourceId::FIRST, &text, threads) else { continue };
         let Some(wanted) = by_words(&machine) else { continue };
-        let Ok(translation) = parametric::parse(SourceId(0), &text)
+        let Ok(translation) = parametric::parse(SourceId::FIRST, &text)
             .and_then(|p| translate(&p, Options { wrapping: true, ..Options::default() }))
         else {
             continue;
@@ -325,7 +326,7 @@ fn what_the_number_of_threads_does_not_bound() {
         )
     };
     let reached = |text: &str| {
-        let translation = parametric::parse(SourceId(0), text)
+        let translation = parametric::parse(SourceId::FIRST, text)
             .and_then(|p| translate(&p, Options::default()))
             .unwrap_or_else(|d| panic!("{d}"));
         (by_system(&translation, 2).flatten(), translation.most_threads, translation.bounded)

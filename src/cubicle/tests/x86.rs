@@ -20,8 +20,8 @@ fn translated(
     text: &str,
     options: Options,
 ) -> Result<(mu_cubicle::ast::File, System), mu_base::Diagnostic> {
-    let file = translate(&parametric::parse(SourceId(0), text)?, options)?.file;
-    let again = mu_cubicle::parse(SourceId(0), &file.to_string())?;
+    let file = translate(&parametric::parse(SourceId::FIRST, text)?, options)?.file;
+    let again = mu_cubicle::parse(SourceId::FIRST, &file.to_string())?;
     assert_eq!(again, file);
     let system = mu_cubicle::check(&again)?;
     Ok((file, system))
@@ -159,8 +159,8 @@ fn open_flags_have_any_value() {
 /// Returns whether two threads reach an unsafe state on the machine of programs with 32-bit
 /// numbers.
 fn reached_with_bits(text: &str) -> bool {
-    let program =
-        mu_program::nasm::parse(SourceId(0), text, 2).unwrap_or_else(|d| panic!("{}\n{text}", d));
+    let program = mu_program::nasm::parse(SourceId::FIRST, text, 2)
+        .unwrap_or_else(|d| panic!("{}\n{text}", d));
     let memory = mu_program::memory::TSO;
     let machine = mu_program::machine::Machine::new(program.program.clone(), memory, None, &[]);
     machine::reaches_unsafe(&program, &machine, usize::MAX).expect("no limit")

@@ -10,7 +10,6 @@ use super::meter::Counts;
 use crate::value::{IMPURE, Value};
 use mu_base::Span;
 use mu_base::diagnostic::{Diagnostic, Stage};
-use mu_base::ids::SortId;
 
 /// Limit on consecutive steps, each replacing the one before; beyond it, the recursion counts as
 /// infinite. An evaluation may have many more steps in total: infinite recursion has either such a
@@ -57,7 +56,8 @@ impl Machine {
         equation: Span,
         state: CallState,
     ) -> Outcome<()> {
-        let name = &p.signature.op(func.op).name;
+        let op = p.signature.op(func.op);
+        let name = &op.name;
         let why = if self.meter.is_spent() {
             format!("more than {} steps", self.meter.limit())
         } else if state.turns > MAX_TURNS {
@@ -68,8 +68,11 @@ impl Machine {
             return self.meter.extend();
         };
         let mut args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
-        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| has(state.lazy, *i)) {
-            *arg = self.unknowns.fresh(SortId::default(), None);
+        // The sort of an argument of a curried operation is not in its domain; only the text of
+        // the unknown is used.
+        let (domain, range) = p.signature.domain_range(op.sort);
+        for (i, arg) in args.iter_mut().enumerate().filter(|(i, _)| has(state.lazy, *i)) {
+            *arg = self.unknowns.fresh(domain.get(i).copied().unwrap_or(range), None);
         }
         let term =
             if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };

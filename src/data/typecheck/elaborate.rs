@@ -2,7 +2,7 @@
 //! coercions.
 
 use super::builtins::{Pattern, Scheme};
-use super::infer::{Candidate, Choice, Inference, NodeId, NodeKind};
+use super::infer::{Candidate, Choice, Inference, NodeKind, SubtermId};
 use super::types::{Ty, TyKind};
 use super::{Checker, error};
 use crate::expr::{Binder, Expr, ExprKind};
@@ -16,7 +16,7 @@ impl Checker {
     pub(super) fn choose(
         &self,
         inference: &Inference,
-        id: NodeId,
+        id: SubtermId,
         expected: Option<Ty>,
     ) -> Result<Candidate, Diagnostic> {
         let node = inference.node(id);
@@ -62,7 +62,7 @@ impl Checker {
         Ok(chosen)
     }
 
-    fn ambiguous(&self, inference: &Inference, id: NodeId, why: &str) -> Diagnostic {
+    fn ambiguous(&self, inference: &Inference, id: SubtermId, why: &str) -> Diagnostic {
         let node = inference.node(id);
         let message = match &node.kind {
             NodeKind::Name(name) | NodeKind::Call(name) => {
@@ -87,7 +87,7 @@ impl Checker {
     pub(super) fn elaborate(
         &mut self,
         inference: &Inference,
-        id: NodeId,
+        id: SubtermId,
         target: Ty,
     ) -> Result<Expr, Diagnostic> {
         stacker::maybe_grow(128 << 10, 2 << 20, || {
@@ -103,7 +103,7 @@ impl Checker {
     fn build(
         &mut self,
         inference: &Inference,
-        id: NodeId,
+        id: SubtermId,
         chosen: Candidate,
         natural: Ty,
     ) -> Result<Expr, Diagnostic> {
@@ -310,7 +310,7 @@ impl Checker {
     fn build_chain(
         &mut self,
         inference: &Inference,
-        children: &[NodeId],
+        children: &[SubtermId],
         width: usize,
         element: Ty,
         sort: SortId,

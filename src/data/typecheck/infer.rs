@@ -17,7 +17,7 @@ use super::{Checker, error};
 use crate::expr::{Binder, Expr};
 use crate::sort::SortKind;
 use mu_base::ids::{OpId, VarId};
-use mu_base::{Diagnostic, Span};
+use mu_base::{Diagnostic, Span, id_types};
 use mu_syntax::ast::{self, DataKind};
 use num_bigint::BigInt;
 
@@ -25,9 +25,10 @@ use num_bigint::BigInt;
 /// approach it.
 const MAX_CANDIDATES: usize = 64;
 
-/// Number of a node of an [`Inference`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NodeId(u32);
+id_types! {
+    /// Number of a node of an [`Inference`].
+    pub(crate) SubtermId,
+}
 
 /// Choice that produces a candidate.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -82,7 +83,7 @@ pub(super) enum NodeKind {
 pub(super) struct InferenceNode {
     pub(super) span: Span,
     pub(super) kind: NodeKind,
-    pub(super) children: Vec<NodeId>,
+    pub(super) children: Vec<SubtermId>,
     pub(super) candidates: Vec<Candidate>,
 }
 
@@ -94,17 +95,17 @@ pub(crate) struct Inference {
 
 impl Inference {
     /// Returns the node of an id.
-    pub(super) fn node(&self, id: NodeId) -> &InferenceNode {
-        &self.nodes[id.0 as usize]
+    pub(super) fn node(&self, id: SubtermId) -> &InferenceNode {
+        &self.nodes[id.index()]
     }
     fn add(
         &mut self,
         span: Span,
         kind: NodeKind,
-        children: Vec<NodeId>,
+        children: Vec<SubtermId>,
         candidates: Vec<Candidate>,
-    ) -> NodeId {
-        let id = NodeId(u32::try_from(self.nodes.len()).expect("more than 2^32 subterms"));
+    ) -> SubtermId {
+        let id = SubtermId::new(self.nodes.len());
         self.nodes.push(InferenceNode { span, kind, children, candidates });
         id
     }
@@ -125,7 +126,7 @@ impl Checker {
         &mut self,
         inference: &mut Inference,
         data: &ast::Data,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         stacker::maybe_grow(128 << 10, 2 << 20, || self.infer_node(inference, data))
     }
 
@@ -133,7 +134,7 @@ impl Checker {
         &mut self,
         inference: &mut Inference,
         data: &[ast::Data],
-    ) -> Result<Vec<NodeId>, Diagnostic> {
+    ) -> Result<Vec<SubtermId>, Diagnostic> {
         data.iter().map(|d| self.infer(inference, d)).collect()
     }
 
@@ -141,7 +142,7 @@ impl Checker {
         &mut self,
         inference: &mut Inference,
         data: &ast::Data,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         let span = data.span;
         match &data.kind {
             DataKind::Name(name) => self.infer_name(inference, name, span),
@@ -213,7 +214,7 @@ impl Checker {
         inference: &mut Inference,
         pairs: &[(ast::Data, ast::Data)],
         span: Span,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         let mut elements = Vec::with_capacity(pairs.len());
         let mut children = Vec::with_capacity(2 * pairs.len());
         let mut extra = 0u32;
@@ -241,7 +242,7 @@ impl Checker {
         decl: &ast::VarDecl,
         body: &ast::Data,
         span: Span,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         let (vars, child) =
             self.infer_scope(inference, std::slice::from_ref(decl), body, "comprehension", span)?;
         let element = self.var_type(vars[0]);
@@ -279,13 +280,14 @@ impl Checker {
         decls: &[ast::VarDecl],
         body: &ast::Data,
         span: Span,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         let (vars, child) = self.infer_scope(inference, decls, body, "lambda", span)?;
         let domain: Box<[Ty]> = vars.iter().map(|v| self.var_type(*v)).collect();
         let mut candidates = Vec::new();
         for c in inference.node(child).candidates.clone() {
             for range in self.types.above(c.ty) {
-                let cost = c.cost + self.types.distance(c.ty, range).unwrap_or(0);
+                let distance = self.types.distance(c.ty, range);
+                let cost = c.cost + distance.expect("a type is below those above it");
                 let ty = self.types.intern(TyKind::Function(domain.clone(), range));
                 insert(
                     &mut candidates,
@@ -309,7 +311,7 @@ impl Checker {
         body: &ast::Data,
         definitions: &[(ast::Ident, ast::Data)],
         span: Span,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         let mut typed = Vec::with_capacity(definitions.len());
         for (name, value) in definitions {
             if definitions.iter().any(|d| d.0.kind == name.kind && d.0.span.start < name.span.start)
@@ -343,7 +345,7 @@ impl Checker {
         inference: &mut Inference,
         name: &str,
         span: Span,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         if let Some(var) = self.lookup_var(name) {
             let ty = self.var_type(var);
             return Ok(inference.add(span, NodeKind::Var(var), Vec::new(), vec![leaf(ty)]));
@@ -394,7 +396,7 @@ impl Checker {
         head: &ast::Data,
         args: &[ast::Data],
         span: Span,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         let head_node = self.infer(inference, head)?;
         let mut children = vec![head_node];
         children.extend(self.infer_all(inference, args)?);
@@ -430,7 +432,7 @@ impl Checker {
         &self,
         inference: &Inference,
         function: Ty,
-        args: &[NodeId],
+        args: &[SubtermId],
     ) -> Option<(Ty, u32)> {
         let TyKind::Function(domain, range) = self.types.kind(function) else { return None };
         if domain.len() != args.len() {
@@ -444,7 +446,7 @@ impl Checker {
     }
 
     /// Returns the least cost to read a node at a type.
-    pub(super) fn cost_at(&self, inference: &Inference, node: NodeId, ty: Ty) -> Option<u32> {
+    pub(super) fn cost_at(&self, inference: &Inference, node: SubtermId, ty: Ty) -> Option<u32> {
         let candidates = &inference.node(node).candidates;
         candidates
             .iter()
@@ -456,7 +458,7 @@ impl Checker {
     fn require(
         &self,
         inference: &Inference,
-        node: NodeId,
+        node: SubtermId,
         ty: Ty,
         what: &str,
     ) -> Result<u32, Diagnostic> {
@@ -477,7 +479,7 @@ impl Checker {
         &self,
         diagnostic: Diagnostic,
         inference: &Inference,
-        node: NodeId,
+        node: SubtermId,
         wanted: Ty,
     ) -> Diagnostic {
         let found = inference.node(node).candidates.iter().min_by_key(|c| c.cost).map(|c| c.ty);
@@ -500,9 +502,9 @@ impl Checker {
         &mut self,
         inference: &mut Inference,
         name: &str,
-        children: Vec<NodeId>,
+        children: Vec<SubtermId>,
         span: Span,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         let mut candidates = Vec::new();
         for op in self.operations(name) {
             let function = self.op_type(op);
@@ -534,7 +536,7 @@ impl Checker {
         &self,
         inference: &Inference,
         scheme: &'static Scheme,
-        args: &[NodeId],
+        args: &[SubtermId],
         out: &mut Vec<Candidate>,
     ) {
         let mut cost = 0u32;
@@ -550,7 +552,7 @@ impl Checker {
         insert(out, Candidate { ty, cost, choice, ambiguous: false }, true);
     }
 
-    fn any_open(&self, inference: &Inference, args: &[NodeId]) -> bool {
+    fn any_open(&self, inference: &Inference, args: &[SubtermId]) -> bool {
         args.iter().any(|a| inference.node(*a).candidates.iter().any(|c| self.types.is_open(c.ty)))
     }
 
@@ -559,7 +561,7 @@ impl Checker {
         &mut self,
         inference: &Inference,
         scheme: &'static Scheme,
-        args: &[NodeId],
+        args: &[SubtermId],
         out: &mut Vec<Candidate>,
     ) {
         let bounds = Bounds { lower: [Ty::BOTTOM; 2], exact: [None; 2] };
@@ -571,7 +573,7 @@ impl Checker {
         &mut self,
         inference: &Inference,
         scheme: &'static Scheme,
-        args: &[NodeId],
+        args: &[SubtermId],
         bounds: Bounds,
         chosen: &mut Vec<Candidate>,
         out: &mut Vec<Candidate>,
@@ -626,7 +628,7 @@ impl Checker {
         &mut self,
         inference: &Inference,
         scheme: &'static Scheme,
-        args: &[NodeId],
+        args: &[SubtermId],
         bounds: Bounds,
         chosen: &[Candidate],
         out: &mut Vec<Candidate>,
@@ -682,7 +684,7 @@ impl Checker {
     fn literal(
         &mut self,
         inference: &Inference,
-        elements: &[NodeId],
+        elements: &[SubtermId],
         what: &str,
         make: fn(Ty) -> TyKind,
     ) -> Result<Vec<Candidate>, Diagnostic> {
@@ -758,7 +760,7 @@ impl Checker {
         body: &ast::Data,
         word: &'static str,
         span: Span,
-    ) -> Result<(Vec<VarId>, NodeId), Diagnostic> {
+    ) -> Result<(Vec<VarId>, SubtermId), Diagnostic> {
         let vars = self.declare_vars(decls)?;
         let mark = self.open_scope();
         for (decl, var) in decls.iter().zip(&vars) {
@@ -777,7 +779,7 @@ impl Checker {
         decls: &[ast::VarDecl],
         body: &ast::Data,
         span: Span,
-    ) -> Result<NodeId, Diagnostic> {
+    ) -> Result<SubtermId, Diagnostic> {
         let (vars, child) = self.infer_scope(inference, decls, body, word, span)?;
         let cost = self.require(inference, child, Ty::BOOL, &format!("the body of `{word}`"))?;
         let candidate =
@@ -816,7 +818,7 @@ impl Checker {
     }
 
     /// Returns the cheapest types of a node as text, joined by "or".
-    pub(super) fn found_text(&self, inference: &Inference, node: NodeId) -> String {
+    pub(super) fn found_text(&self, inference: &Inference, node: SubtermId) -> String {
         let candidates = &inference.node(node).candidates;
         let least = candidates.iter().map(|c| c.cost).min().unwrap_or(0);
         let sorts = &self.data.signature.sorts;
@@ -828,7 +830,7 @@ impl Checker {
     }
 
     /// Returns the types of some nodes as text, separated by commas.
-    pub(super) fn arguments_text(&self, inference: &Inference, nodes: &[NodeId]) -> String {
+    pub(super) fn arguments_text(&self, inference: &Inference, nodes: &[SubtermId]) -> String {
         nodes.iter().map(|n| self.found_text(inference, *n)).collect::<Vec<_>>().join(", ")
     }
 
@@ -836,7 +838,7 @@ impl Checker {
         &self,
         inference: &Inference,
         name: &str,
-        children: &[NodeId],
+        children: &[SubtermId],
         span: Span,
     ) -> Diagnostic {
         let sorts = &self.data.signature.sorts;

@@ -26,7 +26,7 @@ use super::expr::{DataSpec, Expr};
 use super::signature::OpKind;
 use super::sort::basic;
 use ahash::AHashMap;
-pub(crate) use infer::{Inference, NodeId};
+pub(crate) use infer::{Inference, SubtermId};
 use mu_base::ids::{OpId, SortId, VarId};
 use mu_base::similar::similar_names;
 use mu_base::{Diagnostic, Span, Stage};
@@ -173,7 +173,7 @@ impl Checker {
         let nodes = args
             .iter()
             .map(|a| self.infer(&mut inference, a))
-            .collect::<Result<Vec<NodeId>, _>>()?;
+            .collect::<Result<Vec<SubtermId>, _>>()?;
         let mut best: Option<(u32, usize)> = None;
         let mut tie = false;
         for (i, sorts) in candidates.iter().enumerate() {

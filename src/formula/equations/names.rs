@@ -437,7 +437,7 @@ init X(0, inner(box(red)));
 ";
 
     fn lines(text: &str, mark: &str) -> Vec<usize> {
-        let all = names(SourceId(0), text).places_of(text.find(mark).unwrap() as u32);
+        let all = names(SourceId::FIRST, text).places_of(text.find(mark).unwrap() as u32);
         all.iter().map(|at| text[..*at as usize].matches('\n').count()).collect()
     }
 
@@ -465,7 +465,7 @@ init X(0, inner(box(red)));
         ] {
             assert_eq!(lines(TEXT, mark), wanted, "{mark}");
         }
-        let naming = names(SourceId(0), TEXT);
+        let naming = names(SourceId::FIRST, TEXT);
         let says = |name: &str| {
             naming.bindings.iter().find(|b| b.name == name).map(|b| b.declaration.clone()).unwrap()
         };
@@ -489,8 +489,8 @@ init X(0, inner(box(red)));
         assert_eq!(lines(&open, "X(n"), [8, 10, 11]);
         assert_eq!(lines(&open, "red?"), [0, 6, 6, 10, 11]);
         for cut in (0..TEXT.len()).filter(|i| TEXT.is_char_boundary(*i)) {
-            names(SourceId(0), &TEXT[..cut]);
+            names(SourceId::FIRST, &TEXT[..cut]);
         }
-        assert!(names(SourceId(0), "").bindings.is_empty());
+        assert!(names(SourceId::FIRST, "").bindings.is_empty());
     }
 }

@@ -17,7 +17,7 @@ fn binding(naming: &Naming, text: &str, mark: &str) -> usize {
 
 #[test]
 fn roles_and_declarations() {
-    let naming = names(SourceId(0), MODEL);
+    let naming = names(SourceId::FIRST, MODEL);
     let of = |mark: &str| &naming.bindings[binding(&naming, MODEL, mark)];
     for (mark, name, role, says) in [
         ("N : 3", "N", Role::Constant, "N : 3"),
@@ -64,8 +64,9 @@ fn roles_and_declarations() {
 
 #[test]
 fn renamed_texts_have_the_same_tree() {
-    let before = format!("{:?}", read(SourceId(0), MODEL, &Settings::default()).expect("a model"));
-    let naming = names(SourceId(0), MODEL);
+    let before =
+        format!("{:?}", read(SourceId::FIRST, MODEL, &Settings::default()).expect("a model"));
+    let naming = names(SourceId::FIRST, MODEL);
     let mut renamed = 0;
     for (of, binding) in naming.bindings.iter().enumerate().filter(|b| b.1.fixed.is_none()) {
         // A name of equal length that no model has.
@@ -76,7 +77,7 @@ fn renamed_texts_have_the_same_tree() {
             assert_eq!(&MODEL[from..to], binding.name);
             text.replace_range(from..to, &new);
         }
-        let model = read(SourceId(0), &text, &Settings::default())
+        let model = read(SourceId::FIRST, &text, &Settings::default())
             .unwrap_or_else(|e| panic!("{} -> {new}: {e}", binding.name));
         let quoted = |name: &str| format!("\"{name}\"");
         let after = format!("{model:?}").replace(&quoted(&new), &quoted(&binding.name));
@@ -89,13 +90,13 @@ fn renamed_texts_have_the_same_tree() {
 #[test]
 fn texts_with_errors_keep_their_other_names() {
     let broken = MODEL.replace("state[p] = Idle & !", "state[p] = & $ Idle !");
-    let naming = names(SourceId(0), &broken);
+    let naming = names(SourceId::FIRST, &broken);
     let of = |mark: &str| naming.bindings[binding(&naming, &broken, mark)].name.clone();
     assert_eq!(of("owner)\n| ismember"), "owner");
     assert_eq!(of("next( s:State"), "next");
     // An unknown type hides only the names that need it.
     let text = "type t: 0..M; var x: t; y: boolean; startstate y := true; x := 1; end;";
-    let naming = names(SourceId(0), text);
+    let naming = names(SourceId::FIRST, text);
     assert_eq!(naming.bindings[binding(&naming, text, "y := true")].name, "y");
     assert_eq!(naming.bindings[binding(&naming, text, "x := 1")].name, "x");
 }
@@ -107,7 +108,7 @@ fn random_edits() {
     let seed = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0xA51);
     println!("replay with MU_CHECK_SEED={seed}");
     let mut random = Random::new(seed);
-    let tokens = mu_murphi::lexer::tokens(SourceId(0), MODEL).expect("tokens");
+    let tokens = mu_murphi::lexer::tokens(SourceId::FIRST, MODEL).expect("tokens");
     let pieces: Vec<&str> =
         tokens.iter().map(|t| &MODEL[t.span.start as usize..t.span.end as usize]).collect();
     let (mut accepted, mut rejected, mut rejected_types) = (0, 0, 0);
@@ -130,7 +131,7 @@ fn random_edits() {
             }
         }
         let text = edited.join(" ");
-        match read(SourceId(0), &text, &Settings::default()) {
+        match read(SourceId::FIRST, &text, &Settings::default()) {
             Ok(_) => {
                 accepted += 1;
                 let formatted = mu_murphi::format::format(&text);
@@ -145,7 +146,7 @@ fn random_edits() {
                 assert!(!error.message.is_empty(), "{text}");
             }
         }
-        let mut mentions = names(SourceId(0), &text).mentions;
+        let mut mentions = names(SourceId::FIRST, &text).mentions;
         mentions.sort_by_key(|m| m.place);
         let overlap = mentions.windows(2).find(|w| w[0].place.overlaps(w[1].place));
         assert!(overlap.is_none(), "{overlap:?}\n{text}");

@@ -18,7 +18,7 @@ mod target;
 use super::rules::{self, Effect, Rules, When};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, LabelId, OpId, VarId};
-use mu_base::{Budget, Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage, id_types};
 use mu_data::engine::{Code, Engine, Problem, Program, Value};
 use mu_data::expr::{DataSpec, Expr};
 use mu_formula::normal::{Node, NodeId, Normal, normalise};
@@ -30,9 +30,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use target::{Interner, Target, test};
 
-/// A formula state.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct FormulaState(pub u32);
+id_types! {
+    /// A formula state.
+    pub FormulaState,
+}
 
 /// The demand of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -221,7 +222,7 @@ impl Automaton {
     }
     /// Returns the node of a state.
     pub fn node(&self, q: FormulaState) -> NodeId {
-        self.states[q.0 as usize].0
+        self.states[q.index()].0
     }
     /// True if a state is a conjunction of its demands.
     pub fn universal(&self, q: FormulaState) -> bool {
@@ -267,7 +268,7 @@ impl Automaton {
     /// Returns the text of a state for messages: the variable or the kind of node, with the values
     /// of its live variables.
     pub fn state_text(&mut self, q: FormulaState, show: &dyn Fn(&Expr) -> String) -> String {
-        let (node, values) = self.states[q.0 as usize].clone();
+        let (node, values) = self.states[q.index()].clone();
         let mut text = match self.normal.node(node) {
             Node::Head(fix) => self.normal.fix(*fix).name.clone(),
             Node::Must(..) => "[..]".into(),
@@ -296,7 +297,7 @@ impl Automaton {
     /// Returns the image of a state under a permutation of constants: the same node with the images
     /// of the values; `None` if it is unknown.
     pub fn image(&mut self, q: FormulaState, map: &[(OpId, OpId)]) -> Option<FormulaState> {
-        let (node, values) = self.states[q.0 as usize].clone();
+        let (node, values) = self.states[q.index()].clone();
         let images: Vec<Value> =
             values.iter().map(|v| self.engine.image(v, map)).collect::<Option<_>>()?;
         let Self { states, state_ids, .. } = self;
@@ -322,14 +323,14 @@ impl Automaton {
 
     /// Returns what `q` demands at the same system state, independently of its labels.
     pub fn here(&mut self, q: FormulaState) -> Result<Demand, Diagnostic> {
-        if let Some(Some(answer)) = self.here.get(q.0 as usize) {
+        if let Some(Some(answer)) = self.here.get(q.index()) {
             return Ok(*answer);
         }
         let answer = self.evaluate(q, Phase::Here, None)?;
-        if self.here.len() <= q.0 as usize {
-            self.here.resize(q.0 as usize + 1, None);
+        if self.here.len() <= q.index() {
+            self.here.resize(q.index() + 1, None);
         }
-        self.here[q.0 as usize] = Some(answer);
+        self.here[q.index()] = Some(answer);
         Ok(answer)
     }
 
@@ -457,9 +458,9 @@ impl Automaton {
         }
         let multi = labels.multi_action(label);
         let shape: Vec<_> = multi.iter().map(|a| a.0).collect();
-        let class = self.rules.class_of.get(&shape).copied().unwrap_or(0);
+        let class = self.rules.class(&shape);
         let mut args = Vec::new();
-        if class != 0 {
+        if class != rules::OTHER_CLASS {
             for e in multi.iter().flat_map(|a| &a.1) {
                 args.push(self.engine.from_expr(e)?);
             }
@@ -478,7 +479,7 @@ impl Automaton {
         phase: Phase,
         label: Option<&Label>,
     ) -> Result<Demand, Diagnostic> {
-        let (node, values) = self.states[q.0 as usize].clone();
+        let (node, values) = self.states[q.index()].clone();
         self.with_rules(node, |automaton, rules, compiled| {
             let all = rules.universal;
             let mut sum = DemandBuilder::default();
@@ -550,7 +551,7 @@ impl Automaton {
             &[Value],
         ) -> Result<bool, Diagnostic>,
     ) -> Result<bool, Diagnostic> {
-        let class = label.map_or(0, |l| l.class);
+        let class = label.map_or(rules::OTHER_CLASS, |l| l.class);
         let live = self.normal.live(node).to_vec();
         if run.conditions[class].is_none() {
             run.conditions[class] = Some(self.compile_condition(rule, class, &live)?);

@@ -85,10 +85,10 @@ impl Automaton {
     }
 
     fn context(&mut self, q: FormulaState) -> Option<u32> {
-        if let Some(context @ 1..) = self.patterns.context_of.get(q.0 as usize) {
+        if let Some(context @ 1..) = self.patterns.context_of.get(q.index()) {
             return Some(*context);
         }
-        let (node, values) = self.states[q.0 as usize].clone();
+        let (node, values) = self.states[q.index()].clone();
         let read = match self.patterns.read.get(&node) {
             Some(read) => read.clone(),
             None => {
@@ -101,10 +101,10 @@ impl Automaton {
         let Patterns { contexts, context_of, .. } = &mut self.patterns;
         let next = contexts.len() as u32 + 1;
         let context = *contexts.entry(key).or_insert(next);
-        if context_of.len() <= q.0 as usize {
-            context_of.resize(q.0 as usize + 1, 0);
+        if context_of.len() <= q.index() {
+            context_of.resize(q.index() + 1, 0);
         }
-        context_of[q.0 as usize] = context;
+        context_of[q.index()] = context;
         Some(context)
     }
 
@@ -126,7 +126,7 @@ impl Automaton {
         q: FormulaState,
         label: &Label,
     ) -> Result<Option<Vec<Match>>, Diagnostic> {
-        let (node, values) = self.states[q.0 as usize].clone();
+        let (node, values) = self.states[q.index()].clone();
         self.with_rules(node, |automaton, rules, compiled| {
             let mut matches: Vec<Match> = Vec::new();
             for ((i, rule), run) in (0..).zip(&rules.rules).zip(compiled) {
@@ -155,7 +155,7 @@ impl Automaton {
 
     /// Returns what a state demands after a label with this pattern.
     pub(super) fn follow(&mut self, q: FormulaState, pattern: u32) -> Result<Demand, Diagnostic> {
-        let (node, values) = self.states[q.0 as usize].clone();
+        let (node, values) = self.states[q.index()].clone();
         let matches = self.patterns.patterns[pattern as usize].clone();
         self.with_rules(node, |automaton, rules, compiled| {
             let mut sum = DemandBuilder::default();

@@ -25,7 +25,9 @@ impl Automaton {
         let values: Vec<(&Expr, Option<SortId>)> = values.iter().map(|(v, s)| (v, *s)).collect();
         let mut texts = text::round_trip_texts(&self.data_for_text(), &values)?.into_iter();
         let one = |(node, own): &super::Key| {
-            std::iter::once(node.0.to_string()).chain(texts.by_ref().take(own.len())).collect()
+            std::iter::once(node.number().to_string())
+                .chain(texts.by_ref().take(own.len()))
+                .collect()
         };
         Ok(states.iter().map(one).collect())
     }
@@ -45,7 +47,7 @@ impl Automaton {
             let node = node
                 .parse()
                 .ok()
-                .map(NodeId)
+                .map(NodeId::of)
                 .filter(|n| self.rules.states.contains_key(n))
                 .ok_or_else(other)?;
             let sorts = self.sorts_of(node);
@@ -77,9 +79,9 @@ impl Automaton {
     /// # Errors
     /// A value that is not portable.
     pub fn name(&mut self, q: FormulaState) -> Result<Vec<u8>, Diagnostic> {
-        let (node, own) = self.states[q.0 as usize].clone();
+        let (node, own) = self.states[q.index()].clone();
         let mut out = Vec::new();
-        put(&mut out, node.0.into());
+        put(&mut out, node.number().into());
         for (value, sort) in own.iter().zip(self.sorts_of(node)) {
             let value = self.engine.to_expr_at(value, sort);
             let bytes = portable::write(self.engine.program().signature(), &value)?;
@@ -100,8 +102,10 @@ impl Automaton {
                 "another process sent a state that is not one of this formula",
             )
         };
-        let node =
-            take(&mut name).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
+        let node = take(&mut name)
+            .and_then(|n| u32::try_from(n).ok())
+            .map(NodeId::of)
+            .ok_or_else(other)?;
         let node = Some(node).filter(|n| self.rules.states.contains_key(n)).ok_or_else(other)?;
         let mut own = Vec::new();
         for _ in 0..self.normal.live(node).len() {
@@ -121,11 +125,11 @@ impl Automaton {
     /// Encodes which rules were evaluated, and which of them matched; see [`Automaton::never_met`].
     pub fn match_record(&self) -> Vec<u8> {
         let mut nodes: Vec<(&NodeId, &Vec<CompiledRule>)> = self.compiled.iter().collect();
-        nodes.sort_unstable_by_key(|n| n.0.0);
+        nodes.sort_unstable_by_key(|n| n.0);
         let mut out = Vec::new();
         put(&mut out, nodes.len() as u64);
         for (node, rules) in nodes {
-            put(&mut out, node.0.into());
+            put(&mut out, node.number().into());
             out.extend(rules.iter().map(|rule| u8::from(rule.matched)));
         }
         out
@@ -143,8 +147,10 @@ impl Automaton {
             )
         };
         for _ in 0..take(bytes).ok_or_else(other)? {
-            let node =
-                take(bytes).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
+            let node = take(bytes)
+                .and_then(|n| u32::try_from(n).ok())
+                .map(NodeId::of)
+                .ok_or_else(other)?;
             let rules = self.rules.clone();
             let rules = rules.states.get(&node).ok_or_else(other)?;
             let (met, rest) = bytes.split_at_checked(rules.rules.len()).ok_or_else(other)?;

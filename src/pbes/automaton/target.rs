@@ -148,7 +148,7 @@ impl Interner<'_> {
         if let Some(&q) = self.state_ids.get(&key) {
             return q;
         }
-        let q = FormulaState(self.states.len() as u32);
+        let q = FormulaState::new(self.states.len());
         self.states.push(key.clone());
         self.state_ids.insert(key, q);
         q

@@ -10,7 +10,7 @@ use mu_base::{Budget, SourceId};
 use mu_testkit::litmus_tests::{self, Shape};
 
 fn test(text: &str) -> Litmus {
-    litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+    litmus::parse(SourceId::FIRST, text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
 /// Compares both routes on a program under all models. Returns the number of outcomes.

@@ -62,7 +62,7 @@ impl Names for Plain {
 }
 
 fn read(text: &str) -> Result<Question<Place>, Diagnostic> {
-    Question::parse(&mut Cursor::new(&tokens(SourceId(0), text, 0, Form::Free)?), &mut Plain)
+    Question::parse(&mut Cursor::new(&tokens(SourceId::FIRST, text, 0, Form::Free)?), &mut Plain)
 }
 
 #[test]
@@ -150,11 +150,11 @@ fn a_filter_selects_outcomes_and_does_not_split_them() {
 fn heads_and_tables() {
     let text = "(* first (* nested *) *) ARCH name;\n\"words { in quotes\"\nKey=value { of it\nrest { 0:x=1; }\n P0 | P1 ;\n a | b ;\n | L: c\nexists true";
     let known = |name: &str| (name == "ARCH").then_some(());
-    let found = head(SourceId(0), text, known, "ARCH").unwrap();
+    let found = head(SourceId::FIRST, text, known, "ARCH").unwrap();
     assert_eq!((found.name.as_str(), &text[found.body..found.body + 6]), ("name", "{ 0:x="));
     assert_eq!(found.info, [("Key".to_string(), "value { of it".to_string())]);
     let start = text.find("P0").unwrap();
-    let list = tokens(SourceId(0), text, start, Form::Free).unwrap();
+    let list = tokens(SourceId::FIRST, text, start, Form::Free).unwrap();
     let mut cursor = Cursor::new(&list);
     let columns = table::columns(&mut cursor).unwrap();
     let mut cells = vec![String::new(); columns];
@@ -178,7 +178,7 @@ fn heads_and_tables() {
         ("(* no", "not closed"),
     ] {
         assert!(
-            head(SourceId(0), text, known, "ARCH").unwrap_err().message.contains(part),
+            head(SourceId::FIRST, text, known, "ARCH").unwrap_err().message.contains(part),
             "{text}"
         );
     }

@@ -97,7 +97,7 @@ impl Draw {
                 if constructors.is_empty() {
                     return Value::Element(self.random.below(ELEMENTS) as u32);
                 }
-                Value::Constructor(self.random.choose(constructors).0)
+                Value::Constructor(self.random.choose(constructors).number())
             }
         }
     }

@@ -488,7 +488,7 @@ impl Reader<'_> {
         }
         let all = &self.system.types[sort.index()].constructors;
         let constructor = |v: &str| {
-            all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.0)
+            all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.number())
         };
         Some(Fact::Constructors(cell, listed.into_iter().map(constructor).collect::<Option<_>>()?))
     }
@@ -500,7 +500,7 @@ impl Reader<'_> {
         let all = &self.system.type_of(self.system.symbols[symbol].sort).constructors;
         let values = values.strip_suffix('}')?.split(',').map(str::trim);
         let constructor = |v: &str| {
-            all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.0)
+            all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.number())
         };
         let among = values.map(constructor).collect::<Option<_>>()?;
         let words: Vec<&str> = sum.split_whitespace().collect();

@@ -180,7 +180,7 @@ impl<'s> Machine<'s> {
     pub fn term(&self, state: &State, env: &Env, term: &Term) -> Option<Value> {
         Some(match term {
             Term::Proc(p) => Value::Process(Self::process(env, *p)),
-            Term::Cons(c) => Value::Constructor(c.0),
+            Term::Cons(c) => Value::Constructor(c.number()),
             Term::Cell(a) => self.read(state, env, a),
             Term::Sum(s) => Value::Number(self.sum(state, env, s)?),
         })
@@ -418,7 +418,7 @@ impl<'s> Machine<'s> {
 
     fn slot_text(&self, slot: usize) -> String {
         let (symbol, args) = self.cell(slot);
-        let name = &self.system.symbol(SymbolId(symbol as u32)).name;
+        let name = &self.system.symbol(SymbolId::new(symbol)).name;
         let args: Vec<String> = args.iter().map(|p| format!("#{}", p + 1)).collect();
         if args.is_empty() { name.clone() } else { format!("{name}[{}]", args.join(",")) }
     }

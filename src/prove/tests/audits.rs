@@ -23,7 +23,7 @@ use num_rational::BigRational;
 use std::collections::BTreeSet;
 
 fn system(text: &str) -> System {
-    mu_cubicle::check(&mu_cubicle::parse(SourceId(0), text).unwrap()).unwrap()
+    mu_cubicle::check(&mu_cubicle::parse(SourceId::FIRST, text).unwrap()).unwrap()
 }
 
 fn certificate(system: &System, memory: Memory) -> Option<String> {
@@ -200,7 +200,8 @@ fn certificates_of_systems_of_the_grammar_pass() {
             cubicle_grammar::Shape { private, transitions: 4 },
         )
         .text;
-        let Ok(system) = mu_cubicle::check(&mu_cubicle::parse(SourceId(0), &text).unwrap()) else {
+        let Ok(system) = mu_cubicle::check(&mu_cubicle::parse(SourceId::FIRST, &text).unwrap())
+        else {
             continue;
         };
         for memory in [Memory::Sc, Memory::Tso] {
@@ -225,13 +226,13 @@ fn certificates_of_systems_of_the_grammar_pass() {
 fn as_naive(machine: &Machine, state: &State) -> cubicle_interpreter::State {
     let value = |v: &Value| match v {
         Value::Process(p) => Val::Proc(*p),
-        Value::Constructor(c) => Val::Cons(mu_cubicle::system::ConsId(*c)),
+        Value::Constructor(c) => Val::Cons(mu_cubicle::system::ConsId::of(*c)),
         Value::Element(e) => Val::Element(*e),
         Value::Number(n) => Val::Number(BigRational::new((*n.numer()).into(), (*n.denom()).into())),
     };
     let cell = |slot: usize| {
         let (symbol, args) = machine.cell(slot);
-        (SymbolId(symbol as u32), args)
+        (SymbolId::new(symbol), args)
     };
     let entry =
         |e: &Vec<(usize, Value)>| e.iter().map(|(slot, v)| (cell(*slot), value(v))).collect();

@@ -95,11 +95,11 @@ fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
                     .collect();
             }
             for args in all {
-                let value = machine.value(state, SymbolId(i as u32), &args);
+                let value = machine.value(state, SymbolId::new(i), &args);
                 if value == Val::Any {
                     return None;
                 }
-                cells.insert((SymbolId(i as u32), args), value);
+                cells.insert((SymbolId::new(i), args), value);
             }
         }
         let buffer = |p: u32| -> VecDeque<_> {
@@ -240,8 +240,8 @@ fn generated(seed: u64) -> Generated {
 fn one(seed: u64, counts: &mut Counts) {
     let made = generated(seed);
     let text = &made.text;
-    let tree =
-        mu_cubicle::parse(SourceId(0), text).unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
+    let tree = mu_cubicle::parse(SourceId::FIRST, text)
+        .unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
     match mu_cubicle::check(&tree) {
         Err(_) => counts.rejected += 1,
         Ok(system) => [Memory::Sc, Memory::Tso]

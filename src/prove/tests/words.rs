@@ -220,7 +220,7 @@ fn system(seed: u64, bits: u32) -> String {
 }
 
 fn parsed(text: &str) -> System {
-    let file = mu_cubicle::parse(SourceId(0), text).expect(text);
+    let file = mu_cubicle::parse(SourceId::FIRST, text).expect(text);
     mu_cubicle::check(&file).expect(text)
 }
 
@@ -392,7 +392,7 @@ fn ticket_locks_of_x86_programs_are_proved() {
     let wide = std::fs::read_to_string(path).expect("a program");
     let narrow = wide.replace(" dd ", " dw ").replace("eax", "ax").replace("dword", "word");
     for (text, bits) in [(wide, 32), (narrow, 16)] {
-        let program = mu_program::parametric::parse(SourceId(0), &text).expect("a program");
+        let program = mu_program::parametric::parse(SourceId::FIRST, &text).expect("a program");
         let options = mu_cubicle::x86::Options {
             wrapping: true,
             words: true,

@@ -52,7 +52,7 @@ fn check(name: &str, options: Options, length: Option<usize>) {
         [from, to] => text.replace(from, to),
         _ => text.replace("lock ", ""),
     };
-    let program = mu_program::parametric::parse(SourceId(0), &text)
+    let program = mu_program::parametric::parse(SourceId::FIRST, &text)
         .unwrap_or_else(|d| panic!("{name}: {}", d));
     let system = translate(&program, options)
         .and_then(|t| mu_cubicle::check(&t.file))

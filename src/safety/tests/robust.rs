@@ -103,7 +103,7 @@ fn traces(program: &Program, model: &'static dyn MemoryModel) -> BTreeSet<Traced
 }
 
 fn test(text: &str) -> Litmus {
-    litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+    litmus::parse(SourceId::FIRST, text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
 /// Generates a test of loads and stores with few fences, so that many are not robust.
@@ -232,7 +232,7 @@ fn the_monitor_at_length() {
 
 macro_rules! spec {
     ($name:literal) => {
-        nasm::parse(SourceId(0), include_str!(concat!("../../../specs/x86/", $name, ".asm")), 2)
+        nasm::parse(SourceId::FIRST, include_str!(concat!("../../../specs/x86/", $name, ".asm")), 2)
             .unwrap()
     };
 }
@@ -333,7 +333,8 @@ fn loops_recur() {
         (include_str!("../../../specs/x86/spinlock.asm"), true),
         (include_str!("../../../specs/x86/mutex_xchg.asm"), true),
     ] {
-        let found = check(&nasm::parse(SourceId(0), text, 2).unwrap().program, &budget).unwrap();
+        let found =
+            check(&nasm::parse(SourceId::FIRST, text, 2).unwrap().program, &budget).unwrap();
         assert_eq!(found.robust(), Some(robust));
         assert!(found.states < 10_000, "{}", found.states);
     }
@@ -399,7 +400,7 @@ fn assertions_with_the_monitor() {
         files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "asm"))
     {
         let text = std::fs::read_to_string(&file).unwrap();
-        let program = nasm::parse(SourceId(0), &text, 2).unwrap();
+        let program = nasm::parse(SourceId::FIRST, &text, 2).unwrap();
         let place = file.display();
         if program.unsafe_states.is_empty() {
             continue;

@@ -8,7 +8,7 @@ use mu_program::nasm::{self, X86Program};
 use mu_safety::reach::{Reached, Safety, in_memory, reach};
 
 fn program(text: &str, threads: usize) -> X86Program {
-    nasm::parse(SourceId(0), text, threads).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+    nasm::parse(SourceId::FIRST, text, threads).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
 fn check(text: &str, threads: usize, model: &str) -> Reached {
@@ -161,7 +161,7 @@ fn limits_are_unknown() {
 }
 
 fn refused(text: &str) -> Diagnostic {
-    nasm::parse(SourceId(0), text, 2).expect_err(text)
+    nasm::parse(SourceId::FIRST, text, 2).expect_err(text)
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn wrong_programs_are_refused_with_their_place() {
         assert!(found.message.contains(part), "{part}: {found:?}");
         assert!(found.span.is_some(), "{found:?}");
     }
-    assert!(nasm::parse(SourceId(0), &code("nop"), 65).is_err());
+    assert!(nasm::parse(SourceId::FIRST, &code("nop"), 65).is_err());
 }
 
 /// Every program with a missing part is accepted or rejected without a panic.
@@ -219,8 +219,8 @@ fn wrong_programs_are_refused_with_their_place() {
 fn damaged_programs_do_no_harm() {
     let text = spec!("barrier_multiple");
     for i in (0..text.len()).filter(|&i| text.is_char_boundary(i)) {
-        let _ = nasm::parse(SourceId(0), &text[..i], 2);
-        let _ = nasm::parse(SourceId(0), &format!("{}{}", &text[..i], &text[i + 1..]), 2);
-        let _ = nasm::parse(SourceId(0), &format!("{}é{}", &text[..i], &text[i..]), 2);
+        let _ = nasm::parse(SourceId::FIRST, &text[..i], 2);
+        let _ = nasm::parse(SourceId::FIRST, &format!("{}{}", &text[..i], &text[i + 1..]), 2);
+        let _ = nasm::parse(SourceId::FIRST, &format!("{}é{}", &text[..i], &text[i..]), 2);
     }
 }

@@ -17,7 +17,7 @@ fn walked(
         "begin shared_data\n{data}\nend shared_data\nbegin unsafe_prop\n{claim}\nend unsafe_prop\nbegin init_code\nstart_threads\nend init_code\n\
          begin thread_code\n{code}\nend thread_code\n"
     );
-    let program = nasm::parse(SourceId(0), &text, threads)
+    let program = nasm::parse(SourceId::FIRST, &text, threads)
         .unwrap_or_else(|e| panic!("{}\n{text}", e.message));
     let wanted = Walks {
         program: &program,

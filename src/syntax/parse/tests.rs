@@ -4,7 +4,7 @@ use super::*;
 use crate::print;
 
 fn source() -> SourceId {
-    SourceId(0)
+    SourceId::FIRST
 }
 
 #[test]

@@ -267,7 +267,7 @@ impl Trees {
 }
 
 const SEED: u64 = 0x5eed_0001;
-const SOURCE: SourceId = SourceId(0);
+const SOURCE: SourceId = SourceId::FIRST;
 
 /// Prints and parses `count` trees; prints the seed of the first difference.
 fn identity<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(

@@ -98,7 +98,7 @@ fn deciding_game(
     solver: &dyn Solver,
     budget: &Budget,
 ) -> Result<Game, Diagnostic> {
-    let system = equations::read_unrolled(SourceId(0), text, unrolled)?;
+    let system = equations::read_unrolled(SourceId::FIRST, text, unrolled)?;
     decided_by(session, &system, solver, budget)
 }
 

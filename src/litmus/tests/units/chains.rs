@@ -72,9 +72,12 @@ fn a_run_that_stops_says_neither_never_nor_always() {
     let judge = usual(Arch::X86);
     let budget = Budget::default();
     budget.interrupt_flag().store(true, Ordering::Relaxed);
-    let test =
-        parse(mu_base::SourceId(0), &text, Options { pairs: judge.pairs, ..Default::default() })
-            .unwrap();
+    let test = parse(
+        mu_base::SourceId::FIRST,
+        &text,
+        Options { pairs: judge.pairs, ..Default::default() },
+    )
+    .unwrap();
     let report = run(test, &judge, Bounds { loops: 2 }, &budget).unwrap();
     assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Unknown, "Unknown"));
 }

@@ -162,7 +162,7 @@ fn operations_have_the_memory_orders_that_c_allows() {
     };
     let orders = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"];
     let check = |text: &str, order: &str, allowed: bool| match mu_litmus::parse(
-        mu_base::SourceId(0),
+        mu_base::SourceId::FIRST,
         text,
         Default::default(),
     ) {

@@ -248,10 +248,10 @@ fn instructions_of_the_system_are_rejected_by_their_feature() {
         ("PACIA X0,X1", "pointer authentication"),
     ] {
         let text = format!("AArch64 t\n{{ 0:X1=x; }}\nP0 ;\n{line} ;\nforall (true)\n");
-        let error = parse(SourceId(0), &text, Options::default()).unwrap_err();
+        let error = parse(SourceId::FIRST, &text, Options::default()).unwrap_err();
         assert!(error.message.contains(feature), "{error}");
     }
     let variant = "AArch64 t\nVariant=vmsa\n{ 0:X1=x; }\nP0 ;\nNOP ;\nforall (true)\n";
-    let error = parse(SourceId(0), variant, Options::default()).unwrap_err();
+    let error = parse(SourceId::FIRST, variant, Options::default()).unwrap_err();
     assert!(error.message.contains("address translation"), "{error}");
 }

@@ -34,7 +34,7 @@ fn lkmm() -> (Language, Judge) {
 }
 
 fn answer(text: &str, (language, judge): &(Language, Judge)) -> Result<Report, Diagnostic> {
-    let test = parse(SourceId(0), text, Options { pairs: false, kernel: Some(language) })?;
+    let test = parse(SourceId::FIRST, text, Options { pairs: false, kernel: Some(language) })?;
     run(test, judge, Bounds { loops: 2 }, &Budget::default())
 }
 
@@ -68,7 +68,7 @@ fn folder_of_kernel_tests() {
         let options = Options { pairs: false, kernel: Some(&made.0) };
         let limits = Limits { timeout: Some(Duration::from_secs_f64(limit)), ..Limits::default() };
         let budget = Budget::new(limits);
-        let report = parse(SourceId(0), &text, options)
+        let report = parse(SourceId::FIRST, &text, options)
             .and_then(|test| run(test, &made.1, Bounds { loops: 2 }, &budget));
         let seconds = begin.elapsed().as_secs_f64();
         let report = match report {

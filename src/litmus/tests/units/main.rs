@@ -64,7 +64,7 @@ fn usual(arch: Arch) -> Judge {
 }
 
 fn read(text: &str, judge: &Judge) -> Test {
-    parse(SourceId(0), text, Options { pairs: judge.pairs, ..Default::default() })
+    parse(SourceId::FIRST, text, Options { pairs: judge.pairs, ..Default::default() })
         .unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
@@ -74,7 +74,7 @@ fn answer(text: &str, judge: &Judge) -> Report {
 }
 
 fn refused(text: &str) -> Diagnostic {
-    parse(SourceId(0), text, Options::default()).expect_err(text)
+    parse(SourceId::FIRST, text, Options::default()).expect_err(text)
 }
 
 /// Returns the outcomes as sets of `name=value`.
@@ -141,8 +141,8 @@ fn what_is_dropped_could_not_be() {
 
 /// Returns the outcomes of the machine of the layer `program`, as sets of `name=value`.
 fn by_machine(text: &str, model: &str) -> BTreeSet<String> {
-    let test =
-        mu_program::litmus::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
+    let test = mu_program::litmus::parse(SourceId::FIRST, text)
+        .unwrap_or_else(|d| panic!("{d:?}\n{text}"));
     let memory = mu_program::memory::by_name(model).unwrap();
     let report = mu_program::herd::run(&test, memory, None, &Budget::default()).unwrap();
     let line = |l: &Vec<(String, String)>| {

@@ -119,7 +119,7 @@ fn machine_and_axioms_agree_on_words() {
     let (mut compared, mut mixed_sizes) = (0, 0);
     for seed in range.clone() {
         let text = test(seed);
-        if let Err(d) = mu_program::litmus::parse(SourceId(0), &text) {
+        if let Err(d) = mu_program::litmus::parse(SourceId::FIRST, &text) {
             // The machines access a variable as a whole.
             assert!(d.message.contains("different sizes"), "seed {seed}: {d}\n{text}");
             mixed_sizes += 1;
@@ -127,7 +127,7 @@ fn machine_and_axioms_agree_on_words() {
         }
         for (name, judge) in &models {
             let read =
-                parse(SourceId(0), &text, Options { pairs: judge.pairs, ..Default::default() })
+                parse(SourceId::FIRST, &text, Options { pairs: judge.pairs, ..Default::default() })
                     .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
             let report = run(read, judge, Bounds { loops: 2 }, &Budget::default())
                 .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
@@ -204,7 +204,7 @@ fn registers_are_those_of_a_naive_interpreter() {
             code.join(" ;\n "),
             wanted.join(" /\\ ")
         );
-        let machine = mu_program::litmus::parse(SourceId(0), &text)
+        let machine = mu_program::litmus::parse(SourceId::FIRST, &text)
             .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
         let memory = mu_program::memory::by_name("tso").unwrap();
         let report = mu_program::herd::run(&machine, memory, None, &Budget::default()).unwrap();

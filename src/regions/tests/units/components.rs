@@ -18,7 +18,7 @@ use mu_regions::{
 
 /// Builds the instance of a text for `n` components.
 fn instance(text: &str, n: usize) -> Instance {
-    let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
+    let tree = |n: usize| mu_syntax::parse_specification(SourceId::FIRST, &plain(text, n)).unwrap();
     let names = constant_counts::constants(n, &tree(n), &tree(n + 1)).unwrap().names;
     let spec = mu_process::typecheck::check_specification(&tree(n)).unwrap();
     Instance { process: linearise(&spec, &linearise::Options::of_any_number()).unwrap(), names }

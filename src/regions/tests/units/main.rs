@@ -26,7 +26,7 @@ fn budget() -> Budget {
 }
 
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
-    let tree = mu_syntax::parse_specification(SourceId(0), text)?;
+    let tree = mu_syntax::parse_specification(SourceId::FIRST, text)?;
     linearise(
         &mu_process::typecheck::check_specification(&tree)?,
         &linearise::Options::of_any_size(),
@@ -35,7 +35,11 @@ fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
 
 fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
     let process = model.process();
-    check_formula(&mu_syntax::parse_formula(SourceId(1), text)?, &process.data, &process.actions)
+    check_formula(
+        &mu_syntax::parse_formula(SourceId::of(1), text)?,
+        &process.data,
+        &process.actions,
+    )
 }
 
 /// Returns the verdict for one value of `N`.

@@ -44,7 +44,7 @@ fn merged<T>(
 fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic> {
     assert_eq!(constant_counts::counting(text), names);
     let tree = |sizes: &[(&str, usize)]| {
-        mu_syntax::parse_specification(SourceId(0), &plain(text, sizes)).unwrap()
+        mu_syntax::parse_specification(SourceId::FIRST, &plain(text, sizes)).unwrap()
     };
     let at: Vec<(&str, usize)> = names.iter().map(|n| (*n, SIZE)).collect();
     let small = tree(&at);

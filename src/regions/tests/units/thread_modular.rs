@@ -46,7 +46,7 @@ pub(crate) struct Unbounded {
 /// Builds that model from a text with the parameter `n` and these constants.
 pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, Diagnostic> {
     assert_eq!(constant_counts::counting(text), ["n"], "{text}");
-    let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
+    let tree = |n: usize| mu_syntax::parse_specification(SourceId::FIRST, &plain(text, n)).unwrap();
     let (at, above) = (tree(SIZE), tree(SIZE + 1));
     let found = constant_counts::constants(SIZE, &at, &above);
     let found = found.map_err(|d| {

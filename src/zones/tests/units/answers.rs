@@ -13,14 +13,18 @@ use mu_zones::{Answer, Question, Samples, Verified, confirm, prove, verify};
 use std::time::{Duration, Instant};
 
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
-    let tree = mu_syntax::parse_specification(SourceId(0), text)?;
+    let tree = mu_syntax::parse_specification(SourceId::FIRST, text)?;
     let spec = mu_process::typecheck::check_specification(&tree)?;
     linearise(&spec, &linearise::Options::of_any_size())
 }
 
 fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
     let process = model.process();
-    check_formula(&mu_syntax::parse_formula(SourceId(1), text)?, &process.data, &process.actions)
+    check_formula(
+        &mu_syntax::parse_formula(SourceId::of(1), text)?,
+        &process.data,
+        &process.actions,
+    )
 }
 
 /// Returns the verdict for one value of `N`; `None` if a limit is reached.
