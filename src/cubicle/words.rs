@@ -67,6 +67,7 @@ pub(crate) fn compare(
     bits: u32,
 ) -> Result<Vec<Cube>, String> {
     let constant = |s: &Sum| s.as_constant().map(|c| c.to_integer());
+    let is_left_mask = matches!(left_form, Side::Mask(_));
     match (left_form, right_form) {
         (Side::Plain, Side::Plain) => Ok(remainders(left, op, right, bits)),
         (Side::Mask(a), Side::Mask(b)) => {
@@ -76,14 +77,16 @@ pub(crate) fn compare(
                 _ => Err("expected the same mask of the lowest bits on both sides".into()),
             }
         }
-        (Side::Mask(mask), Side::Plain) if constant(&right).is_some() => {
-            masked(left, &mask.to_integer(), op, &constant(&right).unwrap_or_default(), bits, false)
-        }
-        (Side::Plain, Side::Mask(mask)) if constant(&left).is_some() => {
-            masked(right, &mask.to_integer(), op, &constant(&left).unwrap_or_default(), bits, true)
-        }
-        (Side::Mask(_), _) | (_, Side::Mask(_)) => {
-            Err("a mask is compared with a number, or with the same mask of another word".into())
+        (Side::Mask(mask), other) | (other, Side::Mask(mask)) => {
+            let turned = !is_left_mask;
+            let (sum, value) = if turned { (right, &left) } else { (left, &right) };
+            match constant(value).filter(|_| other == Side::Plain) {
+                Some(value) => masked(sum, &mask.to_integer(), op, &value, bits, turned),
+                None => {
+                    Err("a mask is compared with a number, or with the same mask of another word"
+                        .into())
+                }
+            }
         }
         // A number that is compared with a signed word is signed too.
         (a, b)
@@ -111,8 +114,8 @@ fn masked(
     bits: u32,
     turned: bool,
 ) -> Result<Vec<Cube>, String> {
-    let mask = mask.mod_floor(&power(bits)).to_u64().unwrap_or(0);
-    let value = value.mod_floor(&power(bits)).to_u64().unwrap_or(0);
+    let word = |n: &BigInt| n.mod_floor(&power(bits)).to_u64().expect("at most 64 bits");
+    let (mask, value) = (word(mask), word(value));
     if mask == 0 {
         let order = if turned { value.cmp(&0) } else { 0.cmp(&value) };
         let holds = crate::ground::holds(order, op);

@@ -324,7 +324,7 @@ impl<'a> Shared<'a> {
             store
                 .table
                 .number(place)
-                .store(u32::try_from(next).unwrap_or(u32::MAX), Ordering::Relaxed);
+                .store(u32::try_from(next).expect("fewer levels than states"), Ordering::Relaxed);
         }
     }
 

@@ -739,10 +739,11 @@ impl<'s> Orbits<'s> {
                 .iter()
                 .enumerate()
                 .for_each(|(from, &to)| back[to as usize] = narrow::index(from));
-            for leaf in &store.leaves {
+            for (own, leaf) in store.leaves.iter().enumerate() {
                 let from: Vec<(u32, u32)> =
                     leaf.slots.iter().map(|&s| store.homes[back[s as usize] as usize]).collect();
-                sources.push(from.first().map_or(0, |f| f.0));
+                // A leaf without slots has one tuple, which is its own image.
+                sources.push(from.first().map_or_else(|| narrow::index(own), |f| f.0));
                 places.push(from.iter().map(|f| f.1).collect());
             }
         }

@@ -54,7 +54,7 @@ impl Model for LtsModel {
         Box::new(LtsWorker(&self.lts))
     }
     fn label_text(&self, label: LabelId) -> String {
-        self.lts.table.texts.get(label.index()).cloned().unwrap_or_default()
+        self.lts.table.texts[label.index()].clone()
     }
     fn label_count(&self) -> usize {
         self.lts.table.texts.len()

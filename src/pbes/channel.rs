@@ -84,7 +84,8 @@ impl Channel {
                     continue;
                 }
                 high => {
-                    let number = |set: Set| self.written.get(&set).copied().unwrap_or(0);
+                    // Numbers start at 1; 0 is the empty set.
+                    let number = |set: Set| if set == EMPTY { 0 } else { self.written[&set] };
                     [u64::from(high), number(left), number(right)]
                         .into_iter()
                         .for_each(|n| put(&mut nodes, n));

@@ -82,14 +82,24 @@ pub struct StateRules {
 /// The rules of a formula.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Label classes; 0 is "any other".
+    /// Label classes; the first is [`OTHER_CLASS`].
     pub classes: Vec<LabelClass>,
     /// Class by shape.
-    pub class_of: AHashMap<Vec<ActId>, usize>,
+    class_of: AHashMap<Vec<ActId>, usize>,
     /// By node; present for nodes that can be automaton states.
     pub states: AHashMap<NodeId, StateRules>,
     /// The term `true`.
     pub always: Expr,
+}
+
+/// The class of all labels with a shape that the formula does not name.
+pub const OTHER_CLASS: usize = 0;
+
+impl Rules {
+    /// Returns the class of the labels of a shape.
+    pub fn class(&self, shape: &[ActId]) -> usize {
+        self.class_of.get(shape).copied().unwrap_or(OTHER_CLASS)
+    }
 }
 
 /// True if a node is a conjunction of its leaves (otherwise a disjunction).

@@ -98,7 +98,7 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
             continue;
         }
         let place = machine.place(thread, &state);
-        let instruction = program.threads[thread].steps.get(place).map_or(0, |s| s.instruction);
+        let instruction = program.threads[thread].steps.get(place).map(|s| s.instruction);
         let Some(event) = machine.advance(thread, &mut state)? else { continue };
         let new = events.len();
         let newest = |cell: u32| coherence[cell as usize].last().copied();
@@ -109,7 +109,7 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
             read,
             written,
             source,
-            instruction,
+            instruction: instruction.expect("a thread that advances has a step"),
         };
         events.push(match event {
             machine::Event::Local | machine::Event::Flush { .. } => continue,
@@ -231,7 +231,7 @@ mod tests {
             let shape =
                 Shape { threads: 2 + seed as usize % 3, instructions: 3, rich: seed % 2 == 0 };
             let text = litmus_tests::litmus(seed, shape);
-            let test = litmus::parse(SourceId(0), &text).unwrap();
+            let test = litmus::parse(SourceId::FIRST, &text).unwrap();
             for axioms in Axioms::ALL {
                 let machine = machine(&test, axioms.name());
                 let all =
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn relaxed_executions_are_not_sequentially_consistent() {
         let sb = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
-        let test = litmus::parse(SourceId(0), sb).unwrap();
+        let test = litmus::parse(SourceId::FIRST, sb).unwrap();
         let find = |model: &str| {
             let wanted = |o: &[u64]| test.question.holds(o);
             witness(&machine(&test, model), &test.observables(), &Budget::default(), &wanted)
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn loops_are_gone_through_as_often_as_needed() {
         let spin = "X86 spin\n{}\nP0 | P1 ;\nMOV [x],$1 | L: MOV EAX,[x] ;\n | CMP EAX,$1 ;\n | JNE L ;\nexists (1:EAX=1)\n";
-        let test = litmus::parse(SourceId(0), spin).unwrap();
+        let test = litmus::parse(SourceId::FIRST, spin).unwrap();
         let wanted = |o: &[u64]| test.question.holds(o);
         let found =
             witness(&machine(&test, "tso"), &test.observables(), &Budget::default(), &wanted)

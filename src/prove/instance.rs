@@ -299,11 +299,8 @@ impl<'a> Instance<'a> {
             return;
         }
         let actor = rule.actor.map_or(NONE, |a| process(a, binding));
-        let most = if rule.reads || rule.fence {
-            state.lag.get(usize::from(actor)).copied().unwrap_or(0)
-        } else {
-            0
-        };
+        let sees_memory = (rule.reads || rule.fence) && actor != NONE;
+        let most = if sees_memory { state.lag[usize::from(actor)] } else { 0 };
         let locked = rule.reads && rule.writes;
         for ago in 0..=if locked { 0 } else { most } {
             self.fire(state, rule, binding, actor, ago, out);
@@ -554,7 +551,8 @@ impl<'a> Instance<'a> {
                 }
             }
             Ready::Residues(r, cells) => {
-                r.holds(|c| cells.iter().find(|x| x.0 == c).map_or(0, |x| of(&x.1)))
+                let place = |c| cells.iter().find(|x| x.0 == c).expect("the row lists its cells");
+                r.holds(|c| of(&place(c).1))
             }
             Ready::Fence(writer, view) => {
                 !state.writes.iter().take(usize::from(ago[*view])).any(|w| w.writer == *writer)

@@ -369,8 +369,12 @@ impl Encoding {
                 && matches!(side.terms.as_slice(), [(c, 1)]
                     if self.cells.iter().any(|x| x.0 == *c && x.2 == bits))
     }
+    /// Returns the row of a cell in the table of cells.
+    fn cell(&self, cell: Cell) -> &(Cell, usize, u32) {
+        self.cells.iter().find(|c| c.0 == cell).expect("the table has all cells of the rows")
+    }
     fn variable(&self, cell: Cell) -> usize {
-        self.cells.iter().find(|c| c.0 == cell).map_or(0, |c| c.1)
+        self.cell(cell).1
     }
     /// Returns the remainder of a side as a sum of variables.
     fn remainder(&self, bits: u32, side: &Side) -> (Vec<(usize, i64)>, i64) {
@@ -433,7 +437,7 @@ impl Encoding {
     fn range(&self, side: &Side) -> (i128, i128) {
         let mut ends = (i128::from(side.constant), i128::from(side.constant));
         for (cell, factor) in side.wide() {
-            let bits = self.cells.iter().find(|c| c.0 == cell).map_or(0, |c| c.2);
+            let bits = self.cell(cell).2;
             let most = factor * i128::from(modulus(bits) - 1);
             if factor > 0 { ends.1 += most } else { ends.0 += most }
         }

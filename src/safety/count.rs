@@ -22,7 +22,7 @@ use mu_program::Program;
 pub struct Counting {
     /// Largest number of preemptions; `None`: one interleaving for each order of dependent events.
     pub preemptions: Option<u32>,
-    /// The thread that runs first.
+    /// The thread that runs first; `None`: any, of which the first of the program starts others.
     pub first: Option<usize>,
     /// True if the first thread starts the others, one after the other, by accesses that count.
     pub starts: bool,

@@ -295,7 +295,7 @@ fn test(
     values.sort_unstable();
     let mut values = values.into_iter();
     for o in out.threads.iter_mut().flatten().filter(|o| o.kind.reads()) {
-        o.value = values.next().map_or(0, |v| v.1);
+        o.value = values.next().expect("each read has a source").1;
     }
     out.last = last.iter().filter_map(|&w| e[w].location.map(|l| (l, e[w].value))).collect();
     out

@@ -21,7 +21,8 @@ struct ViewSearch<'a> {
     before: Vec<u64>,
     /// For each read, its sources.
     sources: Vec<u64>,
-    locations: Vec<usize>,
+    /// The location of each event, numbered densely; `None` if it accesses no memory.
+    locations: Vec<Option<usize>>,
     all: u64,
     failed: HashSet<SearchState>,
     order: Vec<usize>,
@@ -51,9 +52,7 @@ pub fn serial_view(
         members.iter().filter_map(|e| skeleton.events()[e].location).collect();
     names.sort_unstable();
     names.dedup();
-    let place = |e: usize| {
-        skeleton.events()[e].location.and_then(|l| names.binary_search(&l).ok()).unwrap_or(0)
-    };
+    let place = |e: usize| skeleton.events()[e].location.and_then(|l| names.binary_search(&l).ok());
     let locations = (0..n).map(place).collect();
     let mut search = ViewSearch {
         skeleton,
@@ -64,7 +63,7 @@ pub fn serial_view(
         failed: HashSet::new(),
         order: Vec::new(),
     };
-    search.go(0, &mut vec![0; names.len().max(1)]).then_some(search.order)
+    search.go(0, &mut vec![0; names.len()]).then_some(search.order)
 }
 
 impl ViewSearch<'_> {
@@ -83,12 +82,13 @@ impl ViewSearch<'_> {
                 continue;
             }
             let kind = self.skeleton.events()[e].kind;
-            let l = self.locations[e];
-            if kind.reads() && (last[l] == 0 || self.sources[e] >> (last[l] - 1) & 1 == 0) {
+            let location = self.locations[e];
+            let old = location.map_or(0, |l| last[l]);
+            if kind.reads() && (old == 0 || self.sources[e] >> (old - 1) & 1 == 0) {
                 continue;
             }
-            let old = last[l];
-            if kind.writes() {
+            let written = location.filter(|_| kind.writes());
+            if let Some(l) = written {
                 last[l] = e as u8 + 1;
             }
             self.order.push(e);
@@ -96,7 +96,9 @@ impl ViewSearch<'_> {
                 return true;
             }
             self.order.pop();
-            last[l] = old;
+            if let Some(l) = written {
+                last[l] = old;
+            }
         }
         self.failed.insert((placed, last.clone()));
         false

@@ -115,9 +115,9 @@ fn records(interface: &Interface, run: &Run) -> Vec<Map<String, Value>> {
         }
     }
     let are_numbers = values.iter().all(|v| v.parse::<u64>().is_ok());
-    let number = |value: &str| match are_numbers {
-        true => json!(value.parse::<u64>().unwrap_or(0)),
-        false => json!(values.iter().position(|v| *v == value)),
+    let number = |value: &str| match value.parse::<u64>() {
+        Ok(number) if are_numbers => json!(number),
+        _ => json!(values.iter().position(|v| *v == value)),
     };
     let mut out = Vec::new();
     if are_numbers && initial != "0" {

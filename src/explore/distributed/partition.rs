@@ -170,7 +170,7 @@ fn no_recent_keys(length: usize) -> Vec<u64> {
     let mut places = vec![0; length];
     let first = recent_slot(&places, 0);
     let other = (1..).find(|key| recent_slot(&places, *key) != first);
-    places[first] = other.unwrap_or(0);
+    places[first] = other.expect("some key belongs to another slot");
     places
 }
 

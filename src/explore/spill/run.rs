@@ -319,9 +319,7 @@ impl Words {
         }
         self.all.clear();
         self.all.extend(
-            self.bytes
-                .chunks_exact(8)
-                .map(|b| u64::from_le_bytes(b.try_into().unwrap_or_default())),
+            self.bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes"))),
         );
         Ok(words as u64 * 8)
     }

@@ -824,7 +824,7 @@ fn partners_together(
             steps.iter().flat_map(|s| s.0.iter().copied()).collect::<AHashSet<Name>>()
         };
         let taken = |i: &usize| names(&all[*i]).intersection(&wanted).count();
-        let next = (0..all.len()).rev().max_by_key(taken).unwrap_or(0);
+        let next = (0..all.len()).rev().max_by_key(taken).expect("steps are left");
         let child = all.remove(next);
         for n in names(&child) {
             wanted.extend(consumed.get(&n).into_iter().flatten().flatten());
