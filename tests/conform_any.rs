@@ -238,6 +238,78 @@ fn obstacles_are_reported() {
 
 /// After its last operation a core of ARCx observes nothing, so the memory may wait for it, and
 /// stores of the other core never commit. A number of operations proves nothing; any number does.
+/// Two processors, two addresses, and a memory that the text continues. Stores of `Core` are
+/// `sc`, its loads `lc`; those of the memory are `sm` and `lm`.
+fn machine(text: &str, components: &str, visible: &str) -> String {
+    format!(
+        "sort C = struct P | Q; A = struct X | Y; V = struct v0 | v1 | v2 | v3;
+act load, store, lc, lm, sc, sm: C # A # V; issue: C # A # V; issue_load: C # A;
+{text}
+init allow({{load, store{visible}}}, comm({{lc|lm -> load, sc|sm -> store}}, Core(P) || Core(Q) || {components}));
+"
+    )
+}
+
+/// Writes a file of a folder. Returns its path.
+fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
+    let path = folder.path().join(name).display().to_string();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+const SOUND_MEMORY: &str = "M(m: A -> V) = sum c: C, a: A. lm(c, a, m(a)). M() + sum c: C, a: A, v: V. sm(c, a, v). M(m[a -> v]);";
+
+#[test]
+fn values_of_stores_that_depend_on_each_other_prove_nothing() {
+    // Each processor repeats its first value, so no run shows the fault with different values: two
+    // stores of `P` to `X`, and none of `Q`, make a load return the initial value again.
+    let text = "proc Core(c: C) = sum a: A, v: V. (v != v0) -> sc(c, a, v). Run(c, v)
+    + sum a: A, w: V. lc(c, a, w). Core(c);
+Run(c: C, v: V) = sum a: A. sc(c, a, v). Run(c, v) + sum a: A, w: V. lc(c, a, w). Run(c, v);
+M(m: A -> V, n: Nat, q: Bool) = sum c: C, a: A. lm(c, a, m(a)). M()
+    + (n == 2 && !q) -> lm(Q, X, v0). M()
+    + sum c: C, a: A, v: V. sm(c, a, v). M(m = m[a -> v],
+        n = if(c == P && a == X && n < 2, n + 1, n), q = q || (c == Q && a == X));";
+    let folder = tempfile::tempdir().unwrap();
+    let spec = written(&folder, "m.mcrl2", &machine(text, "M(lambda a: A. v0, 0, false)", ""));
+    let lines = "initial v0; load load(p, a, v); store commit store(p, a, v);";
+    let interface = written(&folder, "m.interface", lines);
+    let words = ["conform", &spec, "--interface", &interface, "--against", "sc", "--operations"];
+    let outcome = mu_check(&[&words[..], &["2"]].concat());
+    assert_eq!(verdict(&outcome, "sc"), "false", "{}", outcome.json);
+    let outcome = mu_check(&[&words[..], &["any"]].concat());
+    assert_eq!(verdict(&outcome, "sc"), "unknown", "{}", outcome.json);
+    let reason = outcome.json["models"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("cannot store"), "{reason}");
+}
+
+#[test]
+fn machines_that_hold_instructions_are_proved() {
+    let text = format!(
+        "proc Core(c: C) = sum a: A, v: V. issue(c, a, v). sc(c, a, v). Core(c)
+    + sum a: A. issue_load(c, a). (sum v: V. lc(c, a, v)). Core(c);
+{SOUND_MEMORY}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let spec = machine(&text, "M(lambda a: A. v0)", ", issue, issue_load");
+    let spec = written(&folder, "m.mcrl2", &spec);
+    let lines = "initial v0; load load(p, a, v); store commit store(p, a, v);
+internal issue, issue_load;";
+    let interface = written(&folder, "m.interface", lines);
+    let proof = folder.path().join("m.proof").display().to_string();
+    let words = ["conform", &spec, "--interface", &interface, "--against", "sc"];
+    let outcome =
+        mu_check(&[&words[..], &["--operations", "any", "--certificate", &proof]].concat());
+    assert_eq!(verdict(&outcome, "sc"), "true", "{}", outcome.json);
+    let has = |list: &str, name: &str| {
+        outcome.json[list].as_array().unwrap().iter().any(|g| g["what"] == name)
+    };
+    assert!(has("checked", "unbounded") && has("checked", "values"), "{}", outcome.json);
+    assert!(!has("assumed", "bounded"), "{}", outcome.json);
+    let verified = mu_check(&["verify", &spec, &interface, &proof]);
+    assert_eq!(verified.code, 0, "{} {}", verified.stderr, verified.json);
+}
+
 #[test]
 fn a_bounded_machine_says_so() {
     let spec = package("specs/arcx.spec");

@@ -11,7 +11,7 @@ use super::effects::{Effect, LabelReader};
 use super::extend::extend;
 use super::monitor::{Guess, Roles, Size, coherence_guesses, cycle_guesses};
 use super::order::Order;
-use super::pending::{Continuation, continuation};
+use super::pending::{Continuation, continuation, stopped};
 use super::product::{ALARM, Goal, MAX_PROCESSORS, Product};
 use super::values::{Merging, merging};
 use super::{cycle, recheck};
@@ -24,7 +24,7 @@ use crate::witness::{self, Step};
 use ahash::AHashSet;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
-use mu_explore::{Options, Outcome, Progress, Target, explore, find};
+use mu_explore::{Options, Outcome, Progress, Target, explore, explore_lts, find};
 use mu_lts::relabel::{name_of, parts};
 use mu_model::Model;
 
@@ -261,9 +261,14 @@ impl<'m> Subject<'m> {
     pub fn checks(&self, survey: &Survey, running: bool) -> Result<Checks, Diagnostic> {
         let reader = LabelReader::new(self.interface, &survey.alphabet)?;
         let actions = self.actions();
-        let continuation = continuation(self, survey, (&reader, &actions), running)?;
+        let (outcome, lts) = explore_lts(self.machine, self.options, self.budget, self.progress)?;
+        if outcome.stop != Stop::Complete {
+            return Err(Diagnostic::stopped(outcome.stop));
+        }
+        let mut continuation = continuation(self, survey, (&reader, &actions), running)?;
+        continuation.stopped = stopped(&lts, &reader, survey.size.processors)?;
         let merging = if survey.outcome.states <= MERGING_LIMIT {
-            merging(self, survey, &reader)?
+            merging(self, survey, &reader, &lts)?
         } else {
             Merging::Omitted
         };

@@ -260,6 +260,12 @@ impl<'a> LabelReader<'a> {
         Ok(self.whole(&both).filter(|e| !matches!(e, Effect::Store { .. })))
     }
 
+    /// True if the label at which the operation of an event begins has the value that it writes.
+    pub fn is_written_at_beginning(&self, event: &Event) -> bool {
+        let begin = &self.interface.operations[event.operation as usize].begin;
+        begin.as_ref().is_some_and(|b| b.roles.contains(&Role::Written))
+    }
+
     /// True if some operation has separate labels for its beginning and its end.
     pub fn has_beginnings(&self) -> bool {
         self.interface.operations.iter().any(|o| o.begin.is_some())

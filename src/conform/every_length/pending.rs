@@ -62,9 +62,6 @@ pub(super) fn continuation(
             let sources = (0..lts.state_count())
                 .filter(|s| lts.successors(StateId::of(*s as u32)).any(|(l, _)| begins(l)));
             let reaches = graph.backward(sources);
-            if reaches.count_ones(..) < lts.state_count() {
-                out.stopped = out.stopped.or(Some(processor));
-            }
             continues.intersect_with(&reaches);
         }
         if survey.size.commits && out.stuck.is_none() {
@@ -77,6 +74,24 @@ pub(super) fn continuation(
         }
     }
     Ok(out)
+}
+
+/// Returns a processor that begins no further operation from some state of a machine on. Error: a
+/// label with several operations.
+pub(super) fn stopped(
+    lts: &Lts,
+    reader: &LabelReader<'_>,
+    processors: u32,
+) -> Result<Option<u32>, Diagnostic> {
+    let texts = lts.table.texts.iter();
+    let effects = texts.map(|t| reader.effects(t)).collect::<Result<Vec<_>, _>>()?;
+    let graph = Graph::of(lts);
+    Ok((0..processors).find(|processor| {
+        let begins = |l: LabelId| effects[l.index()].iter().any(|e| is_operation(e, *processor));
+        let sources = (0..lts.state_count())
+            .filter(|s| lts.successors(StateId::of(*s as u32)).any(|(l, _)| begins(l)));
+        graph.backward(sources).count_ones(..) < lts.state_count()
+    }))
 }
 
 fn is_operation(effect: &Effect, of: u32) -> bool {

@@ -1,30 +1,43 @@
 //! Data independence of the values that monitors merge.
 //!
-//! A monitor gives one value to all stores but two of each address. That loses no execution if the
-//! machine treats values alike: any function on values maps its runs to its runs, and every run
-//! with equal values is the image of one with different values. Check for each pair of values `u`,
-//! `v` that can be stored: the machine with `u` renamed to `v` in all labels is branching bisimilar
-//! to the machine that never uses `u`. So a machine that drops a store of a value that memory
-//! already has, or that compares values, fails. For more values than the machine has, the same is
-//! assumed. Cost: one exploration that stores transitions, and two partition refinements of both
-//! systems together for each pair.
+//! A monitor gives one value to all stores but two of each address. That loses no violation if
+//! values can be merged and distinguished. For each pair of values `u`, `v` that can be stored:
+//!
+//! 1. *Merged.* A run with `v` in place of each `u` is a run of the machine.
+//! 2. *Distinguished.* In a run without `u`, each store of `v` can store `u` instead: some run
+//!    stores `u` there and nowhere else, and is the same run if `u` is renamed to `v`.
+//!
+//! So a violating run with equal values is the image of one with a value of its own for each store,
+//! which violates as well, and merging the values that a guess does not follow gives a run that
+//! violates. A machine that drops a store of a value that memory already has violates 1; a machine
+//! that can only repeat its first value violates 2. Both are inclusions of weak traces of systems
+//! with renamed, removed, or marked labels: first branching bisimilarity is tried, then the
+//! inclusion is searched. For more values than the machine has, the same is assumed. Cost: one
+//! exploration that stores transitions, one partition refinement of the machine, and two of its
+//! quotient for each pair; the inclusion is exponential in the worst case.
 
 use super::decide::{Subject, Survey};
 use super::effects::{Effect, LabelReader};
+use crate::alphabet::Phase;
 use ahash::AHashMap;
+use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Diagnostic, Stop};
-use mu_explore::explore_lts;
-use mu_lts::equivalence::{Equivalence, partition, reduce};
+use mu_lts::equivalence::{Equivalence, equivalent, reduce};
+use mu_lts::preorder::{Preorder, excess};
 use mu_lts::{Labels, Lts};
+
+/// Limit on the states of a quotient of which trace inclusion is searched.
+const INCLUSION_LIMIT: usize = 200_000;
 
 /// Result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merging {
-    /// All pairs of values can be merged: number of pairs.
+    /// All pairs of values can be merged and distinguished: number of pairs.
     Verified(usize),
-    /// Merging the first value into the second one changes the machine.
+    /// Merging the first value into the second one gives a run that the machine does not have.
     Fails(String, String),
+    /// A store of the second value cannot always store the first one instead.
+    Tied(String, String),
     /// The machine is too large for this check.
     Omitted,
 }
@@ -32,62 +45,183 @@ pub enum Merging {
 /// An end event of the alphabet, or an effect: all that monitors can observe in a label.
 type Key = (Option<u32>, Vec<Effect>);
 
-/// Checks that values can be merged. Error: a limit.
+/// Checks that values can be merged and distinguished. `lts`: the machine with its labels. Error: a
+/// limit.
 pub(super) fn merging(
     subject: &Subject<'_>,
     survey: &Survey,
     reader: &LabelReader<'_>,
+    lts: &Lts,
 ) -> Result<Merging, Diagnostic> {
-    let threads = subject.options.thread_count();
-    let (outcome, lts) =
-        explore_lts(subject.machine, subject.options, subject.budget, subject.progress)?;
-    if outcome.stop != Stop::Complete {
-        return Err(Diagnostic::stopped(outcome.stop));
-    }
     let roles = &survey.roles;
     let mut storable = vec![roles.first, roles.second];
     if roles.other != roles.initial {
         storable.push(roles.other);
     }
-    let mut ids: AHashMap<Key, u32> = [((None, Vec::new()), 0)].into_iter().collect();
+    let mut ids = KeyIds::default();
     let mut keys = Vec::with_capacity(lts.table.texts.len());
     for text in &lts.table.texts {
-        keys.push(key(reader, text)?);
+        let key = key(reader, text)?;
+        ids.of(&key, false);
+        keys.push(key);
     }
-    let mut relabelled = |image: &dyn Fn(u32) -> u32, lts: &Lts| {
-        let labels: Vec<LabelId> = keys
-            .iter()
-            .map(|k| {
-                let next = ids.len() as u32;
-                LabelId::of(*ids.entry(renamed(reader, k, image)).or_insert(next))
-            })
-            .collect();
-        let mut lts = lts.clone();
-        lts.labels.iter_mut().for_each(|l| *l = labels[l.index()]);
-        let texts = (0..ids.len()).map(|i| if i == 0 { "tau".into() } else { i.to_string() });
-        lts.table = Labels { texts: texts.collect() };
-        lts
-    };
-    // The labels of the reduced system have other numbers; the tables stay.
-    let identity = relabelled(&|v| v, &lts);
+    let labels: Vec<LabelId> = keys.iter().map(|k| ids.of(k, false)).collect();
+    let mut machine = lts.clone();
+    machine.labels.iter_mut().for_each(|l| *l = labels[l.index()]);
+    machine.table = ids.table();
+    let machine = reduce(&machine, Equivalence::BRANCHING, subject.options.thread_count());
+    // The quotient numbers labels by their texts, which are the ids of the keys.
+    let keys: Vec<Key> = machine.table.texts.iter().map(|t| ids.key(t).clone()).collect();
+    let mut pair = Pair { machine: &machine, keys: &keys, reader, ids };
     let mut pairs = 0;
     for &from in &storable {
         let into = storable.iter().copied().filter(|v| *v != from);
         let initial = (roles.other == roles.initial).then_some(roles.initial);
         for to in into.chain(initial) {
-            let merged = relabelled(&|v| if v == from { to } else { v }, &lts);
-            let uses = |l: LabelId| keys[l.index()].has_value(reader, from);
-            let without = restricted(&identity, &lts, &uses);
-            let both = [&merged, &without].map(|l| reduce(l, Equivalence::BRANCHING, threads));
-            if !equivalent(&both[0], &both[1], threads) {
-                let names = &survey.alphabet.names.values;
-                let name = |v: u32| names[v as usize].clone();
-                return Ok(Merging::Fails(name(from), name(to)));
+            let name = |v: u32| survey.alphabet.names.values[v as usize].clone();
+            match included(subject, &pair.merged(from, to), &pair.without(from))? {
+                Some(true) => {}
+                Some(false) => return Ok(Merging::Fails(name(from), name(to))),
+                None => return Ok(Merging::Omitted),
             }
-            pairs += 1;
+            match included(subject, &pair.wanted(from, to), &pair.replaced(from, to))? {
+                Some(true) => pairs += 1,
+                Some(false) => return Ok(Merging::Tied(name(from), name(to))),
+                None => return Ok(Merging::Omitted),
+            }
         }
     }
     Ok(Merging::Verified(pairs))
+}
+
+/// Returns true if the second system has all weak traces of the first; `None` if the systems are
+/// too large to decide this. Error: a limit.
+fn included(subject: &Subject<'_>, a: &Lts, b: &Lts) -> Result<Option<bool>, Diagnostic> {
+    let threads = subject.options.thread_count();
+    if equivalent(a, b, Equivalence::BRANCHING, threads) {
+        return Ok(Some(true));
+    }
+    if a.state_count().max(b.state_count()) > INCLUSION_LIMIT {
+        return Ok(None);
+    }
+    excess(a, b, Preorder::WEAK_TRACE, threads, subject.budget)
+        .map(|found| Some(found.is_none()))
+        .map_err(Diagnostic::stopped)
+}
+
+/// Ids of keys, with a mark or without; the text of a label is its id. Id 0 is that of internal
+/// labels.
+struct KeyIds {
+    of: AHashMap<(Key, bool), u32>,
+    keys: Vec<Key>,
+}
+
+impl Default for KeyIds {
+    fn default() -> Self {
+        let internal: Key = (None, Vec::new());
+        KeyIds { of: [((internal.clone(), false), 0)].into_iter().collect(), keys: vec![internal] }
+    }
+}
+
+impl KeyIds {
+    fn of(&mut self, key: &Key, is_marked: bool) -> LabelId {
+        let next = self.keys.len() as u32;
+        let id = *self.of.entry((key.clone(), is_marked)).or_insert(next);
+        if id == next {
+            self.keys.push(key.clone());
+        }
+        LabelId::of(id)
+    }
+    fn table(&self) -> Labels {
+        let text = |i: usize| if i == 0 { "tau".into() } else { i.to_string() };
+        Labels { texts: (0..self.keys.len()).map(text).collect() }
+    }
+    /// Returns the key of a text of [`KeyIds::table`].
+    fn key(&self, text: &str) -> &Key {
+        &self.keys[text.parse().unwrap_or(0)]
+    }
+}
+
+/// The systems that a pair of values compares, made of the quotient of the machine.
+struct Pair<'a> {
+    machine: &'a Lts,
+    /// The key of each label.
+    keys: &'a [Key],
+    reader: &'a LabelReader<'a>,
+    ids: KeyIds,
+}
+
+impl Pair<'_> {
+    /// The machine with a value renamed.
+    fn merged(&mut self, from: u32, to: u32) -> Lts {
+        let image = |v: u32| if v == from { to } else { v };
+        self.system(|me, key| Some(me.ids.of(&renamed(me.reader, key, &image), false)))
+    }
+    /// The machine without a value.
+    fn without(&mut self, from: u32) -> Lts {
+        self.system(|me, key| (!key.has_value(me.reader, from)).then(|| me.ids.of(key, false)))
+    }
+    /// The machine without `from`, in which at most one store of `to` has a mark.
+    fn wanted(&mut self, from: u32, to: u32) -> Lts {
+        let mut edges = Vec::new();
+        let states = self.machine.state_count();
+        self.each_edge(|me, (s, l, t)| {
+            let key = &me.keys[l.index()];
+            if key.has_value(me.reader, from) {
+                return;
+            }
+            let plain = me.ids.of(key, false);
+            edges.extend([0, states].map(|shift| (s + shift, plain, t + shift)));
+            if key.stores(me.reader, to) {
+                edges.push((s, me.ids.of(key, true), t + states));
+            }
+        });
+        self.built(2 * states, edges)
+    }
+    /// The runs in which at most one store has the value `from`: that store has a mark, and the
+    /// value is renamed to `to`.
+    fn replaced(&mut self, from: u32, to: u32) -> Lts {
+        let mut edges = Vec::new();
+        let states = self.machine.state_count();
+        let image = |v: u32| if v == from { to } else { v };
+        self.each_edge(|me, (s, l, t)| {
+            let key = &me.keys[l.index()];
+            let renamed = renamed(me.reader, key, &image);
+            if key.stores(me.reader, from) {
+                edges.push((s, me.ids.of(&renamed, true), t + states));
+                return;
+            }
+            let label = me.ids.of(&renamed, false);
+            edges.push((s + states, label, t + states));
+            if !key.has_value(me.reader, from) {
+                edges.push((s, label, t));
+            }
+        });
+        self.built(2 * states, edges)
+    }
+
+    /// Returns the machine with other labels; `None` removes a transition.
+    fn system(&mut self, label: impl Fn(&mut Self, &Key) -> Option<LabelId>) -> Lts {
+        let mut edges = Vec::new();
+        self.each_edge(|me, (s, l, t)| {
+            let key = &me.keys[l.index()];
+            edges.extend(label(me, key).map(|l| (s, l, t)));
+        });
+        self.built(self.machine.state_count(), edges)
+    }
+    fn each_edge(&mut self, mut visit: impl FnMut(&mut Self, (usize, LabelId, usize))) {
+        let machine = self.machine;
+        for s in 0..machine.state_count() {
+            for (l, t) in machine.successors(StateId::of(s as u32)) {
+                visit(self, (s, l, t.index()));
+            }
+        }
+    }
+    fn built(&self, states: usize, edges: Vec<(usize, LabelId, usize)>) -> Lts {
+        let id = |s: usize| StateId::new(s);
+        let edges: Vec<_> = edges.into_iter().map(|(s, l, t)| (id(s), l, id(t))).collect();
+        Lts::from_edges(self.machine.initial, states, &edges, self.ids.table())
+    }
 }
 
 /// Returns the observable part of a label.
@@ -98,7 +232,10 @@ fn key(reader: &LabelReader<'_>, text: &str) -> Result<Key, Diagnostic> {
 }
 
 trait Valued {
+    /// True if a label contains a value.
     fn has_value(&self, reader: &LabelReader<'_>, value: u32) -> bool;
+    /// True if an operation that stores a value begins, or has its value from this label on.
+    fn stores(&self, reader: &LabelReader<'_>, value: u32) -> bool;
 }
 
 impl Valued for Key {
@@ -106,6 +243,15 @@ impl Valued for Key {
         let event = self.0.map(|e| &reader.alphabet().events[e as usize]);
         event.is_some_and(|e| e.value == Some(value) || e.written == Some(value))
             || self.1.iter().any(|e| e.with_values(|v| if v == value { u32::MAX } else { v }) != *e)
+    }
+    fn stores(&self, reader: &LabelReader<'_>, value: u32) -> bool {
+        let stores = |e: &Effect| matches!(e, Effect::Store { value: v, .. } if *v == value);
+        let event = self.0.map(|e| &reader.alphabet().events[e as usize]);
+        let writes = event.is_some_and(|e| {
+            let has_begun = e.phase == Phase::End && reader.is_written_at_beginning(e);
+            e.written == Some(value) && !has_begun
+        });
+        writes || self.1.iter().any(stores)
     }
 }
 
@@ -128,36 +274,4 @@ fn renamed(reader: &LabelReader<'_>, key: &Key, image: &dyn Fn(u32) -> u32) -> K
         e => e.with_values(image),
     };
     (event, key.1.iter().map(rename).collect())
-}
-
-/// Removes the transitions with a label that uses a value in the original system.
-fn restricted(lts: &Lts, original: &Lts, uses: &dyn Fn(LabelId) -> bool) -> Lts {
-    let mut out = lts.clone();
-    out.offsets.clear();
-    out.labels.clear();
-    out.targets.clear();
-    out.offsets.push(0);
-    for s in 0..lts.state_count() {
-        let range = lts.offsets[s] as usize..lts.offsets[s + 1] as usize;
-        for i in range.filter(|i| !uses(original.labels[*i])) {
-            out.labels.push(lts.labels[i]);
-            out.targets.push(lts.targets[i]);
-        }
-        out.offsets.push(out.labels.len() as u64);
-    }
-    out
-}
-
-/// True if the initial states of two systems are branching bisimilar.
-fn equivalent(a: &Lts, b: &Lts, threads: usize) -> bool {
-    let shift = a.state_count() as u32;
-    let mut union = a.clone();
-    let before = union.transition_count() as u64;
-    union.offsets.extend(b.offsets[1..].iter().map(|o| o + before));
-    union.labels.extend(&b.labels);
-    union.targets.extend(b.targets.iter().map(|t| StateId::of(t.number() + shift)));
-    let longer = if a.table.texts.len() > b.table.texts.len() { a } else { b };
-    union.table = Labels { texts: longer.table.texts.clone() };
-    let blocks = partition(&union, Equivalence::BRANCHING, threads);
-    blocks.same(a.initial, StateId::of(b.initial.number() + shift))
 }

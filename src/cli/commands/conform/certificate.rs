@@ -174,11 +174,11 @@ fn grounds(found: &Verified) -> (Vec<Ground>, Vec<Ground>) {
     match found.values {
         Some(pairs) => checked.push(ground(
             "values",
-            format!("values are interchangeable: {pairs} values merged into another one give the machine without it, up to strong bisimilarity"),
+            format!("values are interchangeable: in each of {pairs} pairs, one can replace the other everywhere, and at any one store"),
         )),
         None => assumed.push(ground(
             "values",
-            "values are interchangeable: not decided by strong bisimilarity",
+            "values are interchangeable: not decided, because the machine has too many states",
         )),
     }
     match &found.stopped {

@@ -453,7 +453,12 @@ fn obstacle(survey: &Survey, checks: Option<&Checks>) -> Option<String> {
     }
     if let Merging::Fails(u, v) = &checks.merging {
         return Some(format!(
-            "the machine distinguishes the values `{u}` and `{v}`: without one of them it behaves in another way, so merging all other stores may lose executions"
+            "the machine distinguishes the values `{u}` and `{v}`: a run with `{v}` in place of each `{u}` may not exist, so merging all other stores may lose executions"
+        ));
+    }
+    if let Merging::Tied(u, v) = &checks.merging {
+        return Some(format!(
+            "the values of stores depend on each other: in some run a store of `{v}` cannot store `{u}` instead, so stores cannot be distinguished"
         ));
     }
     None
@@ -528,13 +533,13 @@ fn grounds(
         match &c.merging {
             Merging::Verified(pairs) => checked.push(ground(
                 "values",
-                format!("values are interchangeable: each of {pairs} values merged into another one gives the machine without it, up to branching bisimilarity{instance}"),
+                format!("values are interchangeable: in each of {pairs} pairs, one can replace the other everywhere, and at any one store{instance}"),
             )),
             Merging::Omitted => assumed.push(ground(
                 "values",
                 "values are interchangeable: not checked, because the machine has too many states",
             )),
-            Merging::Fails(..) => {}
+            Merging::Fails(..) | Merging::Tied(..) => {}
         }
     }
     if cycles.iter().any(|c| c.1.is_clean()) {

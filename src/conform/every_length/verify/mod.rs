@@ -57,8 +57,8 @@ pub struct Verified {
     pub initiation: usize,
     /// Checks that a state after a step is in the certificate.
     pub consecution: usize,
-    /// Pairs of values that are interchangeable; `None` if that was not checked or does not hold
-    /// for strong bisimilarity.
+    /// Pairs of values that are interchangeable; `None` if the machine has too many states or sets
+    /// of states to decide this.
     pub values: Option<usize>,
     /// A processor that may be unable to begin a further operation.
     pub stopped: Option<String>,
@@ -157,8 +157,12 @@ pub fn verify(
     if steps.of.len() <= MAX_VALUE_STATES {
         let mut storable = vec![first, second];
         storable.extend((other != initial).then_some(other));
-        let merged =
-            equivalence::Merging { labels: &happenings, names: &labels.names, steps: &steps.of };
+        let merged = equivalence::Merging {
+            interface,
+            labels: &happenings,
+            names: &labels.names,
+            steps: &steps.of,
+        };
         let into_initial = (other == initial).then_some(initial);
         out.values = merged.check(&storable, into_initial, budget)?;
     }
