@@ -82,7 +82,7 @@ pub enum Language {
     Cubicle,
 }
 
-/// InitialValues values of the registers of a program.
+/// Initial values of the registers of a program.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitialValues {
     /// All zero.
@@ -94,7 +94,7 @@ pub enum InitialValues {
 /// Options for reading x86 programs for any number of threads.
 #[derive(Args, Debug, Clone)]
 pub struct TranslationArgs {
-    /// InitialValues values of registers and flags, for any number of threads.
+    /// Initial values of registers and flags, for any number of threads.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = InitialValues::Zero)]
     pub initial: InitialValues,
     /// Make `xchg` with memory atomic only with the prefix `lock`, for any number of threads.

@@ -3,7 +3,7 @@
 //! interpreter. A failure prints its seed; `MU_CHECK_SEED=n` replays one system and prints it.
 //! `MU_CHECK_RUNS=n` sets the number for the ignored test, from `MU_CHECK_FIRST` on.
 
-use mu_base::limits::Budget;
+use mu_base::limits::{Budget, Limits};
 use mu_base::random::Random;
 use mu_base::source::SourceId;
 use mu_cubicle::System;
@@ -13,6 +13,7 @@ use mu_prove::decide::Decider;
 use mu_prove::residues::{Residues, Side};
 use mu_prove::rules::Memory;
 use mu_prove::simplex::{Answer, Relation};
+use mu_prove::verify::Refused;
 use mu_prove::verify::logic::{self, Fact, Kind, World};
 use mu_prove::verify::sums::Sign;
 use mu_prove::verify::words::{Part, Words};
@@ -382,6 +383,75 @@ fn ticket_locks_with_words_that_wrap_are_proved() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn counting_invariants_that_are_wrong_are_refused() {
+    // `Next` takes any value.
+    let any = "type place = Idle | Wait
+array At[proc] : place
+var Next : word2
+init (p) { At[p] = Idle && Next = 0 }
+unsafe (p) { At[p] = Wait && Next = 0 }
+transition nx ([p]) requires { At[p] = Idle } { Next := . }
+";
+    // All processes count at first, and the sum is zero.
+    let initial = "type place = Idle | Wait | Critical
+array At[proc] : place
+var Next : word2
+init (p) { At[p] = Wait && Next = 0 }
+unsafe (p) { At[p] = Critical }
+transition go ([p]) requires { At[p] = Wait } { At[p] := Critical }
+";
+    let cases = [
+        (any, "count At in {Wait} = word 2 1 Next + 0\nnever p1\n  At[p1] in {Wait}\n", Some(0)),
+        (
+            initial,
+            "count At in {Wait, Critical} = word 2 1 Next + 0\nnever p1\n  At[p1] in {Critical}\n",
+            None,
+        ),
+    ];
+    for (text, lines, transition) in cases {
+        let certificate = format!("mu-check certificate 1\nmemory sc\n{lines}");
+        let found = mu_prove::verify(&parsed(text), &certificate, &Budget::default());
+        assert_eq!(found, Err(Refused::Count(0, transition)), "{certificate}");
+    }
+}
+
+/// Sums of words with large factors have many cases of wrapping; a limit ends them.
+#[test]
+fn large_factors_of_words_end() {
+    let text = |mask: u32| {
+        format!(
+            "type t = A | B
+array At[proc] : t
+var X : word32
+var Y : word32
+array L[proc] : word32
+init (p) {{ At[p] = A && X = 0 && Y = 0 && L[p] = 0 }}
+unsafe (a) {{ At[a] = B }}
+transition t0 ([p])
+requires {{ At[p] = B && mask(X, {mask}) <> 0 }}
+{{ X := 0; L[p] := 0 - L[p] }}
+transition t2 ([p])
+requires {{ At[p] = A && L[p] = X + Y + 1 }}
+{{ At[p] := B; L[p] := Y }}
+"
+        )
+    };
+    for mask in [1, 174, 5_592_405, 1_431_655_765] {
+        let limits =
+            Limits { timeout: Some(std::time::Duration::from_secs(3)), ..Limits::default() };
+        let budget = Budget::new(limits);
+        let start = std::time::Instant::now();
+        let outcome = prove(&parsed(&text(mask)), Options::default(), &budget);
+        assert!(
+            !matches!(outcome.verdict, Verdict::Unsafe { .. }),
+            "{mask}: {:?}",
+            outcome.verdict
+        );
+        assert!(start.elapsed().as_secs() < 30, "{mask}: {:?}", start.elapsed());
     }
 }
 

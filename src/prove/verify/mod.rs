@@ -271,6 +271,8 @@ impl Verifier<'_> {
             most: limits.filter(|m| *m < file),
             ..QueryCounts::default()
         };
+        // Before the check for an initial state, which rests on them.
+        verifier.check_initial_counts()?;
         if verifier
             .is_not_initial(&ExcludedCube { named: system.fixed as usize, facts: Vec::new() })
         {

@@ -59,6 +59,10 @@ impl Scaled {
     fn part(&self, bits: u32) -> Option<Part> {
         (self.scale == 1).then(|| Part::new(self.terms.iter().copied(), self.constant, bits))
     }
+    /// True if it is, or contains, a value that an update leaves open.
+    fn is_arbitrary(&self) -> bool {
+        self.terms.iter().any(|(c, _)| c.look == FORGOTTEN)
+    }
     /// Builds the comparison of a sum of these with factors as a fact.
     fn compared(parts: &[(&Scaled, i128)], constant: i128, sign: Sign) -> Option<Fact> {
         let scale = parts.iter().fold(1, |l: i128, p| l.lcm(&p.0.scale));
@@ -246,7 +250,7 @@ pub struct Changed {
 
 impl Step<'_> {
     /// Returns the cases of the step with the new values of words and of cells of an enumeration;
-    /// `None` if a new value is not a sum of words or no constant.
+    /// `None` if a new value is not a sum of words or no constant, or is arbitrary.
     pub fn changes(&self, words: &[Cell], places: Vec<Cell>, bits: u32) -> Option<Vec<Changed>> {
         let (mut base, fence) = self.with(&Vec::new(), |r| r.facts(&self.transition.guard));
         if fence && self.weak.contains(&true) && !self.locked() {
@@ -264,7 +268,9 @@ impl Step<'_> {
                     let (mut sums, mut values) = (case.sums.clone(), case.values.clone());
                     match value {
                         None => {}
-                        Some(Held::Sum(s)) if is_word => sums.push((cell, s.part(bits)?)),
+                        Some(Held::Sum(s)) if is_word && !s.is_arbitrary() => {
+                            sums.push((cell, s.part(bits)?));
+                        }
                         Some(Held::Constant(v)) if !is_word => values.push((cell, v)),
                         Some(_) => return None,
                     }

@@ -290,17 +290,22 @@ pub fn inconsistent(world: World<'_>, facts: &[Fact], budget: &u32) -> bool {
     found
 }
 
-/// Returns the possible remainders of a sum, each as a sum of cells with the conditions for it.
-fn remainders(all: &[Words], part: &Part, bits: u32) -> Vec<Part> {
+/// Returns the possible remainders of a sum, each as a sum of cells; `None` if there are more than
+/// `most`.
+fn remainders(all: &[Words], part: &Part, bits: u32, most: u32) -> Option<Vec<Part>> {
     let m = modulus(bits);
     let terms: Vec<(Cell, i128)> =
         part.terms.iter().map(|t| (t.0, Part::short(t.1, bits))).collect();
-    let most = |t: &(Cell, i128)| t.1 * (modulus(width(all, &t.0)) - 1);
-    let low: i128 = terms.iter().map(|t| most(t).min(0)).sum::<i128>() + part.constant;
-    let high: i128 = terms.iter().map(|t| most(t).max(0)).sum::<i128>() + part.constant;
-    (low.div_euclid(m)..=high.div_euclid(m))
-        .map(|q| Part { terms: terms.clone(), constant: part.constant - q * m })
-        .collect()
+    let greatest = |t: &(Cell, i128)| t.1 * (modulus(width(all, &t.0)) - 1);
+    let low: i128 = terms.iter().map(|t| greatest(t).min(0)).sum::<i128>() + part.constant;
+    let high: i128 = terms.iter().map(|t| greatest(t).max(0)).sum::<i128>() + part.constant;
+    let (first, last) = (low.div_euclid(m), high.div_euclid(m));
+    // A factor of 2^31 gives 2^31 remainders.
+    if last - first >= i128::from(most) {
+        return None;
+    }
+    let remainder = |q| Part { terms: terms.clone(), constant: part.constant - q * m };
+    Some((first..=last).map(remainder).collect())
 }
 
 /// True if all cases of wrapping of the comparisons in `left` are contradictory.
@@ -320,20 +325,22 @@ fn cases(
             Row::at_most(p.terms.clone(), p.constant - greatest),
         ]
     };
-    for a in remainders(all, &first.left, first.bits) {
-        for b in remainders(all, &first.right, first.bits) {
+    let both = [&first.left, &first.right].map(|p| remainders(all, p, first.bits, *budget));
+    let [Some(lefts), Some(rights)] = both else { return false };
+    for a in &lefts {
+        for b in &rights {
             if *budget == 0 {
                 return false;
             }
             *budget -= 1;
             let mut next = rows.clone();
-            next.extend(inside(&a));
-            next.extend(inside(&b));
-            let terms = [a.terms.clone(), negated(&b)].concat();
+            next.extend(inside(a));
+            next.extend(inside(b));
+            let terms = [a.terms.clone(), negated(b)].concat();
             let difference = a.constant - b.constant;
             // The right side of a difference is zero, and remainders are at least zero.
             next.push(match first.sign {
-                Sign::NotZero => Row::at_most(negated(&a), 1 - a.constant),
+                Sign::NotZero => Row::at_most(negated(a), 1 - a.constant),
                 Sign::Less => Row::at_most(terms, difference + 1),
                 Sign::AtMost => Row::at_most(terms, difference),
                 Sign::Zero => Row::zero(terms, difference),

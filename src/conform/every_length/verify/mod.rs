@@ -136,7 +136,7 @@ pub fn verify(
         let found = read.iter().position(|p| p == pattern);
         let (name, members) = found
             .map(|i| &certificate.guesses[i])
-            .ok_or_else(|| fails(format!("no states of the pattern {pattern:?}")))?;
+            .ok_or_else(|| fails(format!("no states of the pattern `{}`", pattern.text())))?;
         let product = Product {
             interface,
             labels: &labels,
@@ -209,11 +209,9 @@ fn machine_steps(
                 next
             });
             let Some(target) = numbers.get(&target) else {
-                let text: Vec<String> =
-                    out.labels[label as usize].iter().map(LabelPart::text).collect();
+                let step = step_text(&out.labels[label as usize]);
                 return Err(fails(format!(
-                    "`{}` leads from state {at} of the certificate out of its states",
-                    text.join("|")
+                    "{step} leads from state {at} of the certificate out of its states"
                 )));
             };
             own.push((label, *target));
@@ -373,11 +371,9 @@ impl Product<'_> {
                 let Some(after) = after else { continue };
                 counts.steps += 1;
                 if !within.contains(&(target, after)) {
-                    let text: Vec<String> =
-                        self.steps.labels[label as usize].iter().map(LabelPart::text).collect();
                     return Err(fails(format!(
-                        "`{}` leads from state {state}, with the pattern `{}` in state {}, out of the certificate",
-                        text.join("|"),
+                        "{} leads from state {state}, with the pattern `{}` in state {}, out of the certificate",
+                        step_text(&self.steps.labels[label as usize]),
                         self.name,
                         all[added as usize].0.iter().map(u8::to_string).collect::<String>()
                     )));
@@ -459,6 +455,15 @@ impl Product<'_> {
             _ => Access::Fence(p, line.mark.orders(true, false), line.mark.orders(true, true)),
         }))
     }
+}
+
+/// Returns the description of a step for messages.
+fn step_text(label: &[LabelPart]) -> String {
+    if label.is_empty() {
+        return "an internal step".into();
+    }
+    let parts: Vec<String> = label.iter().map(LabelPart::text).collect();
+    format!("`{}`", parts.join("|"))
 }
 
 /// True if every state with a pending store has a path to one without.

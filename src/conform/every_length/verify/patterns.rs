@@ -240,6 +240,18 @@ impl Pattern {
         }
     }
 
+    /// Returns the text that [`Pattern::read`] reads.
+    pub fn text(&self) -> String {
+        match self {
+            Pattern::Single((kind, p, a)) => format!("at {} {p} {a}", SINGLES[*kind].0),
+            Pattern::Cycle(ids, _) => {
+                let place =
+                    |&(kind, p, a): &PlaceId| format!(" {} {p} {a}", COMMUNICATIONS[kind].0);
+                format!("cycle{}", ids.iter().map(place).collect::<String>())
+            }
+        }
+    }
+
     fn cycle(ids: Vec<PlaceId>, strength: Strength) -> Pattern {
         let place = |&(kind, processor, address): &PlaceId| {
             let (_, exit, entry, between) = COMMUNICATIONS[kind];
