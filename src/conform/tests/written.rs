@@ -14,6 +14,27 @@ use mu_litmus::kernel;
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::Report;
 
+/// Generates a history of updates, loads, and stores of one location, some of which have values
+/// that read from each other.
+fn random_updates(random: &mut Random) -> History {
+    let mut history = History { threads: vec![Vec::new(); 2 + random.below(2)], last: Vec::new() };
+    for thread in &mut history.threads {
+        for _ in 0..1 + random.below(2) {
+            let [value, read] = [random.below(3) as u64, random.below(3) as u64];
+            let mut o = match random.below(4) {
+                0 => Operation::plain(Kind::Read, 0, value),
+                1 => Operation::plain(Kind::Write, 0, value),
+                _ => Operation::update(0, read, value),
+            };
+            if o.kind == Kind::Update && random.chance(1, 3) {
+                o.mark = *random.choose(&[Mark::Acquire, Mark::Release, Mark::AcquireRelease]);
+            }
+            thread.push(o);
+        }
+    }
+    history
+}
+
 /// Generates a history with all kinds of operations; `rich`: also with marks, partial fences,
 /// exclusives and dependencies.
 fn random_history(random: &mut Random, rich: bool) -> History {
@@ -146,7 +167,10 @@ fn compare(seeds: std::ops::Range<u64>) {
         let mut judged = 0;
         for seed in seeds.clone() {
             let mut random = Random::new(seed);
-            let history = random_history(&mut random, seed % 3 != 0);
+            let history = match seed % 4 {
+                1 => random_updates(&mut random),
+                _ => random_history(&mut random, seed % 3 != 0),
+            };
             if !is_supported(&against, &history) {
                 continue;
             }
