@@ -183,6 +183,8 @@ pub struct DecidingExecution {
     pub texts: Vec<String>,
     /// The name of the location of each event.
     pub locations: Vec<String>,
+    /// Names of the threads; `P0`, `P1`, … if there are none.
+    pub threads: Vec<String>,
     /// Named relations, as pairs of events.
     pub relations: Vec<(String, Vec<(usize, usize)>)>,
     /// Relations for the description that are not drawn: `fence`, which relates the last access
@@ -317,6 +319,7 @@ fn drawn(
         events: skeleton.events().to_vec(),
         texts: candidate.instructions.iter().map(text).collect(),
         locations: skeleton.events().iter().map(location).collect(),
+        threads: Vec::new(),
         relations,
         undrawn_relations,
         allowed: verdict.allowed,

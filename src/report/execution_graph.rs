@@ -1,8 +1,10 @@
 //! Picture of an execution with the verdict of a memory model: from a [`DecidingExecution`] to SVG,
 //! Graphviz, or JSON. A column for each thread, a box for each event, a forbidden cycle in red.
 //!
-//! Program order runs straight down. Arrows between columns are arcs; arrows within a column bend
-//! to its side, longer ones further out. The edges of the cycle that an axiom forbids are red and
+//! An arrow to the next event of a column runs straight down. Arrows between columns are arcs; other
+//! arrows within a column go round its boxes, downwards on the right and upwards on the left, longer
+//! ones further out. The name of an arrow between columns is nearer to its source, where fewer
+//! arrows cross. The edges of the cycle that an axiom forbids are red and
 //! have the names of the model's relations. A pair of a relation that such an edge shows is not
 //! drawn again. The layout depends only on the execution.
 
@@ -23,9 +25,9 @@ const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Aria
 const BOX: (f64, f64) = (170.0, 42.0);
 /// Distance between columns and between rows.
 const GAP: (f64, f64) = (110.0, 46.0);
-/// Left and top margins.
-const LEFT: f64 = 90.0;
-const TOP: f64 = 110.0;
+/// Least margin on the left and right, and the top of the first row.
+const MARGIN: f64 = 40.0;
+const TOP: f64 = 70.0;
 
 /// Returns the colour of a relation.
 fn colour(name: &str) -> &'static str {
@@ -52,6 +54,11 @@ struct Arrow {
 /// Returns the name of an event: a, b, …, z, e27, …
 fn letter(i: usize) -> String {
     if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
+}
+
+/// Returns the name of a thread.
+fn thread_name(drawn: &DecidingExecution, t: usize) -> String {
+    drawn.threads.get(t).cloned().unwrap_or_else(|| format!("P{t}"))
 }
 
 /// Returns the text of the box of an event.
@@ -159,7 +166,7 @@ pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
     };
     json!({
         "title": format!("{title}: {}", because(drawn)),
-        "threads": (0..threads).map(|t| format!("P{t}")).collect::<Vec<_>>(),
+        "threads": (0..threads as usize).map(|t| thread_name(drawn, t)).collect::<Vec<_>>(),
         "events": events.iter().enumerate().map(one).collect::<Vec<_>>(),
         "edges": arrows.iter().filter_map(edge).collect::<Vec<_>>(),
         "relations": drawn.undrawn_relations.iter().map(relation_json).collect::<Vec<_>>(),
@@ -172,50 +179,92 @@ pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
     let events = shown(drawn, &arrows);
     let threads =
         events.iter().filter_map(|&e| drawn.events[e].thread).max().map_or(0, |t| t as usize + 1);
-    let mut rows = vec![0; threads];
+    let has_initial = events.iter().any(|&e| drawn.events[e].thread.is_none());
+    let mut rows = vec![usize::from(has_initial); threads];
     let mut initial = 0;
-    let mut centre = vec![(0.0, 0.0); drawn.events.len()];
+    // Column and row of each event.
+    let mut cells = vec![(0, 0); drawn.events.len()];
     for &e in &events {
-        let (column, row) = match drawn.events[e].thread {
+        cells[e] = match drawn.events[e].thread {
             Some(t) => {
                 rows[t as usize] += 1;
-                (t as usize, rows[t as usize])
+                (t as usize, rows[t as usize] - 1)
             }
             None => {
                 initial += 1;
                 (initial - 1, 0)
             }
         };
-        let at = |i: usize, size: f64, gap: f64| i as f64 * (size + gap) + size / 2.0;
-        centre[e] = (LEFT + at(column, BOX.0, GAP.0), TOP + at(row, BOX.1, GAP.1));
     }
+    // Arrows around the boxes of a column need room at its sides.
+    let shapes: Vec<Shape> = arrows.iter().map(|a| shape(a, cells[a.from], cells[a.to])).collect();
+    let columns = threads.max(initial).max(1);
+    let room = |side: f64, column: usize| {
+        let around = arrows.iter().zip(&shapes).filter_map(|(a, shape)| match shape {
+            Shape::Around(out) if out * side > 0.0 && cells[a.from].0 == column => {
+                Some(out.abs() / 2.0 + width_of(&a.name, 11.0) / 2.0 + 10.0)
+            }
+            _ => None,
+        });
+        around.fold(0.0, f64::max)
+    };
+    let gap = |c: usize| (room(1.0, c - 1) + room(-1.0, c)).max(GAP.0);
+    let mut lefts = vec![room(-1.0, 0).max(MARGIN)];
+    for c in 1..columns {
+        lefts.push(lefts[c - 1] + BOX.0 + gap(c));
+    }
+    let top = TOP + 24.0;
+    let centre = |e: usize| {
+        let (column, row) = cells[e];
+        let y = top + row as f64 * (BOX.1 + GAP.1) + BOX.1 / 2.0;
+        (lefts[column] + BOX.0 / 2.0, y)
+    };
+    let subtitle = format!("{}: {}", because(drawn), drawn.outcome);
     let mut picture = Svg::default();
-    let columns = threads.max(initial).max(1) as f64;
-    let height = TOP + (rows.iter().max().copied().unwrap_or(0) + 1) as f64 * (BOX.1 + GAP.1);
-    let width = (2.0 * LEFT + columns * (BOX.0 + GAP.0) - GAP.0)
+    let height = top + rows.iter().max().copied().unwrap_or(1).max(1) as f64 * (BOX.1 + GAP.1);
+    let width = (lefts[columns - 1] + BOX.0 + room(1.0, columns - 1).max(MARGIN))
         .max(width_of(title, 15.0) + 40.0)
-        .max(width_of(&drawn.outcome, 12.0) + 40.0);
+        .max(width_of(&subtitle, 12.0) + 40.0);
     picture.text("title", (20.0, 28.0), Anchor::Start, title);
-    picture.text(
-        "sub",
-        (20.0, 48.0),
-        Anchor::Start,
-        &format!("{}: {}", because(drawn), drawn.outcome),
-    );
+    picture.text("sub", (20.0, 48.0), Anchor::Start, &subtitle);
     for t in 0..threads {
-        let x = LEFT + t as f64 * (BOX.0 + GAP.0) + BOX.0 / 2.0;
-        picture.text("thread", (x, TOP + BOX.1 + GAP.1 - 14.0), Anchor::Middle, &format!("P{t}"));
+        let row = if has_initial { BOX.1 + GAP.1 } else { 0.0 };
+        let at = (lefts[t] + BOX.0 / 2.0, top + row - 12.0);
+        picture.text("thread", at, Anchor::Middle, &thread_name(drawn, t));
     }
-    for a in &arrows {
-        arrow(&mut picture, a, centre[a.from], centre[a.to]);
+    for (a, shape) in arrows.iter().zip(&shapes) {
+        arrow(&mut picture, a, shape, centre(a.from), centre(a.to));
     }
     for (i, &e) in events.iter().enumerate() {
-        let (x, y) = centre[e];
+        let (x, y) = centre(e);
         picture.rect("box", (x - BOX.0 / 2.0, y - BOX.1 / 2.0), BOX);
         picture.text("event", (x, y - 3.0), Anchor::Middle, &text(drawn, e, &letter(i)));
         picture.text("code", (x, y + 13.0), Anchor::Middle, &drawn.texts[e]);
     }
     picture.finish(width, height, STYLE)
+}
+
+/// Form of an arrow.
+enum Shape {
+    /// A straight line to the next row.
+    Straight,
+    /// Around the boxes of a column, with the distance of its control point from their side:
+    /// negative on the left.
+    Around(f64),
+    /// An arc between columns.
+    Arc,
+}
+
+/// Returns the form of an arrow between two cells.
+fn shape(a: &Arrow, from: (usize, usize), to: (usize, usize)) -> Shape {
+    if from.0 != to.0 {
+        return Shape::Arc;
+    }
+    if to.1 == from.1 + 1 && (a.name == "po" || a.forbids) {
+        return Shape::Straight;
+    }
+    let out = 50.0 + 14.0 * from.1.abs_diff(to.1) as f64 + if a.forbids { 0.0 } else { 24.0 };
+    Shape::Around(if to.1 > from.1 { out } else { -out })
 }
 
 /// Returns the point where the line from the centre of a box towards a point leaves the box.
@@ -226,19 +275,23 @@ fn border((x, y): (f64, f64), (tx, ty): (f64, f64)) -> (f64, f64) {
 }
 
 /// Draws an arrow between the centres of two boxes, with its head and its name.
-fn arrow(picture: &mut Svg, a: &Arrow, from: (f64, f64), to: (f64, f64)) {
+fn arrow(picture: &mut Svg, a: &Arrow, shape: &Shape, from: (f64, f64), to: (f64, f64)) {
     let colour = if a.forbids { RED } else { colour(&a.name) };
-    let distance = ((to.0 - from.0).powi(2) + (to.1 - from.1).powi(2)).sqrt().max(1.0);
     let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
-    let bend = if (from.0 - to.0).abs() < 1.0 {
-        // Within a column: program order is straight, other arrows bend to a side.
-        let side = if a.name == "po" && !a.forbids { 0.0 } else { BOX.0 / 2.0 + 0.18 * distance };
-        (middle.0 + if a.forbids { side } else { -side }, middle.1)
-    } else {
-        let turn = if a.forbids { 0.10 } else { 0.16 };
-        (middle.0 - (to.1 - from.1) * turn, middle.1 + (to.0 - from.0) * turn * 0.6)
+    // Ends, control point, and the place of the name along the curve.
+    let (start, bend, end, along) = match shape {
+        Shape::Straight => (border(from, to), middle, border(to, from), 0.5),
+        Shape::Around(out) => {
+            let side = BOX.0 / 2.0 * out.signum();
+            let bend = (middle.0 + side + out, middle.1);
+            ((from.0 + side, from.1), bend, (to.0 + side, to.1), 0.5)
+        }
+        Shape::Arc => {
+            let turn = if a.forbids { 0.10 } else { 0.16 };
+            let bend = (middle.0 - (to.1 - from.1) * turn, middle.1 + (to.0 - from.0) * turn * 0.6);
+            (border(from, bend), bend, border(to, bend), 0.3)
+        }
     };
-    let (start, end) = (border(from, bend), border(to, bend));
     let d = format!(
         "M{} {} Q{} {} {} {}",
         number(start.0),
@@ -271,7 +324,9 @@ fn arrow(picture: &mut Svg, a: &Arrow, from: (f64, f64), to: (f64, f64)) {
         number(end.1 - 9.0 * uy + 4.0 * ux)
     );
     picture.element("path", &[("d", head), ("style", format!("fill: {colour}"))], None);
-    let at = ((start.0 + 2.0 * bend.0 + end.0) / 4.0, (start.1 + 2.0 * bend.1 + end.1) / 4.0);
+    let (s, t): (f64, f64) = (1.0 - along, along);
+    let on = |p: f64, q: f64, r: f64| s * s * p + 2.0 * s * t * q + t * t * r;
+    let at = (on(start.0, bend.0, end.0), on(start.1, bend.1, end.1));
     let wide = width_of(&a.name, 11.0);
     picture.rect("halo", (at.0 - wide / 2.0 - 2.0, at.1 - 8.0), (wide + 4.0, 15.0));
     let place = [
@@ -296,6 +351,14 @@ pub fn dot(drawn: &DecidingExecution, title: &str) -> String {
         quoted(&because(drawn)),
         quoted(&drawn.outcome)
     );
+    let threads: std::collections::BTreeSet<Option<u32>> =
+        events.iter().map(|&e| drawn.events[e].thread).collect();
+    for t in threads.into_iter().flatten() {
+        let own = events.iter().filter(|&&e| drawn.events[e].thread == Some(t));
+        let own: Vec<String> = own.map(|e| format!("e{e};")).collect();
+        let name = quoted(&thread_name(drawn, t as usize));
+        let _ = writeln!(out, "subgraph cluster_{t} {{ label=\"{name}\"; {} }}", own.join(" "));
+    }
     for (i, &e) in events.iter().enumerate() {
         let _ = writeln!(
             out,
@@ -349,7 +412,22 @@ mod tests {
             picture.contains("forbidden by sc") && picture.contains(&escape("SB & <more>")),
             "{picture}"
         );
-        assert_eq!(dot(&d, "SB").matches("penwidth=2.5").count(), 4);
+        let graph = dot(&d, "SB");
+        assert_eq!(graph.matches("penwidth=2.5").count(), 4);
+        assert!(graph.contains("subgraph cluster_1 { label=\"P1\";"), "{graph}");
+    }
+
+    /// Arrows within a column: the next event straight below, others around the boxes, so that no
+    /// name is behind a box.
+    #[test]
+    fn arrows_of_a_column_go_round_its_boxes() {
+        let edge = |name: &str| Arrow { from: 0, to: 1, name: name.into(), forbids: true };
+        assert!(matches!(shape(&edge("program order"), (0, 0), (0, 1)), Shape::Straight));
+        assert!(
+            matches!(shape(&edge("coherence"), (0, 1), (0, 0)), Shape::Around(out) if out < 0.0)
+        );
+        assert!(matches!(shape(&edge("fence"), (0, 0), (0, 2)), Shape::Around(out) if out > 0.0));
+        assert!(matches!(shape(&edge("reads from"), (0, 0), (1, 2)), Shape::Arc));
     }
 
     #[test]

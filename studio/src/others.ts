@@ -74,13 +74,15 @@ function outcomes(states: Record<string, string>[]): HTMLElement {
   return h("div", { class: "wide" }, h("table", { class: "outcomes" }, h("caption", {}, `Outcomes: ${states.length}`), h("thead", {}, h("tr", {}, ...names.map((n) => h("th", { scope: "col" }, n)))), h("tbody", {}, ...rows)));
 }
 
-function test(one: LitmusTest): HTMLElement {
+/** The details of a litmus test, or of a trace: its size and, if the answer is unknown, the reason. */
+function test(one: LitmusTest, isTrace: boolean): HTMLElement {
+  const observed = one.observation && `${one.observation}: the condition holds in ${plural(Number(one.positive), "outcome")}, not in ${one.negative}`;
   const parts: (Node | false | null | undefined)[] = [
     h("h3", {}, one.name ?? baseName(one.file), " ", one.verdict ? verdict(one.verdict, one.herd ?? one.verdict) : null),
     facts([
       ["File", one.file],
-      ["Condition", one.condition && h("code", {}, one.condition)],
-      ["Observed", one.observation && `${one.observation}: the condition holds in ${plural(Number(one.positive), "outcome")}, not in ${one.negative}`],
+      [isTrace ? "Size" : "Condition", isTrace ? one.condition : one.condition && h("code", {}, one.condition)],
+      [isTrace ? "Reason" : "Observed", isTrace ? one.observation : observed],
       ["Flags", one.flags && list(one.flags)],
       ["Stopped", one.stop === "complete" ? "" : one.stop],
       ["Not run", one.not_asked],
@@ -106,12 +108,19 @@ export function litmusView(litmus: Litmus): HTMLElement {
     if (t.forbidden_but_shown) return t.forbidden_but_shown.length > 0 ? "shows forbidden outcomes" : "as allowed";
     return verdict(t.verdict, t.herd ?? t.verdict);
   };
+  const isTrace = litmus.subject === "Traces";
   const lines = all.map((t) => {
-    const observed = t.observation ? `${t.observation} ${t.positive} ${t.negative}` : "";
-    return { cells: [t.name ?? baseName(t.file), word(t), observed, t.condition ?? "", t.execution ? "drawn" : ""], open: () => detail.replaceChildren(test(t)) };
+    const counts = t.positive === undefined ? "" : ` ${t.positive} ${t.negative}`;
+    const observed = t.observation ? `${t.observation}${counts}` : "";
+    const cells = [t.name ?? baseName(t.file), word(t), ...(isTrace ? [t.condition ?? "", observed] : [observed, t.condition ?? ""]), t.execution ? "drawn" : ""];
+    return { cells, open: () => detail.replaceChildren(test(t, isTrace)) };
   });
   const { summary } = litmus;
-  const tests = table("Litmus tests", ["Test", "Answer", "Observation", "Condition", "Execution"], lines);
+  const heads = isTrace ? ["Trace", "Answer", "Size", "Reason", "Conflict"] : ["Test", "Answer", "Observation", "Condition", "Execution"];
+  const tests = table(litmus.subject ?? "Litmus tests", heads, lines);
+  const counts = summary && (isTrace
+    ? `${summary.ok} allowed, ${summary.no} forbidden, ${summary.unknown} unknown`
+    : `${count(summary.tests)}: ${summary.ok} Ok, ${summary.no} No, ${summary.unknown} Unknown, ${summary.refused} refused`);
   const first = all.findIndex((t) => t.execution);
   queueMicrotask(() => all.length > 0 && tests.select(Math.max(0, first)));
   return h(
@@ -120,7 +129,7 @@ export function litmusView(litmus: Litmus): HTMLElement {
     facts([
       ["Machine", litmus.machine],
       ["Against", litmus.against],
-      ["Tests", summary && `${count(summary.tests)}: ${summary.ok} Ok, ${summary.no} No, ${summary.unknown} Unknown, ${summary.refused} refused`],
+      [isTrace ? "Answers" : "Tests", counts],
       ["Time", seconds(litmus.seconds)],
     ]),
     tests.element,

@@ -37,6 +37,12 @@ function view(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
   }
 }
 
+/** Returns the title of a result. */
+function title(shown: Shown): string {
+  if (shown.kind === "litmus") return shown.value.subject ?? KINDS.litmus;
+  return shown.kind === "other" ? shown.title : KINDS[shown.kind];
+}
+
 /** Returns the head of a result: model and command. */
 function head(shown: Shown): HTMLElement[] {
   const { model } = shown.value;
@@ -45,7 +51,7 @@ function head(shown: Shown): HTMLElement[] {
   const parameters = Object.entries(given ?? {}).map(([name, value]) => `${name} = ${value}`);
   const made = "command" in shown.value ? shown.value.command : undefined;
   return [
-    h("h2", {}, `${shown.kind === "other" ? shown.title : KINDS[shown.kind]}${model ? `: ${model}` : ""}`),
+    h("h2", {}, `${title(shown)}${model ? `: ${model}` : ""}`),
     facts([
       ["File", shown.file],
       ["Parameters", parameters.join(", ")],

@@ -184,6 +184,8 @@ export interface LitmusTest {
 }
 
 export interface Litmus extends Head {
+  /** "Traces" if these are traces of logs, not litmus tests. */
+  subject?: string;
   tests?: LitmusTest[];
   summary?: { tests: number; ok: number; no: number; unknown: number; refused: number };
   machine?: string;

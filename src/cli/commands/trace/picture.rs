@@ -49,7 +49,7 @@ fn graph(shown: &Shown, model: &str, title: &str) -> Value {
     let mut graph = execution_graph::json(&execution(shown, model), title);
     // All events have threads, so their order is that of the operations.
     for (i, operation) in shown.operations.iter().enumerate() {
-        graph["events"][i]["code"] = json!(format!("line {}", operation.line));
+        graph["events"][i]["code"] = json!(line(operation));
     }
     graph
 }
@@ -59,6 +59,10 @@ fn execution(shown: &Shown, model: &str) -> DecidingExecution {
     let mut threads: Vec<usize> = shown.operations.iter().map(|o| o.thread).collect();
     threads.sort_unstable();
     threads.dedup();
+    let name = |t: &usize| {
+        let first = shown.operations.iter().find(|o| o.thread == *t);
+        first.map_or_else(String::new, |o| format!("thread {}", o.thread_name))
+    };
     let event = |o: &super::results::ShownOperation| Event {
         thread: threads.binary_search(&o.thread).ok().map(|t| t as u32),
         index: o.index as u32,
@@ -72,26 +76,58 @@ fn execution(shown: &Shown, model: &str) -> DecidingExecution {
         width: o.operation.size,
         value: if o.operation.kind == Kind::Load { o.operation.loaded } else { o.operation.stored },
     };
-    let cycle = |(_, relation, _): &(usize, &'static str, usize)| (*relation).to_string();
     let failure = Failure {
         axiom: model.to_string(),
         span: Span::default(),
         kind: None,
-        events: shown.cycle.iter().map(|e| e.0).collect(),
-        edges: shown.cycle.iter().map(cycle).collect(),
+        events: shown.cycle.iter().map(|e| e.from).collect(),
+        edges: shown.cycle.iter().map(|e| e.relation.to_string()).collect(),
     };
     DecidingExecution {
         events: shown.operations.iter().map(event).collect(),
-        texts: (shown.operations.iter())
-            .map(|o| format!("line {}, thread {}", o.line, o.thread_name))
-            .collect(),
+        texts: shown.operations.iter().map(line).collect(),
         locations: shown.operations.iter().map(location).collect(),
-        relations: Vec::new(),
+        threads: threads.iter().map(name).collect(),
+        relations: vec![("rf".to_string(), sources(shown))],
         undrawn_relations: Vec::new(),
         allowed: false,
         failure: Some(failure),
         outcome: shown.message.clone(),
     }
+}
+
+/// Returns the text below an operation: its line, and what its box does not show.
+fn line(o: &super::results::ShownOperation) -> String {
+    match o.operation.kind {
+        Kind::Update => format!("line {}, loads {}", o.line, o.operation.loaded),
+        Kind::Fence(_) => format!("line {}: {}", o.line, o.text),
+        _ => format!("line {}", o.line),
+    }
+}
+
+/// Returns the sources of the loads of a conflict, except for those that the cycle shows: pairs of
+/// a store and a load.
+fn sources(shown: &Shown) -> Vec<(usize, usize)> {
+    let all = &shown.operations;
+    let is_shown = |store: usize, load: usize| {
+        shown.cycle.iter().any(|e| e.relation == "reads from" && (e.from, e.to) == (store, load))
+    };
+    let mut out = Vec::new();
+    for (load, l) in all.iter().enumerate().filter(|o| o.1.operation.kind.loads()) {
+        let is_source = |s: &super::results::ShownOperation| {
+            s.operation.kind.stores()
+                && s.location == l.location
+                && s.operation.stored == l.operation.loaded
+        };
+        let mut stores = (0..all.len()).filter(|s| *s != load && is_source(&all[*s]));
+        // A value that is stored twice has no certain source.
+        if let (Some(store), None) = (stores.next(), stores.next())
+            && !is_shown(store, load)
+        {
+            out.push((store, load));
+        }
+    }
+    out
 }
 
 /// Writes the picture of the first forbidden trace, or the page of all traces.
@@ -131,10 +167,10 @@ fn page_object(results: &Results, session: &Session) -> Value {
     let (mut ok, mut no, mut unknown) = (0, 0, 0);
     for trace in &results.traces {
         for (model, answer) in results.models.iter().zip(&trace.answers) {
-            let (verdict, herd, observation) = match answer.truth {
-                Some(true) => ("true", "Ok", "Sometimes"),
-                Some(false) => ("false", "No", "Never"),
-                None => ("unknown", "Unknown", "Unknown"),
+            let (verdict, word) = match answer.truth {
+                Some(true) => ("true", "allowed"),
+                Some(false) => ("false", "forbidden"),
+                None => ("unknown", "unknown"),
             };
             match answer.truth {
                 Some(true) => ok += 1,
@@ -144,22 +180,17 @@ fn page_object(results: &Results, session: &Session) -> Value {
             let mut test = json!({
                 "file": trace.file,
                 "name": format!("{} under {model}", trace.name),
-                "kind": "Allowed",
                 "condition": format!(
-                    "{} operations of {} threads are allowed",
+                    "{} operations of {} threads",
                     trace.operations, trace.threads
                 ),
                 "verdict": verdict,
-                "herd": herd,
-                "observation": observation,
-                "positive": u64::from(answer.truth == Some(true)),
-                "negative": u64::from(answer.truth == Some(false)),
+                "herd": word,
                 "states": [],
                 "stop": answer.stop.as_ref().map_or("complete", |s| s.word()),
-                "searched_executions": 1,
             });
             if let Some(reason) = &answer.reason {
-                test["reason"] = json!(reason);
+                test["observation"] = json!(reason);
             }
             if let Some(shown) = &answer.shown {
                 test["execution"] = graph(shown, model, &title(trace));
@@ -171,6 +202,7 @@ fn page_object(results: &Results, session: &Session) -> Value {
         }
     }
     json!({
+        "subject": "Traces",
         "model": results.models.join(", "),
         "tests": tests,
         "summary": {
