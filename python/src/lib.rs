@@ -7,17 +7,18 @@
 #![warn(missing_docs)]
 
 use mu_base::Limits;
-use mu_library::{Run, Specification, Stop, Verdict};
+use mu_library::{Run, Specification, Stop, TraceCheck, Verdict};
 use num_bigint::BigUint;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::io::{BufReader, Error as ReadError, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 create_exception!(
@@ -243,10 +244,78 @@ fn text_model(
     run_apart(py, options, None, |run| read(Specification::new(name, text), parameters, run))
 }
 
+/// A log that a function of Python returns in parts: `read(size)` returns bytes, empty at the end.
+struct PythonLog {
+    read: Py<PyAny>,
+    /// The exception of the function.
+    raised: Arc<Mutex<Option<PyErr>>>,
+}
+
+impl Read for PythonLog {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        Python::attach(|py| {
+            let part = self.read.call1(py, (into.len(),)).and_then(|part| {
+                let part: Vec<u8> = part.extract(py)?;
+                match part.len() <= into.len() {
+                    true => Ok(part),
+                    false => Err(Error::new_err("`read` returned more bytes than its size")),
+                }
+            });
+            match part {
+                Ok(part) => {
+                    into[..part.len()].copy_from_slice(&part);
+                    Ok(part.len())
+                }
+                Err(error) => {
+                    *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    Err(ReadError::other("the function of Python raised an exception"))
+                }
+            }
+        })
+    }
+}
+
+/// Decides the traces of a log under memory models. `path`: a file; else `read` returns the log in
+/// parts. Returns the result as JSON; `mu_check/_traces.py` makes it values.
+#[pyfunction]
+#[pyo3(signature = (name, read, against, format, repair, max_revisions, options))]
+#[allow(clippy::too_many_arguments)]
+fn trace_log(
+    py: Python<'_>,
+    name: String,
+    read: Option<Py<PyAny>>,
+    against: Vec<String>,
+    format: Option<String>,
+    repair: bool,
+    max_revisions: Option<u64>,
+    options: Options,
+) -> PyResult<String> {
+    let raised = Arc::new(Mutex::new(None));
+    let log = read.map(|read| PythonLog { read, raised: raised.clone() });
+    let answer = run_apart(py, options, None, |run| {
+        let mut check = TraceCheck::new(against.iter().map(String::as_str))?.repair(repair);
+        if let Some(format) = &format {
+            check = check.format(format)?;
+        }
+        if let Some(limit) = max_revisions {
+            check = check.max_revisions(limit);
+        }
+        match log {
+            Some(log) => check.log(&name, BufReader::with_capacity(1 << 16, log), run),
+            None => check.file(&name, run),
+        }
+        .map(|checked| checked.json())
+    });
+    match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(error) => Err(error),
+        None => answer,
+    }
+}
+
 #[pymodule]
 mod _mu_check {
     #[pymodule_export]
-    use super::{Error, Evidence, Model, open_model, text_model};
+    use super::{Error, Evidence, Model, open_model, text_model, trace_log};
 
     /// Version of the package.
     #[pymodule_export]

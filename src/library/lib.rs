@@ -9,9 +9,13 @@
 #![warn(missing_docs)]
 
 mod error;
+mod traces;
 mod walk;
 
 pub use error::{Error, Place};
+pub use traces::{
+    CheckedLog, CheckedTrace, CycleStep, LoggedOperation, TraceAnswer, TraceCheck, TraceConflict,
+};
 pub use walk::{Enabled, Walk};
 
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage};

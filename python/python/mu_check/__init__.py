@@ -13,12 +13,27 @@ from pathlib import Path
 from . import _mu_check, _options, _progress
 from ._mu_check import Error
 from ._results import Counts, Evidence, Judgement
+from ._traces import Conflict, Log, Operation, Trace, TraceAnswer, trace
 
 __version__ = _mu_check.VERSION
-__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "frame", "sweep"]
+__all__ = [
+    "Conflict",
+    "Counts",
+    "Error",
+    "Evidence",
+    "Judgement",
+    "Log",
+    "Model",
+    "Operation",
+    "Trace",
+    "TraceAnswer",
+    "frame",
+    "sweep",
+    "trace",
+]
 
 # `help()` and `repr()` show the names that users import.
-for _result in (Counts, Evidence, Judgement):
+for _result in (Conflict, Counts, Evidence, Judgement, Log, Operation, Trace, TraceAnswer, trace):
     _result.__module__ = __name__
 del _result
 

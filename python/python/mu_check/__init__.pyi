@@ -1,12 +1,26 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Callable, Iterator, Literal, Mapping, final
+from typing import Any, Callable, Iterator, Literal, Mapping, Protocol, final
 
 from ._mu_check import Error
 
 __version__: str
-__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "frame", "sweep"]
+__all__ = [
+    "Conflict",
+    "Counts",
+    "Error",
+    "Evidence",
+    "Judgement",
+    "Log",
+    "Model",
+    "Operation",
+    "Trace",
+    "TraceAnswer",
+    "frame",
+    "sweep",
+    "trace",
+]
 
 _Engine = Literal["explicit", "symbolic", "auto"]
 _Stop = Literal["complete", "max-states", "max-memory", "timeout", "interrupted", "process-lost", "buffer-bound"]
@@ -100,3 +114,60 @@ def sweep(
     **parameters: _Value | Iterable[_Value],
 ) -> Iterator[dict[str, Any]]: ...
 def frame(rows: Iterable[Mapping[str, Any]]) -> Any: ...
+
+@final
+@dataclass(frozen=True)
+class Operation:
+    thread: str
+    text: str
+    line: int
+
+@final
+@dataclass(frozen=True)
+class Conflict:
+    message: str
+    operations: tuple[Operation, ...]
+    cycle: tuple[tuple[int, str, int, tuple[int, ...]], ...]
+
+@final
+@dataclass(frozen=True)
+class TraceAnswer:
+    model: str
+    allowed: bool | None
+    reason: str | None = None
+    conflict: Conflict | None = None
+
+@final
+@dataclass(frozen=True)
+class Trace:
+    name: str
+    operations: int
+    threads: int
+    answers: tuple[TraceAnswer, ...] = field(repr=False)
+    def __getitem__(self, model: str) -> TraceAnswer: ...
+    def allowed(self, model: str) -> bool | None: ...
+
+@final
+@dataclass(frozen=True)
+class Log:
+    traces: tuple[Trace, ...]
+    skipped: tuple[str, ...]
+    stop: _Stop
+    def __iter__(self) -> Iterator[Trace]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, position: int) -> Trace: ...
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> str | bytes: ...
+
+def trace(
+    log: str | bytes | bytearray | memoryview | PathLike[str] | _Readable | Iterable[str] | Iterable[bytes] | Iterable[Mapping[str, Any]],
+    against: str | Iterable[str] = (),
+    *,
+    format: str | None = None,
+    repair: bool = False,
+    name: str | None = None,
+    max_revisions: int | None = None,
+    max_memory: float | str | None = None,
+    timeout: float | None = None,
+) -> Log: ...

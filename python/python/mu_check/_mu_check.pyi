@@ -35,3 +35,12 @@ class Model:
 
 def open_model(path: str, parameters: Mapping[str, str], options: Mapping[str, Any]) -> Model: ...
 def text_model(name: str, text: str, parameters: Mapping[str, str], options: Mapping[str, Any]) -> Model: ...
+def trace_log(
+    name: str,
+    read: Callable[[int], bytes] | None,
+    against: list[str],
+    format: str | None,
+    repair: bool,
+    max_revisions: int | None,
+    options: Mapping[str, Any],
+) -> str: ...
