@@ -10,6 +10,7 @@
 //! meet. Compiled with `-DREORDER`, a load of each round overtakes a store of its thread to the
 //! same address: a fault that every checker must find.
 
+use mu_base::narrow;
 use mu_base::random::Random;
 use std::fmt::Write;
 
@@ -91,7 +92,7 @@ fn operations(settings: &Settings) -> Vec<Vec<Operation>> {
             let address = if random.chance(1, 3) {
                 *random.choose(&recent)
             } else {
-                random.below(settings.addresses as usize) as u32
+                narrow::index(random.below(settings.addresses as usize))
             };
             recent = [recent[1], address];
             value += 1;
@@ -261,7 +262,7 @@ fn harness(settings: &Settings, threads: &[Vec<Operation>], functions: &str) -> 
         ("name", language.name().to_string()),
         ("files", files.to_string()),
         ("stride", (STRIDE / 8).to_string()),
-        ("random", ((*seed as u32) ^ 0x9e37_79b9).to_string()),
+        ("random", (narrow::low(*seed) ^ 0x9e37_79b9).to_string()),
         ("bodies", names("thread")),
         ("programs", names("program")),
         ("functions", functions.to_string()),

@@ -3,7 +3,8 @@
 //! Log -> [`TraceReader`] -> [`Trace`] -> [`decide()`] -> [`Verdict`]. A trace has no model: it
 //! holds which thread loaded and stored which value, in program order. [`decide()`] finds an order
 //! of all operations that a memory model allows and that explains the values, or the reason why
-//! there is none. Every order is checked by independent code before it is given.
+//! there is none. Every order is checked by independent code before it is given. A [`Stream`]
+//! decides a trace part by part while it is read.
 
 #![warn(missing_docs)]
 
@@ -14,6 +15,7 @@ pub mod minimal;
 pub mod model;
 pub mod readers;
 pub mod riscv;
+pub mod stream;
 pub mod trace;
 pub mod witness;
 mod witness_bytes;
@@ -21,4 +23,5 @@ mod witness_bytes;
 pub use decide::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, decide};
 pub use model::Model;
 pub use readers::{ReadOptions, Sink, TraceReader, readers};
+pub use stream::{Recount, Settled, Stream, Streamed};
 pub use trace::{Fence, Initial, Kind, Mark, Open, Operation, Trace, TraceBuilder};

@@ -1,7 +1,8 @@
 //! Minimal forbidden parts of traces: a set of operations that a model forbids, from which no
 //! operation can be left out.
 //!
-//! In: a trace and a conflict that [`decide`] found. Out: the part as operations in ascending
+//! In: a trace and a conflict that [`decide`] found; updates of which only the store matters have to
+//! be stores already ([`Conflict::simplified`]). Out: the part as operations in ascending
 //! order, and required final values. A store stays while a load of its value or a required final
 //! value stays, so that no part is forbidden only because a store is missing. Deletion one by one
 //! (Zeller, Hildebrandt: delta debugging. TSE 2002), with one decision for each operation of the
@@ -11,7 +12,7 @@
 use crate::decide::{Conflict, Options, Verdict, decide};
 use crate::model::Model;
 use crate::trace::Trace;
-use mu_base::{Budget, Diagnostic};
+use mu_base::{Budget, Diagnostic, narrow};
 
 /// Limit on the operations of a conflict that is minimised; a larger one is returned as it is.
 pub const LIMIT: usize = 400;
@@ -60,12 +61,8 @@ pub fn minimal(
     options: &Options,
     budget: &Budget,
 ) -> Result<Part, Diagnostic> {
-    let mut part = Part { operations: conflict.operations.clone(), finals: Vec::new() };
-    for edge in &conflict.cycle {
-        part.operations.extend([edge.from, edge.to]);
-    }
-    part.operations.sort_unstable();
-    part.operations.dedup();
+    let operations = conflict.operations.clone();
+    let mut part = Part { operations, finals: conflict.finals.clone() };
     let forbidden = |part: &Part| -> Result<bool, Diagnostic> {
         let judged = trace.part(&part.operations, &part.finals);
         let verdict = decide(&judged, model, options, budget)?;
@@ -77,7 +74,7 @@ pub fn minimal(
         add_sources(trace, &mut part);
         if part.operations.len() > LIMIT || !forbidden(&part)? {
             // The conflict needs more than its operations: the whole trace is forbidden.
-            part.operations = (0..trace.len() as u32).collect();
+            part.operations = (0..narrow::index(trace.len())).collect();
             if part.operations.len() > LIMIT {
                 return Ok(part);
             }
@@ -125,7 +122,7 @@ fn add_sources(trace: &Trace, part: &mut Part) {
     let sources = (0..trace.len()).filter(|&i| {
         trace.kind(i).stores() && missing.contains(&(trace.location(i), trace.stored(i)))
     });
-    part.operations.extend(sources.map(|i| i as u32));
+    part.operations.extend(sources.map(narrow::index));
     part.operations.sort_unstable();
     part.operations.dedup();
 }

@@ -133,7 +133,7 @@ pub struct UnknownAccess(pub &'static str);
 pub fn decode(word: u32, bits: u8) -> Result<Option<MemoryInstruction>, UnknownAccess> {
     match word & 3 {
         3 => full(word),
-        _ => Ok(compressed(word as u16, bits)),
+        _ => Ok(compressed(word & 0xffff, bits)),
     }
 }
 
@@ -141,10 +141,23 @@ fn field(word: u32, low: u32, width: u32) -> u32 {
     (word >> low) & ((1 << width) - 1)
 }
 
+/// Returns a size or the number of a register as a byte.
+///
+/// # Panics
+/// If the number is above 255, which none of them is.
+pub(crate) fn byte(number: usize) -> u8 {
+    u8::try_from(number).expect("a size or a register has at most 8 bits")
+}
+
+/// Returns the number of a register.
+fn register(word: u32, low: u32) -> u8 {
+    byte(field(word, low, 5) as usize)
+}
+
 /// Decodes an instruction of 32 bits.
 fn full(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
     let function = field(word, 12, 3);
-    let register = field(word, 7, 5) as u8;
+    let register = register(word, 7);
     Ok(match word & 0x7f {
         0x03 => match function {
             7 => None,
@@ -192,8 +205,8 @@ fn atomic(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
         _ => return Ok(None),
     };
     let order = Order { acquire: field(word, 26, 1) == 1, release: field(word, 25, 1) == 1 };
-    let target = Register::Integer(field(word, 7, 5) as u8);
-    let operand = field(word, 20, 5) as u8;
+    let target = Register::Integer(register(word, 7));
+    let operand = register(word, 20);
     let update = |operation| MemoryInstruction::Update { operation, size, target, operand, order };
     Ok(Some(match field(word, 27, 5) {
         0b00010 => MemoryInstruction::LoadReserved { size, target, order },
@@ -215,11 +228,10 @@ fn atomic(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
 }
 
 /// Decodes a compressed instruction.
-fn compressed(word: u16, bits: u8) -> Option<MemoryInstruction> {
-    let word = u32::from(word);
+fn compressed(word: u32, bits: u8) -> Option<MemoryInstruction> {
     let wide = bits == 64;
-    let short = field(word, 2, 3) as u8 + 8;
-    let long = field(word, 7, 5) as u8;
+    let short = byte(field(word, 2, 3) as usize) + 8;
+    let long = register(word, 7);
     match (word & 3, field(word, 13, 3)) {
         (0, 1) => Some(load(8, Register::Float(short))),
         (0, 2) => Some(load(4, Register::Integer(short))),

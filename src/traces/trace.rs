@@ -11,7 +11,7 @@ mod open;
 use std::ops::Range;
 
 use ahash::AHashMap;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 pub use open::{Open, fits};
 
@@ -404,7 +404,7 @@ impl Trace {
         match self.kind(i) {
             Kind::Store => self.values[i],
             Kind::Update => {
-                let at = self.stored.binary_search_by_key(&(i as u32), |s| s.0);
+                let at = self.stored.binary_search_by_key(&narrow::index(i), |s| s.0);
                 self.stored[at.expect("an update has a stored value")].1
             }
             _ => 0,
@@ -471,26 +471,32 @@ impl Trace {
         initial: &dyn Fn(u32) -> Initial,
     ) -> Trace {
         let mut out = self.columns(operations);
-        for update in stores {
-            let at = operations.binary_search(update).expect("it is one of the operations");
-            if self.kind(*update as usize) == Kind::Update {
-                out.kinds[at] = Kind::Store.pack();
-                out.values[at] = self.stored(*update as usize);
-                out.stored.retain(|s| s.0 != at as u32);
-                if let Some(mark) = out.marks.get_mut(at) {
-                    *mark = mark.of_store();
-                }
-            }
-        }
+        let at = |i: &u32| operations.binary_search(i).expect("it is one of the operations");
+        out.make_stores(&stores.iter().map(at).collect::<Vec<_>>());
         let mut numbers: AHashMap<u32, u32> = AHashMap::new();
         for (_, place) in out.kinds.iter().zip(&mut out.places).filter(|a| *a.0 < 16) {
             *place = *numbers.entry(*place).or_insert_with(|| {
                 let location = &self.locations[*place as usize];
                 out.locations.push(Location { initial: initial(*place), ..location.clone() });
-                out.locations.len() as u32 - 1
+                narrow::index(out.locations.len()) - 1
             });
         }
         out
+    }
+    /// Leaves only the stores of updates; other operations do not change.
+    pub(crate) fn make_stores(&mut self, operations: &[usize]) {
+        for &i in operations {
+            if self.kind(i) != Kind::Update {
+                continue;
+            }
+            self.values[i] = self.stored(i);
+            self.kinds[i] = Kind::Store.pack();
+            if let Some(mark) = self.marks.get_mut(i) {
+                *mark = mark.of_store();
+            }
+        }
+        let kinds = &self.kinds;
+        self.stored.retain(|s| kinds[s.0 as usize] == Kind::Update.pack());
     }
     /// Returns the trace of some operations, in ascending order, with all threads and locations.
     /// Of the required final values those with the indices `finals` remain.
@@ -509,11 +515,11 @@ impl Trace {
             initial: Initial::Zero,
             ..self.locations[self.places[i as usize] as usize].clone()
         };
-        let all: Vec<u32> = (0..self.len() as u32).collect();
+        let all: Vec<u32> = (0..narrow::index(self.len())).collect();
         let mut out = self.columns(&all);
         for i in (0..all.len()).filter(|i| self.kinds[*i] < 16) {
-            out.places[i] = out.locations.len() as u32;
-            out.locations.push(location(i as u32));
+            out.places[i] = narrow::index(out.locations.len());
+            out.locations.push(location(narrow::index(i)));
         }
         out
     }
@@ -525,8 +531,11 @@ impl Trace {
             }
             operations.iter().map(|&i| column[i as usize]).collect()
         }
-        let starts =
-            self.starts.iter().map(|s| operations.partition_point(|o| o < s) as u32).collect();
+        let starts = self
+            .starts
+            .iter()
+            .map(|s| narrow::index(operations.partition_point(|o| o < s)))
+            .collect();
         let updates = operations.iter().enumerate();
         let updates = updates.filter(|(_, i)| self.kind(**i as usize) == Kind::Update);
         Trace {
@@ -539,7 +548,7 @@ impl Trace {
             kinds: pick(&self.kinds, operations),
             places: pick(&self.places, operations),
             values: pick(&self.values, operations),
-            stored: updates.map(|(k, i)| (k as u32, self.stored(*i as usize))).collect(),
+            stored: updates.map(|(k, i)| (narrow::index(k), self.stored(*i as usize))).collect(),
             lines: pick(&self.lines, operations),
             marks: pick(&self.marks, operations),
             sizes: pick(&self.sizes, operations),
@@ -569,6 +578,8 @@ pub struct TraceBuilder {
     /// Lines of the log that were skipped.
     pub skipped: Vec<u32>,
     open: Vec<Open>,
+    /// True if operations were drained.
+    is_drained: bool,
     /// Sizes of initial values with one.
     initial_sizes: Vec<(u32, u8)>,
     thread_names: AHashMap<String, u32>,
@@ -605,7 +616,7 @@ impl TraceBuilder {
         if let Some(&t) = self.thread_names.get(name) {
             return t;
         }
-        let t = self.threads.len() as u32;
+        let t = narrow::index(self.threads.len());
         self.thread_names.insert(name.to_string(), t);
         self.threads.push(name.to_string());
         t
@@ -615,7 +626,7 @@ impl TraceBuilder {
         if let Some(&l) = self.names.get(name) {
             return l;
         }
-        let l = self.locations.len() as u32;
+        let l = narrow::index(self.locations.len());
         self.names.insert(name.to_string(), l);
         self.locations.push(Location {
             name: name.to_string(),
@@ -632,7 +643,7 @@ impl TraceBuilder {
         if let Some(&l) = self.addresses.get(&address) {
             return l;
         }
-        let l = self.locations.len() as u32;
+        let l = narrow::index(self.locations.len());
         self.addresses.insert(address, l);
         self.locations.push(Location {
             name: format!("{address:#x}"),
@@ -660,7 +671,46 @@ impl TraceBuilder {
     }
     /// True if it has no operation and no final value.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0 && self.finals.is_empty()
+        self.len() == 0 && self.finals.is_empty() && !self.is_drained
+    }
+    /// Returns the names of the threads.
+    pub fn threads(&self) -> &[String] {
+        &self.threads
+    }
+    /// Returns the locations.
+    pub fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+    /// Returns the required final values.
+    pub fn finals(&self) -> &[Final] {
+        &self.finals
+    }
+    /// True if the log leaves facts open.
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+    /// Removes all operations, and returns them with their threads in the order of the log. Threads
+    /// and locations remain.
+    pub fn drain(&mut self) -> Vec<(u32, Operation)> {
+        let all = (0..self.len()).map(|i| (self.of.get(i), self.operation(i))).collect();
+        *self = TraceBuilder {
+            is_drained: true,
+            name: self.name.take(),
+            number: self.number,
+            file: std::mem::take(&mut self.file),
+            initial: self.initial.clone(),
+            skipped: std::mem::take(&mut self.skipped),
+            open: std::mem::take(&mut self.open),
+            initial_sizes: std::mem::take(&mut self.initial_sizes),
+            thread_names: std::mem::take(&mut self.thread_names),
+            threads: std::mem::take(&mut self.threads),
+            names: std::mem::take(&mut self.names),
+            addresses: std::mem::take(&mut self.addresses),
+            locations: std::mem::take(&mut self.locations),
+            finals: std::mem::take(&mut self.finals),
+            ..TraceBuilder::default()
+        };
+        all
     }
     /// Adds an operation at the end of a thread. Its `offset` is ignored.
     pub fn push(&mut self, thread: u32, o: Operation) -> Added {
@@ -670,7 +720,7 @@ impl TraceBuilder {
         self.places.push(o.location);
         self.values.push(if o.kind == Kind::Store { o.stored } else { o.loaded });
         if o.kind == Kind::Update {
-            self.stored.push((at as u32, o.stored));
+            self.stored.push((narrow::index(at), o.stored));
         }
         self.lines.push(o.line);
         self.marks.set(at, o.mark);
@@ -678,13 +728,13 @@ impl TraceBuilder {
         self.begins.set(at, Time::new(o.begin));
         self.ends.set(at, Time::new(o.end));
         self.commits.set(at, Time::new(o.commit));
-        Added(at as u32)
+        Added(narrow::index(at))
     }
     /// Returns an operation that was added before.
     fn operation(&self, at: usize) -> Operation {
         let kind = Kind::unpack(self.kinds.get(at));
         let value = self.values.get(at);
-        let update = self.stored.binary_search_by_key(&(at as u32), |s| s.0);
+        let update = self.stored.binary_search_by_key(&narrow::index(at), |s| s.0);
         let stored = update.map_or(0, |k| self.stored[k].1);
         Operation {
             kind,
@@ -753,10 +803,11 @@ impl TraceBuilder {
                 location.mixed = several[l];
             }
         }
-        let mut sorted: Vec<(u64, u32)> =
-            (0..n as u32).filter_map(|l| Some((self.locations[l as usize].address?, l))).collect();
+        let mut sorted: Vec<(u64, u32)> = (0..narrow::index(n))
+            .filter_map(|l| Some((self.locations[l as usize].address?, l)))
+            .collect();
         sorted.sort_unstable();
-        let mut target: Vec<(u32, u16)> = (0..n as u32).map(|l| (l, 0)).collect();
+        let mut target: Vec<(u32, u16)> = (0..narrow::index(n)).map(|l| (l, 0)).collect();
         let mut at = 0;
         while at < sorted.len() {
             let (first, head) = sorted[at];
@@ -778,7 +829,8 @@ impl TraceBuilder {
             if next > at + 1 {
                 let mut known = Vec::new();
                 for &(address, l) in &sorted[at..next] {
-                    target[l as usize] = (head, (address - first) as u16);
+                    target[l as usize] =
+                        (head, u16::try_from(address - first).expect("it is within the chain"));
                     let width = usize::from(widest[l as usize]);
                     known.push(((address - first) as usize, width, l));
                 }
@@ -826,7 +878,7 @@ impl TraceBuilder {
         let mut locations = Vec::new();
         for (l, location) in std::mem::take(&mut self.locations).into_iter().enumerate() {
             if target[l].0 as usize == l {
-                renumbered[l] = locations.len() as u32;
+                renumbered[l] = narrow::index(locations.len());
                 locations.push(location);
             }
         }
@@ -841,7 +893,7 @@ impl TraceBuilder {
         let mut next = starts.clone();
         let mut order = vec![0u32; n];
         for (i, t) in std::mem::take(&mut self.of).iter().enumerate() {
-            order[next[t as usize] as usize] = i as u32;
+            order[next[t as usize] as usize] = narrow::index(i);
             next[t as usize] += 1;
         }
         let open = self.open_in(&order);
@@ -881,7 +933,7 @@ impl TraceBuilder {
         if !stored.is_empty() {
             // The position of each operation of the log among the sorted ones.
             let mut position = vec![0u32; n];
-            order.iter().enumerate().for_each(|(k, i)| position[*i as usize] = k as u32);
+            order.iter().enumerate().for_each(|(k, i)| position[*i as usize] = narrow::index(k));
             stored.iter_mut().for_each(|s| s.0 = position[s.0 as usize]);
             stored.sort_unstable_by_key(|s| s.0);
         }

@@ -7,7 +7,7 @@
 //! one location in `rvwmo` and `armv8`, which look at later loads up to the next store.
 
 use ahash::AHashMap;
-use mu_base::Diagnostic;
+use mu_base::{Diagnostic, narrow};
 
 use crate::decide::{Step, Witness};
 use crate::model::Model;
@@ -294,7 +294,7 @@ impl<'t> Replay<'t> {
         let mut next: AHashMap<u32, u32> = AHashMap::new();
         let mut fences = [NOTHING; 4];
         for i in self.trace.range(t).rev() {
-            self.thread_of[i] = t as u32;
+            self.thread_of[i] = narrow::index(t);
             let kind = self.trace.kind(i);
             for ((column, kind_of_fence), fence) in
                 self.fences.iter_mut().zip(kinds).zip(&mut fences)
@@ -303,11 +303,11 @@ impl<'t> Replay<'t> {
                 if let Kind::Fence(f) = kind
                     && f.includes(kind_of_fence)
                 {
-                    *fence = i as u32;
+                    *fence = narrow::index(i);
                 }
             }
             if self.split && !matches!(kind, Kind::Fence(_)) {
-                let later = next.insert(self.trace.location(i), i as u32);
+                let later = next.insert(self.trace.location(i), narrow::index(i));
                 self.next[i] = later.unwrap_or(NOTHING);
             }
         }
@@ -325,7 +325,7 @@ impl<'t> Replay<'t> {
             let place = self.trace.location(i);
             self.own[i] = own.get(&place).copied().unwrap_or(NOTHING);
             if self.trace.kind(i).stores() {
-                own.insert(place, i as u32);
+                own.insert(place, narrow::index(i));
             }
         }
     }
@@ -410,10 +410,10 @@ impl<'t> Replay<'t> {
         let here = self.places.entry(key).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
             if self.trace.kind(i).loads() {
-                h.load = h.load.max(i as u32 + 1);
+                h.load = h.load.max(narrow::index(i) + 1);
             }
             if self.trace.kind(i).stores() {
-                h.store = h.store.max(i as u32 + 1);
+                h.store = h.store.max(narrow::index(i) + 1);
             }
         }
     }
@@ -440,18 +440,18 @@ impl<'t> Replay<'t> {
         let update = self.trace.kind(i) == Kind::Update;
         let annotated = update && mark.is_strong();
         let riscv = matches!(self.model, Model::Rvwmo);
-        let key = (thread, self.key(place as u32));
+        let key = (thread, self.key(narrow::index(place)));
         let here = self.places.entry(key).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
-            h.load = h.load.max(i as u32 + 1);
+            h.load = h.load.max(narrow::index(i) + 1);
             if mark.has(Mark::ACQUIRE) {
-                h.acquire = h.acquire.max(i as u32 + 1);
+                h.acquire = h.acquire.max(narrow::index(i) + 1);
             }
             if annotated {
-                h.annotated = h.annotated.max(i as u32 + 1);
+                h.annotated = h.annotated.max(narrow::index(i) + 1);
             }
             if riscv && update && mark.has(Mark::RELEASE) {
-                h.release = h.release.max(i as u32 + 1);
+                h.release = h.release.max(narrow::index(i) + 1);
             }
         }
         Ok(())
@@ -466,18 +466,18 @@ impl<'t> Replay<'t> {
         let last = checked_commit(self.trace, i, self.commits[place], self)?;
         self.commits[place] = last;
         self.memory[place] = Some(self.trace.stored(i));
-        self.writer[place] = i as u32;
+        self.writer[place] = narrow::index(i);
         let (thread, mark) = (self.thread_of[i], self.trace.mark(i).of_store());
         let annotated = self.trace.mark(i).is_pair() && mark.is_strong();
-        let key = (thread, self.key(place as u32));
+        let key = (thread, self.key(narrow::index(place)));
         let here = self.places.entry(key).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
-            h.store = h.store.max(i as u32 + 1);
+            h.store = h.store.max(narrow::index(i) + 1);
             if annotated {
-                h.annotated = h.annotated.max(i as u32 + 1);
+                h.annotated = h.annotated.max(narrow::index(i) + 1);
             }
             if mark.has(Mark::RELEASE) {
-                h.release = h.release.max(i as u32 + 1);
+                h.release = h.release.max(narrow::index(i) + 1);
             }
         }
         Ok(())
@@ -485,7 +485,7 @@ impl<'t> Replay<'t> {
     /// Checks that no event which the model orders behind the load or store of an operation took
     /// place.
     fn order(&self, i: usize, load: bool) -> Result<(), String> {
-        let at = i as u32 + 1;
+        let at = narrow::index(i) + 1;
         let all = self.threads[self.thread_of[i] as usize];
         let key = (self.thread_of[i], self.key(self.trace.location(i)));
         let here = self.places.get(&key).copied().unwrap_or_default();
@@ -513,7 +513,7 @@ impl<'t> Replay<'t> {
                 let Some(end) = self.trace.operation(i).end else { return Ok(()) };
                 let range = i + 1..self.trace.range(self.thread_of[i] as usize).end;
                 let later = self.begins[range.clone()].partition_point(|b| *b <= end);
-                late(any > (range.start + later) as u32)
+                late(any > narrow::index(range.start + later))
             }
             Model::Wmo => late(here.store > at),
             Model::Rvwmo | Model::Armv8 => self.weak_order(i, load, &all, &here, &late),
@@ -528,7 +528,7 @@ impl<'t> Replay<'t> {
         here: &Highest,
         late: &dyn Fn(bool) -> Result<(), String>,
     ) -> Result<(), String> {
-        let at = i as u32 + 1;
+        let at = narrow::index(i) + 1;
         let riscv = matches!(self.model, Model::Rvwmo);
         let whole = self.trace.mark(i);
         let mark = if load { whole.of_load() } else { whole.of_store() };

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use ahash::AHashMap;
+use mu_base::narrow;
 
 use crate::model::Model;
 use crate::trace::{Fence, Initial, Kind, Trace};
@@ -45,7 +46,7 @@ impl Bytes {
                 Initial::Value(v) => Some(v.to_le_bytes().get(k).copied().unwrap_or(0)),
                 Initial::Bytes(all) => Some(all.get(k).copied().unwrap_or(0)),
             }));
-            bytes.starts.push(bytes.initial.len() as u32);
+            bytes.starts.push(narrow::index(bytes.initial.len()));
         }
         for i in 0..trace.len() {
             let o = trace.operation(i);
@@ -99,7 +100,7 @@ pub(crate) fn check(trace: &Trace, model: &Model, events: &[Event]) -> Result<()
             Event::Whole(i) => (i as usize, true, true),
         };
         for (is_part, position) in [(load, &mut order.load[i]), (store, &mut order.store[i])] {
-            if is_part && std::mem::replace(position, at as u32) != NONE {
+            if is_part && std::mem::replace(position, narrow::index(at)) != NONE {
                 return Err(format!("line {} is there twice", trace.line(i)));
             }
         }
@@ -212,7 +213,7 @@ impl Order<'_> {
                 for (k, b) in self.bytes.range(i).enumerate() {
                     let buffered = own.get(&(thread_of[i], b)).into_iter().flatten();
                     let buffered = buffered
-                        .filter(|s| **s < i && self.store[**s] > at as u32)
+                        .filter(|s| **s < i && self.store[**s] > narrow::index(at))
                         .max_by_key(|s| self.store[**s]);
                     let wanted = byte(self.trace.loaded(i), k);
                     let (value, source) = match buffered {
@@ -221,7 +222,7 @@ impl Order<'_> {
                             if is_split && self.trace.kind(s) == Kind::Update {
                                 return Err("a load is before an update that it reads".to_string());
                             }
-                            (Some(byte(self.trace.stored(s), at as usize)), s as u32)
+                            (Some(byte(self.trace.stored(s), at as usize)), narrow::index(s))
                         }
                         None => memory[b as usize],
                     };

@@ -93,6 +93,10 @@ pub struct TraceArgs {
     /// Skip lines with errors, and report them.
     #[arg(long)]
     pub repair: bool,
+    /// Decide each trace while it is read, with memory for the operations that are open, not for
+    /// the whole trace. For `sc` and `tso`; the log has to be in the order of time.
+    #[arg(long, requires = "against", conflicts_with_all = ["machine", "witness", "generate"])]
+    pub stream: bool,
     /// Print the cycle of each forbidden trace with the lines of the log.
     #[arg(long)]
     pub explain: bool,

@@ -9,7 +9,7 @@
 //! plus a window for each time that the replay is blocked.
 
 use ahash::AHashSet;
-use mu_base::{Budget, Diagnostic};
+use mu_base::{Budget, Diagnostic, narrow};
 
 use super::problem::Rules;
 use super::replay::{Buffers, Keys, Outcome, Replay};
@@ -113,7 +113,7 @@ fn order_of(trace: &Trace, s: &Sources, steps: &[Step]) -> Witness {
     for &i in operations.iter().filter(|i| trace.kind(**i as usize).stores()) {
         coherence[trace.location(i as usize) as usize].push(i);
     }
-    let loads = (0..trace.len() as u32).filter(|i| s.want[*i as usize] != NONE);
+    let loads = (0..narrow::index(trace.len())).filter(|i| s.want[*i as usize] != NONE);
     let source = |i: u32| {
         let store = s.only[s.want[i as usize] as usize];
         (i, (store != NONE).then_some(store))

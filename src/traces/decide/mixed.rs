@@ -16,7 +16,7 @@
 use std::cmp::Reverse;
 
 use ahash::{AHashMap, AHashSet};
-use mu_base::{Budget, Stop};
+use mu_base::{Budget, Stop, narrow};
 
 use super::problem::{self, Problem, Role, Rules};
 use super::sources::Sources;
@@ -115,16 +115,16 @@ fn nodes(trace: &Trace, bytes: &Bytes, rules: Rules, strict: bool) -> Problem {
     let apart = trace.apart();
     let p = problem::build(&apart, &Sources::of(&apart, &[]), rules);
     let mut edges: Vec<(u32, u32)> = Vec::new();
-    for n in 0..p.len() as u32 {
+    for n in 0..narrow::index(p.len()) {
         edges.extend(p.successors(n).iter().map(|m| (n, *m)));
     }
     let mut halves = AHashMap::new();
-    for n in trace.len() as u32..p.len() as u32 {
+    for n in narrow::index(trace.len())..narrow::index(p.len()) {
         if let (Role::Half, Some(o)) = (p.roles[n as usize], p.operation(n)) {
             halves.insert(o as usize, n);
         }
     }
-    let store = |i: usize| halves.get(&i).copied().unwrap_or(i as u32);
+    let store = |i: usize| halves.get(&i).copied().unwrap_or(narrow::index(i));
     for thread in 0..trace.threads.len() {
         let range = trace.range(thread);
         // The latest accesses of each byte; earlier ones come before them.
@@ -137,14 +137,15 @@ fn nodes(trace: &Trace, bytes: &Bytes, rules: Rules, strict: bool) -> Problem {
                 if kind.stores() {
                     edges.extend(stores.get(&b).map(|i| (store(*i), store(j))));
                     let before = loads.get(&b).into_iter().flatten();
-                    edges.extend(before.filter(|i| **i != j).map(|i| (*i as u32, store(j))));
+                    edges
+                        .extend(before.filter(|i| **i != j).map(|i| (narrow::index(*i), store(j))));
                 }
                 if kind.loads() && strict {
-                    edges.extend(last_loads.get(&b).map(|i| (*i as u32, j as u32)));
+                    edges.extend(last_loads.get(&b).map(|i| (narrow::index(*i), narrow::index(j))));
                     // A load does not read an update of its thread before that is in memory.
                     let update = stores.get(&b).filter(|i| trace.kind(**i).loads());
                     let update = update.filter(|_| rules.depends_on_sources());
-                    edges.extend(update.map(|i| (store(*i), j as u32)));
+                    edges.extend(update.map(|i| (store(*i), narrow::index(j))));
                 }
             }
             for b in bytes.range(j) {
@@ -214,7 +215,7 @@ impl<'p> Search<'p> {
             words: 0,
         };
         let mut store_node: AHashMap<u32, u32> = AHashMap::new();
-        for n in 0..p.len() as u32 {
+        for n in 0..narrow::index(p.len()) {
             if let (true, Some(o)) = (search.stores(n), p.operation(n)) {
                 store_node.insert(o, n);
             }
@@ -224,18 +225,19 @@ impl<'p> Search<'p> {
             for i in trace.range(thread) {
                 for b in bytes.range(i) {
                     if let Some(store) = latest.get(&b).filter(|_| trace.kind(i).loads()) {
-                        search.own.insert((i as u32, b), store_node[store]);
+                        search.own.insert((narrow::index(i), b), store_node[store]);
                     }
                     if trace.kind(i).stores() {
-                        latest.insert(b, i as u32);
+                        latest.insert(b, narrow::index(i));
                     }
                 }
             }
         }
-        for n in 0..p.len() as u32 {
+        for n in 0..narrow::index(p.len()) {
             search.count(n, 1);
         }
-        search.ready = (0..p.len() as u32).filter(|n| search.missing[*n as usize] == 0).collect();
+        search.ready =
+            (0..narrow::index(p.len())).filter(|n| search.missing[*n as usize] == 0).collect();
         search
     }
     fn operation(&self, n: u32) -> Option<Operation> {

@@ -5,6 +5,7 @@
 //! with search where it remains open; the first method with an answer decides. An allowed trace has
 //! a witness that independent code checks, a forbidden one a cycle.
 
+mod explain;
 mod fast;
 mod mixed;
 mod open;
@@ -16,15 +17,16 @@ mod search;
 mod sources;
 mod window;
 
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 
+use explain::conflict;
 use problem::{Problem, Role, Rules};
 use saturate::{Saturation, topological};
 use search::Outcome;
 use sources::{Question, Sources};
 
 use crate::model::Model;
-use crate::trace::{Fence, Kind, Trace};
+use crate::trace::{Fence, Initial, Kind, Trace};
 
 /// Options of a decision.
 #[derive(Clone, Debug)]
@@ -101,8 +103,25 @@ pub enum Reason {
     Final,
 }
 
+impl Reason {
+    /// Returns its name in explanations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Program => "program order",
+            Reason::Fence(_) => "fence",
+            Reason::Time => "time",
+            Reason::Annotation => "annotation",
+            Reason::ReadsFrom => "reads from",
+            Reason::FromReads => "from reads",
+            Reason::Coherence => "coherence",
+            Reason::Atomicity => "atomicity",
+            Reason::Final => "final value",
+        }
+    }
+}
+
 /// Edge of a cycle: the first operation takes effect before the second one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
     /// First operation.
     pub from: u32,
@@ -110,6 +129,8 @@ pub struct Edge {
     pub to: u32,
     /// Reason.
     pub reason: Reason,
+    /// Further operations that imply the edge, in ascending order.
+    pub because: Vec<u32>,
 }
 
 /// Justification of a forbidden trace.
@@ -118,8 +139,13 @@ pub struct Conflict {
     /// A cycle, each edge starting where the one before it ends; empty if one operation alone is
     /// impossible, or if a search without a single cycle found no order.
     pub cycle: Vec<Edge>,
-    /// Operations that matter, in ascending order.
+    /// Operations that matter, in ascending order: those of the cycle, those that imply its edges,
+    /// and a source for each of their loads. The model forbids them without the rest of the trace.
     pub operations: Vec<u32>,
+    /// The updates among them of which only the store matters, in ascending order.
+    pub only_stores: Vec<u32>,
+    /// Indices of the required final values that matter.
+    pub finals: Vec<usize>,
     /// The conflict in one sentence.
     pub message: String,
 }
@@ -231,7 +257,8 @@ fn unknown_initial(
         return Ok(Verdict::Unknown { stop: Stop::States, reason });
     }
     let mut digits = vec![0; values.len()];
-    let mut open = None;
+    let (mut open, mut all) = (None, AllOf::default());
+    all.add(&forbidden);
     while step(&mut digits, &values) {
         let chosen = digits.iter().zip(&values).map(|(d, v)| v[*d]);
         let bound: Vec<(u32, u64)> =
@@ -240,10 +267,40 @@ fn unknown_initial(
         match verdict {
             Verdict::Allowed { .. } => return Ok(verdict),
             Verdict::Unknown { .. } => open = Some(verdict),
-            Verdict::Forbidden { .. } => {}
+            Verdict::Forbidden { .. } => all.add(&verdict),
         }
     }
-    Ok(open.unwrap_or(forbidden))
+    let Verdict::Forbidden { conflict } = forbidden else { return Ok(forbidden) };
+    Ok(open.unwrap_or_else(|| Verdict::Forbidden { conflict: all.added_to(conflict) }))
+}
+
+/// Operations and required final values of the conflicts of several choices.
+#[derive(Default)]
+struct AllOf {
+    operations: std::collections::BTreeSet<u32>,
+    /// Updates that some conflict needs as a whole.
+    wholes: std::collections::BTreeSet<u32>,
+    finals: std::collections::BTreeSet<usize>,
+}
+
+impl AllOf {
+    fn add(&mut self, verdict: &Verdict) {
+        let Verdict::Forbidden { conflict } = verdict else { return };
+        self.operations.extend(&conflict.operations);
+        let is_whole = |i: &u32| conflict.only_stores.binary_search(i).is_err();
+        self.wholes.extend(conflict.operations.iter().copied().filter(is_whole));
+        self.finals.extend(&conflict.finals);
+    }
+    /// Returns a conflict with the operations of all.
+    fn added_to(self, conflict: Conflict) -> Conflict {
+        let only_stores = self.operations.difference(&self.wholes).copied().collect();
+        Conflict {
+            operations: self.operations.into_iter().collect(),
+            only_stores,
+            finals: self.finals.into_iter().collect(),
+            ..conflict
+        }
+    }
 }
 
 /// Advances a number with one digit for each list. Returns false at the end.
@@ -408,7 +465,7 @@ fn each_source(
         return Verdict::Forbidden { conflict: no_order(trace) };
     }
     let mut digits = vec![0; lists.len()];
-    let (mut tried, mut open) = (0, None);
+    let (mut tried, mut open, mut all) = (0, None, AllOf::default());
     loop {
         let answers: Vec<(Question, u32)> =
             (0..lists.len()).map(|k| (questions[k].0, lists[k][digits[k]])).collect();
@@ -416,7 +473,7 @@ fn each_source(
         match verdict {
             Verdict::Allowed { .. } => return verdict,
             Verdict::Unknown { .. } => open = Some(verdict),
-            Verdict::Forbidden { .. } => {}
+            Verdict::Forbidden { .. } => all.add(&verdict),
         }
         tried += 1;
         if let Err(stop) = budget.check(tried) {
@@ -429,7 +486,7 @@ fn each_source(
             break;
         }
     }
-    open.unwrap_or_else(|| Verdict::Forbidden { conflict: no_order(trace) })
+    open.unwrap_or_else(|| Verdict::Forbidden { conflict: all.added_to(no_order(trace)) })
 }
 
 /// Returns the conflict of a value that no operation explains.
@@ -440,17 +497,28 @@ fn impossible(trace: &Trace, s: &Sources) -> Option<Conflict> {
             trace.line(load as usize),
             trace.loaded(load as usize)
         );
-        return Some(Conflict { cycle: Vec::new(), operations: vec![load], message });
+        // An unknown initial value is that of the first load which no store explains.
+        let place = trace.location(load as usize);
+        let is_initial = |i: &u32| s.want[*i as usize] == place;
+        let initial = match trace.locations[place as usize].initial {
+            Initial::Unknown => (0..narrow::index(trace.len())).find(is_initial),
+            _ => None,
+        };
+        let mut operations: Vec<u32> = initial.into_iter().chain([load]).collect();
+        operations.sort_unstable();
+        return Some(Conflict::without_cycle(operations, Vec::new(), message));
     }
     if let Some(conflict) = future_load(trace, s) {
         return Some(conflict);
     }
-    let last = &trace.finals[s.wrong_final?];
+    let wrong = s.wrong_final?;
+    let last = &trace.finals[wrong];
     let message = format!(
         "the final value {} of {} is neither stored nor the initial value, or it contradicts another one",
         last.value, trace.locations[last.location as usize].name
     );
-    Some(Conflict { cycle: Vec::new(), operations: Vec::new(), message })
+    let finals = (0..=wrong).filter(|f| trace.finals[*f].location == last.location).collect();
+    Some(Conflict::without_cycle(Vec::new(), finals, message))
 }
 
 /// Returns the conflict of a load with its only source behind it in its own thread, or in itself.
@@ -475,9 +543,9 @@ fn future_load(trace: &Trace, s: &Sources) -> Option<Conflict> {
                     trace.line(store)
                 ),
             };
-            let mut operations = vec![load as u32, store as u32];
+            let mut operations = vec![narrow::index(load), narrow::index(store)];
             operations.dedup();
-            return Some(Conflict { cycle: Vec::new(), operations, message });
+            return Some(Conflict::without_cycle(operations, Vec::new(), message));
         }
     }
     None
@@ -501,7 +569,7 @@ fn order(
         let first = match saturate::first(&p, s, trace, rules) {
             Saturation::Open(first, _) => first,
             Saturation::Cycle(cycle) => {
-                return Verdict::Forbidden { conflict: conflict(trace, model, &p, &cycle) };
+                return Verdict::Forbidden { conflict: conflict(trace, model, &p, s, &cycle) };
             }
             Saturation::Stopped(stop) => return unknown(stop, "the first edges"),
         };
@@ -517,7 +585,7 @@ fn order(
     }
     let extended = match saturate::saturate(&p, s, trace, rules, budget) {
         Saturation::Cycle(cycle) => {
-            return Verdict::Forbidden { conflict: conflict(trace, model, &p, &cycle) };
+            return Verdict::Forbidden { conflict: conflict(trace, model, &p, s, &cycle) };
         }
         Saturation::Stopped(stop) => return unknown(stop, "the saturation of the order"),
         Saturation::Open(extended, _) => extended,
@@ -558,7 +626,8 @@ fn power(trace: &Trace, s: &Sources, options: &Options, budget: &Budget) -> Verd
     let p = problem::build(trace, s, rules);
     match pow::search(trace, s, &p, options.max_revisions, budget) {
         pow::Outcome::Found(operations, coherence) => {
-            let loads = (0..trace.len() as u32).filter(|i| s.want[*i as usize] != sources::NONE);
+            let loads =
+                (0..narrow::index(trace.len())).filter(|i| s.want[*i as usize] != sources::NONE);
             let source = |i: u32| {
                 let store = s.only[s.want[i as usize] as usize];
                 (i, (store != sources::NONE).then_some(store))
@@ -582,11 +651,14 @@ fn revised(what: &str) -> Verdict {
 }
 
 fn no_order(trace: &Trace) -> Conflict {
-    Conflict {
-        cycle: Vec::new(),
-        operations: (0..trace.len() as u32).collect(),
-        message: "no order of the stores explains all values".to_string(),
-    }
+    let message = "no order of the stores explains all values".to_string();
+    whole(trace, message)
+}
+
+/// Returns the conflict of all operations and required final values.
+fn whole(trace: &Trace, message: String) -> Conflict {
+    let operations = (0..narrow::index(trace.len())).collect();
+    Conflict::without_cycle(operations, (0..trace.finals.len()).collect(), message)
 }
 
 /// Returns the steps of a memory order.
@@ -604,53 +676,4 @@ fn steps(model: &Model, p: &Problem, nodes: &[u32]) -> Vec<Step> {
         }
     }
     out
-}
-
-/// Returns the conflict of a cycle of nodes.
-fn conflict(
-    trace: &Trace,
-    model: &Model,
-    p: &Problem,
-    nodes: &[(u32, u32, Option<Reason>)],
-) -> Conflict {
-    let auxiliary = |n: u32| p.roles[n as usize] == Role::Order;
-    // Start at an access; then each run of auxiliary nodes becomes one edge.
-    let start = nodes.iter().position(|e| !auxiliary(e.0)).unwrap_or(0);
-    let mut cycle: Vec<Edge> = Vec::new();
-    let mut from = None;
-    let mut reason = None;
-    for k in 0..nodes.len() {
-        let (a, b, why) = nodes[(start + k) % nodes.len()];
-        from = from.or(p.operation(a));
-        reason = reason.or(why);
-        if auxiliary(b) && k + 1 < nodes.len() {
-            let operation = p.operation(b);
-            reason = reason.or(Some(match operation {
-                Some(fence) => Reason::Fence(fence),
-                None if matches!(model, Model::Wmo) => Reason::Time,
-                None => Reason::Annotation,
-            }));
-            continue;
-        }
-        if let Some((from, to)) = from.zip(p.operation(b)) {
-            // The two nodes of an update are one operation.
-            if from != to || nodes.len() == 1 {
-                cycle.push(Edge { from, to, reason: reason.unwrap_or(Reason::Program) });
-            }
-        }
-        from = None;
-        reason = None;
-    }
-    let mut operations: Vec<u32> = cycle.iter().flat_map(|e| [e.from, e.to]).collect();
-    operations.extend(cycle.iter().filter_map(|e| match e.reason {
-        Reason::Fence(f) => Some(f),
-        _ => None,
-    }));
-    operations.sort_unstable();
-    operations.dedup();
-    let lines: Vec<String> =
-        operations.iter().map(|o| trace.line(*o as usize).to_string()).collect();
-    let message =
-        format!("every order has a cycle through the operations of lines {}", lines.join(", "));
-    Conflict { cycle, operations, message }
 }

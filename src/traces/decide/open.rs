@@ -11,10 +11,10 @@
 //! the load before it reads. It is left out there.
 
 use ahash::AHashMap;
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 
 use super::sources::NONE;
-use super::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, settled, step};
+use super::{Conflict, Options, Step, Verdict, Witness, settled, step};
 use crate::model::Model;
 use crate::trace::{Fence, Initial, Kind, Mark, Open, Trace, fits};
 
@@ -50,7 +50,7 @@ pub(super) fn decide(
         _ => None,
     });
     if let Some((operation, message)) = impossible {
-        let conflict = Conflict { cycle: Vec::new(), operations: vec![operation], message };
+        let conflict = Conflict::without_cycle(vec![operation], Vec::new(), message);
         return Ok(Verdict::Forbidden { conflict });
     }
     // Without open loads, and with stores in place of open updates.
@@ -62,8 +62,15 @@ pub(super) fn decide(
     let verdict = settled(&weaker, model, options, budget)?;
     let witness = match verdict {
         Verdict::Allowed { witness } => witness,
-        Verdict::Forbidden { conflict } => {
-            return Ok(Verdict::Forbidden { conflict: original_conflict(conflict, &kept) });
+        Verdict::Forbidden { mut conflict } => {
+            // Updates with open values are stores here.
+            let matters = |i: &u32| conflict.operations.binary_search(i).is_ok();
+            let open = stores.iter().map(|s| s.0).filter(matters);
+            conflict.only_stores.extend(open);
+            conflict.only_stores.sort_unstable();
+            conflict.only_stores.dedup();
+            conflict.renumber(&|i| kept[i as usize]);
+            return Ok(Verdict::Forbidden { conflict });
         }
         verdict => return Ok(verdict),
     };
@@ -86,7 +93,7 @@ pub(super) fn decide(
         .iter()
         .map(|(i, fact)| {
             let mut list = candidates(&rest, *i as usize, fact);
-            let weak = kept.binary_search(&original(*i)).ok().map(|at| at as u32);
+            let weak = kept.binary_search(&original(*i)).ok().map(narrow::index);
             let first = weak.and_then(|i| guessed.get(&i).copied().flatten());
             if let Some(at) = first.and_then(|value| list.iter().position(|v| *v == value)) {
                 list.swap(0, at);
@@ -135,7 +142,7 @@ pub(super) fn decide(
 
 /// Returns the part of a trace with some operations, and their numbers.
 fn part(trace: &Trace, is_kept: &dyn Fn(u32) -> bool) -> (Trace, Vec<u32>) {
-    let kept: Vec<u32> = (0..trace.len() as u32).filter(|i| is_kept(*i)).collect();
+    let kept: Vec<u32> = (0..narrow::index(trace.len())).filter(|i| is_kept(*i)).collect();
     let finals: Vec<usize> = (0..trace.finals.len()).collect();
     (trace.part(&kept, &finals), kept)
 }
@@ -198,11 +205,7 @@ fn candidates(trace: &Trace, i: usize, fact: &Open) -> Vec<u64> {
 }
 
 fn no_value(trace: &Trace, line: u32) -> Conflict {
-    Conflict {
-        cycle: Vec::new(),
-        operations: (0..trace.len() as u32).collect(),
-        message: format!("no value that line {line} may load explains the other values"),
-    }
+    super::whole(trace, format!("no value that line {line} may load explains the other values"))
 }
 
 /// Returns the verdict of a trace that is allowed without its pairs.
@@ -262,11 +265,11 @@ fn are_atomic(trace: &Trace, witness: &Witness, pairs: &[(u32, u32)], weak: bool
         let place = trace.location(store as usize);
         let thread = trace.range(trace.thread(store as usize));
         let is_between = |s: &u32| position(*s).is_some_and(|p| (first..last).contains(&p));
-        let stores = (0..trace.len() as u32)
+        let stores = (0..narrow::index(trace.len()))
             .filter(|s| trace.kind(*s as usize).stores() && trace.location(*s as usize) == place);
         let is_alone = !stores.filter(is_between).any(|s| !thread.contains(&(s as usize)));
         let marks = [load, store].map(|o| trace.mark(o as usize));
-        let reads_it = |load: usize| memory.source.get(&(load as u32)) == Some(&store);
+        let reads_it = |load: usize| memory.source.get(&narrow::index(load)) == Some(&store);
         let is_plain = marks == [Mark::PLAIN; 2] && !thread.clone().any(reads_it);
         first <= last && is_alone && (!weak || is_plain)
     })
@@ -290,7 +293,7 @@ impl Memory {
                     out.source.insert(*load, source.unwrap_or(NONE));
                 }
                 for (position, store) in coherence.iter().flatten().enumerate() {
-                    out.position.insert(*store, position as u32);
+                    out.position.insert(*store, narrow::index(position));
                 }
             }
         }
@@ -306,10 +309,10 @@ impl Memory {
                     continue;
                 }
                 if let Some(store) = latest.get(&trace.location(i)) {
-                    own.insert(i as u32, *store);
+                    own.insert(narrow::index(i), *store);
                 }
                 if trace.kind(i).stores() {
-                    latest.insert(trace.location(i), i as u32);
+                    latest.insert(trace.location(i), narrow::index(i));
                 }
             }
         }
@@ -382,19 +385,6 @@ fn before(trace: &Trace, witness: &Witness) -> AHashMap<u32, Option<u64>> {
         out.insert(store, value);
     }
     out
-}
-
-/// Returns a conflict of a part with the numbers of the whole trace.
-fn original_conflict(mut conflict: Conflict, kept: &[u32]) -> Conflict {
-    let number = |i: u32| kept[i as usize];
-    conflict.operations.iter_mut().for_each(|i| *i = number(*i));
-    for Edge { from, to, reason } in &mut conflict.cycle {
-        (*from, *to) = (number(*from), number(*to));
-        if let Reason::Fence(fence) = reason {
-            *fence = number(*fence);
-        }
-    }
-    conflict
 }
 
 /// Returns a witness of a part with the numbers of the whole trace.

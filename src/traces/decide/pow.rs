@@ -16,7 +16,7 @@
 //! operations for each choice that remains.
 
 use ahash::AHashMap;
-use mu_base::{Budget, Stop};
+use mu_base::{Budget, Stop, narrow};
 
 use super::problem::{Problem, Role};
 use super::saturate::{committed, topological};
@@ -180,13 +180,13 @@ pub(crate) fn search(
 /// Returns the problem with an edge from each store to its loads.
 fn with_sources(trace: &Trace, s: &Sources, wmo: &Problem) -> Problem {
     let mut edges = Vec::with_capacity(wmo.targets.len() + trace.len() / 2);
-    for n in 0..wmo.len() as u32 {
+    for n in 0..narrow::index(wmo.len()) {
         edges.extend(wmo.successors(n).iter().map(|m| (n, *m)));
     }
     for i in 0..trace.len() {
         let want = s.want[i];
         if want != NONE && s.only[want as usize] != NONE {
-            edges.push((s.only[want as usize], i as u32));
+            edges.push((s.only[want as usize], narrow::index(i)));
         }
     }
     Problem {
@@ -208,21 +208,21 @@ impl<'t> Search<'t> {
         for t in 0..threads {
             let mut begins: Vec<(u64, u32)> = Vec::new();
             for i in trace.range(t) {
-                thread_of[i] = t as u32;
+                thread_of[i] = narrow::index(t);
                 if matches!(trace.kind(i), Kind::Fence(_)) {
-                    fences[t].push(i as u32);
+                    fences[t].push(narrow::index(i));
                 } else {
-                    accesses[t].entry(trace.location(i)).or_default().push(i as u32);
+                    accesses[t].entry(trace.location(i)).or_default().push(narrow::index(i));
                 }
                 if let Some(begin) = trace.operation(i).begin {
-                    begins.push((begin, i as u32));
+                    begins.push((begin, narrow::index(i)));
                 }
             }
             for i in trace.range(t).filter(|i| trace.kind(*i).loads()) {
                 if let Some(end) = trace.operation(i).end {
                     let later = begins.partition_point(|b| b.0 <= end);
-                    let found = begins[later..].iter().find(|b| b.1 > i as u32);
-                    ends[t].extend(found.map(|b| (b.1, i as u32)));
+                    let found = begins[later..].iter().find(|b| b.1 > narrow::index(i));
+                    ends[t].extend(found.map(|b| (b.1, narrow::index(i))));
                 }
             }
             ends[t].sort_unstable();
@@ -380,7 +380,7 @@ impl<'t> Search<'t> {
     fn run(&mut self, max_revisions: u64, budget: &Budget) -> Outcome {
         let threads = self.trace.threads.len();
         let (mut next, mut open) = (vec![0; threads], vec![0; threads]);
-        for n in 0..self.p.len() as u32 {
+        for n in 0..narrow::index(self.p.len()) {
             if self.missing[n as usize] == 0 {
                 if self.is_fence(n) { self.ready.push(n) } else { self.queue.push(n) }
             }
@@ -453,7 +453,7 @@ impl<'t> Search<'t> {
         let v = &self.values;
         let mut missing: Vec<usize> = v.before.iter().map(Vec::len).collect();
         let mut queue: std::collections::VecDeque<u32> =
-            (0..missing.len() as u32).filter(|b| missing[*b as usize] == 0).collect();
+            (0..narrow::index(missing.len())).filter(|b| missing[*b as usize] == 0).collect();
         let mut out = vec![Vec::new(); self.trace.locations.len()];
         while let Some(block) = queue.pop_front() {
             for &class in &v.members[block as usize] {
@@ -484,8 +484,8 @@ impl Values {
                 let stores = list.iter().filter(|i| trace.kind(**i as usize).stores());
                 for (k, i) in stores.enumerate() {
                     let class = s.class[*i as usize] as usize;
-                    thread[class] = t as u32;
-                    position[class] = k as u32;
+                    thread[class] = narrow::index(t);
+                    position[class] = narrow::index(k);
                 }
             }
         }
@@ -503,12 +503,12 @@ impl Values {
         let mut block = vec![NONE; classes];
         let mut at = vec![0; classes];
         let mut members: Vec<Vec<u32>> = Vec::new();
-        for c in (0..classes as u32).filter(|c| !has_previous[*c as usize]) {
+        for c in (0..narrow::index(classes)).filter(|c| !has_previous[*c as usize]) {
             let mut list = Vec::new();
             let mut m = c;
             while m != NONE {
-                block[m as usize] = members.len() as u32;
-                at[m as usize] = list.len() as u32;
+                block[m as usize] = narrow::index(members.len());
+                at[m as usize] = narrow::index(list.len());
                 list.push(m);
                 m = next[m as usize];
             }
@@ -545,7 +545,7 @@ impl Values {
                 }
             }
         }
-        for c in 0..classes as u32 {
+        for c in 0..narrow::index(classes) {
             let last = s.last[s.place[c as usize] as usize];
             // The initial values come first.
             let place = s.place[c as usize];
@@ -579,7 +579,7 @@ impl Values {
     fn close(&mut self) -> Result<(), Contradiction> {
         let mut missing: Vec<usize> = self.after.iter().map(Vec::len).collect();
         let mut queue: Vec<u32> =
-            (0..missing.len() as u32).filter(|b| missing[*b as usize] == 0).collect();
+            (0..narrow::index(missing.len())).filter(|b| missing[*b as usize] == 0).collect();
         let mut count = 0;
         while let Some(b) = queue.pop() {
             count += 1;

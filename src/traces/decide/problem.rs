@@ -18,6 +18,7 @@
 use super::sources::{NONE, Sources};
 use crate::model::Model;
 use crate::trace::{Fence, Kind, Mark, Trace};
+use mu_base::narrow;
 
 /// Role of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -235,7 +236,7 @@ pub(crate) fn build(trace: &Trace, sources: &Sources, rules: Rules) -> Problem {
     for t in 0..trace.threads.len() {
         b.start_thread();
         for i in trace.range(t) {
-            b.operation(i as u32);
+            b.operation(narrow::index(i));
         }
     }
     let edges = std::mem::take(&mut b.edges);
@@ -269,7 +270,7 @@ impl Builder<'_> {
     }
     /// Creates a node beyond the operations.
     fn node(&mut self, role: Role, operation: u32) -> u32 {
-        let n = self.out.roles.len() as u32;
+        let n = narrow::index(self.out.roles.len());
         self.out.roles.push(role);
         self.out.own.push(NONE);
         self.out.extra.push(operation);
@@ -287,7 +288,7 @@ impl Builder<'_> {
             return;
         }
         let place = self.trace.location(i as usize) as usize;
-        self.touched.push(place as u32);
+        self.touched.push(narrow::index(place));
         let split = kind == Kind::Update && self.rules.splits_updates();
         self.out.roles[i as usize] = match kind {
             Kind::Load => Role::Load,

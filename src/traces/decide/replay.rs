@@ -20,7 +20,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use ahash::AHashMap;
-use mu_base::{Budget, Stop};
+use mu_base::{Budget, Stop, narrow};
 
 use super::Step;
 use super::problem::Rules;
@@ -208,7 +208,7 @@ impl<'t> Replay<'t> {
         let mut latest = vec![NONE; places];
         for t in 0..trace.threads.len() {
             let range = trace.range(t);
-            let (start, end) = (range.start as u32, range.end as u32);
+            let (start, end) = (narrow::index(range.start), narrow::index(range.end));
             for i in range {
                 let kind = trace.kind(i);
                 if matches!(kind, Kind::Fence(_)) {
@@ -219,13 +219,13 @@ impl<'t> Replay<'t> {
                 let own = if own != NONE && own >= start { own } else { NONE };
                 if kind.loads() {
                     replay.own[i] = own;
-                    let source = replay.source(i as u32);
+                    let source = replay.source(narrow::index(i));
                     for store in waiters(kind, source, own, start..end).into_iter().flatten() {
                         replay.pending[store as usize] += 1;
                     }
                 }
                 if kind.stores() {
-                    latest[place] = i as u32;
+                    latest[place] = narrow::index(i);
                     replay.left[place] += 1;
                 }
             }
@@ -259,7 +259,7 @@ impl<'t> Replay<'t> {
     }
     /// Replays until all is done, or nothing more can be done.
     pub fn run(&mut self, budget: &Budget) -> Outcome {
-        for t in 0..self.threads.len() as u32 {
+        for t in 0..narrow::index(self.threads.len()) {
             self.wake(t);
         }
         let mut polled = 0usize;
@@ -319,7 +319,7 @@ impl<'t> Replay<'t> {
             && let Some(list) = self.before.get(&i)
         {
             for a in list.clone() {
-                self.wake(self.trace.thread(a as usize) as u32);
+                self.wake(narrow::index(self.trace.thread(a as usize)));
             }
         }
     }
@@ -421,12 +421,12 @@ impl<'t> Replay<'t> {
     /// Counts a load that is done.
     fn release(&mut self, t: usize, i: u32, source: u32, own: u32) {
         let range = self.trace.range(t);
-        let range = range.start as u32..range.end as u32;
+        let range = narrow::index(range.start)..narrow::index(range.end);
         let kind = self.trace.kind(i as usize);
         for store in waiters(kind, source, own, range).into_iter().flatten() {
             self.pending[store as usize] -= 1;
             if self.pending[store as usize] == 0 {
-                self.wake(self.trace.thread(store as usize) as u32);
+                self.wake(narrow::index(self.trace.thread(store as usize)));
             }
         }
     }
@@ -434,16 +434,16 @@ impl<'t> Replay<'t> {
     fn wait_at(&mut self, t: usize, place: u32) {
         if self.threads[t].waits != place {
             self.threads[t].waits = place;
-            self.waiting[place as usize].push(t as u32);
+            self.waiting[place as usize].push(narrow::index(t));
         }
     }
     /// Adds the latest operation of a thread to the choices.
     fn offer(&mut self, t: usize, i: u32) {
-        let end = self.trace.range(t).end as u32;
+        let end = narrow::index(self.trace.range(t).end);
         let thread = &mut self.threads[t];
         if thread.choice != i {
             thread.choice = i;
-            self.choices.push((self.keys.key(self.trace, thread, end, i), t as u32, i));
+            self.choices.push((self.keys.key(self.trace, thread, end, i), narrow::index(t), i));
         }
     }
     /// Does all stores of a thread that can be done.
@@ -514,10 +514,10 @@ impl<'t> Replay<'t> {
             match hole {
                 Some(k) if !self.threads[t].holes[k].waits => {
                     self.threads[t].holes[k].waits = true;
-                    self.waiting[place as usize].push(t as u32);
+                    self.waiting[place as usize].push(narrow::index(t));
                 }
                 Some(_) => {}
-                None => self.waiting[place as usize].push(t as u32),
+                None => self.waiting[place as usize].push(narrow::index(t)),
             }
             return false;
         }
@@ -553,7 +553,7 @@ impl<'t> Replay<'t> {
             if kind.loads() {
                 let range = self.trace.range(t);
                 let own = if kind == Kind::Load { self.own[i as usize] } else { NONE };
-                let range = range.start as u32..range.end as u32;
+                let range = narrow::index(range.start)..narrow::index(range.end);
                 for store in waiters(kind, self.source(i), own, range).into_iter().flatten() {
                     self.pending[store as usize] += 1;
                 }

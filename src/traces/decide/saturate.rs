@@ -15,12 +15,14 @@
 //! its own. Sweeps repeat until nothing changes. Cost of a sweep: edges times threads. A cycle
 //! means that there is no memory order. Loads with several sources take no part.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use ahash::{AHashMap, AHashSet};
-use mu_base::{Budget, Stop};
+use mu_base::{Budget, Stop, narrow};
 
 use super::Reason;
+use super::explain::{CycleEdge, Explainer};
 use super::problem::{Problem, Role, Rules};
 use super::sources::{NONE, Sources};
 use crate::trace::Trace;
@@ -37,14 +39,30 @@ pub(crate) struct Inferred {
     pub from: u32,
     pub to: u32,
     pub reason: Reason,
+    pub cause: Cause,
+    /// Number of inferred edges that were known when it was inferred.
+    pub known: u32,
+}
+
+/// Premises of an inferred edge, from which [`super::explain`] computes the operations that imply
+/// it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cause {
+    /// The two operations alone, or a required final value of their location.
+    Ends,
+    /// A load of a store in another thread, behind the first operation in its own thread: the
+    /// second operation is the store, or an update of the chain of updates that ends in it.
+    Load(u32),
+    /// A path from the first node to the second one, of edges that were known before.
+    Path(u32, u32),
 }
 
 /// Result.
 pub(crate) enum Saturation {
     /// The problem with edges of every memory order, and these edges.
     Open(Problem, Vec<Inferred>),
-    /// A cycle of nodes: each edge with its reason, `None` if the problem has it.
-    Cycle(Vec<(u32, u32, Option<Reason>)>),
+    /// A cycle of nodes.
+    Cycle(Vec<CycleEdge>),
     /// A limit.
     Stopped(Stop),
 }
@@ -53,7 +71,7 @@ pub(crate) enum Saturation {
 pub(crate) fn topological(p: &Problem) -> Vec<u32> {
     let mut missing = p.predecessors.clone();
     let mut order: Vec<u32> = Vec::with_capacity(p.len());
-    order.extend((0..p.len() as u32).filter(|n| missing[*n as usize] == 0));
+    order.extend((0..narrow::index(p.len())).filter(|n| missing[*n as usize] == 0));
     let mut at = 0;
     while at < order.len() {
         let n = order[at];
@@ -91,12 +109,12 @@ impl<'p> Index<'p> {
     fn new(p: &'p Problem, s: &'p Sources, trace: &'p Trace, rules: Rules, joint: bool) -> Self {
         let mut thread_of = vec![0u32; trace.len()];
         for t in 0..trace.threads.len() {
-            trace.range(t).for_each(|i| thread_of[i] = t as u32);
+            trace.range(t).for_each(|i| thread_of[i] = narrow::index(t));
         }
         let mut halves = AHashMap::new();
         let mut stores: Vec<(u32, u32, u32, u32)> = Vec::new();
         let mut readers: Vec<(u32, u32)> = Vec::new();
-        for n in 0..p.len() as u32 {
+        for n in 0..narrow::index(p.len()) {
             let role = p.roles[n as usize];
             let Some(o) = p.operation(n).filter(|_| role != Role::Order) else { continue };
             if role == Role::Half {
@@ -120,14 +138,14 @@ impl<'p> Index<'p> {
             let length = stores[from..].iter().take_while(|s| (s.0, s.1) == key).count();
             writers[key.0 as usize].push((key.1, from, from + length));
             for (k, s) in stores[from..from + length].iter().enumerate() {
-                position[s.3 as usize] = k as u32;
+                position[s.3 as usize] = narrow::index(k);
             }
             from += length;
         }
         if joint {
             for t in 0..trace.threads.len() {
                 let all = trace.range(t).filter(|i| trace.kind(*i).stores());
-                all.enumerate().for_each(|(k, i)| position[i] = k as u32);
+                all.enumerate().for_each(|(k, i)| position[i] = narrow::index(k));
             }
         }
         // Of the loads of one thread only the last one matters if they stay in order.
@@ -172,6 +190,23 @@ impl<'p> Index<'p> {
     fn store_node(&self, o: u32) -> u32 {
         self.halves.get(&o).copied().unwrap_or(o)
     }
+    /// Returns the stores of a chain of updates: the source of a load, the source of that update,
+    /// and so on, up to `last`.
+    fn updates(&self, load: u32, last: u32) -> Vec<u32> {
+        let mut out = Vec::new();
+        let mut at = load;
+        while at != last {
+            let class = self.p.operation(at).map(|o| self.s.want[o as usize]);
+            let Some(class) = class.filter(|c| *c != NONE && self.s.is_unique(*c)) else { break };
+            let source = self.s.only[class as usize];
+            if source == NONE || out.len() > MAX_CHAIN {
+                break;
+            }
+            at = self.store_node(source);
+            out.push(at);
+        }
+        out
+    }
     /// Returns the last of the stores `range` with a position below `bound`.
     fn last_below(&self, range: (usize, usize), bound: u32) -> Option<u32> {
         let list = &self.stores[range.0..range.1];
@@ -181,10 +216,10 @@ impl<'p> Index<'p> {
     /// Returns the edges that need no sweep.
     fn first_edges(&self) -> Vec<Inferred> {
         let mut out = Vec::new();
-        let mut add = |from: u32, to: u32, reason: Reason| {
-            out.push(Inferred { from, to, reason });
+        let mut because = |from: u32, to: u32, reason: Reason, cause: Cause| {
+            out.push(Inferred { from, to, reason, cause, known: 0 });
         };
-        for n in 0..self.p.len() as u32 {
+        for n in 0..narrow::index(self.p.len()) {
             let role = self.p.roles[n as usize];
             if matches!(role, Role::Order | Role::Store) {
                 continue;
@@ -200,12 +235,12 @@ impl<'p> Index<'p> {
                 // The initial value: before the first store of each thread.
                 for &(t, from, _) in &self.writers[self.s.place[want as usize] as usize] {
                     if t != self.thread(n) {
-                        add(n, self.stores[from], Reason::FromReads);
+                        because(n, self.stores[from], Reason::FromReads, Cause::Ends);
                     }
                 }
                 if own != NONE {
-                    add(own, n, Reason::Program);
-                    add(n, own, Reason::FromReads);
+                    because(own, n, Reason::Program, Cause::Ends);
+                    because(n, own, Reason::FromReads, Cause::Ends);
                 }
                 continue;
             }
@@ -213,10 +248,10 @@ impl<'p> Index<'p> {
             let future = self.thread_of[source as usize] == self.thread(n) && source >= o;
             let source = self.store_node(source);
             if role != Role::Half && (future || self.thread(source) != self.thread(n)) {
-                add(source, n, Reason::ReadsFrom);
+                because(source, n, Reason::ReadsFrom, Cause::Ends);
             }
             if own != NONE && own != source {
-                add(own, source, Reason::Coherence);
+                because(own, source, Reason::Coherence, Cause::Load(n));
                 // Nothing comes between an update and its source.
                 let mut update = source;
                 for _ in 0..MAX_CHAIN {
@@ -229,15 +264,15 @@ impl<'p> Index<'p> {
                         break;
                     }
                     update = self.store_node(before);
-                    add(own, update, Reason::Atomicity);
+                    because(own, update, Reason::Atomicity, Cause::Load(n));
                 }
                 if role != Role::Half {
-                    add(own, n, Reason::Program);
+                    because(own, n, Reason::Program, Cause::Ends);
                 }
             }
         }
         for (from, to) in committed(self.trace) {
-            add(self.store_node(from), self.store_node(to), Reason::Coherence);
+            because(self.store_node(from), self.store_node(to), Reason::Coherence, Cause::Ends);
         }
         for (place, &last) in self.s.last.iter().enumerate() {
             if last == NONE || !self.s.is_unique(last) {
@@ -248,9 +283,11 @@ impl<'p> Index<'p> {
             for &(_, _, to) in &self.writers[place] {
                 let store = self.stores[to - 1];
                 match target {
-                    Some(target) if store != target => add(store, target, Reason::Final),
+                    Some(target) if store != target => {
+                        because(store, target, Reason::Final, Cause::Ends)
+                    }
                     Some(_) => {}
-                    None => add(store, store, Reason::Final),
+                    None => because(store, store, Reason::Final, Cause::Ends),
                 }
             }
         }
@@ -266,7 +303,7 @@ pub(crate) fn committed(trace: &Trace) -> Vec<(u32, u32)> {
     }
     let mut all: Vec<(u32, u64, u32)> = (0..trace.len())
         .filter(|i| trace.kind(*i).stores())
-        .filter_map(|i| Some((trace.location(i), trace.operation(i).commit?, i as u32)))
+        .filter_map(|i| Some((trace.location(i), trace.operation(i).commit?, narrow::index(i))))
         .collect();
     all.sort_unstable();
     let mut out = Vec::new();
@@ -280,6 +317,9 @@ pub(crate) fn committed(trace: &Trace) -> Vec<(u32, u32)> {
     }
     out
 }
+
+/// Receiver of inferred edges: from, to, reason, and premises.
+type Add<'a> = dyn FnMut(u32, u32, Reason, Cause) + 'a;
 
 /// Clocks of a sweep: for each node and each storing thread, one more than the position of the last
 /// store of the thread that comes before the node or is the node.
@@ -303,7 +343,7 @@ impl Sweep<'_, '_> {
         &mut self,
         graph: &Problem,
         order: &[u32],
-        add: &mut dyn FnMut(Inferred),
+        add: &mut Add<'_>,
         budget: &Budget,
     ) -> Result<(), Stop> {
         let mut latest: Vec<u32> = Vec::new();
@@ -343,7 +383,7 @@ impl Sweep<'_, '_> {
         o: usize,
         place: u32,
         latest: &mut Vec<u32>,
-        add: &mut dyn FnMut(Inferred),
+        add: &mut Add<'_>,
     ) {
         let index = self.index;
         let s = index.s;
@@ -362,7 +402,7 @@ impl Sweep<'_, '_> {
                 for &v in latest.iter().filter(|v| **v != source) {
                     let column = self.columns[index.thread(v) as usize];
                     if self.clock(source, column) <= index.position[v as usize] {
-                        add(Inferred { from: v, to: source, reason: Reason::Coherence });
+                        add(v, source, Reason::Coherence, Cause::Path(v, n));
                     }
                 }
             }
@@ -387,7 +427,7 @@ impl Sweep<'_, '_> {
                 let reader = index.p.operation(r).expect("a load") as usize;
                 let ordered = index.thread_of[reader] == index.thread_of[o] && reader < o;
                 if r != n && !ordered && reader != o {
-                    add(Inferred { from: r, to: n, reason: Reason::FromReads });
+                    add(r, n, Reason::FromReads, Cause::Path(v, n));
                 }
             }
         }
@@ -396,11 +436,12 @@ impl Sweep<'_, '_> {
 
 /// Returns the problem with the edges that need no sweep, or a cycle.
 pub(crate) fn first(p: &Problem, s: &Sources, trace: &Trace, rules: Rules) -> Saturation {
-    let inferred = Index::new(p, s, trace, rules, false).first_edges();
+    let index = Index::new(p, s, trace, rules, false);
+    let inferred = index.first_edges();
     let graph = extended(p, &inferred);
     let order = topological(&graph);
     if order.len() < graph.len() {
-        return Saturation::Cycle(cycle(&graph, &order, &inferred));
+        return Saturation::Cycle(explain(p, &index, &inferred, &graph, &order));
     }
     Saturation::Open(graph, inferred)
 }
@@ -415,29 +456,33 @@ pub(crate) fn saturate(
 ) -> Saturation {
     let joint = rules.orders_stores() && trace.threads.len() <= MAX_JOINT_THREADS;
     let index = Index::new(p, s, trace, rules, joint);
-    let mut known: AHashSet<(u32, u32)> = AHashSet::new();
+    let mut pairs: AHashSet<(u32, u32)> = AHashSet::new();
     let mut inferred: Vec<Inferred> = index.first_edges();
-    inferred.retain(|e| known.insert((e.from, e.to)));
+    inferred.retain(|e| pairs.insert((e.from, e.to)));
     loop {
         let graph = extended(p, &inferred);
         let order = topological(&graph);
         if order.len() < graph.len() {
-            return Saturation::Cycle(cycle(&graph, &order, &inferred));
+            return Saturation::Cycle(explain(p, &index, &inferred, &graph, &order));
         }
         let before = inferred.len();
-        let mut add = |e: Inferred| {
-            if known.insert((e.from, e.to)) {
-                inferred.push(e);
+        let known = u32::try_from(before).expect("fewer edges than 2^32");
+        let mut add = |from: u32, to: u32, reason: Reason, cause: Cause| {
+            if pairs.insert((from, to)) {
+                inferred.push(Inferred { from, to, reason, cause, known });
             }
         };
-        let places: Vec<Option<u32>> =
-            if joint { vec![None] } else { (0..trace.locations.len() as u32).map(Some).collect() };
+        let places: Vec<Option<u32>> = if joint {
+            vec![None]
+        } else {
+            (0..narrow::index(trace.locations.len())).map(Some).collect()
+        };
         for place in places {
             let mut columns = vec![NONE; trace.threads.len()];
             let mut count = 0;
             let writers = match place {
                 Some(l) => index.writers[l as usize].iter().map(|w| w.0).collect(),
-                None => (0..trace.threads.len() as u32).collect::<Vec<u32>>(),
+                None => (0..narrow::index(trace.threads.len())).collect::<Vec<u32>>(),
             };
             for t in writers {
                 columns[t as usize] = count;
@@ -463,7 +508,7 @@ pub(crate) fn saturate(
 /// Returns the problem with further edges.
 fn extended(p: &Problem, inferred: &[Inferred]) -> Problem {
     let mut edges = Vec::with_capacity(p.targets.len() + inferred.len());
-    for n in 0..p.len() as u32 {
+    for n in 0..narrow::index(p.len()) {
         edges.extend(p.successors(n).iter().map(|m| (n, *m)));
     }
     edges.extend(inferred.iter().map(|e| (e.from, e.to)));
@@ -476,49 +521,101 @@ fn extended(p: &Problem, inferred: &[Inferred]) -> Problem {
     .with_edges(&edges)
 }
 
-/// Returns a short cycle among the nodes that a topological order lacks.
-fn cycle(graph: &Problem, order: &[u32], inferred: &[Inferred]) -> Vec<(u32, u32, Option<Reason>)> {
+/// Limit on the nodes of a cycle through which a simpler one is searched.
+const MAX_STARTS: usize = 8;
+
+/// Returns a simple cycle among the nodes that a topological order lacks: with few edges, and few
+/// of them that need a proof.
+fn cycle(graph: &Problem, order: &[u32], p: &Problem, inferred: &[Inferred]) -> Vec<(u32, u32)> {
     let mut open = vec![true; graph.len()];
     order.iter().for_each(|n| open[*n as usize] = false);
     // Each open node has an open predecessor: walk backwards until a node repeats.
     let mut predecessor = vec![NONE; graph.len()];
-    for n in (0..graph.len() as u32).filter(|n| open[*n as usize]) {
+    for n in (0..narrow::index(graph.len())).filter(|n| open[*n as usize]) {
         for &m in graph.successors(n).iter().filter(|m| open[**m as usize]) {
             predecessor[m as usize] = n;
         }
     }
-    let mut at = (0..graph.len() as u32).find(|n| open[*n as usize]).expect("a node on a cycle");
+    let mut at =
+        (0..narrow::index(graph.len())).find(|n| open[*n as usize]).expect("a node on a cycle");
     let mut seen = AHashSet::new();
     while seen.insert(at) {
         at = predecessor[at as usize];
     }
-    // The shortest cycle through that node.
-    let start = at;
-    let mut from = AHashMap::new();
-    let mut queue = VecDeque::from([start]);
-    'search: while let Some(n) = queue.pop_front() {
+    let mut starts = vec![at];
+    while starts.len() < MAX_STARTS && predecessor[at as usize] != starts[0] {
+        at = predecessor[at as usize];
+        starts.push(at);
+    }
+    // The weight of an edge grows with the usual length of its proof.
+    let mut weights: AHashMap<(u32, u32), u32> = AHashMap::new();
+    for e in inferred.iter().filter(|e| open[e.from as usize] && open[e.to as usize]) {
+        let weight = match (e.cause, e.reason) {
+            (Cause::Ends, _) => 2,
+            (Cause::Load(_), _) => 4,
+            (Cause::Path(..), Reason::FromReads) => 6,
+            (Cause::Path(..), _) => 16,
+        };
+        weights.entry((e.from, e.to)).or_insert(weight);
+    }
+    let weight = |from: u32, to: u32| match weights.get(&(from, to)) {
+        Some(weight) if !p.successors(from).contains(&to) => *weight,
+        _ => 2,
+    };
+    let cycles = starts.iter().map(|start| lightest(graph, &open, *start, &weight));
+    cycles.min_by_key(|c| c.0).expect("a cycle through each start").1
+}
+
+/// Returns the lightest cycle through a node, with its weight.
+fn lightest(
+    graph: &Problem,
+    open: &[bool],
+    start: u32,
+    weight: &dyn Fn(u32, u32) -> u32,
+) -> (u32, Vec<(u32, u32)>) {
+    let mut from: AHashMap<u32, (u32, u32)> = AHashMap::new();
+    let mut queue = BinaryHeap::from([Reverse((0, start))]);
+    while let Some(Reverse((length, n))) = queue.pop() {
+        if n == start && length > 0 {
+            break;
+        }
+        if n != start && from[&n].0 < length {
+            continue;
+        }
         for &m in graph.successors(n).iter().filter(|m| open[**m as usize]) {
-            if m == start {
-                from.insert(start, n);
-                break 'search;
-            }
-            if let std::collections::hash_map::Entry::Vacant(e) = from.entry(m) {
-                e.insert(n);
-                queue.push_back(m);
+            let longer = length + weight(n, m);
+            let entry = from.entry(m).or_insert((u32::MAX, NONE));
+            if longer < entry.0 {
+                *entry = (longer, n);
+                queue.push(Reverse((longer, m)));
             }
         }
     }
+    let total = from[&start].0;
     let mut out = Vec::new();
     let mut at = start;
     loop {
-        let before = from[&at];
-        let reason = inferred.iter().find(|e| (e.from, e.to) == (before, at)).map(|e| e.reason);
-        out.push((before, at, reason));
+        let before = from[&at].1;
+        out.push((before, at));
         at = before;
         if at == start {
             break;
         }
     }
     out.reverse();
-    out
+    (total, out)
+}
+
+/// Returns a cycle of a graph with the reasons of its edges and the nodes that imply them.
+fn explain(
+    p: &Problem,
+    index: &Index<'_>,
+    inferred: &[Inferred],
+    graph: &Problem,
+    order: &[u32],
+) -> Vec<CycleEdge> {
+    let cycle = cycle(graph, order, p, inferred);
+    let updates = |load: u32, last: u32| index.updates(load, last);
+    let mut explainer = Explainer::new(p, inferred, &updates);
+    cycle.iter().map(|e| explainer.edge(e.0, e.1)).collect()
 }

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ahash::{AHashMap, AHashSet};
-use mu_base::{Budget, Stop};
+use mu_base::{Budget, Stop, narrow};
 
 use super::problem::{Problem, Role};
 use super::sources::{NONE, Sources};
@@ -90,7 +90,7 @@ pub(crate) fn deadlines(
     let ranks = ranks(trace);
     let mut thread_of = vec![0u32; trace.len()];
     for t in 0..trace.threads.len() {
-        trace.range(t).for_each(|i| thread_of[i] = t as u32);
+        trace.range(t).for_each(|i| thread_of[i] = narrow::index(t));
     }
     let mut first = vec![u64::MAX; s.place.len()];
     let mut last = vec![0; s.place.len()];
@@ -106,7 +106,7 @@ pub(crate) fn deadlines(
         }
     }
     let mut out = vec![u64::MAX; p.len()];
-    for n in 0..p.len() as u32 {
+    for n in 0..narrow::index(p.len()) {
         let Some(o) = p.operation(n) else { continue };
         out[n as usize] = match p.roles[n as usize] {
             Role::Store | Role::Half if !immediate => first[s.class[o as usize] as usize],
@@ -124,7 +124,7 @@ pub(crate) fn deadlines(
         }
     }
     if trace.has_commits() {
-        for n in 0..p.len() as u32 {
+        for n in 0..narrow::index(p.len()) {
             let operation = p.operation(n).filter(|_| p.roles[n as usize] != Role::Load);
             if let Some(commit) = operation.and_then(|o| trace.operation(o as usize).commit) {
                 out[n as usize] = commit;
@@ -137,7 +137,7 @@ pub(crate) fn deadlines(
 /// Returns the nodes that store to each location.
 fn stores_by_place(p: &Problem, trace: &Trace) -> Vec<Vec<u32>> {
     let mut places = vec![Vec::new(); trace.locations.len()];
-    for n in 0..p.len() as u32 {
+    for n in 0..narrow::index(p.len()) {
         if matches!(p.roles[n as usize], Role::Store | Role::Update | Role::Half) {
             let o = p.operation(n).expect("a store") as usize;
             places[trace.location(o) as usize].push(n);
@@ -167,7 +167,7 @@ fn refine(p: &Problem, s: &Sources, places: &[Vec<u32>], last: &[u64], out: &mut
                 let deadline = out[n as usize];
                 let before = periods.partition_point(|period| period.0 < deadline);
                 // An update ends the period of the value that it loads.
-                let reads = |q: u32| want(n) == class(q) as u32;
+                let reads = |q: u32| want(n) == narrow::index(class(q));
                 let inside =
                     periods[..before].last().filter(|q| q.2 != n && deadline <= q.1 && !reads(q.2));
                 let Some(period) = inside else { break };
@@ -238,7 +238,7 @@ impl<'p> Search<'p> {
             pending: vec![0; s.place.len()],
             remaining: s.stores.clone(),
             left: vec![0; places],
-            current: (0..places as u32).collect(),
+            current: (0..narrow::index(places)).collect(),
             waiting: AHashMap::new(),
             ready: vec![Vec::new(); places],
             trail: Vec::with_capacity(p.len()),
@@ -250,7 +250,7 @@ impl<'p> Search<'p> {
             failed: AHashSet::new(),
             failed_words: 0,
         };
-        for n in 0..p.len() as u32 {
+        for n in 0..narrow::index(p.len()) {
             let (want, class) = out.classes(n);
             if want != NONE {
                 out.pending[want as usize] += 1;
@@ -259,7 +259,7 @@ impl<'p> Search<'p> {
                 out.left[s.place[class as usize] as usize] += 1;
             }
         }
-        for n in 0..p.len() as u32 {
+        for n in 0..narrow::index(p.len()) {
             if p.predecessors[n as usize] == 0 {
                 out.make_ready(n);
             }
@@ -371,7 +371,7 @@ impl<'p> Search<'p> {
                 let own = self.p.own[**m as usize];
                 own == NONE || own == store || self.is_done(own)
             };
-            let ready = list.iter().filter(free).count() as u32;
+            let ready = narrow::index(list.iter().filter(free).count());
             if ready == needed {
                 return true;
             }
@@ -557,7 +557,7 @@ impl<'p> Search<'p> {
             let known = !self.failed.is_empty() && self.failed.contains(&self.key());
             let mut next = if known { None } else { self.first_candidate() };
             if next.is_some() {
-                self.choices.push((self.trail.len() as u32, 1));
+                self.choices.push((narrow::index(self.trail.len()), 1));
             }
             while next.is_none() {
                 let Some((length, tried)) = self.choices.pop() else { return Outcome::Exhausted };

@@ -5,6 +5,7 @@
 //! each location. Cost: linear, by hashing.
 
 use ahash::AHashMap;
+use mu_base::narrow;
 
 use crate::trace::{Initial, Trace};
 
@@ -57,7 +58,7 @@ impl Sources {
             ..Sources::default()
         };
         let mut classes: AHashMap<(u32, u64), u32> = AHashMap::new();
-        for l in 0..places as u32 {
+        for l in 0..narrow::index(places) {
             if let Some(v) = known[l as usize] {
                 classes.insert((l, v), l);
             }
@@ -66,8 +67,9 @@ impl Sources {
         for i in 0..trace.len() {
             if trace.kind(i).stores() {
                 let l = trace.location(i);
-                let class =
-                    *classes.entry((l, trace.stored(i))).or_insert_with(|| s.place.len() as u32);
+                let class = *classes
+                    .entry((l, trace.stored(i)))
+                    .or_insert_with(|| narrow::index(s.place.len()));
                 if class as usize == s.place.len() {
                     s.add(l);
                 }
@@ -75,7 +77,7 @@ impl Sources {
                 let count = &mut s.stores[class as usize];
                 *count += 1;
                 let single = *count == 1 && class as usize >= places;
-                s.only[class as usize] = if single { i as u32 } else { NONE };
+                s.only[class as usize] = if single { narrow::index(i) } else { NONE };
             }
         }
         for i in 0..trace.len() {
@@ -92,12 +94,12 @@ impl Sources {
                     l
                 }
                 None => {
-                    s.unsupplied.push(i as u32);
+                    s.unsupplied.push(narrow::index(i));
                     NONE
                 }
             };
         }
-        s.free = (0..places as u32).filter(|l| known[*l as usize].is_none()).collect();
+        s.free = (0..narrow::index(places)).filter(|l| known[*l as usize].is_none()).collect();
         for (i, f) in trace.finals.iter().enumerate() {
             let last = &mut s.last[f.location as usize];
             match classes.get(&(f.location, f.value)) {
@@ -126,7 +128,7 @@ impl Sources {
     }
     /// Returns the loads with several sources.
     pub fn ambiguous(&self) -> Vec<u32> {
-        let loads = (0..self.want.len() as u32).filter(|&i| self.want[i as usize] != NONE);
+        let loads = (0..narrow::index(self.want.len())).filter(|&i| self.want[i as usize] != NONE);
         loads.filter(|&i| !self.is_unique(self.want[i as usize])).collect()
     }
     /// Returns the questions that remain if each store has a class of its own: a load or a final
@@ -134,7 +136,7 @@ impl Sources {
     pub fn questions(&self, trace: &Trace) -> Vec<(Question, Vec<u32>)> {
         let mut stores: Vec<Vec<u32>> = vec![Vec::new(); self.place.len()];
         for (i, &class) in self.class.iter().enumerate().filter(|c| *c.1 != NONE) {
-            stores[class as usize].push(i as u32);
+            stores[class as usize].push(narrow::index(i));
         }
         let initial = |class: u32| (class as usize) < self.last.len();
         let mut out = Vec::new();
@@ -150,7 +152,7 @@ impl Sources {
             if class != NONE && !self.is_unique(class) {
                 let list = stores[class as usize].iter().copied();
                 let sources = list.chain(initial(class).then_some(NONE)).collect();
-                out.push((Question::Final(place as u32), sources));
+                out.push((Question::Final(narrow::index(place)), sources));
             }
         }
         out
@@ -161,7 +163,7 @@ impl Sources {
         let mut out = Sources {
             want: self.want.clone(),
             class: self.class.clone(),
-            place: (0..places as u32).collect(),
+            place: (0..narrow::index(places)).collect(),
             stores: vec![0; places],
             only: vec![NONE; places],
             last: self.last.clone(),
@@ -172,12 +174,12 @@ impl Sources {
         for i in 0..self.class.len() {
             let old = self.class[i];
             if old != NONE {
-                let class = out.place.len() as u32;
+                let class = narrow::index(out.place.len());
                 out.class[i] = class;
                 single[old as usize] = class;
                 out.place.push(self.place[old as usize]);
                 out.stores.push(1);
-                out.only.push(i as u32);
+                out.only.push(narrow::index(i));
             }
         }
         let renamed = |old: u32| match old {

@@ -7,14 +7,15 @@
 //! window, because each load keeps its source, and an update obeys all rules of a store. So what
 //! is inferred for a window holds for the trace. Cost: that of a saturation of the window.
 
-use mu_base::{Budget, Stop};
+use mu_base::{Budget, Stop, narrow};
 
+use super::explain::conflict;
 use super::problem::{self, Rules};
 use super::saturate::{self, Saturation};
 use super::sources::{NONE, Sources};
-use super::{Conflict, Reason, conflict};
+use super::{Conflict, Reason};
 use crate::model::Model;
-use crate::trace::{Initial, Trace};
+use crate::trace::{Initial, Kind, Trace};
 
 /// Result of a saturation of a window.
 pub(crate) enum Window {
@@ -50,17 +51,14 @@ pub(crate) fn infer(
     let p = problem::build(&part, &sources, rules);
     match saturate::saturate(&p, &sources, &part, rules, budget) {
         Saturation::Cycle(cycle) => {
-            let mut conflict = conflict(&part, model, &p, &cycle);
-            for i in &mut conflict.operations {
-                *i = operations[*i as usize];
-            }
-            for edge in &mut conflict.cycle {
-                edge.from = operations[edge.from as usize];
-                edge.to = operations[edge.to as usize];
-                if let Reason::Fence(fence) = &mut edge.reason {
-                    *fence = operations[*fence as usize];
-                }
-            }
+            let mut conflict = conflict(&part, model, &p, &sources, &cycle);
+            conflict.renumber(&|i| operations[i as usize]);
+            // The window has a part of the updates as stores.
+            let matters = |i: &u32| conflict.operations.binary_search(i).is_ok();
+            let stores = only_stores.iter().copied().filter(matters);
+            let stores = stores.filter(|i| trace.kind(*i as usize) == Kind::Update);
+            conflict.only_stores.extend(stores);
+            conflict.only_stores.sort_unstable();
             Window::Forbidden(conflict)
         }
         Saturation::Stopped(stop) => Window::Stopped(stop),
@@ -81,7 +79,7 @@ fn operations(trace: &Trace, s: &Sources, center: &[u32], size: usize) -> (Vec<u
     for &i in center {
         let range = trace.range(trace.thread(i as usize));
         let from = range.start.max((i as usize).saturating_sub(radius));
-        out.extend(from as u32..range.end.min(i as usize + radius + 1) as u32);
+        out.extend(narrow::index(from)..narrow::index(range.end.min(i as usize + radius + 1)));
     }
     out.sort_unstable();
     out.dedup();

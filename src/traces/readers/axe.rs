@@ -13,7 +13,7 @@ use std::io::BufRead;
 use ahash::AHashMap;
 use mu_base::{Diagnostic, Stage};
 
-use super::{ReadOptions, Sink, TraceReader};
+use super::{PART, ReadOptions, Sink, TraceReader};
 use crate::trace::{Fence, Kind, Operation, TraceBuilder};
 
 /// Axe's text.
@@ -62,6 +62,7 @@ impl TraceReader for Axe {
                     if !options.repair {
                         return Err(error);
                     }
+                    reader.builder.skipped.push(u32::try_from(number + 1).unwrap_or(u32::MAX));
                     sink.skipped(error);
                     break;
                 }
@@ -89,8 +90,15 @@ impl TraceReader for Axe {
                         return Ok(());
                     }
                 }
-                Err(e) if options.repair => sink.skipped(e.in_file(&options.file)),
+                Err(e) if options.repair => {
+                    reader.builder.skipped.push(u32::try_from(number).unwrap_or(u32::MAX));
+                    sink.skipped(e.in_file(&options.file));
+                }
                 Err(e) => return Err(e.in_file(&options.file)),
+            }
+            if reader.builder.len() >= PART && sink.part(&mut reader.builder, false)? == Some(false)
+            {
+                return Ok(());
             }
         }
         if !reader.builder.is_empty() {
@@ -441,7 +449,10 @@ impl Reader {
         let mut builder = std::mem::take(&mut self.builder);
         builder.name = self.comment.take();
         let number = builder.number;
-        let more = sink.trace(builder.finish()?)?;
+        let more = match sink.part(&mut builder, true)? {
+            Some(more) => more,
+            None => sink.trace(builder.finish()?)?,
+        };
         Ok(Done { number, more })
     }
 }

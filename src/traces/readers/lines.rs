@@ -7,7 +7,7 @@
 //! Invariant: an error has the number of its line, the column in characters, and the whole line (at
 //! most `MAX_SHOWN` bytes of it).
 
-use super::{ReadOptions, Sink};
+use super::{PART, ReadOptions, Sink};
 use crate::trace::TraceBuilder;
 use mu_base::source::char_boundary;
 use mu_base::{Diagnostic, Stage};
@@ -201,6 +201,10 @@ pub trait LineReader {
     fn complete(&mut self) -> Vec<Diagnostic>;
     /// Returns the trace in progress, with a fresh one in its place.
     fn take(&mut self) -> TraceBuilder;
+    /// Returns the builder of the trace in progress if its operations will not change any more.
+    fn stable(&mut self) -> Option<&mut TraceBuilder> {
+        None
+    }
 }
 
 /// Reads a log line by line.
@@ -226,7 +230,7 @@ pub fn read_lines(
                 let error = Diagnostic::in_line(Stage::File, number + 1, 1, shown, message)
                     .in_file(&options.file)
                     .note("the file is damaged or cut off");
-                refuse(error, &mut skipped, options, sink)?;
+                refuse(error, number, &mut skipped, options, sink)?;
                 false
             }
         };
@@ -237,7 +241,7 @@ pub fn read_lines(
         let text = match text_of(&bytes, number, options) {
             Ok(text) => text,
             Err(error) => {
-                refuse(error, &mut skipped, options, sink)?;
+                refuse(error, number, &mut skipped, options, sink)?;
                 continue;
             }
         };
@@ -246,42 +250,52 @@ pub fn read_lines(
             match reader.line(line) {
                 Ok(Step::More) => {}
                 Ok(step) => {
-                    if !finish(&mut reader, &mut skipped, options, sink)? {
+                    if !finish(&mut reader, number, &mut skipped, options, sink)? {
                         return Ok(());
                     }
                     if step == Step::EndsBefore {
                         continue;
                     }
                 }
-                Err(error) => refuse(error, &mut skipped, options, sink)?,
+                Err(error) => refuse(error, number, &mut skipped, options, sink)?,
             }
             break;
         }
+        if let Some(builder) = reader.stable().filter(|b| b.len() >= PART)
+            && sink.part(builder, false)? == Some(false)
+        {
+            return Ok(());
+        }
     }
-    finish(&mut reader, &mut skipped, options, sink).map(|_| ())
+    finish(&mut reader, number, &mut skipped, options, sink).map(|_| ())
 }
 
 /// Gives the trace in progress to the sink. Returns false if the sink needs no more.
 fn finish(
     reader: &mut impl LineReader,
+    number: u64,
     skipped: &mut Vec<u32>,
     options: &ReadOptions,
     sink: &mut dyn Sink,
 ) -> Result<bool, Diagnostic> {
     for error in reader.complete() {
-        refuse(error, skipped, options, sink)?;
+        refuse(error, number, skipped, options, sink)?;
     }
     let mut builder = reader.take();
     builder.skipped = std::mem::take(skipped);
     if builder.is_empty() {
         return Ok(true);
     }
-    sink.trace(builder.finish()?)
+    match sink.part(&mut builder, true)? {
+        Some(more) => Ok(more),
+        None => sink.trace(builder.finish()?),
+    }
 }
 
-/// Reports an error and notes its line, or returns it if lines are not skipped.
+/// Reports an error and notes its line, by default `number`, or returns it if lines are not skipped.
 fn refuse(
     error: Diagnostic,
+    number: u64,
     skipped: &mut Vec<u32>,
     options: &ReadOptions,
     sink: &mut dyn Sink,
@@ -289,7 +303,7 @@ fn refuse(
     if !options.repair {
         return Err(error);
     }
-    let line = error.line.as_ref().map_or(0, |l| l.number);
+    let line = error.line.as_ref().map_or(number, |l| l.number);
     skipped.push(u32::try_from(line).unwrap_or(u32::MAX));
     sink.skipped(error);
     Ok(())

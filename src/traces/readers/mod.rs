@@ -7,19 +7,23 @@ pub mod axe;
 mod fields;
 pub mod gem5;
 mod hart;
+mod limited;
 pub mod lines;
 pub mod records;
 pub mod rvfi;
+mod rvfi_packets;
 pub mod spike;
 pub mod tracegen;
 pub mod whisper;
 mod window;
 
+pub use limited::Limited;
+
 use std::io::BufRead;
 
 use mu_base::Diagnostic;
 
-use crate::trace::Trace;
+use crate::trace::{Trace, TraceBuilder};
 
 /// Options of readers.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +34,9 @@ pub struct ReadOptions {
     pub repair: bool,
 }
 
+/// Number of operations after which a sink may take a part of a trace.
+pub(crate) const PART: usize = 1 << 12;
+
 /// Receiver of traces and of skipped lines.
 pub trait Sink {
     /// Takes a complete trace. Returns false if the reader must stop without an error.
@@ -37,6 +44,19 @@ pub trait Sink {
     /// # Errors
     /// Any; the reader returns it.
     fn trace(&mut self, trace: Trace) -> Result<bool, Diagnostic>;
+    /// Takes operations of a trace in progress out of its builder ([`TraceBuilder::drain`]), if the
+    /// sink decides traces part by part. `is_end`: the trace is complete. Returns `None` if the sink
+    /// needs whole traces, false if the reader must stop without an error.
+    ///
+    /// # Errors
+    /// Any; the reader returns it.
+    fn part(
+        &mut self,
+        _builder: &mut TraceBuilder,
+        _is_end: bool,
+    ) -> Result<Option<bool>, Diagnostic> {
+        Ok(None)
+    }
     /// Takes the error of a part of the log that is skipped (only with [`ReadOptions::repair`]).
     fn skipped(&mut self, error: Diagnostic);
 }

@@ -592,6 +592,10 @@ impl LineReader for Reader {
         }
         errors
     }
+    fn stable(&mut self) -> Option<&mut TraceBuilder> {
+        // An atomic store changes the load before it.
+        self.atomic.is_empty().then_some(&mut self.builder)
+    }
     fn take(&mut self) -> TraceBuilder {
         self.number += 1;
         self.begins.clear();

@@ -11,14 +11,15 @@
 //! `rvfi_mem_addr`; the instruction gives annotations, fences, and pairs of load-reserved and
 //! store-conditional. Instructions that trap (`rvfi_trap`) access nothing. The fields `hart`,
 //! `rvfi_valid`, and `rvfi_order` are optional; the order of a hart must grow. Initial values are
-//! not in the log.
+//! not in the log. The binary packets of RVFI-DII (`rvfi_packets`) become such lines.
 
 use super::fields::{self, Field};
 use super::hart::{Access, Hart};
 use super::lines::{Line, LineReader, Step, Word, read_lines};
+use super::rvfi_packets::{Packets, has_packets, seems_to_have_packets};
 use super::spike::fresh;
 use super::{ReadOptions, Sink, TraceReader};
-use crate::riscv::{MemoryInstruction, Register, decode};
+use crate::riscv::{MemoryInstruction, Register, byte, decode};
 use crate::trace::TraceBuilder;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -38,9 +39,11 @@ impl TraceReader for Rvfi {
         &["rvfi"]
     }
     fn recognises(&self, start: &str) -> bool {
-        start.lines().take(50).any(|l| {
-            l.contains("rvfi_") && l.contains("mem_") || l.contains("PCWD:") && l.contains("Trap:")
-        })
+        seems_to_have_packets(start)
+            || start.lines().take(50).any(|l| {
+                l.contains("rvfi_") && l.contains("mem_")
+                    || l.contains("PCWD:") && l.contains("Trap:")
+            })
     }
     fn read(
         &self,
@@ -54,7 +57,12 @@ impl TraceReader for Rvfi {
             head: None,
             harts: AHashMap::new(),
         };
-        read_lines(reader, log, options, sink)
+        match log.fill_buf() {
+            Ok(start) if has_packets(start) => {
+                read_lines(reader, &mut Packets::new(log), options, sink)
+            }
+            _ => read_lines(reader, log, options, sink),
+        }
     }
 }
 
@@ -170,7 +178,7 @@ impl<'a> Record<'a> {
         let Some(value) = self.number(data)? else {
             return Err(word.error(format!("there is no value in `rvfi_{}`", SIGNALS[data])));
         };
-        Ok(Some((u64::from(offset), size as u8, value >> (8 * offset))))
+        Ok(Some((u64::from(offset), byte(size as usize), value >> (8 * offset))))
     }
 }
 

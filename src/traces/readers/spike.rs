@@ -17,7 +17,7 @@
 use super::hart::{Access, Hart, lowest};
 use super::lines::{Line, LineReader, Scanner, Step, Word, read_lines};
 use super::{ReadOptions, Sink, TraceReader};
-use crate::riscv::{MemoryInstruction, Register, Update, decode};
+use crate::riscv::{MemoryInstruction, Register, Update, byte, decode};
 use crate::trace::{Initial, TraceBuilder};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -115,7 +115,7 @@ impl Results {
                         return Err(value.expected(what));
                     }
                     *scan = ahead;
-                    let size = (digits / 2) as u8;
+                    let size = byte(digits / 2);
                     results.stores.push((address, value.number("a value")?, size));
                 } else {
                     results.loads.push(address);

@@ -49,6 +49,50 @@ fn parts_keep_the_stores_of_final_values() {
     }
 }
 
+/// The conflict has the load that implies an edge of the cycle, and is forbidden alone.
+#[test]
+fn conflicts_have_the_loads_that_imply_their_edges() {
+    for (log, operations, finals, because) in [
+        ("0: M[0] := 1\n0: M[0] := 2\n0: M[0] == 1\n", 3, 0, "because of line 3"),
+        ("0: M[0] := 1\n1: M[0] := 2\n1: M[0] == 1\nfinal M[0] == 2\n", 3, 1, "because of line 3"),
+        // Two loads disagree about the order of two stores.
+        (
+            "0: M[0] := 1\n1: M[0] := 2\n2: M[0] == 1\n2: M[0] == 2\n3: M[0] == 2\n3: M[0] == 1\n3: M[1] == 0\n",
+            6,
+            0,
+            "line",
+        ),
+    ] {
+        let trace = one("axe", log);
+        for model in [Model::Sc, Model::Tso, Model::Pso, Model::Wmo] {
+            let Verdict::Forbidden { conflict } = verdict(&trace, &model) else {
+                panic!("{} allows {log}", model.name())
+            };
+            assert_eq!(conflict.operations.len(), operations, "{log}: {conflict:?}");
+            assert_eq!(conflict.finals.len(), finals, "{log}: {conflict:?}");
+            assert!(conflict.message.contains(because), "{}", conflict.message);
+            let alone = verdict(&conflict.part(&trace), &model);
+            assert_eq!(alone.truth(), Some(false), "{log}: {conflict:?}");
+        }
+    }
+}
+
+/// A source that is an update counts as a store: its own source is no part of the conflict.
+#[test]
+fn updates_that_are_only_sources_count_as_stores() {
+    let log = "0: M[0] := 1\n0: M[5] == 2\n0: M[1] == 0\n1: M[1] := 1\n1: M[0] == 0\n2: { M[5] == 0; M[5] := 1 }\n2: { M[5] == 1; M[5] := 2 }\n";
+    let trace = one("axe", log);
+    let Verdict::Forbidden { conflict } = verdict(&trace, &Model::Sc) else { panic!("allowed") };
+    let alone = conflict.part(&trace);
+    assert_eq!(verdict(&alone, &Model::Sc).truth(), Some(false), "{conflict:?}");
+    assert!(!conflict.only_stores.is_empty(), "{conflict:?}");
+    let loads = (0..alone.len()).filter(|i| alone.kind(*i).loads());
+    for value in loads.map(|i| alone.loaded(i)) {
+        let is_source = |i: usize| alone.kind(i).stores() && alone.stored(i) == value;
+        assert!(value == 0 || (0..alone.len()).any(is_source), "{conflict:?}");
+    }
+}
+
 /// A load that reads what its own thread stores later is named with its line.
 #[test]
 fn loads_of_later_stores_have_lines() {

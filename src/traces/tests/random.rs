@@ -10,13 +10,21 @@ use mu_axioms::history::{History, HistoryChecker, Operation as Event};
 use mu_axioms::models::{Mark as EventMark, by_name};
 use mu_base::random::Random;
 use mu_base::{Budget, SourceMap};
-use mu_traces::{Fence, Mark, Model, Operation, Options, Trace, TraceBuilder, decide};
+use mu_traces::{
+    Conflict, Fence, Kind, Mark, Model, Operation, Options, Trace, TraceBuilder, Verdict, decide,
+};
 
 /// Program of a random trace: for each thread its operations, and required final values.
 #[derive(Clone, Debug, Default)]
 struct Program {
     threads: Vec<Vec<Op>>,
     last: Vec<(u32, u64)>,
+}
+
+impl Program {
+    fn len(&self) -> usize {
+        self.threads.iter().map(Vec::len).sum()
+    }
 }
 
 /// Runs a machine with store buffers on a random program.
@@ -201,6 +209,39 @@ fn history(program: &Program) -> History {
     }
 }
 
+/// Returns the operations of a conflict alone. Each load of a cycle has a source among them.
+fn part(trace: &Trace, conflict: &Conflict) -> Program {
+    let part = conflict.part(trace);
+    let mut out = Program::default();
+    for t in 0..part.threads.len() {
+        let op = |i: usize| {
+            let o = part.operation(i);
+            let place: u32 = match o.kind {
+                Kind::Fence(_) => 0,
+                _ => part.locations[o.location as usize].name.parse().expect("a number"),
+            };
+            let op = match o.kind {
+                Kind::Fence(_) => Op::fence(),
+                Kind::Load => Op::load(place, o.loaded),
+                Kind::Store => Op::store(place, o.stored),
+                Kind::Update => Op::update(place, o.loaded, o.stored),
+            };
+            Op { mark: o.mark, begin: o.begin, end: o.end, ..op }
+        };
+        out.threads.push(part.range(t).map(op).collect());
+    }
+    for f in &part.finals {
+        let place = part.locations[f.location as usize].name.parse().expect("a number");
+        out.last.push((place, f.value));
+    }
+    let all = || out.threads.iter().flatten();
+    for load in all().filter(|o| o.loads() && !conflict.cycle.is_empty()) {
+        let is_source = |s: &Op| s.stores() && s.place == load.place && s.stored == load.loaded;
+        assert!(load.loaded == 0 || all().any(is_source), "{load:?} has no source in {out:?}");
+    }
+    out
+}
+
 /// Limit on the choices of the naive check by axioms; a program with more is not checked by it.
 const MAX_CHOICES: usize = 150;
 
@@ -232,6 +273,7 @@ fn compare(seeds: std::ops::Range<u64>) {
     let mut judges: Vec<_> =
         weak.iter().map(|(name, dialect, m)| (*name, HistoryChecker::new(m, *dialect))).collect();
     let mut counts = [[0u32; 2]; 6];
+    let mut parts = [0u32; 2];
     let mut last = Vec::new();
     let many = seeds.end - seeds.start > 100;
     for seed in seeds {
@@ -244,14 +286,27 @@ fn compare(seeds: std::ops::Range<u64>) {
         let decided = |model: &Model| {
             let verdict = decide(&trace, model, &Options::default(), &Budget::default());
             let verdict = verdict.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{program:?}"));
-            verdict.truth().unwrap_or_else(|| panic!("seed {seed}: {verdict:?}"))
+            let part = match &verdict {
+                Verdict::Forbidden { conflict } => Some(part(&trace, conflict)),
+                _ => None,
+            };
+            let truth = verdict.truth().unwrap_or_else(|| panic!("seed {seed}: {verdict:?}"));
+            (truth, part)
+        };
+        let mut smaller = |part: Option<&Program>| {
+            parts[usize::from(part.is_some_and(|p| p.len() < program.len()))] += 1;
         };
         last.clear();
         for (k, machine) in machines.iter().enumerate() {
             let expected = allowed(*machine, &program.threads, &program.last);
             let model = Model::by_name(machine.name()).expect("a model");
-            let verdict = decided(&model);
+            let (verdict, part) = decided(&model);
             assert_eq!(verdict, expected, "seed {seed}, {}: {program:#?}", model.name());
+            if let Some(part) = &part {
+                let alone = allowed(*machine, &part.threads, &part.last);
+                assert!(!alone, "seed {seed}, {}: {part:#?} of {program:#?}", model.name());
+            }
+            smaller(part.as_ref());
             counts[k][usize::from(verdict)] += 1;
             last.push(verdict);
         }
@@ -261,13 +316,20 @@ fn compare(seeds: std::ops::Range<u64>) {
                 continue;
             }
             let expected = judge.allows(&history(&program)).expect("it judges");
-            let verdict = decided(&Model::by_name(name).expect("a model"));
+            let (verdict, part) = decided(&Model::by_name(name).expect("a model"));
             assert_eq!(verdict, expected, "seed {seed}, {name}: {program:#?}");
+            if let Some(part) = &part {
+                let alone = judge.allows(&history(part)).expect("it judges");
+                assert!(!alone, "seed {seed}, {name}: {part:#?} of {program:#?}");
+            }
+            smaller(part.as_ref());
             counts[4 + k][usize::from(verdict)] += 1;
         }
         assert!(!last[0] || last[1], "seed {seed}: TSO is stronger than SC");
     }
     println!("forbidden and allowed by sc, tso, pso, wmo, rvwmo, armv8: {counts:?}");
+    println!("conflicts with fewer operations than their traces: {}", parts[1]);
+    assert!(!many || parts[1] > 100, "{parts:?}");
     for count in counts.iter().filter(|_| many) {
         assert!(count[0] > 0 && count[1] > 0, "each model has both verdicts: {counts:?}");
     }

@@ -565,3 +565,89 @@ fn times_of_tables_grow() {
     refuse("csv", &format!("{head}1,load,y,0,100,110\n1,load,x,0,95,120\n"), (3, 12), "before 100");
     refuse("csv", &format!("{head}0,store,y,1,10,20\n0,load,y,1,,\n"), (2, 16), "no end time");
 }
+
+/// Returns a packet of RVFI-DII, version 1.
+fn first_packet(
+    order: u64,
+    insn: u64,
+    addr: u64,
+    load: Option<u64>,
+    store: Option<u64>,
+) -> Vec<u8> {
+    let mut packet = vec![0u8; 88];
+    for (at, value) in [
+        (0, order),
+        (8, 0x8000_0000 + 4 * order),
+        (24, insn),
+        (56, addr),
+        (64, load.unwrap_or(0)),
+        (72, store.unwrap_or(0)),
+    ] {
+        packet[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    packet[80] = if load.is_some() { 0xff } else { 0 };
+    packet[81] = if store.is_some() { 0xff } else { 0 };
+    packet
+}
+
+/// Returns the same packet in version 2.
+fn second_packet(first: &[u8]) -> Vec<u8> {
+    let mut packet = b"trace-v2".to_vec();
+    packet.extend((64u64 + 40 + 88).to_le_bytes());
+    packet.extend(&first[0..8]);
+    packet.extend(&first[24..32]);
+    packet.extend([first[85], first[86], first[87], 3, 2, 1, 0, 0]);
+    packet.extend(&first[8..24]);
+    packet.extend(3u64.to_le_bytes());
+    packet.extend(b"int-data");
+    packet.extend(&first[48..56]);
+    packet.extend([0; 24]);
+    packet.extend(b"mem-data");
+    packet.extend(&first[64..72]);
+    packet.extend([0; 24]);
+    packet.extend(&first[72..80]);
+    packet.extend([0; 24]);
+    packet.extend([first[80], 0, 0, 0, first[81], 0, 0, 0]);
+    packet.extend(&first[56..64]);
+    packet
+}
+
+#[test]
+fn rvfi_packets_are_lines() {
+    // `sd a0, 0(a1)`, `ld a0, 0(a1)`, and the answer to the end of a test.
+    let mut halt = vec![0u8; 88];
+    halt[86] = 1;
+    let packets = [
+        first_packet(1, 0x00a5_b023, 0x8000_1000, None, Some(7)),
+        first_packet(2, 0x0005_b503, 0x8000_1000, Some(7), None),
+        first_packet(3, 0x0000_0013, 0, None, None),
+        halt,
+        first_packet(1, 0x0005_b503, 0x8000_1000, Some(9), None),
+    ];
+    let first = packets.concat();
+    let second = [
+        b"version=\x02\0\0\0\0\0\0\0".to_vec(),
+        packets.iter().flat_map(|p| second_packet(p)).collect(),
+    ]
+    .concat();
+    let reader = readers().iter().find(|r| r.name() == "rvfi").expect("a reader");
+    for (log, line) in [(&first, 1), (&second, 2)] {
+        assert!(reader.recognises(&String::from_utf8_lossy(log)));
+        let mut collected = Collected::default();
+        let options = ReadOptions { file: "log".into(), repair: false };
+        reader.read(&mut &log[..], &options, &mut collected).expect("a log");
+        let [one, two] = &collected.traces[..] else { panic!("{collected:?}") };
+        assert_eq!((one.len(), two.len()), (2, 1));
+        assert_eq!(one.text(0), "M[0x80001000] := 7");
+        assert_eq!(one.text(1), "M[0x80001000] == 7");
+        assert_eq!(one.line(0), line);
+        // A log that is cut off, and one with a wrong instruction.
+        let cut = reader.read(&mut &log[..log.len() - 3], &options, &mut Collected::default());
+        assert!(cut.expect_err("it is cut off").message.contains("cut off"));
+        let mut wrong = log.clone();
+        let at = if line == 1 { 81 } else { wrong.len() - 88 + 76 };
+        wrong[at] = 0x5;
+        let error = reader.read(&mut &wrong[..], &options, &mut Collected::default());
+        assert!(error.expect_err("a wrong mask").message.contains("mask"));
+    }
+}

@@ -7,6 +7,7 @@
 
 use super::{Added, Kind, Mark, Trace, TraceBuilder};
 use crate::riscv::Update;
+use mu_base::narrow;
 
 /// Fact about operations that the log leaves open.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -117,7 +118,7 @@ impl TraceBuilder {
             return Vec::new();
         }
         let mut numbers = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(new, old)| numbers[*old as usize] = new as u32);
+        order.iter().enumerate().for_each(|(new, old)| numbers[*old as usize] = narrow::index(new));
         self.open.iter().filter_map(|o| o.renumbered(|n| Some(numbers[n as usize]))).collect()
     }
 }
@@ -125,7 +126,7 @@ impl TraceBuilder {
 impl Trace {
     /// Returns the open facts of a part.
     pub(super) fn open_of(&self, operations: &[u32]) -> Vec<Open> {
-        let number = |n: u32| operations.binary_search(&n).ok().map(|at| at as u32);
+        let number = |n: u32| operations.binary_search(&n).ok().map(narrow::index);
         self.open.iter().filter_map(|o| o.renumbered(number)).collect()
     }
     /// True if the log does not have the value that an operation loads.

@@ -14,6 +14,7 @@ mod outcomes;
 mod part;
 mod picture;
 mod results;
+mod stream;
 
 use self::against::{Against, Judged, truth};
 use self::log::{Log, open};
@@ -22,10 +23,10 @@ use crate::args::{LogFormat, TraceArgs};
 use crate::output;
 use crate::pipeline::Session;
 use crate::pipeline::files::expect_writable;
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_traces::readers::Limited;
 use mu_traces::{Options, ReadOptions, Sink, Trace, Verdict};
 use std::cell::RefCell;
-use std::io::{BufRead, Read};
 use std::rc::Rc;
 
 /// Limit on the errors of skipped lines that are printed; all are counted.
@@ -44,6 +45,9 @@ pub(crate) fn run(session: &mut Session, args: &TraceArgs) -> Result<u8, Diagnos
         return machine::run(session, args, machine);
     }
     let models = models(session, args)?;
+    if args.stream {
+        stream::expect_streams(&models)?;
+    }
     if let Some(path) = args.litmus.as_deref()
         && mu_base::ends_in(path, "litmus")
     {
@@ -56,7 +60,10 @@ pub(crate) fn run(session: &mut Session, args: &TraceArgs) -> Result<u8, Diagnos
         session.log(format!("{}: {}", log.name, log.format.name()));
         let before = results.traces.len();
         let name = log.name.clone();
-        read(session, args, &models, log, &mut results)?;
+        match args.stream {
+            true => stream::read(session, args, &models, path, log, &mut results)?,
+            false => read(session, args, &models, log, &mut results)?,
+        }
         if results.stop != Stop::Complete {
             break;
         }
@@ -114,13 +121,8 @@ fn read(
     let LogFormat::Operations(reader) = log.format else {
         return outcomes::read(session, args, models, log, results);
     };
-    let stopped = Rc::new(RefCell::new(None));
-    let mut bytes = Limited {
-        bytes: log.bytes,
-        budget: session.budget.clone(),
-        stopped: stopped.clone(),
-        unchecked: 0,
-    };
+    let mut bytes = Limited::new(log.bytes, session.budget.clone());
+    let stopped = bytes.stop();
     let options = ReadOptions { file: log.name.clone(), repair: args.repair };
     let mut decider = Decider {
         session,
@@ -144,46 +146,6 @@ fn options_of(args: &TraceArgs) -> Options {
     let mut options = Options::default();
     options.max_revisions = args.max_revisions.unwrap_or(options.max_revisions);
     options
-}
-
-/// A log that ends at a limit of the run.
-struct Limited {
-    bytes: Box<dyn BufRead>,
-    budget: Budget,
-    /// The limit.
-    stopped: Rc<RefCell<Option<Stop>>>,
-    /// Bytes that may be read before the limits are checked again.
-    unchecked: usize,
-}
-
-/// Bytes of a log between two checks of the limits.
-const CHECKED_BYTES: usize = 1 << 16;
-
-impl Read for Limited {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let part = self.fill_buf()?;
-        let length = part.len().min(into.len());
-        into[..length].copy_from_slice(&part[..length]);
-        self.consume(length);
-        Ok(length)
-    }
-}
-
-impl BufRead for Limited {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        if self.unchecked == 0 {
-            if let Err(stop) = self.budget.check(0).and_then(|()| self.budget.check_memory()) {
-                *self.stopped.borrow_mut() = Some(stop);
-                return Err(std::io::Error::other("a limit of the run"));
-            }
-            self.unchecked = CHECKED_BYTES;
-        }
-        self.bytes.fill_buf()
-    }
-    fn consume(&mut self, amount: usize) {
-        self.unchecked = self.unchecked.saturating_sub(amount);
-        self.bytes.consume(amount);
-    }
 }
 
 /// Decides the traces of a log as they come.

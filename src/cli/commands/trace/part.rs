@@ -77,6 +77,8 @@ pub(super) fn of(
 ) -> Result<Option<LitmusPart>, Diagnostic> {
     let Some(model) = against.model() else { return Ok(None) };
     crate::output::begin_stage("minimising a forbidden part");
+    let simplified = conflict.simplified(trace);
+    let trace = simplified.as_ref();
     let part = minimal(trace, conflict, model, options, &session.budget)?;
     let mut languages = languages(model).to_vec();
     if needs_more_than_x86(trace, &part.operations) && languages.len() > 1 {

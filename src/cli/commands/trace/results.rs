@@ -6,7 +6,7 @@ use crate::args::{Format, TraceArgs};
 use crate::output::{print, print_object};
 use crate::pipeline::Session;
 use mu_base::{Diagnostic, Stop};
-use mu_traces::{Conflict, Reason, Step, Trace, Witness};
+use mu_traces::{Conflict, Edge, Reason, Step, Trace, Witness};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -55,69 +55,111 @@ pub(super) struct Shown {
     pub message: String,
     /// The operations of the conflict, by thread and program order.
     pub operations: Vec<ShownOperation>,
-    /// The cycle: source, relation, and target, as positions in `operations`.
-    pub cycle: Vec<(usize, &'static str, usize)>,
+    /// The cycle.
+    pub cycle: Vec<ShownEdge>,
+    /// Required final values of the conflict: text and line.
+    pub finals: Vec<(String, u32)>,
 }
 
-/// Returns the name of the reason of an edge.
-fn relation(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Program => "program order",
-        Reason::Fence(_) => "fence",
-        Reason::Time => "time",
-        Reason::Annotation => "annotation",
-        Reason::ReadsFrom => "reads from",
-        Reason::FromReads => "from reads",
-        Reason::Coherence => "coherence",
-        Reason::Atomicity => "atomicity",
-        Reason::Final => "final value",
-        _ => "order",
-    }
+/// Edge of a cycle; operations are positions in [`Shown::operations`].
+#[derive(Clone, Debug)]
+pub(super) struct ShownEdge {
+    pub from: usize,
+    pub relation: &'static str,
+    pub to: usize,
+    /// The fence of the edge.
+    pub fence: Option<usize>,
+    /// Further operations that imply the edge.
+    pub because: Vec<usize>,
 }
 
 impl Shown {
     pub(super) fn new(trace: &Trace, conflict: &Conflict) -> Self {
-        let mut all: Vec<u32> = conflict.operations.clone();
-        for edge in &conflict.cycle {
-            all.extend([edge.from, edge.to]);
-            if let Reason::Fence(fence) = edge.reason {
-                all.push(fence);
-            }
+        let simplified = conflict.simplified(trace);
+        let all = &conflict.operations;
+        let at = |i: u32| all.binary_search(&i).expect("each operation of an edge is listed");
+        let edge = |e: &Edge| ShownEdge {
+            from: at(e.from),
+            relation: e.reason.name(),
+            to: at(e.to),
+            fence: match e.reason {
+                Reason::Fence(fence) => Some(at(fence)),
+                _ => None,
+            },
+            because: e.because.iter().map(|i| at(*i)).collect(),
+        };
+        let last = |f: &usize| {
+            let f = &trace.finals[*f];
+            let name = &trace.locations[f.location as usize].name;
+            (format!("final M[{name}] == {}", f.value), f.line)
+        };
+        Self {
+            message: conflict.message.clone(),
+            operations: all.iter().map(|&i| ShownOperation::new(&simplified, i)).collect(),
+            cycle: conflict.cycle.iter().map(edge).collect(),
+            finals: conflict.finals.iter().map(last).collect(),
         }
-        all.sort_unstable();
-        all.dedup();
-        let at = |i: u32| all.binary_search(&i).expect("both ends of each edge are listed");
-        let cycle =
-            conflict.cycle.iter().map(|e| (at(e.from), relation(e.reason), at(e.to))).collect();
-        let operations = all.iter().map(|&i| ShownOperation::new(trace, i)).collect();
-        Self { message: conflict.message.clone(), operations, cycle }
     }
     fn json(&self) -> Value {
-        let edge = |(from, relation, to): &(usize, &str, usize)| json!({ "from": from, "to": to, "relation": relation });
-        json!({
+        let edge = |e: &ShownEdge| {
+            let mut out = json!({ "from": e.from, "to": e.to, "relation": e.relation });
+            if !e.because.is_empty() {
+                out["because"] = json!(e.because);
+            }
+            out
+        };
+        let last = |(text, line): &(String, u32)| json!({ "final": text, "line": line });
+        let mut out = json!({
             "message": self.message,
             "operations": self.operations.iter().map(ShownOperation::json).collect::<Vec<_>>(),
             "cycle": self.cycle.iter().map(edge).collect::<Vec<_>>(),
-        })
+        });
+        if !self.finals.is_empty() {
+            out["finals"] = self.finals.iter().map(last).collect();
+        }
+        out
     }
     /// Returns the conflict in lines.
     fn text(&self) -> String {
         let mut out = format!("  {}\n", self.message);
-        let width = self.operations.iter().map(|o| digits(o.line)).max().unwrap_or(1);
-        let mut line = |o: &ShownOperation, relation: &str| {
-            let arrow =
-                if relation.is_empty() { String::new() } else { format!("   —{relation}→") };
+        let width = self.operations.iter().map(|o| o.line).chain(self.finals.iter().map(|f| f.1));
+        let width = width.map(digits).max().unwrap_or(1);
+        let mut line = |o: &ShownOperation, arrow: &str| {
             let _ = writeln!(out, "  line {:width$}  {}: {}{arrow}", o.line, o.thread_name, o.text);
         };
-        if self.cycle.is_empty() {
-            self.operations.iter().for_each(|o| line(o, ""));
-            return out;
+        let mut on_cycle = vec![false; self.operations.len()];
+        for edge in &self.cycle {
+            on_cycle[edge.from] = true;
+            let because: Vec<u32> = edge.because.iter().map(|i| self.operations[*i].line).collect();
+            let because = match &because[..] {
+                [] => String::new(),
+                [one] => format!(", because of line {one}"),
+                several => {
+                    let words: Vec<String> = several.iter().map(u32::to_string).collect();
+                    format!(", because of lines {}", words.join(", "))
+                }
+            };
+            let mut of = String::new();
+            if let Some(fence) = edge.fence {
+                on_cycle[fence] = true;
+                of = format!(" of line {}", self.operations[fence].line);
+            }
+            line(&self.operations[edge.from], &format!("   —{}{of}{because}→", edge.relation));
         }
-        for (from, relation, _) in &self.cycle {
-            line(&self.operations[*from], relation);
+        if let Some(edge) = self.cycle.last() {
+            line(&self.operations[edge.to], "");
         }
-        if let Some((_, _, to)) = self.cycle.last() {
-            line(&self.operations[*to], "");
+        // The premises of the cycle, and the sources of its loads.
+        let others: Vec<&ShownOperation> =
+            (self.operations.iter().zip(&on_cycle)).filter(|o| !o.1).map(|o| o.0).collect();
+        if !self.cycle.is_empty() && !(others.is_empty() && self.finals.is_empty()) {
+            out.push_str("  with\n");
+        }
+        for o in others {
+            let _ = writeln!(out, "  line {:width$}  {}: {}", o.line, o.thread_name, o.text);
+        }
+        for (text, line) in &self.finals {
+            let _ = writeln!(out, "  line {line:width$}  {text}");
         }
         out
     }

@@ -1,0 +1,250 @@
+//! Decision of traces while their logs are read (`trace --stream`): memory for the operations that
+//! are open, not for the whole trace.
+//!
+//! A conflict of a stream needs that each of its values is stored once in the whole log: a second
+//! pass over the file counts them. Standard input cannot be read twice, so the answer is *unknown*
+//! there.
+
+use super::against::Against;
+use super::log::{Log, open};
+use super::part;
+use super::results::{Answer, Results, Shown, TraceResult};
+use crate::args::{LogFormat, TraceArgs};
+use crate::output;
+use crate::pipeline::Session;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_traces::readers::Limited;
+use mu_traces::stream::{NamedValue, WINDOW};
+use mu_traces::{
+    Options, ReadOptions, Recount, Settled, Sink, Stream, Streamed, Trace, TraceBuilder,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+/// A trace with the answers of the first pass.
+struct Read {
+    result: TraceResult,
+    number: u64,
+    streamed: Vec<Streamed>,
+}
+
+/// Decides the traces of a log part by part.
+struct Decider<'a> {
+    session: &'a Session,
+    models: &'a [Against],
+    options: &'a Options,
+    stopped: Rc<RefCell<Option<Stop>>>,
+    streams: Vec<Stream<'a>>,
+    done: Vec<Read>,
+    skipped: Vec<Diagnostic>,
+    /// The limit that ended the run.
+    stop: Stop,
+}
+
+impl<'a> Decider<'a> {
+    /// Begins a trace.
+    fn fresh(&self) -> Result<Vec<Stream<'a>>, Diagnostic> {
+        let models = self.models.iter().map(|against| {
+            let stream = against.model().and_then(|m| Stream::new(m, self.options, WINDOW));
+            stream.ok_or_else(|| {
+                let message = format!("`--stream` does not decide `{}`", against.name);
+                Diagnostic::new(Stage::Usage, message).note("it decides `sc` and `tso`")
+            })
+        });
+        models.collect()
+    }
+}
+
+impl Sink for Decider<'_> {
+    fn trace(&mut self, _: Trace) -> Result<bool, Diagnostic> {
+        Err(Diagnostic::internal("a stream takes traces in parts"))
+    }
+    fn part(
+        &mut self,
+        builder: &mut TraceBuilder,
+        is_end: bool,
+    ) -> Result<Option<bool>, Diagnostic> {
+        if self.stopped.borrow().is_some() {
+            return Ok(Some(false));
+        }
+        let budget = &self.session.budget;
+        let operations = builder.drain();
+        for stream in &mut self.streams {
+            stream.add(builder, &operations, budget)?;
+        }
+        if is_end {
+            let fresh = self.fresh()?;
+            let streams = std::mem::replace(&mut self.streams, fresh);
+            let count = streams.first().map_or(0, Stream::len);
+            let result = TraceResult {
+                file: builder.file.clone(),
+                name: builder.name.clone().unwrap_or_else(|| builder.number.to_string()),
+                operations: usize::try_from(count).unwrap_or(usize::MAX),
+                threads: builder.threads().len(),
+                answers: Vec::new(),
+            };
+            let streamed: Result<Vec<Streamed>, Diagnostic> =
+                streams.into_iter().map(|s| s.finish(builder, budget)).collect();
+            self.done.push(Read { result, number: builder.number, streamed: streamed? });
+            output::record("traces_decided", self.done.len().into());
+        }
+        if let Err(stop) = budget.check(0).and_then(|()| budget.check_memory()) {
+            self.stop = stop;
+            return Ok(Some(false));
+        }
+        Ok(Some(true))
+    }
+    fn skipped(&mut self, error: Diagnostic) {
+        if self.stopped.borrow().is_none() {
+            self.skipped.push(error);
+        }
+    }
+}
+
+/// Counts the sources of values in the traces of a log, by the number of the trace.
+struct Counter {
+    counts: BTreeMap<u64, Recount>,
+}
+
+impl Sink for Counter {
+    fn trace(&mut self, _: Trace) -> Result<bool, Diagnostic> {
+        Err(Diagnostic::internal("a stream takes traces in parts"))
+    }
+    fn part(
+        &mut self,
+        builder: &mut TraceBuilder,
+        is_end: bool,
+    ) -> Result<Option<bool>, Diagnostic> {
+        let operations = builder.drain();
+        if let Some(count) = self.counts.get_mut(&builder.number) {
+            count.add(builder, &operations, is_end);
+        }
+        Ok(Some(true))
+    }
+    fn skipped(&mut self, _: Diagnostic) {}
+}
+
+/// Rejects models without streams, before any log is read.
+pub(super) fn expect_streams(models: &[Against]) -> Result<(), Diagnostic> {
+    let is_known = |m: &&Against| {
+        m.model().is_none_or(|model| Stream::new(model, &Options::default(), WINDOW).is_none())
+    };
+    match models.iter().find(is_known) {
+        Some(other) => {
+            let message = format!("`--stream` does not decide `{}`", other.name);
+            let note = "it decides `sc` and `tso`: `--against sc,tso`";
+            Err(Diagnostic::new(Stage::Usage, message).note(note))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reads a log and decides its traces part by part.
+pub(super) fn read(
+    session: &Session,
+    args: &TraceArgs,
+    models: &[Against],
+    path: &Path,
+    log: Log,
+    results: &mut Results,
+) -> Result<(), Diagnostic> {
+    let LogFormat::Operations(reader) = log.format else {
+        let message = "`--stream` reads logs of operations, not outcomes of litmus tests";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    };
+    output::begin_stage("deciding a stream");
+    let options = super::options_of(args);
+    let read_options = ReadOptions { file: log.name.clone(), repair: args.repair };
+    let mut bytes = Limited::new(log.bytes, session.budget.clone());
+    let stopped = bytes.stop();
+    let mut decider = Decider {
+        session,
+        models,
+        options: &options,
+        stopped: stopped.clone(),
+        streams: Vec::new(),
+        done: Vec::new(),
+        skipped: Vec::new(),
+        stop: Stop::Complete,
+    };
+    decider.streams = decider.fresh()?;
+    let read = reader.read(&mut bytes, &read_options, &mut decider);
+    let Decider { done, skipped, stop, .. } = decider;
+    results.skipped.extend(skipped);
+    results.stop = stopped.borrow_mut().take().unwrap_or(stop);
+    if results.stop == Stop::Complete {
+        read?;
+    }
+    let counts = count(session, args, path, reader, &read_options, &done)?;
+    for Read { mut result, number, streamed } in done {
+        for (model, streamed) in models.iter().zip(streamed) {
+            let count = counts.as_ref().and_then(|c| c.get(&number));
+            let answer = answer(session, model, results, &options, streamed.settled(count))?;
+            result.answers.push(answer);
+        }
+        results.traces.push(result);
+    }
+    Ok(())
+}
+
+/// Reads a log again and counts the sources of the values of conflicts. `None` if the log cannot be
+/// read twice, or if a limit ended the run.
+fn count(
+    session: &Session,
+    args: &TraceArgs,
+    path: &Path,
+    reader: &dyn mu_traces::TraceReader,
+    options: &ReadOptions,
+    done: &[Read],
+) -> Result<Option<BTreeMap<u64, Recount>>, Diagnostic> {
+    let mut counts = BTreeMap::new();
+    for read in done {
+        let doubts: Vec<NamedValue> = read.streamed.iter().flat_map(Streamed::doubts).collect();
+        if !doubts.is_empty() {
+            counts.insert(read.number, Recount::new(doubts));
+        }
+    }
+    if counts.is_empty() {
+        return Ok(Some(counts));
+    }
+    if !mu_base::host::is_file(path) || session.budget.check(0).is_err() {
+        return Ok(None);
+    }
+    output::begin_stage("counting the stores of a conflict");
+    let mut bytes = Limited::new(open(path, args)?.bytes, session.budget.clone());
+    let stopped = bytes.stop();
+    let mut counter = Counter { counts };
+    let read = reader.read(&mut bytes, options, &mut counter);
+    if stopped.borrow().is_some() {
+        return Ok(None);
+    }
+    read?;
+    Ok(Some(counter.counts))
+}
+
+/// Returns the answer with the parts that will be shown.
+fn answer(
+    session: &Session,
+    model: &Against,
+    results: &Results,
+    options: &Options,
+    settled: Settled,
+) -> Result<Answer, Diagnostic> {
+    Ok(match settled {
+        Settled::Allowed => Answer { truth: Some(true), ..Answer::default() },
+        Settled::Forbidden { part, conflict } => Answer {
+            truth: Some(false),
+            shown: Some(Shown::new(&part, &conflict)),
+            part: match results.wants_part() {
+                true => part::of(session, &part, &conflict, model, options)?,
+                false => None,
+            },
+            ..Answer::default()
+        },
+        Settled::Unknown { stop, reason } => {
+            Answer { reason: Some(reason), stop: Some(stop), ..Answer::default() }
+        }
+    })
+}
