@@ -1,12 +1,12 @@
 //! Picture of an execution with the verdict of a memory model: from a [`DecidingExecution`] to SVG,
 //! Graphviz, or JSON. A column for each thread, a box for each event, a forbidden cycle in red.
 //!
-//! An arrow to the next event of a column runs straight down. Arrows between columns are arcs; other
-//! arrows within a column go round its boxes, downwards on the right and upwards on the left, longer
-//! ones further out. The name of an arrow between columns is nearer to its source, where fewer
-//! arrows cross. The edges of the cycle that an axiom forbids are red and
-//! have the names of the model's relations. A pair of a relation that such an edge shows is not
-//! drawn again. The layout depends only on the execution.
+//! An arrow to the next event of a column runs straight down. Arrows between columns are arcs.
+//! Other arrows within a column go round its boxes, downwards on the right and upwards on the left,
+//! longer ones further out. The name of an arrow between columns is nearer to its source, where
+//! fewer arrows cross. The edges of the cycle that an axiom forbids are red and have the names of
+//! the model's relations. A pair of a relation that such an edge shows is not drawn again. The
+//! layout depends only on the execution.
 
 #[cfg(test)]
 use super::svg::escape;

@@ -1,8 +1,8 @@
 //! Minimal forbidden parts of traces: a set of operations that a model forbids, from which no
 //! operation can be left out.
 //!
-//! In: a trace and a conflict that [`decide`] found; updates of which only the store matters have to
-//! be stores already ([`Conflict::simplified`]). Out: the part as operations in ascending
+//! In: a trace and a conflict that [`decide`] found; updates of which only the store matters have
+//! to be stores already ([`Conflict::simplified`]). Out: the part as operations in ascending
 //! order, and required final values. A store stays while a load of its value or a required final
 //! value stays, so that no part is forbidden only because a store is missing. Deletion one by one
 //! (Zeller, Hildebrandt: delta debugging. TSE 2002), with one decision for each operation of the

@@ -292,7 +292,8 @@ fn finish(
     }
 }
 
-/// Reports an error and notes its line, by default `number`, or returns it if lines are not skipped.
+/// Reports an error and notes its line, by default `number`, or returns it if lines are not
+/// skipped.
 fn refuse(
     error: Diagnostic,
     number: u64,

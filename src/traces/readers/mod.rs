@@ -44,9 +44,9 @@ pub trait Sink {
     /// # Errors
     /// Any; the reader returns it.
     fn trace(&mut self, trace: Trace) -> Result<bool, Diagnostic>;
-    /// Takes operations of a trace in progress out of its builder ([`TraceBuilder::drain`]), if the
-    /// sink decides traces part by part. `is_end`: the trace is complete. Returns `None` if the sink
-    /// needs whole traces, false if the reader must stop without an error.
+    /// Takes operations of a trace in progress out of its builder ([`TraceBuilder::drain`]), if
+    /// the sink decides traces part by part. `is_end`: the trace is complete. Returns `None` if the
+    /// sink needs whole traces, false if the reader must stop without an error.
     ///
     /// # Errors
     /// Any; the reader returns it.
