@@ -94,3 +94,22 @@ fn configurations_name_models_and_variants() {
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("names no model"), "{}", outcome.stderr);
 }
+
+#[test]
+fn models_say_which_architectures_they_judge() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = folder.path().join("sb.litmus").display().to_string();
+    let text = "X86 SB
+{ x=0; y=0; }
+ P0          | P1          ;
+ MOV [x],$1  | MOV [y],$1  ;
+ MOV EAX,[y] | MOV EAX,[x] ;
+exists (0:EAX=0 /\\ 1:EAX=0)
+";
+    std::fs::write(&test, text).unwrap();
+    let outcome = mu_check(&["litmus", &test, "--model", "rvwmo"]);
+    let printed = format!("{} {}", outcome.json, outcome.stderr);
+    assert!(printed.contains("`rvwmo` does not judge tests"), "{printed}");
+    assert!(printed.contains("RISC-V"), "{printed}");
+    assert_eq!(outcome.code, 2, "{printed}");
+}

@@ -28,6 +28,19 @@ pub enum Architecture {
     Linux,
 }
 
+impl Architecture {
+    /// All architectures.
+    pub const ALL: [Architecture; 7] = [
+        Architecture::X86,
+        Architecture::RiscV,
+        Architecture::AArch64,
+        Architecture::Power,
+        Architecture::Arm,
+        Architecture::C11,
+        Architecture::Linux,
+    ];
+}
+
 /// Sets that are empty in every execution of every architecture.
 const NEVER: &[&str] = &["NExp", "SPEC", "SPURIOUS", "UB"];
 /// Sets of events of registers and branches, which front ends of machine code provide if a model

@@ -143,7 +143,7 @@ impl Dialect {
         }
     }
     /// Returns the name of the architecture, for messages.
-    fn architecture(self) -> &'static str {
+    pub fn architecture(self) -> &'static str {
         match self {
             Dialect::Plain => "a model without architecture",
             Dialect::Of(Architecture::X86) => "x86",

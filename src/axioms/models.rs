@@ -111,6 +111,19 @@ impl BuiltinModel {
     }
 }
 
+impl BuiltinModel {
+    /// Returns the architectures of which the model judges litmus tests, for messages. Cost: one
+    /// compilation for each architecture.
+    pub fn architectures(&self) -> Vec<&'static str> {
+        let judges = |dialect: &Dialect| {
+            let (name, vocabulary) = (format!("{}.cat", self.name), dialect.vocabulary());
+            Model::compile(&mut SourceMap::new(), &name, self.text, &file, &vocabulary, &[]).is_ok()
+        };
+        let all = Architecture::ALL.into_iter().map(Dialect::Of);
+        all.filter(judges).map(Dialect::architecture).collect()
+    }
+}
+
 impl Dialect {
     /// Compiles the model of a file and determines its dialect. If its head names no architecture,
     /// the first dialect that has every name of the model is used. For example, a `riscv.cat` with

@@ -162,10 +162,27 @@ impl Axioms {
             };
             match made {
                 Ok((judge, language)) => Ok(Compiled { judge, language, sources }),
-                Err(d) => Err(TestError::new(&d, &sources)),
+                Err(d) => {
+                    Err(TestError::new(&self.other_architecture(arch).unwrap_or(d), &sources))
+                }
             }
         });
         compiled.as_ref().map_err(Clone::clone)
+    }
+    /// Returns the error for a built-in model that judges tests of other architectures; `None` if
+    /// the model is a file.
+    fn other_architecture(&self, arch: Arch) -> Option<Diagnostic> {
+        let model = mu_axioms::models::by_name(&self.name).filter(|m| m.text == self.text)?;
+        let message = format!(
+            "the model `{}` does not judge tests that are written for {}",
+            self.name,
+            arch.name()
+        );
+        let known = model.architectures().join(", ");
+        Some(
+            Diagnostic::new(Stage::Unsupported, message)
+                .note(format!("it judges tests for {known}")),
+        )
     }
     /// Returns the architecture of a test.
     fn arch(&self, source: SourceId, text: &str) -> Result<Arch, Diagnostic> {
