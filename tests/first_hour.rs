@@ -52,13 +52,18 @@ fn projects_have_one_mistake_that_their_readme_corrects() {
             .filter(|l| l.starts_with(|c: char| c.is_ascii_digit()))
             .map(words)
             .collect();
-        let conform = commands.iter().filter(|c| c[0] == "conform").count();
-        assert_eq!(commands.len(), 3 + conform, "{project}");
-        assert_eq!(conform, if *project == "cpu" { 3 } else { 0 }, "{project}");
+        let on_machine = |c: &&Vec<&str>| ["conform", "litmus"].contains(&c[0]);
+        let machine = commands.iter().filter(on_machine).count();
+        assert_eq!(commands.len(), 3 + machine, "{project}");
+        assert_eq!(machine, if *project == "cpu" { 4 } else { 0 }, "{project}");
         assert_eq!(verdicts(&folder, &commands[0]), *wanted, "{project}");
-        for command in commands.iter().filter(|c| c[0] == "conform" || c[0] == commands[0][0]) {
+        let texts = commands[0].iter().filter(|w| w.ends_with(".mcrl2") || w.ends_with(".mcf"));
+        let formatted =
+            run(&folder, &texts.fold(vec!["fmt", "--check"], |all, w| [all, vec![w]].concat()));
+        assert_eq!(formatted.status.code(), Some(0), "{}", text(&formatted.stdout));
+        for command in commands.iter().filter(|c| on_machine(c) || c[0] == commands[0][0]) {
             let line = format!("cd mine && mu-check {}\n", command.join(" "));
-            let first = command == &commands[0] || command[0] == "conform";
+            let first = command == &commands[0] || on_machine(&command);
             assert_eq!(text(&output.stdout).contains(&line), first, "{project}: {line}");
         }
         for command in commands.iter().filter(|c| c[0] != "simulate") {
@@ -76,7 +81,7 @@ fn projects_have_one_mistake_that_their_readme_corrects() {
         assert_eq!(spec.matches(line("-  ")).count(), 1, "{project}");
         std::fs::write(&path, spec.replace(line("-  "), line("+  "))).unwrap();
         assert_eq!(verdicts(&folder, &commands[0]), ["true"; 3], "{project}: corrected");
-        for command in commands.iter().filter(|c| c[0] == "conform") {
+        for command in commands.iter().filter(on_machine) {
             let output = run(&folder, command);
             assert_eq!(output.status.code(), Some(0), "{command:?}: {}", text(&output.stdout));
         }

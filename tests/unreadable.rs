@@ -1,6 +1,7 @@
 //! Every argument that names a file to read, with a file that is not UTF-8: exit code 2, and the
 //! message names this file and the byte.
 
+use crate::support::mu_check;
 use std::process::Command;
 
 /// Valid first lines, so that the error is the byte in the second line.
@@ -165,4 +166,30 @@ fn names_of_files_need_not_be_text() {
         assert_eq!(output.status.code(), Some(code), "{words:?}: {errors}");
     }
     assert!(folder.path().join(odd(b"o\xff.aut")).exists());
+}
+
+/// A file that cannot be read loses the verdict of no other.
+#[test]
+fn one_missing_formula_leaves_the_other_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name).display().to_string();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let model = write("m.mcrl2", "act a; init a;");
+    let (good, bad) = (write("good.mcf", "<a>true"), write("bad.mcf", "[a]false"));
+    let missing = folder.path().join("missing.mcf").display().to_string();
+    let report = folder.path().join("j.xml").display().to_string();
+    let outcome = mu_check(&["check", &model, &good, &missing, &bad, "--junit", &report]);
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("cannot read"), "{}", outcome.stderr);
+    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.json));
+    let verdicts: Vec<&str> = results.iter().map(|r| r["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["true", "unknown", "false"], "{}", outcome.json);
+    let junit = std::fs::read_to_string(&report).unwrap();
+    assert_eq!(junit.matches("<error").count(), 1, "{junit}");
+    // Alone, it ends the command before the model is read.
+    let outcome = mu_check(&["check", &model, &missing]);
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
 }

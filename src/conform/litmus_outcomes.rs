@@ -265,6 +265,21 @@ fn has_dependencies(thread: &Thread) -> bool {
     false
 }
 
+/// Returns the number of memory operations of the longest thread, without repetitions of loops.
+pub fn longest_thread(test: &Test) -> usize {
+    let is_operation = |op: &&Op| {
+        matches!(
+            op,
+            Op::Load { .. }
+                | Op::Store { .. }
+                | Op::StoreConditional { .. }
+                | Op::Update { .. }
+                | Op::Fence(_)
+        )
+    };
+    test.threads.iter().map(|t| t.ops.iter().filter(is_operation).count()).max().unwrap_or(0)
+}
+
 /// Returns the number of store-conditionals of each thread.
 fn conditionals(test: &Test) -> Vec<usize> {
     let count =

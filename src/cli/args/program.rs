@@ -64,6 +64,9 @@ impl Default for ReadArgs {
     }
 }
 
+/// Largest number of operations per processor of a machine that runs litmus tests.
+pub const MAX_LITMUS_OPERATIONS: i64 = 6;
+
 /// Methods to evaluate litmus tests.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LitmusMethod {
@@ -169,9 +172,10 @@ pub struct LitmusArgs {
     /// File that says which labels of the machine are memory operations.
     #[arg(long, value_name = "FILE", requires = "machine")]
     pub interface: Option<PathBuf>,
-    /// Maximum number of operations per processor of the machine.
-    #[arg(long, value_name = "K", default_value_t = 2, requires = "machine", value_parser = clap::value_parser!(u32).range(1..=6))]
-    pub operations: u32,
+    /// Maximum number of operations per processor of the machine (default: those of the longest
+    /// test).
+    #[arg(long, value_name = "K", requires = "machine", value_parser = clap::value_parser!(u32).range(1..=MAX_LITMUS_OPERATIONS))]
+    pub operations: Option<u32>,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

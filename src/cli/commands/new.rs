@@ -66,6 +66,10 @@ pub(crate) fn write_project(session: &Session, args: &NewArgs) -> Result<u8, Dia
         [
             format!("{machine} --operations 3"),
             format!("{machine} --operations 3 --against tso --litmus smallest.litmus"),
+            format!(
+                "mu-check litmus smallest.litmus --machine {} --interface {interface}",
+                files[0].0
+            ),
             format!("{machine} -D values=2 --against tso --operations any"),
         ]
     });

@@ -40,6 +40,8 @@ pub(crate) struct FormulaText {
     conditions: Option<Arc<Vec<ConditionedFormula>>>,
     /// Names of its model, once that is read.
     model: OnceLock<FormulaNames>,
+    /// The error of a file that cannot be read.
+    pub unreadable: Option<Diagnostic>,
 }
 
 /// Finds the conditions on variables of a model in formulas, and requires that the model shows
@@ -78,8 +80,9 @@ pub(crate) fn find_conditions(
     Ok(())
 }
 
-/// Returns the texts of all formulas in the order of the command line, files first. Errors: a file
-/// that cannot be read; two properties with the same name in a file.
+/// Returns the texts of all formulas in the order of the command line, files first. A file that
+/// cannot be read is a formula with this error, unless it is the only one. Errors: the only file
+/// cannot be read; two properties with the same name in a file.
 pub(crate) fn formula_texts(
     session: &mut Session,
     files: &[PathBuf],
@@ -100,10 +103,21 @@ pub(crate) fn formula_texts(
             let text = text.trim_start_matches('\u{feff}').to_string();
             (name, (session.sources.add("standard input", text.clone()), text))
         } else {
-            let read = session.read_source(path);
-            (path.clone(), read.map_err(|error| suggest_option(error, path))?)
+            match session.read_source(path) {
+                Ok(read) => (path.clone(), read),
+                Err(error) => {
+                    let error = suggest_option(error, path);
+                    if files.len() + given.len() == 1 {
+                        return Err(error);
+                    }
+                    let source = session.sources.add(path.display().to_string(), String::new());
+                    let text = FormulaText::new(path.clone(), stem_of(path), source, String::new());
+                    texts.push(FormulaText { unreadable: Some(error), ..text });
+                    continue;
+                }
+            }
         };
-        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let stem = stem_of(&path);
         let parts = split(&text);
         if parts.is_empty() {
             texts.push(FormulaText::new(path, stem, source, text));
@@ -132,6 +146,11 @@ pub(crate) fn formula_texts(
         texts[at].copy = texts[..at].iter().filter(|before| before.text == texts[at].text).count();
     }
     Ok(texts)
+}
+
+/// Returns the name of a file without its ending.
+fn stem_of(path: &Path) -> String {
+    path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Adds the option for a formula on the command line to the error about a file that cannot be read,
@@ -241,10 +260,14 @@ fn correction(text: &str, correction: Correction) -> String {
 
 impl FormulaText {
     fn new(name: PathBuf, stem: String, source: SourceId, text: String) -> Self {
-        Self { name, stem, source, text, copy: 0, conditions: None, model: OnceLock::new() }
+        let (conditions, model) = (None, OnceLock::new());
+        Self { name, stem, source, text, copy: 0, conditions, model, unreadable: None }
     }
     /// Parses the formula; it is about every start state of a model that was recorded.
     pub(crate) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
+        if let Some(error) = &self.unreadable {
+            return Err(error.clone());
+        }
         let plain = ConditionedFormula::plain(&self.text);
         let all: Vec<&ConditionedFormula> =
             self.conditions.as_ref().map_or_else(|| vec![&plain], |all| all.iter().collect());

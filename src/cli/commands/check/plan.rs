@@ -105,6 +105,11 @@ impl Plan {
             .note("omit the formula, or use `explore`, to count terminations"));
         }
         let mut texts = formula_texts(session, &args.formulas, &args.formula)?;
+        // Every process reads all formulas; a formula without text has no checkpoint.
+        let needs_all = args.distribution.is_requested() || args.checkpoints.is_requested();
+        if let Some(error) = texts.iter().find_map(|t| t.unreadable.clone()).filter(|_| needs_all) {
+            return Err(error);
+        }
         find_conditions(session, &args.model, &mut texts)?;
         if !session.conditions.is_empty() && args.distribution.is_requested() {
             let message = "conditions on variables are not supported by distributed searches";

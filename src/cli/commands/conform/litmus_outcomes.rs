@@ -1,19 +1,20 @@
 //! Outcomes of litmus tests on a machine, compared with those that a memory model allows (`litmus
 //! --machine MODEL --interface FILE`).
 //!
-//! One search collects all histories up to `--operations`; each test is then a lookup. Exit code: 1
-//! if a test shows a forbidden outcome, 2 if a test cannot be read, 3 if a limit was reached,
+//! One search collects all histories up to `--operations`, by default those of the longest test;
+//! each test is then a lookup. Exit code: 1 if a test shows a forbidden outcome, 2 if a test cannot
+//! be read, 3 if a limit was reached, a test that the command names was not run, or none was run;
 //! otherwise 0. Tests that the machine cannot run are listed with the reason.
 
 use super::{Explored, Read, read};
-use crate::args::{Format, LitmusArgs};
+use crate::args::{Format, LitmusArgs, MAX_LITMUS_OPERATIONS};
 use crate::commands::litmus::TestError;
 use crate::commands::models::{Named, named};
 use crate::output;
 use crate::output::print;
 use crate::pipeline::{Session, read_source};
 use mu_base::{Diagnostic, SourceMap, Stop};
-use mu_conform::litmus_outcomes::{Behaviour, Outcomes, outcomes};
+use mu_conform::litmus_outcomes::{Behaviour, Outcomes, longest_thread, outcomes};
 use mu_conform::search::{Bound, search};
 use mu_conform::symmetry::Group;
 use mu_litmus::{Arch, Judge, Test};
@@ -40,13 +41,16 @@ pub(crate) fn run(
 ) -> Result<u8, Diagnostic> {
     let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
     let mut judges = Judges { against, made: Vec::new() };
-    let (behaviour, stop) = behaviour(session, path, interface, args.operations)?;
+    let operations = args.operations.unwrap_or_else(|| longest(files));
+    let (behaviour, stop) = behaviour(session, path, interface, operations)?;
     let results: Vec<TestResult> =
         files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
     let complete = stop == Stop::Complete;
     match session.common.format {
-        Format::Json => output::print_object(as_json(args, path, files, &results, &stop))?,
-        Format::Text => print(&as_text(args, files, &results, &stop))?,
+        Format::Json => {
+            output::print_object(as_json(args, operations, path, files, &results, &stop))?
+        }
+        Format::Text => print(&as_text(args, operations, files, &results, &stop))?,
     }
     for results in &results {
         if let TestResult::Refused(refused) = results {
@@ -62,11 +66,28 @@ pub(crate) fn run(
         )
         .max();
     let broken = results.iter().any(|s| matches!(s, TestResult::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
-    Ok(refused.unwrap_or(match (broken, complete && !results.iter().any(limited)) {
+    // A folder may contain tests for other machines; a test that the command names was meant.
+    let not_run = |s: &TestResult| matches!(s, TestResult::Not(_));
+    let mut named = files.iter().zip(&results).filter(|(file, _)| args.files.contains(file));
+    let left_out = results.iter().all(not_run) || named.any(|(_, s)| not_run(s));
+    let decided = complete && !left_out && !results.iter().any(limited);
+    Ok(refused.unwrap_or(match (broken, decided) {
         (true, _) => 1,
         (false, true) => 0,
         (false, false) => 3,
     }))
+}
+
+/// Returns the number of operations of the longest thread of the tests that can be read, at most
+/// [`MAX_LITMUS_OPERATIONS`].
+fn longest(files: &[PathBuf]) -> u32 {
+    let length = |path: &PathBuf| {
+        let mut sources = SourceMap::new();
+        let (source, text) = read_source(path, &mut sources).ok()?;
+        let test = mu_litmus::parse(source, &text, mu_litmus::file::Options::default()).ok()?;
+        u32::try_from(longest_thread(&test)).ok()
+    };
+    files.iter().filter_map(length).max().unwrap_or(0).clamp(1, MAX_LITMUS_OPERATIONS as u32)
 }
 
 /// Computes all histories of a machine up to a number of operations of each processor, with the
@@ -148,7 +169,13 @@ fn lines<'o>(test: &Test, outcomes: impl Iterator<Item = &'o Vec<u64>>) -> Vec<S
     outcomes.map(|o| one(o).join(" ")).collect()
 }
 
-fn as_text(args: &LitmusArgs, files: &[PathBuf], results: &[TestResult], stop: &Stop) -> String {
+fn as_text(
+    args: &LitmusArgs,
+    operations: u32,
+    files: &[PathBuf],
+    results: &[TestResult],
+    stop: &Stop,
+) -> String {
     let mut out = String::new();
     let mut counts = [0usize; 4];
     for (path, results) in files.iter().zip(results) {
@@ -181,11 +208,11 @@ fn as_text(args: &LitmusArgs, files: &[PathBuf], results: &[TestResult], stop: &
     let _ = writeln!(
         out,
         "\nmodel        {}\nbound        {} operations per processor",
-        args.model, args.operations
+        args.model, operations
     );
     let _ = writeln!(
         out,
-        "conform      {fine}\ndo not       {broken}\nnot run      {not}\nrejected     {refused}"
+        "as allowed   {fine}\nforbidden    {broken}\nnot run      {not}\nrejected     {refused}"
     );
     if *stop != Stop::Complete {
         let _ = writeln!(out, "stopped      {}: the machine may show more", stop.word());
@@ -195,6 +222,7 @@ fn as_text(args: &LitmusArgs, files: &[PathBuf], results: &[TestResult], stop: &
 
 fn as_json(
     args: &LitmusArgs,
+    operations: u32,
     path: &Path,
     files: &[PathBuf],
     results: &[TestResult],
@@ -219,7 +247,7 @@ fn as_json(
     json!({
         "machine": path.display().to_string(),
         "against": args.model,
-        "operations": args.operations,
+        "operations": operations,
         "tests": tests.collect::<Vec<_>>(),
         "stop": stop.word(),
     })
