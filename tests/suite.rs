@@ -39,6 +39,7 @@ mod language_server;
 mod library;
 mod limits;
 mod linearise_random;
+mod litmus_on_machines;
 mod murphi;
 mod proofs;
 mod memory_files;
