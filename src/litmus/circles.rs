@@ -8,12 +8,12 @@
 //! listed for it are those of other writes, or any value in the C of the Linux kernel.
 //!
 //! Input: the shapes of the threads with their traces. Output: the reads on which each write
-//! depends. A write depends on a read if two traces differ in that read alone and in the write: so
-//! `x ^ x` depends on nothing. Cost: linear in the traces for each pair, and only if a circle over
-//! locations is possible at all; a depth-first search for each choice of sources.
+//! depends. That is a property of the instructions, not of the listed values: `x | 3` depends on
+//! `x` also if all listed values give 3, and `x ^ x` depends on nothing. Cost: linear in the traces
+//! for each pair, and only if a circle over locations is possible at all; a depth-first search for
+//! each choice of sources.
 
 use crate::paths::{EventShape, Shape, Trace};
-use std::collections::HashMap;
 
 /// The computed values of a combination of shapes.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Circles {
 
 /// Returns the reads of its thread that the value of a write may depend on.
 fn computed_from(e: &EventShape, own: usize) -> impl Iterator<Item = usize> + '_ {
-    let bits = e.data | e.within[0];
+    let bits = e.data & !e.idle | e.within[0];
     (0..u128::BITS as usize).filter(move |&i| bits >> i & 1 == 1 || i == own && e.own)
 }
 
@@ -51,16 +51,9 @@ fn possible(shapes: &[&Shape]) -> bool {
     }
 }
 
-/// Returns whether a written value depends on a read, and then whether it is a copy of it.
-fn dependency(traces: &[Trace], write: usize, read: usize) -> Option<bool> {
-    let mut known: HashMap<Vec<u64>, u64> = HashMap::with_capacity(traces.len());
-    let mut depends = false;
-    for trace in traces {
-        let mut others = trace.reads.clone();
-        others[read] = 0;
-        depends |= *known.entry(others).or_insert(trace.writes[write]) != trace.writes[write];
-    }
-    depends.then(|| traces.iter().all(|t| t.reads[read] == t.writes[write]))
+/// True if a written value is a copy of a read on which it depends.
+fn is_copy(event: &EventShape, traces: &[Trace], write: usize, read: usize) -> bool {
+    event.copies && traces.iter().all(|t| t.reads[read] == t.writes[write])
 }
 
 impl Circles {
@@ -75,9 +68,7 @@ impl Circles {
         for ((shape, traces), first) in shapes.iter().zip(first) {
             for (j, e) in shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes()) {
                 for i in computed_from(e, j) {
-                    if let Some(copy) = dependency(traces, j, i) {
-                        from[first + j].push((first + i, copy));
-                    }
+                    from[first + j].push((first + i, is_copy(e, traces, j, i)));
                 }
             }
         }

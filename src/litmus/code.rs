@@ -229,6 +229,17 @@ pub enum Expr {
     X86(Box<mu_program::expr::Expr>, Option<Register>),
 }
 
+/// Number of samples that decide whether an expression is constant, or a copy.
+const SAMPLES: u64 = 12;
+
+/// Returns a pseudo-random number (the finaliser of SplitMix64: Steele, Lea, Flood 2014).
+fn mix(n: u64) -> u64 {
+    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
+}
+
 impl Expr {
     /// Builds an operator on one value.
     pub fn unary(op: Unary, a: Expr) -> Self {
@@ -267,6 +278,47 @@ impl Expr {
                 e.eval(&|r| registers[r as usize], from.map_or(loaded, |r| registers[r as usize]))
             }
         }
+    }
+    /// True if the value is the same for all values of its registers: `x ^ x`, `x & 0`. Decided by
+    /// samples: an expression of a test that differs for few values only is not expected.
+    pub fn is_constant(&self) -> bool {
+        let first = self.sampled(0);
+        (1..SAMPLES).all(|sample| self.sampled(sample) == first)
+    }
+    /// Evaluates the expression with pseudo-random values.
+    fn sampled(&self, sample: u64) -> u64 {
+        let mut most = 0;
+        self.sources(&mut |r| most = most.max(usize::from(r) + 1));
+        let value = |at: u64| mix(sample ^ mix(at));
+        let registers: Vec<u64> = (0..most as u64).map(value).collect();
+        self.value(&registers, value(u64::MAX))
+    }
+    /// As [`Expr::sources`], for the registers that the value depends on.
+    pub fn value_sources(&self, visit: &mut dyn FnMut(Register)) -> bool {
+        match self {
+            e if e.is_constant() => false,
+            Expr::Unary(_, a) => a.value_sources(visit),
+            Expr::Binary(_, a, b) => a.value_sources(visit) | b.value_sources(visit),
+            other => other.sources(visit),
+        }
+    }
+    /// True if the value is that of the loaded value, or of one register for which `is_copy` holds,
+    /// possibly extended or cut off. Decided by samples.
+    pub fn is_copy(&self, is_copy: &dyn Fn(Register) -> bool) -> bool {
+        let mut all = Vec::new();
+        let loaded = self.sources(&mut |r| all.push(r));
+        all.dedup();
+        let source = match (&all[..], loaded) {
+            ([], true) => None,
+            ([r], false) if is_copy(*r) => Some(usize::from(*r)),
+            _ => return false,
+        };
+        // Values below 128 stay as they are in all extensions.
+        (0..SAMPLES).map(|sample| mix(sample) % 128).all(|value| {
+            let mut registers = vec![0; source.map_or(0, |r| r + 1)];
+            source.into_iter().for_each(|r| registers[r] = value);
+            self.value(&registers, value) == value
+        })
     }
     /// Calls `visit` for each of its registers. Returns true if it uses the loaded value.
     pub fn sources(&self, visit: &mut dyn FnMut(Register)) -> bool {

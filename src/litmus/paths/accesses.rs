@@ -228,9 +228,14 @@ impl Runner<'_> {
             sources(value, &s.sources, 0) | when.as_ref().map_or(0, |w| sources(w, &s.sources, 0));
         let new = value.value(&s.registers, loaded);
         let uses = value.sources(&mut |_| ()) || when.is_some();
+        let (idle, copies) = match when {
+            None => (s.idle(value, 0), value.is_copy(&|r| s.copies[r as usize])),
+            Some(_) => (0, false),
+        };
         for i in 0..access.count {
             let at = (first + i) as usize;
             s.shape.events[at].data = data;
+            (s.shape.events[at].idle, s.shape.events[at].copies) = (idle, copies);
             s.shape.events[at].own = uses;
             s.writes[at] = self.part(access, i, new);
         }
@@ -281,10 +286,14 @@ impl Runner<'_> {
             data.within =
                 [if from_loaded { source } else { 0 }, if when.is_some() { source } else { 0 }];
             match flow {
-                Flow::Plain => data.sources |= expected,
+                Flow::Plain => {
+                    data.sources |= expected;
+                    data.idle &= !expected;
+                }
                 Flow::Kernel => {
                     let uses = value.sources(&mut |_| ());
                     data.sources |= if uses { source } else { 0 };
+                    data.idle &= !source;
                     data.within = [0, 0];
                 }
                 Flow::Pick => data.picks |= picked,

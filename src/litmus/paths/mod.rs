@@ -60,6 +60,10 @@ pub struct EventShape {
     /// True if it is one event that reads and writes, and the value written depends on the value
     /// read.
     pub own: bool,
+    /// Those of `data` on which the value does not depend, as in `x ^ x`.
+    pub idle: Events,
+    /// True if the value is a copy of what a read returned.
+    pub copies: bool,
 }
 
 /// The events of a path, without values.
@@ -201,7 +205,8 @@ impl Origins {
     fn of(&self, t: usize, shape: &Shape, trace: &Trace, e: usize) -> Option<u128> {
         let event = &shape.events[e];
         let own = self.first[t].map_or(0, |first| 1 << (first + event.op));
-        let mut from = event.data | event.within[0] | if event.own { 1 << e } else { 0 };
+        let own_read = if event.own { 1 << e } else { 0 };
+        let mut from = event.data & !event.idle | event.within[0] | own_read;
         let mut needs = 0;
         while from != 0 {
             let r = from.trailing_zeros() as usize;
@@ -360,6 +365,10 @@ struct State {
     at: u32,
     registers: Vec<u64>,
     sources: Vec<Events>,
+    /// Those of `sources` on which the value of the register does not depend.
+    idle: Vec<Events>,
+    /// For each register, true if it is a copy of what a read returned.
+    copies: Vec<bool>,
     /// Pick dependencies of registers, as `sources`.
     picks: Vec<Events>,
     /// For each register, true if its value depends on the success of a store-conditional.
@@ -427,6 +436,8 @@ impl Runner<'_> {
         let start = State {
             at: 0,
             sources: vec![0; registers.len()],
+            idle: vec![0; registers.len()],
+            copies: vec![false; registers.len()],
             picks: vec![0; registers.len()],
             chosen: vec![false; registers.len()],
             registers,
@@ -527,6 +538,7 @@ impl Runner<'_> {
                     if let Some((r, result)) = into {
                         s.assign(Some(*r), result, 0, 0);
                         s.sources[*r as usize] |= source;
+                        s.copies[*r as usize] = false;
                     }
                 }
                 Op::Either { to } => todo.push(State { at: *to, ..s.clone() }),
@@ -771,6 +783,7 @@ impl Runner<'_> {
             EventShape::new(Kind::Write, None, tags, s, self.thread.instruction[here as usize])
                 .at(access);
         event.data = data.sources;
+        (event.idle, event.copies) = (data.idle, data.copies);
         event.pick[1] |= data.picks | s.choice & !s.own();
         event.within = data.within;
         let mut all = 0;
@@ -821,6 +834,8 @@ impl EventShape {
             op: s.at - 1,
             ordered: false,
             own: false,
+            idle: 0,
+            copies: false,
         }
     }
     /// Adds the dependencies of an access's address.
@@ -835,6 +850,10 @@ struct Data {
     sources: Events,
     picks: Events,
     within: [Events; 2],
+    /// Those of `sources` on which the value does not depend.
+    idle: Events,
+    /// True if the value is a copy of what a read returned.
+    copies: bool,
 }
 
 impl Data {
@@ -850,6 +869,8 @@ impl Data {
             sources: sources(value, &s.sources, 0),
             picks: sources(value, &s.picks, 0),
             within: [0, 0],
+            idle: s.idle(value, 0),
+            copies: value.is_copy(&|r| s.copies[r as usize]),
         }
     }
 }
@@ -878,6 +899,17 @@ impl State {
     fn taint(&self, value: &Expr) -> Events {
         if self.taints.is_empty() { 0 } else { sources(value, &self.taints, 0) }
     }
+    /// Returns the sources of a value on which it does not depend.
+    fn idle(&self, value: &Expr, loaded: Events) -> Events {
+        let all = sources(value, &self.sources, loaded);
+        if all == 0 {
+            return 0;
+        }
+        let mut needed = 0;
+        let of = |r: Register| self.sources[r as usize] & !self.idle[r as usize];
+        let uses = value.value_sources(&mut |r| needed |= of(r));
+        all & !(if uses { needed | loaded } else { needed })
+    }
     fn push(&mut self, event: EventShape, read: u64, write: u64) {
         let at = self.shape.events.len() as u32;
         if let Some((first, end)) = self.ordered {
@@ -896,6 +928,9 @@ impl State {
                 self.taint(value) | if self.scopes.is_empty() { 0 } else { self.control };
         }
         self.chosen[r as usize] = uses(value, &self.chosen);
+        let idle = self.idle(value, source);
+        (self.idle[r as usize], self.copies[r as usize]) =
+            (idle, from != idle && value.is_copy(&|r| self.copies[r as usize]));
         self.registers[r as usize] = value.value(&self.registers, loaded);
         self.sources[r as usize] = from;
         self.picks[r as usize] = picks | self.choice;

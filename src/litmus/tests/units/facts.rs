@@ -516,6 +516,20 @@ fn circles_of_computations_determine_no_value() {
     let added = "RISCV added\n{ 0:x10=x; 0:x11=y; 1:x10=y; 1:x11=x; x=5; y=9; }\n P0 | P1 ;\n lw x5,0(x10) | lw x5,0(x10) ;\n addi x6,x5,1 | addi x6,x5,-1 ;\n sw x6,0(x11) | sw x6,0(x11) ;\nexists (0:x5=5 /\\ 1:x5=9)\n";
     // Three choices of sources without a circle.
     assert_eq!(outcomes(&answer(added, &free)).len(), 3);
+    let test = |first: &str, second: &str| {
+        format!(
+            "RISCV pair\n{{ 0:x10=x; 0:x11=y; 1:x10=y; 1:x11=x; }}\n P0 | P1 ;\n lw x5,0(x10) | lw x5,0(x10) ;\n {first} | {second} ;\n sw x6,0(x11) | sw x6,0(x11) ;\nexists (0:x5=1 /\\ 1:x5=1)\n"
+        )
+    };
+    let count = |first: &str, second: &str| outcomes(&answer(&test(first, second), &free)).len();
+    // The value depends on the read also if all listed values give the same.
+    assert_eq!(count("ori x6,x5,3", "ori x6,x5,3"), 3);
+    // One thread stores a constant, the other one what it reads.
+    let split = test("xor x6,x5,x5", "mv x6,x5")
+        .replace(" sw x6,0(x11) | sw", " ori x6,x6,1 | nop ;\n sw x6,0(x11) | sw");
+    assert_eq!(outcomes(&answer(&split, &free)).len(), 3, "{split}");
+    // Copies, also extended, have the listed values.
+    assert_eq!(count("mv x6,x5", "mv x6,x5"), count("sext.w x6,x5", "ori x6,x5,0"));
 }
 
 /// A loop until a store-conditional succeeds is bounded like one that waits for a value.
