@@ -6,6 +6,7 @@
 //! scope.
 #![warn(missing_docs)]
 
+mod accesses;
 mod actions;
 pub mod additions;
 pub mod ast;
@@ -19,6 +20,7 @@ pub mod typed;
 
 pub mod code;
 pub mod compile;
+mod equivariance;
 pub mod footprint;
 mod guards;
 pub mod labels;
@@ -28,6 +30,7 @@ mod lower_expr;
 mod lower_stmt;
 pub mod model;
 mod normal;
+pub mod orders;
 pub mod path;
 mod peephole;
 pub mod run;

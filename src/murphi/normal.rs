@@ -1,19 +1,21 @@
 //! Normal forms of states: sorted multisets, and one representative of each orbit under the
 //! permutations of scalarsets.
 //!
-//! The type system guarantees that permutations of a scalarset are symmetries (Ip and Dill, *Better
-//! verification through symmetry*, 1996). The representative is exact: two states have the same
-//! one if and only if they are in one orbit. As in canonical labelling of graphs (McKay, *Practical
-//! graph isomorphism*, 1981), elements get colours from the parts of the state that they select,
-//! refined by the colours of the elements that occur with them, until nothing changes. If all
-//! colours differ, their order is the permutation. Else the members of the first class of equal
-//! colours are singled out in turn, and the least image of all leaves of this search is taken. A
-//! member is skipped if its exchange with an earlier one leaves the state unchanged, so elements in
-//! equal positions cost no search. Colours are hashes: a collision costs time, never exactness.
+//! Permutations of a scalarset are symmetries (Ip and Dill, *Better verification through symmetry*,
+//! 1996); [`crate::equivariance`] and [`crate::orders`] check it. The representative is exact: two
+//! states have the same one if and only if they are in one orbit. As in canonical labelling of
+//! graphs (McKay, *Practical graph isomorphism*, 1981), elements get colours from the parts of the
+//! state that they select, refined by the colours of the elements that occur with them, until
+//! nothing changes. If all colours differ, their order is the permutation. Else the members of the
+//! first class of equal colours are singled out in turn, and the least image of all leaves of this
+//! search is taken. A member is skipped if its exchange with an earlier one leaves the state
+//! unchanged, so elements in equal positions cost no search. Colours are hashes: a collision costs
+//! time, never exactness.
 //!
 //! Cost: usually one pass over the fields that scalarsets select; factorial in the largest class
 //! that refinement cannot split, unless its members are exchangeable.
 
+use crate::accesses::{bit, scalarsets};
 use crate::layout::{Layout, Shape, Simple};
 use crate::run::{copy, read, write};
 use crate::typed::{Model, TypeId, TypeKind};
@@ -133,6 +135,11 @@ struct Walk<'w> {
 impl Normal {
     /// Prepares the normal forms of a model. Without `symmetry` only multisets are sorted.
     pub fn new(model: &Model, layout: &Layout, symmetry: bool) -> Self {
+        Self::excluding(model, layout, symmetry, 0)
+    }
+    /// As [`Normal::new`], without permutations of some scalarsets: a mask of their numbers
+    /// ([`crate::accesses::scalarsets`]).
+    pub fn excluding(model: &Model, layout: &Layout, symmetry: bool, excluded: u64) -> Self {
         let mut normal = Normal { words: layout.words, ..Normal::default() };
         let mut at = Vec::new();
         for (global, offset) in model.globals.iter().zip(&layout.globals) {
@@ -140,19 +147,19 @@ impl Normal {
         }
         normal.multisets = at;
         if symmetry {
-            normal.find_symmetries(model, layout);
+            normal.find_symmetries(model, layout, excluded);
         }
         normal
     }
-    fn find_symmetries(&mut self, model: &Model, layout: &Layout) {
+    fn find_symmetries(&mut self, model: &Model, layout: &Layout, excluded: u64) {
         let mut base = 0;
-        for (at, ty) in model.types.all.iter().enumerate() {
-            if let TypeKind::Scalarset { size, .. } = ty.kind {
-                let simple = layout.simple(TypeId::new(at));
-                if let (Some(Simple { low, .. }), 2..) = (simple, size) {
-                    self.sets.push(Set { first: *low, size, base });
-                    base += size;
-                }
+        for (number, ty) in scalarsets(model).into_iter().enumerate() {
+            if let (Some(Simple { low, .. }), TypeKind::Scalarset { size, .. }) =
+                (layout.simple(ty), model.types.kind(ty))
+                && excluded & bit(number) == 0
+            {
+                self.sets.push(Set { first: *low, size: *size, base });
+                base += size;
             }
         }
         self.elements = base as usize;
@@ -589,8 +596,39 @@ impl Walk<'_> {
 }
 
 impl Normal {
+    /// Returns the scalarsets: the lowest own number, the number of the first element among all
+    /// elements, and the size.
+    pub fn sets(&self) -> Vec<(i64, u32, u32)> {
+        self.sets.iter().map(|s| (s.first, s.base, s.size)).collect()
+    }
+    /// Returns the image of an own value under a permutation of all elements.
+    pub fn image_of(&self, value: i64, permutation: &[u32]) -> i64 {
+        match self.element_of(value) {
+            Some(element) => value - i64::from(element) + i64::from(permutation[element as usize]),
+            None => value,
+        }
+    }
+    /// Returns the exchanges of neighbouring elements, as permutations of all elements.
+    pub fn exchanges(&self) -> Vec<Vec<u32>> {
+        let neighbours = self.sets.iter().flat_map(|s| s.base..s.base + s.size - 1);
+        let exchange = |at: u32| {
+            let mut all: Vec<u32> = (0..self.elements as u32).collect();
+            all.swap(at as usize, at as usize + 1);
+            all
+        };
+        neighbours.map(exchange).collect()
+    }
+    /// Returns the image of a state under a permutation of all elements.
+    pub fn permuted(&mut self, state: &[u64], permutation: &[u32]) -> &[u64] {
+        self.original.clear();
+        self.original.extend_from_slice(state);
+        self.permutation.clear();
+        self.permutation.extend_from_slice(permutation);
+        self.apply();
+        &self.image
+    }
     /// Returns the number of the element with an own value of an enumeration or scalarset.
-    fn element_of(&self, value: i64) -> Option<u32> {
+    pub fn element_of(&self, value: i64) -> Option<u32> {
         self.sets.iter().find_map(|set| {
             let at = value.checked_sub(set.first)?;
             (0..i64::from(set.size)).contains(&at).then(|| set.base + at as u32)

@@ -9,7 +9,7 @@
 use crate::code::{Instance, Program};
 use crate::normal::Normal;
 use crate::run::{Ended, Machine};
-use crate::search::{Broken, Culprit, Explored, Failure, NO_PARENT};
+use crate::search::{Broken, Culprit, Explored, Failure, NO_PARENT, sets};
 use crate::typed::{Binding, Frame, Model};
 
 /// Run to a failure.
@@ -94,7 +94,12 @@ pub fn path(model: &Model, program: &Program, explored: &Explored) -> Option<Pat
     let mut replay = Replay {
         program,
         machine: Machine::new(program, model.claims.len(), || false),
-        normal: Normal::new(model, &program.layout, explored.symmetries > 1),
+        normal: Normal::excluding(
+            model,
+            &program.layout,
+            explored.symmetries > 1,
+            sets(&explored.asymmetries),
+        ),
         state: vec![0; words],
     };
     let mut steps: Vec<(String, Vec<u64>)> = Vec::new();

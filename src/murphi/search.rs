@@ -17,9 +17,11 @@
 use crate::code::{Fault, Instance, Program};
 use crate::guards::Guards;
 use crate::normal::Normal;
+use crate::orders::{Asymmetry, Orders};
 use crate::run::{Ended, Machine};
 use crate::states::States;
 use crate::typed::{Claim, Model};
+use mu_base::Span;
 use mu_base::limits::{Budget, Stop};
 use std::hint::black_box;
 use std::ops::Range;
@@ -64,7 +66,7 @@ pub enum Broken {
     /// A deadlock.
     Deadlock,
     /// A failing instruction.
-    Fault(Fault, mu_base::Span),
+    Fault(Fault, Span),
 }
 
 /// Part of the model that fails.
@@ -115,6 +117,11 @@ pub struct Explored {
     pub memory: usize,
     /// Size of the group of permutations in use, at most `u64::MAX`; 1 without.
     pub symmetries: u64,
+    /// Scalarsets that are no symmetry of the model, so that their permutations are not in use.
+    pub asymmetries: Vec<Asymmetry>,
+    /// Places of the loops and quantifiers that were executed in every order, because the text does
+    /// not show that they do not depend on it.
+    pub suspects: Vec<Span>,
     pub(crate) parents: Vec<u32>,
     pub(crate) store: States,
 }
@@ -150,6 +157,9 @@ struct Search<'p> {
     priorities: Vec<i64>,
     machine: Machine<'p>,
     normal: Normal,
+    /// Check of the parts of the model that may depend on an order, and its result.
+    orders: Option<Box<Orders<'p>>>,
+    asymmetry: Option<Asymmetry>,
     states: States,
     parents: Vec<u32>,
     /// States that are expanded together, and what is known of each.
@@ -181,7 +191,8 @@ struct Search<'p> {
     satisfied: Vec<bool>,
 }
 
-/// Searches all states.
+/// Searches all states. If a step depends on the order of a scalarset's elements, the search starts
+/// again without permutations of that scalarset.
 pub fn explore(
     model: &Model,
     program: &Program,
@@ -189,6 +200,29 @@ pub fn explore(
     budget: &Budget,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Explored {
+    let mut asymmetries = Vec::new();
+    loop {
+        match explore_with(model, program, options, &asymmetries, (budget, progress)) {
+            Ok(explored) => return Explored { asymmetries, ..explored },
+            Err(asymmetry) => asymmetries.push(asymmetry),
+        }
+    }
+}
+
+/// Searches all states without permutations of some scalarsets.
+///
+/// # Errors
+/// A further scalarset that is no symmetry.
+fn explore_with(
+    model: &Model,
+    program: &Program,
+    options: SearchOptions,
+    asymmetries: &[Asymmetry],
+    (budget, progress): (&Budget, &mut dyn FnMut(u64, u64)),
+) -> Result<Explored, Asymmetry> {
+    let normal = Normal::excluding(model, &program.layout, options.symmetry, sets(asymmetries));
+    let poll = budget.clone();
+    let orders = Orders::new(model, program, &normal, move || poll.check(0).is_err())?;
     let poll = budget.clone();
     let of = |claim: Claim| -> Vec<u32> {
         let all = program.properties.iter().enumerate();
@@ -205,7 +239,9 @@ pub fn explore(
         guards: Guards::new(&program.rules),
         priorities: priorities(model, program),
         machine: Machine::new(program, model.claims.len(), move || poll.check(0).is_err()),
-        normal: Normal::new(model, &program.layout, options.symmetry),
+        normal,
+        orders: orders.map(Box::new),
+        asymmetry: None,
         states: States::new(words, program.layout.state_bits as usize),
         parents: Vec::new(),
         block: Vec::new(),
@@ -231,7 +267,15 @@ pub fn explore(
     };
     search.covered = vec![false; search.covers.len()];
     let depth = search.run(budget, progress);
-    search.finish(depth)
+    match search.asymmetry.take() {
+        Some(asymmetry) => Err(asymmetry),
+        None => Ok(search.finish(depth)),
+    }
+}
+
+/// Returns the mask of the scalarsets that are no symmetry.
+pub(crate) fn sets(asymmetries: &[Asymmetry]) -> u64 {
+    asymmetries.iter().fold(0, |n, a| n | a.sets)
 }
 
 /// Returns the priorities of the instances of rules; none if all are equal.
@@ -241,10 +285,43 @@ pub(crate) fn priorities(model: &Model, program: &Program) -> Vec<i64> {
     if all.windows(2).all(|w| w[0] == w[1]) { Vec::new() } else { all }
 }
 
+impl Explored {
+    /// Returns the number of states in the orbits of all stored states. Cost: all permutations of
+    /// each stored state, for tests.
+    pub fn all_states(&self, model: &Model, program: &Program) -> u64 {
+        let (layout, words) = (&program.layout, program.layout.words);
+        let excluded = sets(&self.asymmetries);
+        let mut normal = Normal::excluding(model, layout, self.symmetries > 1, excluded);
+        let mut all = ahash::AHashSet::default();
+        let mut state = vec![0; words];
+        let exchanges = normal.exchanges();
+        for number in 0..self.store.len() {
+            self.store.get(number, &mut state);
+            let mut open = vec![state.clone()];
+            all.insert(state.clone());
+            while let Some(next) = open.pop() {
+                for exchange in &exchanges {
+                    let image = normal.permuted(&next, exchange).to_vec();
+                    if all.insert(image.clone()) {
+                        open.push(image);
+                    }
+                }
+            }
+        }
+        all.len() as u64
+    }
+}
+
 impl Search<'_> {
     fn run(&mut self, budget: &Budget, progress: &mut dyn FnMut(u64, u64)) -> u32 {
         let program = self.program;
         let guards = std::mem::take(&mut self.guards);
+        if let Some(orders) = &mut self.orders {
+            self.asymmetry = orders.check_starts().err();
+            if self.ended() {
+                return 0;
+            }
+        }
         for (at, start) in program.starts.iter().enumerate() {
             self.machine.memory.fill(0);
             match self.machine.run(start.body) {
@@ -281,7 +358,7 @@ impl Search<'_> {
         depth
     }
     fn ended(&self) -> bool {
-        self.failure.is_some() || self.stop != Stop::Complete
+        self.failure.is_some() || self.asymmetry.is_some() || self.stop != Stop::Complete
     }
     fn stopped(&mut self, budget: &Budget) {
         self.stop = budget.check(self.states.len() as u64).err().unwrap_or(Stop::Interrupted);
@@ -368,6 +445,9 @@ impl Search<'_> {
                 selected[rule as usize].push((at as u32, guard));
                 true
             });
+        }
+        if let Some(orders) = &mut self.orders {
+            self.asymmetry = orders.check_block(&block, words, &selected).err();
         }
         if !self.priorities.is_empty() {
             self.keep_lowest(&mut selected, &block, first, budget);
@@ -639,8 +719,10 @@ impl Search<'_> {
             }
             uncovered_claims = (0..self.model.claims.len() as u32)
                 .filter(|n| {
+                    let also = self.orders.as_ref().is_some_and(|o| o.covered()[*n as usize]);
                     self.model.claims[*n as usize].claim == Claim::Cover
                         && !self.machine.covered[*n as usize]
+                        && !also
                 })
                 .collect();
         }
@@ -656,6 +738,8 @@ impl Search<'_> {
             uncovered,
             memory,
             symmetries: self.normal.order(),
+            asymmetries: Vec::new(),
+            suspects: self.orders.as_ref().map_or_else(Vec::new, |o| o.places()),
             parents: self.parents,
             store: self.states,
         }

@@ -26,6 +26,10 @@ struct Answer {
     verdict: &'static str,
     states: u64,
     rules: u64,
+    /// Number of states in all orbits of the stored states.
+    all_states: u64,
+    /// True if a scalarset is no symmetry.
+    asymmetric: bool,
 }
 
 fn searched(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Result<Option<Answer>, String> {
@@ -39,7 +43,13 @@ fn searched(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Result<Option<A
     if found.failure.is_none() && found.stop != Stop::Complete {
         return Ok(None);
     }
-    Ok(Some(Answer { verdict: verdict(&found), states: found.states, rules: found.rules }))
+    Ok(Some(Answer {
+        verdict: verdict(&found),
+        states: found.states,
+        rules: found.rules,
+        all_states: found.all_states(&typed, &program),
+        asymmetric: !found.asymmetries.is_empty(),
+    }))
 }
 
 fn verdict(found: &Explored) -> &'static str {
@@ -93,6 +103,54 @@ fn compare(seed: u64, text: &str) -> Option<&'static str> {
         fail("the formatter changes a token".into());
     }
     Some(whole.verdict)
+}
+
+/// Compares the search with symmetries to the one without, in models with loops that depend on the
+/// order of elements, with both definitions of a deadlock. Returns the number of models that lose a
+/// symmetry.
+fn asymmetric(seeds: std::ops::Range<u64>) -> usize {
+    let mut found = 0;
+    for seed in seeds {
+        let text = generator::ordered_model(&mut Random::new(seed)).text;
+        for deadlocks in [Deadlocks::Stuttering, Deadlocks::Stuck] {
+            let search = |symmetry| {
+                searched(&text, symmetry, deadlocks).unwrap_or_else(|e| panic!("seed {seed}: {e}"))
+            };
+            let (Some(whole), Some(reduced)) = (search(false), search(true)) else { continue };
+            let fails = |a: &Answer| !["ok", "cover"].contains(&a.verdict);
+            // The first failure depends on the order of the search.
+            let is_equal = match (fails(&whole), fails(&reduced)) {
+                (true, true) => true,
+                (false, false) => whole.verdict == reduced.verdict,
+                _ => false,
+            };
+            assert!(is_equal, "seed {seed}, {deadlocks:?}: {whole:?}, {reduced:?}\n{text}");
+            if !fails(&whole) {
+                assert_eq!(whole.states, reduced.all_states, "seed {seed}\n{text}");
+            }
+            found += usize::from(reduced.asymmetric);
+        }
+    }
+    found
+}
+
+#[test]
+fn models_that_depend_on_an_order_keep_their_answers() {
+    let seeds = match std::env::var("SEED").ok().and_then(|s| s.parse::<u64>().ok()) {
+        Some(seed) => seed..seed + 1,
+        None => 2_000_000..2_000_300,
+    };
+    let many = seeds.end - seeds.start > 1;
+    let found = asymmetric(seeds);
+    assert!(!many || found > 5, "{found} models depend on an order");
+}
+
+/// `COUNT=20000 cargo test --release -p mu-check-murphi --test random -- --ignored volume`
+#[test]
+#[ignore = "runs for minutes"]
+fn volume_of_models_that_depend_on_an_order() {
+    let count: u64 = std::env::var("COUNT").map_or(20_000, |c| c.parse().expect("a number"));
+    println!("{} models lose a symmetry", asymmetric(3_000_000..3_000_000 + count));
 }
 
 /// Productions that the models must have.

@@ -9,6 +9,7 @@
 use crate::args::{DeadlockKind, Format, Reduction};
 use crate::commands::explore::plan::Exploration;
 use crate::output;
+use crate::output::notes;
 use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
@@ -20,6 +21,7 @@ use mu_frontends::murphi::MURPHI;
 use mu_frontends::{FrontEnd, Input};
 use mu_murphi::code::{Fault, Program};
 use mu_murphi::compile::fault_text;
+use mu_murphi::orders::Asymmetry;
 use mu_murphi::path::{self, Path};
 use mu_murphi::search::{
     Broken, Culprit, Deadlocks, Explored, Failure, SearchOptions, explore as search,
@@ -189,7 +191,22 @@ fn searched(
         found = path::path(&model, &program, &explored);
     }
     bar.finish();
+    for place in &explored.suspects {
+        let (line, column) = session.sources.line_column(*place);
+        session.log(format!("{line}:{column}: executed in every order of the elements"));
+    }
     Ok(Run { model, program, explored, found })
+}
+
+/// Returns the warnings of a search: the scalarsets that are no symmetry, with a place that
+/// distinguishes their elements.
+fn warnings(explored: &Explored) -> Vec<(Span, String)> {
+    let warning = |a: &Asymmetry| {
+        let place = a.places.first().copied().unwrap_or_default();
+        let types: Vec<String> = a.types.iter().map(|t| format!("`{t}`")).collect();
+        (place, format!("symmetry of {} is off, because {}", types.join(", "), a.reason))
+    };
+    explored.asymmetries.iter().map(warning).collect()
 }
 
 /// Result of a search with all that its output needs.
@@ -283,8 +300,10 @@ impl Outcome<'_> {
         self.found.map(|p| &p.failure).or(self.explored.failure.as_ref())
     }
     fn print(&self) -> Result<u8, Diagnostic> {
-        match self.session.common.format {
-            Format::Json => self.print_json()?,
+        let (session, warnings) = (self.session, warnings(self.explored));
+        let warnings = notes::warn(&session.sources, session.common.quiet, &warnings);
+        match session.common.format {
+            Format::Json => self.print_json(warnings)?,
             Format::Text => self.print_text()?,
         }
         Ok(match self.verdict() {
@@ -359,7 +378,7 @@ impl Outcome<'_> {
         let shown = all.iter().filter(changed).map(|v| (v.name.clone(), text(v, state)));
         shown.filter(|(_, value)| !value.is_empty()).collect()
     }
-    fn print_json(&self) -> Result<(), Diagnostic> {
+    fn print_json(&self, warnings: Vec<Value>) -> Result<(), Diagnostic> {
         let explored = self.explored;
         let item = |what: String, span: Option<Span>| {
             let mut object = json!({ "message": what });
@@ -393,6 +412,9 @@ impl Outcome<'_> {
         });
         if let Some((name, size)) = self.instance {
             object["instance"] = json!({ name: size });
+        }
+        if !warnings.is_empty() {
+            object["warnings"] = warnings.into();
         }
         if let Some(reason) = &self.reason {
             object["reason"] = reason.as_str().into();

@@ -45,14 +45,25 @@ struct Generator<'r> {
     procedures: Vec<(String, Vec<Type>)>,
     /// True if variables may be undefined, so that none is copied as a whole.
     undefined: bool,
+    /// True if start states may depend on an order.
+    ordered: bool,
     /// True within an index.
     in_index: bool,
     next: usize,
     features: BTreeSet<&'static str>,
 }
 
-/// Generates a model.
+/// Generates a model. Its start states do not depend on the order of a scalarset's elements.
 pub fn model(random: &mut Random) -> Model {
+    generate(random, false)
+}
+
+/// Generates a model with start states that may depend on the order of a scalarset's elements.
+pub fn ordered_model(random: &mut Random) -> Model {
+    generate(random, true)
+}
+
+fn generate(random: &mut Random, ordered: bool) -> Model {
     let undefined = random.chance(1, 4);
     let mut g = Generator {
         random,
@@ -63,6 +74,7 @@ pub fn model(random: &mut Random) -> Model {
         functions: Vec::new(),
         procedures: Vec::new(),
         undefined,
+        ordered,
         in_index: false,
         next: 0,
         features: BTreeSet::new(),
@@ -557,6 +569,7 @@ impl Generator<'_> {
         // A start state that depends on the order of a scalarset's elements is not symmetric.
         let chosen: Vec<usize> =
             if has_scalarset { (0..self.scalarsets.len()).collect() } else { Vec::new() };
+        let chosen = if self.ordered && self.random.chance(1, 2) { Vec::new() } else { chosen };
         for n in &chosen {
             self.variables.push((format!("i0s{n}"), Type::Scalarset(*n), false));
         }

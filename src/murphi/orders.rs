@@ -1,0 +1,473 @@
+//! Dynamic check of the symmetries of scalarsets: execution of suspects in every order.
+//!
+//! In: the suspects of the static analysis ([`crate::equivariance`]), and states. A rule that runs
+//! in the image of a state under a permutation, with the images of its parameters, visits the
+//! elements of a scalarset in another order. If the results are the images of the results for every
+//! permutation, no order matters in any state of the orbit. So the check of the representatives
+//! that a search stores is a proof, and a difference is an [`Asymmetry`], with which the search
+//! starts again without that scalarset.
+//!
+//! The check runs the code of the model on images; it knows nothing of loops. Cost: one run of each
+//! selected suspect for each permutation of its scalarsets, of which there may be at most
+//! [`ORDERS`].
+
+use crate::accesses::{Construct, bit, scalarsets};
+use crate::code::{Instance, Program};
+use crate::equivariance::{Suspect, names, suspects};
+use crate::normal::Normal;
+use crate::path::{property_name, rule_name, start_name};
+use crate::run::{Ended, Machine};
+use crate::typed::{Binding, Frame, Model, TypeKind};
+use crate::variables::variables;
+use ahash::AHashMap;
+use mu_base::Span;
+
+/// Most permutations under which a part of the model is run in each state.
+const ORDERS: usize = 720;
+
+/// Scalarsets that are no symmetry of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asymmetry {
+    /// Names of the scalarsets.
+    pub types: Vec<String>,
+    /// Places of the loops and quantifiers that may cause it; a deviation is in one of them.
+    pub places: Vec<Span>,
+    /// Sentence about the construct: that it depends on the order, with two results of one step.
+    pub reason: String,
+    /// Mask of the scalarsets.
+    pub(crate) sets: u64,
+}
+
+/// Kind of the parts of the model.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Rule,
+    Start,
+    Property,
+}
+
+/// Instances that differ only in the elements that `choose` binds.
+#[derive(Clone, Debug)]
+struct Group {
+    kind: Kind,
+    /// Index of the part in the typed model.
+    number: u32,
+    /// Values of the parameters, with marks of those that are elements.
+    parameters: Vec<(i64, bool)>,
+    instances: Vec<u32>,
+    /// Permutations in use: an index in `Orders::permutations`.
+    class: usize,
+}
+
+/// Permutations of some scalarsets.
+#[derive(Clone, Debug)]
+struct Permutations {
+    sets: u64,
+    /// By element its image, and the scalarsets that change.
+    all: Vec<(Vec<u32>, u64)>,
+    /// By permutation and group the image of the group, if it has instances.
+    images: Vec<Vec<Option<u32>>>,
+}
+
+/// Result of a run in one state.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Outcome {
+    /// The property is false.
+    False,
+    /// The rule leads to this state.
+    State(Vec<u64>),
+    Discarded,
+    /// An instruction fails; the first failure depends on the order even if all orders fail.
+    Fault,
+}
+
+/// Check of the states of one search.
+pub(crate) struct Orders<'p> {
+    model: &'p Model,
+    program: &'p Program,
+    suspects: crate::equivariance::Suspects,
+    machine: Machine<'p>,
+    normal: Normal,
+    groups: Vec<Group>,
+    /// Suspect instances of rules, with their groups.
+    of_rule: Vec<(u32, u32)>,
+    /// Groups of start states and of properties.
+    starts: Vec<u32>,
+    properties: Vec<u32>,
+    permutations: Vec<Permutations>,
+}
+
+impl<'p> Orders<'p> {
+    /// Prepares the check. `None` if no part of the model is suspect.
+    ///
+    /// # Errors
+    /// Scalarsets with too many permutations to check.
+    pub(crate) fn new(
+        model: &'p Model,
+        program: &'p Program,
+        normal: &Normal,
+        poll: impl FnMut() -> bool + 'p,
+    ) -> Result<Option<Self>, Asymmetry> {
+        if normal.order() <= 1 {
+            return Ok(None);
+        }
+        let mut orders = Orders {
+            model,
+            program,
+            suspects: suspects(model, program),
+            machine: Machine::new(program, model.claims.len(), poll),
+            normal: normal.clone(),
+            groups: Vec::new(),
+            of_rule: Vec::new(),
+            starts: Vec::new(),
+            properties: Vec::new(),
+            permutations: Vec::new(),
+        };
+        let rules = orders.add(Kind::Rule, &program.rules)?;
+        for (group, instances) in rules {
+            orders.of_rule.extend(instances.into_iter().map(|at| (at, group)));
+        }
+        let starts = orders.add(Kind::Start, &program.starts)?;
+        orders.starts = starts.into_iter().map(|g| g.0).collect();
+        let properties = orders.add(Kind::Property, &program.properties)?;
+        orders.properties = properties.into_iter().map(|g| g.0).collect();
+        if orders.groups.is_empty() {
+            return Ok(None);
+        }
+        orders.find_images();
+        Ok(Some(orders))
+    }
+    fn suspects_of(&self, kind: Kind, number: u32) -> &[Suspect] {
+        let all = match kind {
+            Kind::Rule => &self.suspects.rules,
+            Kind::Start => &self.suspects.starts,
+            Kind::Property => &self.suspects.properties,
+        };
+        all.get(number as usize).map_or(&[], |s| &s[..])
+    }
+    /// Adds the groups of suspect instances.
+    fn add(&mut self, kind: Kind, all: &[Instance]) -> Result<Vec<(u32, Vec<u32>)>, Asymmetry> {
+        let first = self.groups.len();
+        let in_use = self.in_use();
+        for (at, instance) in all.iter().enumerate() {
+            let suspects = self.suspects_of(kind, instance.number);
+            let sets = suspects.iter().fold(0, |n, s| n | s.sets) & in_use;
+            if sets == 0 {
+                continue;
+            }
+            let class = match self.permutations.iter().position(|p| p.sets == sets) {
+                Some(class) => class,
+                None => {
+                    let all = self
+                        .permutations_of(sets)
+                        .ok_or_else(|| self.too_many(kind, instance.number, sets))?;
+                    self.permutations.push(Permutations { sets, all, images: Vec::new() });
+                    self.permutations.len() - 1
+                }
+            };
+            let parameters = self.parameters(kind, instance);
+            let groups = &mut self.groups[first..];
+            let same = |g: &&mut Group| g.number == instance.number && g.parameters == parameters;
+            match groups.iter_mut().rev().find(same) {
+                Some(group) => group.instances.push(at as u32),
+                None => self.groups.push(Group {
+                    kind,
+                    number: instance.number,
+                    parameters,
+                    instances: vec![at as u32],
+                    class,
+                }),
+            }
+        }
+        let added = self.groups.iter().enumerate().skip(first);
+        Ok(added.map(|(n, g)| (n as u32, g.instances.clone())).collect())
+    }
+    /// Returns the mask of the scalarsets that the search uses.
+    fn in_use(&self) -> u64 {
+        let all = scalarsets(self.model);
+        let uses = |ty: &crate::typed::TypeId| {
+            let low = self.program.layout.simple(*ty).map(|s| s.low);
+            low.is_some_and(|low| self.normal.element_of(low).is_some())
+        };
+        all.iter().enumerate().filter(|(_, ty)| uses(ty)).fold(0, |n, (at, _)| n | bit(at))
+    }
+    /// Returns the values of the parameters without those of `choose`.
+    fn parameters(&self, kind: Kind, instance: &Instance) -> Vec<(i64, bool)> {
+        let number = instance.number as usize;
+        let (frame, bindings): (&Frame, &[Binding]) = match kind {
+            Kind::Rule => (&self.model.rules[number].frame, &self.model.rules[number].bindings),
+            Kind::Start => (&self.model.starts[number].frame, &self.model.starts[number].bindings),
+            Kind::Property => {
+                (&self.model.properties[number].frame, &self.model.properties[number].bindings)
+            }
+        };
+        let chosen = |local| {
+            let is = |b: &Binding| matches!(b, Binding::Choose { local: l, .. } if *l == local);
+            bindings.iter().any(is)
+        };
+        let given = instance.parameters.iter().filter(|(local, _)| !chosen(*local));
+        given
+            .map(|(local, value)| {
+                let kind = self.model.types.kind(frame.get(*local).ty);
+                let is_element =
+                    matches!(kind, TypeKind::Scalarset { .. } | TypeKind::Union { .. });
+                (*value, is_element)
+            })
+            .collect()
+    }
+    /// Returns all permutations of some scalarsets except the identity, those of few scalarsets
+    /// first; `None` if there are too many.
+    fn permutations_of(&self, sets: u64) -> Option<Vec<(Vec<u32>, u64)>> {
+        let ranges = self.normal.sets();
+        let count: u32 = ranges.iter().map(|r| r.2).sum();
+        let mut all: Vec<(Vec<u32>, u64)> = vec![((0..count).collect(), 0)];
+        for (n, ty) in scalarsets(self.model).iter().enumerate() {
+            let low = self.program.layout.simple(*ty)?.low;
+            let Some((_, base, size)) = ranges.iter().find(|r| r.0 == low) else { continue };
+            if sets & bit(n) == 0 {
+                continue;
+            }
+            // The elements in place `at` or later are free.
+            for at in 0..*size {
+                let mut next = Vec::new();
+                for (permutation, moved) in &all {
+                    for other in at..*size {
+                        let mut permutation = permutation.clone();
+                        permutation.swap((base + at) as usize, (base + other) as usize);
+                        let moved = if other == at { *moved } else { moved | bit(n) };
+                        next.push((permutation, moved));
+                    }
+                }
+                all = next;
+                if all.len() > ORDERS {
+                    return None;
+                }
+            }
+        }
+        all.retain(|(_, moved)| *moved != 0);
+        all.sort_by_key(|(_, moved)| moved.count_ones());
+        Some(all)
+    }
+    fn find_images(&mut self) {
+        let mut places: AHashMap<(u8, u32, &[(i64, bool)]), u32> = AHashMap::default();
+        for (n, group) in self.groups.iter().enumerate() {
+            places.insert((group.kind as u8, group.number, &group.parameters), n as u32);
+        }
+        let mut found = Vec::new();
+        for permutations in &self.permutations {
+            let image = |permutation: &[u32], group: &Group| {
+                let parameters: Vec<(i64, bool)> = group
+                    .parameters
+                    .iter()
+                    .map(|(value, is_element)| match is_element {
+                        true => (self.normal.image_of(*value, permutation), true),
+                        false => (*value, false),
+                    })
+                    .collect();
+                places.get(&(group.kind as u8, group.number, &parameters[..])).copied()
+            };
+            let of = |(permutation, _): &(Vec<u32>, u64)| {
+                self.groups.iter().map(|g| image(permutation, g)).collect::<Vec<_>>()
+            };
+            found.push(permutations.all.iter().map(of).collect::<Vec<_>>());
+        }
+        for (permutations, images) in self.permutations.iter_mut().zip(found) {
+            permutations.images = images;
+        }
+    }
+
+    // ---- checks ------------------------------------------------------------------------------
+
+    /// Checks the properties and the selected rules in a block of states. `selected`: by instance
+    /// of a rule the states that select it, ascending. If the machine stops early, the states pass:
+    /// the search ends too.
+    pub(crate) fn check_block(
+        &mut self,
+        block: &[u64],
+        words: usize,
+        selected: &[Vec<(u32, Option<u32>)>],
+    ) -> Result<(), Asymmetry> {
+        let mut groups = Vec::new();
+        for (at, state) in block.chunks_exact(words).enumerate() {
+            groups.clear();
+            for (rule, group) in &self.of_rule {
+                let selects = &selected[*rule as usize];
+                if groups.last() != Some(group)
+                    && selects.binary_search_by_key(&(at as u32), |s| s.0).is_ok()
+                {
+                    groups.push(*group);
+                }
+            }
+            groups.sort_unstable();
+            groups.dedup();
+            groups.extend(&self.properties);
+            self.check(state, &groups)?;
+        }
+        Ok(())
+    }
+    /// Checks the start states.
+    pub(crate) fn check_starts(&mut self) -> Result<(), Asymmetry> {
+        let groups = self.starts.clone();
+        self.check(&vec![0; self.program.layout.words], &groups)
+    }
+    /// Returns the places of the suspects, in the order of the text.
+    pub(crate) fn places(&self) -> Vec<Span> {
+        let all = [&self.suspects.rules, &self.suspects.starts, &self.suspects.properties];
+        let in_use = self.in_use();
+        let suspects = all.into_iter().flatten().flatten().filter(|s| s.sets & in_use != 0);
+        let mut places: Vec<Span> = suspects.map(|s| s.span).collect();
+        places.sort_by_key(|s| (s.start, s.end));
+        places.dedup();
+        places
+    }
+    /// Returns the claims `cover` that a run of this check fulfilled, by number.
+    pub(crate) fn covered(&self) -> &[bool] {
+        &self.machine.covered
+    }
+    fn check(&mut self, state: &[u64], groups: &[u32]) -> Result<(), Asymmetry> {
+        for class in 0..self.permutations.len() {
+            let of_class = |g: &&u32| self.groups[**g as usize].class == class;
+            let groups: Vec<u32> = groups.iter().filter(of_class).copied().collect();
+            if groups.is_empty() {
+                continue;
+            }
+            let mut results = Vec::new();
+            for group in &groups {
+                let Some(found) = self.outcomes(Some(*group), state) else { return Ok(()) };
+                results.push(found);
+            }
+            for n in 0..self.permutations[class].all.len() {
+                let permutation = self.permutations[class].all[n].0.clone();
+                let image = self.normal.permuted(state, &permutation).to_vec();
+                for (group, found) in groups.iter().zip(&results) {
+                    let mut expected = found.clone();
+                    for outcome in &mut expected {
+                        if let Outcome::State(to) = outcome {
+                            *to = self.normal.permuted(to, &permutation).to_vec();
+                        }
+                    }
+                    expected.sort_unstable();
+                    let other = self.permutations[class].images[n][*group as usize];
+                    let Some(found) = self.outcomes(other, &image) else { return Ok(()) };
+                    if found != expected {
+                        return Err(self.difference(*group, class, n, (&expected, &found)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+    /// Returns the outcomes of the instances of a group, sorted; `None` if the machine stops.
+    fn outcomes(&mut self, group: Option<u32>, state: &[u64]) -> Option<Vec<Outcome>> {
+        let Some(group) = group else { return Some(Vec::new()) };
+        let (words, program) = (state.len(), self.program);
+        let group = &self.groups[group as usize];
+        let mut found = Vec::new();
+        for at in &group.instances {
+            self.machine.memory[..words].copy_from_slice(state);
+            let instance = match group.kind {
+                Kind::Rule => &program.rules[*at as usize],
+                Kind::Start => &program.starts[*at as usize],
+                Kind::Property => &program.properties[*at as usize],
+            };
+            let enabled = match group.kind {
+                Kind::Start => Ended::Yes,
+                _ => self.machine.run(instance.guard),
+            };
+            found.push(match (enabled, group.kind) {
+                (Ended::Yes, Kind::Property) => continue,
+                (Ended::No, Kind::Property) => Outcome::False,
+                (Ended::Yes, _) => match self.machine.run(instance.body) {
+                    Ended::Done => {
+                        self.normal.sort(&mut self.machine.memory);
+                        Outcome::State(self.machine.memory[..words].to_vec())
+                    }
+                    Ended::Discarded => Outcome::Discarded,
+                    Ended::Stopped => return None,
+                    _ => Outcome::Fault,
+                },
+                (Ended::Fault(_), _) => Outcome::Fault,
+                (Ended::Stopped, _) => return None,
+                _ => continue,
+            });
+        }
+        found.sort_unstable();
+        Some(found)
+    }
+
+    // ---- messages ----------------------------------------------------------------------------
+
+    fn too_many(&self, kind: Kind, number: u32, sets: u64) -> Asymmetry {
+        let suspects = self.suspects_of(kind, number);
+        let reason = format!(
+            "{} may depend on the order of its elements, and there are more than {ORDERS} orders",
+            constructs(suspects)
+        );
+        self.asymmetry(suspects, sets, reason)
+    }
+    fn asymmetry(&self, suspects: &[Suspect], sets: u64, reason: String) -> Asymmetry {
+        let places = suspects.iter().filter(|s| s.sets & sets != 0).map(|s| s.span).collect();
+        Asymmetry { types: names(self.model, sets), places, reason, sets }
+    }
+    fn difference(
+        &self,
+        group: u32,
+        class: usize,
+        permutation: usize,
+        (expected, found): (&[Outcome], &[Outcome]),
+    ) -> Asymmetry {
+        let group = &self.groups[group as usize];
+        let at = group.instances[0];
+        let name = match group.kind {
+            Kind::Rule => rule_name(self.model, self.program, at),
+            Kind::Start => start_name(self.model, self.program, at),
+            Kind::Property => property_name(self.model, self.program, at),
+        };
+        let a = expected.iter().find(|o| !found.contains(o));
+        let b = found.iter().find(|o| !expected.contains(o));
+        let suspects = self.suspects_of(group.kind, group.number);
+        let (a, b) = self.texts(a.or(expected.first()), b.or(found.first()));
+        let sets = self.permutations[class].all[permutation].1;
+        let reason = format!(
+            "{} depends on the order of the elements: in one order {name} {a}, in another it {b}",
+            constructs(suspects)
+        );
+        self.asymmetry(suspects, sets, reason)
+    }
+    /// Describes two outcomes by their first difference.
+    fn texts(&self, a: Option<&Outcome>, b: Option<&Outcome>) -> (String, String) {
+        let (model, layout) = (self.model, &self.program.layout);
+        if let (Some(Outcome::State(a)), Some(Outcome::State(b))) = (a, b) {
+            for variable in variables(model, layout) {
+                let (x, y) = (variable.text(model, layout, a), variable.text(model, layout, b));
+                if x != y {
+                    return (
+                        format!("leads to `{} = {x}`", variable.name),
+                        format!("leads to `{} = {y}`", variable.name),
+                    );
+                }
+            }
+        }
+        let text = |outcome: Option<&Outcome>| {
+            match outcome {
+                None => "has no step",
+                Some(Outcome::False) => "is false",
+                Some(Outcome::State(_)) => "has a step",
+                Some(Outcome::Discarded) => "is discarded",
+                Some(Outcome::Fault) => "fails",
+            }
+            .to_string()
+        };
+        (text(a), text(b))
+    }
+}
+
+/// Names the constructs of some suspects.
+fn constructs(suspects: &[Suspect]) -> &'static str {
+    match suspects.first().map(|s| s.construct) {
+        Some(Construct::Quantifier) => "a quantifier",
+        Some(Construct::Predicate) => "a predicate on a multiset",
+        Some(Construct::Comparison) => "a comparison of multisets",
+        _ => "a loop",
+    }
+}

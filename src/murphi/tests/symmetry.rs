@@ -1,0 +1,185 @@
+//! Loops and quantifiers over scalarsets that depend on the order of the elements: they are found,
+//! and the search continues without the symmetry, so that no failure is hidden.
+
+use mu_base::SourceMap;
+use mu_base::limits::Budget;
+use mu_murphi::path::path;
+use mu_murphi::search::{Broken, Deadlocks, Explored, SearchOptions, explore};
+use mu_murphi::{Settings, compile, read};
+
+fn searched(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Explored {
+    let mut sources = SourceMap::new();
+    let source = sources.add("model.m", text);
+    let model = read(source, text, &Settings::default())
+        .unwrap_or_else(|d| panic!("{}", d.render(&sources)));
+    let program = compile(&model).unwrap_or_else(|d| panic!("{}", d.render(&sources)));
+    let options = SearchOptions { symmetry, deadlocks, checks: true };
+    let found = explore(&model, &program, options, &Budget::default(), &mut |_, _| {});
+    assert_eq!(found.failure.is_some(), path(&model, &program, &found).is_some(), "{text}");
+    found
+}
+
+/// Variables and rules around the statements of a rule. Elements differ by `a`.
+fn model(body: &str) -> String {
+    format!(
+        "type t: scalarset(3); r: record f: 0..3; g: t; end;
+         var a: array [t] of 0..2; b: array [t] of r; x: 0..7; o: t; flag: boolean;
+             m: multiset [4] of r;
+         function own(i: t): boolean; begin return a[i] > 0; end;
+         function first(): t; begin for i: t do if a[i] = 1 then return i; end; end;
+             return o; end;
+         procedure set(var e: r; v: 0..3); begin e.f := v; end;
+         ruleset s: t do startstate
+           for i: t do a[i] := 0; b[i].f := 0; b[i].g := s; end;
+           x := 0; flag := false; o := s;
+         end; end;
+         ruleset i: t do rule \"up\" a[i] < 2 ==> begin a[i] := a[i] + 1; end; end;
+         rule \"body\" var n: 0..3; e: r; begin {body} end;"
+    )
+}
+
+/// Loops with iterations that commute: the text shows it, so nothing is executed twice.
+#[test]
+fn loops_with_commuting_iterations_are_recognised() {
+    for body in [
+        "for i: t do a[i] := 0; end;",
+        "for i: t do if a[i] = 1 then b[i].g := o; end; end;",
+        "for i: t do if own(i) then flag := true; end; end;",
+        "x := 0; for i: t do if a[i] > 0 then x := x + 2; end; end;",
+        "x := 6; for i: t do x := x - a[i]; end;",
+        "for i: t do set(b[i], a[i]); end;",
+        "for i: t do n := a[i]; b[i].f := n; end;",
+        "for i: t do undefine e; e.f := a[i]; e.g := i; if x < 1 then multisetadd(e, m); end; end; \
+         x := 1;",
+        "for i: t do alias c: b[i]; d: i do c.f := a[d]; end; end;",
+        "for i: t do for j: t do if i = j then b[j].f := 1; end; end; end;",
+        "for i: t do switch a[i] case 0: b[i].f := 1; else b[i].f := 2; end; end;",
+        "x := 1; for i: t do if a[i] > 0 then b[o].f := x; end; end; x := 0;",
+        "flag := exists i: t do a[i] = 2 & b[i].g = i end;",
+        "flag := forall i: t do own(i) -> b[i].f < 3 end;",
+        "if exists i: t do !isundefined(o) & o = i end then x := 1; end;",
+        "for n2 := 0 to 2 do x := n2; end;",
+    ] {
+        let text = model(body);
+        let found = searched(&text, true, Deadlocks::Off);
+        assert_eq!(found.suspects, [], "{body}");
+        assert_eq!(found.asymmetries, [], "{body}");
+        assert_eq!(found.symmetries, 6, "{body}");
+    }
+}
+
+/// Constructs that depend on the order in some state.
+#[test]
+fn constructs_that_depend_on_an_order_are_found() {
+    for (body, what) in [
+        ("for i: t do if a[i] = 1 then o := i; end; end;", "a loop"),
+        ("o := first();", "a loop"),
+        ("for i: t do if a[i] > 0 then x := a[i]; end; end;", "a loop"),
+        ("x := 0; for i: t do if x < 1 then x := x + 1; b[i].f := 1; end; end;", "a loop"),
+        ("for i: t do if a[i] = 1 then a[o] := 2; o := i; end; end;", "a loop"),
+        ("n := 0; for i: t do b[i].f := n; n := a[i]; end;", "a loop"),
+        ("for i: t do if a[i] = 2 then x := 3; elsif a[i] = 1 then x := 4; end; end;", "a loop"),
+        ("for i: t do if a[i] = 2 then return; end; b[i].f := 1; end;", "a loop"),
+        ("for i: t do set(b[o], a[i]); end;", "a loop"),
+        ("for i: t do n := a[i]; b[o].f := n; end; n := 0;", "a loop"),
+        (
+            "for i: t do if a[i] = 0 then undefine b[i].f; else b[i].f := 0; end; end; \
+             if a[o] = 1 & exists i: t do b[i].f = 0 end then x := 5; end; \
+             for i: t do b[i].f := 0; end;",
+            "a quantifier",
+        ),
+    ] {
+        let text = model(body);
+        let reduced = searched(&text, true, Deadlocks::Stuttering);
+        let [asymmetry] = &reduced.asymmetries[..] else {
+            panic!("{body}: {:?}", reduced.asymmetries)
+        };
+        assert!(asymmetry.reason.starts_with(what), "{body}: {}", asymmetry.reason);
+        assert_eq!(asymmetry.types, ["t"]);
+        let first = asymmetry.places[0];
+        let at = &text[first.start as usize..first.end as usize];
+        assert!(at.starts_with("for") || at.starts_with("exists"), "{at}");
+        let whole = searched(&text, false, Deadlocks::Stuttering);
+        assert_eq!((reduced.states, reduced.rules), (whole.states, whole.rules), "{body}");
+        assert_eq!(reduced.failure.is_some(), whole.failure.is_some(), "{body}");
+    }
+}
+
+/// Loops that only the states show to be symmetric: one element at most satisfies the condition.
+#[test]
+fn suspects_without_a_difference_keep_the_symmetry() {
+    let text = "type t: scalarset(3); var holder: array [t] of boolean; o: t;
+        ruleset s: t do startstate
+          for i: t do holder[i] := i = s; end; o := s; end; end;
+        ruleset i: t do rule \"pass\" !holder[i] ==> begin
+          for j: t do holder[j] := false; end; holder[i] := true;
+          for j: t do if holder[j] then o := j; end; end; end; end;
+        invariant holder[o];";
+    let found = searched(text, true, Deadlocks::Off);
+    assert_eq!((found.states, found.symmetries, found.suspects.len()), (1, 6, 1));
+    assert_eq!(found.asymmetries, []);
+}
+
+/// A quantifier of an invariant that visits all elements whenever the invariant holds.
+#[test]
+fn quantifiers_that_visit_all_elements_are_recognised() {
+    let start = "type t: scalarset(3); var a: array [t] of 0..2; o: t; x: 0..3;
+        startstate for i: t do undefine a[i]; end; x := 0; end;
+        ruleset i: t do rule begin a[i] := 1; o := i; end; end;";
+    for (condition, suspects) in [
+        ("forall i: t do isundefined(a[i]) | a[i] > 0 end", 0),
+        ("x = 0 -> forall i: t do (isundefined(a[i]) ? 1 : a[i]) > 0 end", 0),
+        ("!exists i: t do (isundefined(a[i]) ? 1 : a[i]) = 0 end", 0),
+        ("x = 1 | forall i: t do (isundefined(a[i]) ? 1 : a[i]) > 0 end", 0),
+        ("exists i: t do (isundefined(a[i]) ? 1 : a[i]) > 0 end", 1),
+        ("(forall i: t do (isundefined(a[i]) ? 1 : a[i]) > 0 end) | x = 0", 1),
+        ("(forall i: t do (isundefined(a[i]) ? 1 : a[i]) > 0 end) -> x = 0", 1),
+    ] {
+        let found = searched(&format!("{start} invariant {condition};"), true, Deadlocks::Off);
+        assert_eq!(found.failure, None, "{condition}");
+        assert_eq!(found.suspects.len(), suspects, "{condition}");
+    }
+}
+
+/// Of two scalarsets only the one that differs loses its symmetry.
+#[test]
+fn other_scalarsets_keep_their_symmetry() {
+    let text = "type s: scalarset(3); t: scalarset(2); var a: array [s] of boolean; \
+            b: array [t] of boolean; last: t;
+        ruleset i: t do startstate
+          for k: s do a[k] := false; end; for k: t do b[k] := false; end; last := i; end; end;
+        ruleset i: s do rule begin a[i] := !a[i]; end; end;
+        ruleset i: t do rule begin b[i] := !b[i]; end; end;
+        rule begin for i: t do if b[i] then last := i; end; end; end;";
+    let found = searched(text, true, Deadlocks::Off);
+    assert_eq!((found.states, found.symmetries), (4 * 8, 6));
+    assert_eq!(found.asymmetries.len(), 1);
+    assert_eq!(found.asymmetries[0].types, ["t"]);
+}
+
+/// Scalarsets with too many orders to try lose their symmetry, with a reason.
+#[test]
+fn too_many_orders_are_not_tried() {
+    let text = "type t: scalarset(7); var a: array [t] of boolean; o: t;
+        ruleset s: t do startstate for i: t do a[i] := false; end; o := s; end; end;
+        ruleset i: t do rule begin a[i] := true; end; end;
+        rule begin for i: t do if a[i] then o := i; end; end; end;";
+    let found = searched(text, true, Deadlocks::Off);
+    assert_eq!(found.symmetries, 1);
+    assert!(
+        found.asymmetries[0].reason.contains("more than 720 orders"),
+        "{:?}",
+        found.asymmetries
+    );
+}
+
+/// Model 1000936 of the comparison with Rumur: its symmetry reduction hides the deadlock.
+#[test]
+fn a_deadlock_is_not_hidden() {
+    let text = include_str!("models/order.m");
+    for symmetry in [false, true] {
+        let found = searched(text, symmetry, Deadlocks::Stuttering);
+        let broken = found.failure.map(|f| f.broken);
+        assert_eq!(broken, Some(Broken::Deadlock), "symmetry {symmetry}");
+    }
+}
