@@ -4,7 +4,9 @@
 //! A file that is not UTF-8 is read as Latin-1: comments of older models have such characters.
 
 use crate::mcrl2::as_mcrl2;
-use crate::{EditedText, FormulaNames, FrontEnd, Input, Lexicon, Loaded, Loading, Parameter};
+use crate::{
+    Condition, EditedText, FormulaNames, FrontEnd, Input, Lexicon, Loaded, Loading, Parameter,
+};
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 use mu_base::naming::Naming;
@@ -37,7 +39,8 @@ impl FrontEnd for Murphi {
         loading.journal.begin_stage("reading the model");
         let options = loading.options;
         let (source, text, settings) = source(input, loading.sources, loading.defines)?;
-        let typed = mu_murphi::read_with(source, &text, &settings, &options.conditions)?;
+        let conditions = with_types(source, &text, &settings, &options.conditions)?;
+        let typed = mu_murphi::read_with(source, &text, &settings, &conditions)?;
         expect_types(&typed, loading.defines)?;
         let parameters = settings.constants;
         let model = ProtocolModel::with(typed, options.conditions.len(), &options.shown)?;
@@ -50,6 +53,11 @@ impl FrontEnd for Murphi {
             model.program().code.len(),
             start.elapsed().as_secs_f64()
         ));
+        for (name, new) in model.renamed() {
+            loading.journal.warn(&format!(
+                "`{name}` is a word of formulas, so labels and formulas have `{new}` for it"
+            ));
+        }
         let names = FormulaNames {
             start: model.start_action().map(str::to_string),
             subsets: model.subsets(),
@@ -128,6 +136,25 @@ impl FrontEnd for Murphi {
         }
         Err(Diagnostic::internal("formatting would change a token of the text"))
     }
+}
+
+/// Returns conditions with the types of the model in the place of their sorts.
+fn with_types(
+    source: SourceId,
+    text: &str,
+    settings: &Settings,
+    conditions: &[Condition],
+) -> Result<Vec<Condition>, Diagnostic> {
+    let mut all = conditions.to_vec();
+    if all.iter().any(|c| !c.variables.is_empty()) {
+        let renamed = mu_murphi::labels::renamed_types(&mu_murphi::read(source, text, settings)?);
+        for (_, sort, _) in all.iter_mut().flat_map(|c| &mut c.variables) {
+            if let Some((ty, _)) = renamed.iter().find(|(_, new)| new == sort) {
+                sort.clone_from(ty);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Returns the text of a file.

@@ -4,9 +4,11 @@
 //! declarations of sorts and actions (`Labels::declarations`). A type with members has the sort
 //! of its name: `sort Node = struct Node_1 | Node_2;`. Types that share members, a union and its
 //! parts, share a sort, of which each is a subset ([`NamedSubset`]). Ranges are numbers: `Nat`, or
-//! `Int` if the range has a negative number. Invariant: every label is of a declared action. Cost:
-//! linear.
+//! `Int` if the range has a negative number. A type or member with a name that is a word or
+//! function of formulas has a sort or constant with a number behind the name (`Set_2`, `count_2`).
+//! Invariant: every label is of a declared action. Cost: linear.
 
+use crate::actions::{is_word, words_of_constants};
 use crate::symmetry::Exchange;
 use crate::typed::{Model, TypeId, TypeKind};
 use ahash::AHashMap;
@@ -105,6 +107,7 @@ impl Labels {
         for (name, ty) in &model.type_names {
             let is_simple =
                 matches!(model.types.kind(*ty), TypeKind::Range { .. } | TypeKind::Boolean);
+            let name = sort_name(model, name);
             if is_simple && names.insert(name.clone()) {
                 let _ = writeln!(text, "sort {name} = {};", sort(model, *ty, false));
             }
@@ -136,8 +139,8 @@ fn text(action: &str, values: &[String]) -> String {
 pub(crate) fn sort(model: &Model, ty: TypeId, negative: bool) -> String {
     let named = |word: &str| match &model.types.get(ty).name {
         // The first of several names of a type.
-        Some(name) => name.clone(),
-        None => format!("{word}{}", ty.0),
+        Some(name) => sort_name(model, name),
+        None => free_name(model, format!("{word}{}", ty.0)),
     };
     match model.types.kind(ty) {
         TypeKind::Boolean => "Bool".into(),
@@ -148,6 +151,71 @@ pub(crate) fn sort(model: &Model, ty: TypeId, negative: bool) -> String {
         TypeKind::Union { .. } => named("Union"),
         _ => "Nat".into(),
     }
+}
+
+/// Returns the sort of a named type: its name, unless formulas have another meaning for it.
+pub(crate) fn sort_name(model: &Model, name: &str) -> String {
+    match is_word(name) || name == CLAIM {
+        true => free_name(model, name.to_string()),
+        false => name.to_string(),
+    }
+}
+
+/// Returns a name for a sort that no type has: the given one, or with a number.
+fn free_name(model: &Model, name: String) -> String {
+    let is_taken = |name: &str| {
+        is_word(name) || name == CLAIM || model.type_names.iter().any(|(other, _)| other == name)
+    };
+    if !is_taken(&name) {
+        return name;
+    }
+    let mut numbered = (2..).map(|n: u32| format!("{name}_{n}"));
+    numbered.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+/// Returns the names of types that formulas do not know under these names, each with its sort.
+pub fn renamed_types(model: &Model) -> Vec<(String, String)> {
+    let all = model.type_names.iter().map(|(name, _)| (name.clone(), sort_name(model, name)));
+    all.filter(|(name, sort)| name != sort).collect()
+}
+
+/// Gives members of enumerations other names if formulas have another meaning for them. Returns
+/// the old and the new names.
+pub(crate) fn rename_members(model: &mut Model) -> Vec<(String, String)> {
+    let words = words_of_constants();
+    let mut used: BTreeSet<String> = BTreeSet::new();
+    for at in 0..model.types.all.len() {
+        let ty = TypeId::new(at);
+        if matches!(model.types.kind(ty), TypeKind::Scalarset { .. }) {
+            used.extend(members(model, ty));
+        }
+    }
+    let elements = used.clone();
+    for ty in &model.types.all {
+        if let TypeKind::Enum { members, .. } = &ty.kind {
+            used.extend(members.iter().map(|m| m.name.clone()));
+        }
+    }
+    let mut renamed: Vec<(String, String)> = Vec::new();
+    for ty in &mut model.types.all {
+        let TypeKind::Enum { members, .. } = &mut ty.kind else { continue };
+        for member in members {
+            if !words.contains(&member.name.as_str()) && !elements.contains(&member.name) {
+                continue;
+            }
+            let known = renamed.iter().find(|(old, _)| *old == member.name);
+            let new = known.map(|(_, new)| new.clone()).unwrap_or_else(|| {
+                let mut numbered = (2..).map(|n: u32| format!("{}_{n}", member.name));
+                numbered.find(|name| !used.contains(name)).unwrap_or_default()
+            });
+            if known.is_none() {
+                used.insert(new.clone());
+                renamed.push((member.name.clone(), new.clone()));
+            }
+            member.name = new;
+        }
+    }
+    renamed
 }
 
 /// Returns the names of the members of a type; none if its values are numbers or truth values.
@@ -164,6 +232,11 @@ fn members(model: &Model, ty: TypeId) -> Vec<String> {
     }
 }
 
+/// Returns the names of all members.
+pub(crate) fn constants(model: &Model) -> BTreeSet<String> {
+    (0..model.types.all.len()).flat_map(|at| members(model, TypeId::new(at))).collect()
+}
+
 /// Types that share members, and their common sort.
 struct Group {
     sort: String,
@@ -177,7 +250,7 @@ struct Group {
 fn groups(model: &Model) -> Vec<Group> {
     let unnamed = (0..model.types.all.len()).map(TypeId::new);
     let unnamed = unnamed.map(|ty| (sort(model, ty, false), ty));
-    let listed = model.type_names.iter().map(|(name, ty)| (name.clone(), *ty));
+    let listed = model.type_names.iter().map(|(name, ty)| (sort_name(model, name), *ty));
     let mut out: Vec<Group> = Vec::new();
     for (name, ty) in listed.chain(unnamed) {
         let own = members(model, ty);
@@ -211,7 +284,8 @@ fn groups(model: &Model) -> Vec<Group> {
 pub(crate) fn subsets(model: &Model) -> Vec<NamedSubset> {
     let intervals = model.type_names.iter().filter_map(|(name, ty)| {
         let TypeKind::Range { low, high } = model.types.kind(*ty) else { return None };
-        Some(NamedSubset { name: name.clone(), values: Values::Interval(*low, *high) })
+        let name = sort_name(model, name);
+        Some(NamedSubset { name, values: Values::Interval(*low, *high) })
     });
     let groups = groups(model);
     let constants = groups.iter().flat_map(|group| {

@@ -20,11 +20,13 @@
 //! Reads and writes of a group come from its code ([`crate::footprint`]). A group that writes to a
 //! multiset writes all of it, sorted. Cost: one run of the guard and the rule for each query.
 
-use crate::actions::{START, identifiers, rule_actions};
+use crate::actions::{START, identifiers, rule_actions, words_of_constants};
 use crate::additions::ShownValue;
 use crate::code::{Fault, Program};
 use crate::footprint::{Footprint, footprint};
-use crate::labels::{Argument, CLAIM, Labels, NamedSubset, sort, subsets};
+use crate::labels::{
+    Argument, CLAIM, Labels, NamedSubset, constants, rename_members, renamed_types, sort, subsets,
+};
 use crate::normal::Normal;
 use crate::path::{property_name, rule_name};
 use crate::run::{Ended, Machine, read, write};
@@ -76,6 +78,8 @@ pub struct ProtocolModel {
     shown: Vec<Option<Shown>>,
     /// Action of each rule.
     names: Vec<String>,
+    /// Members with other names in labels: old and new name.
+    renamed: Vec<(String, String)>,
     /// Number of the properties of the model itself; the others are conditions of the caller.
     own_properties: usize,
     /// Label [`ERROR`].
@@ -102,7 +106,11 @@ impl ProtocolModel {
     ///
     /// # Errors
     /// As [`ProtocolModel::new`]; a shown variable does not exist, or is not simple.
-    pub fn with(typed: Typed, conditions: usize, shown: &[ShownValue]) -> Result<Self, Diagnostic> {
+    pub fn with(
+        mut typed: Typed,
+        conditions: usize,
+        shown: &[ShownValue],
+    ) -> Result<Self, Diagnostic> {
         let program = crate::compile(&typed)?;
         let variables = variables(&typed, &program.layout);
         if let Some(wide) = variables.iter().find(|v| v.width > 32) {
@@ -118,6 +126,7 @@ impl ProtocolModel {
         let priorities = priorities(&typed, &program);
         let own_properties = typed.properties.len() - conditions;
         let names = rule_actions(&typed);
+        let renamed = rename_members(&mut typed);
         let code = format!("{:?}{:?}", program.code, variables);
         let hash = fnv(FNV_BASIS, code.bytes());
         let mut model = Self {
@@ -131,6 +140,7 @@ impl ProtocolModel {
             own: Vec::new(),
             shown: Vec::new(),
             names,
+            renamed,
             own_properties,
             error: LabelId::TAU,
             starts,
@@ -156,6 +166,11 @@ impl ProtocolModel {
     /// specification.
     pub fn declarations(&self) -> String {
         self.labels.declarations(&self.typed)
+    }
+    /// Returns the names of types and members that are words or functions of formulas, each with
+    /// its name in formulas.
+    pub fn renamed(&self) -> Vec<(String, String)> {
+        [renamed_types(&self.typed), self.renamed.clone()].concat()
     }
     /// Returns the named types with fewer values than their sorts.
     pub fn subsets(&self) -> Vec<NamedSubset> {
@@ -256,7 +271,9 @@ impl ProtocolModel {
         let names: Vec<String> = (0..self.program.properties.len() as u32)
             .map(|at| property_name(&self.typed, &self.program, at))
             .collect();
-        let claims = identifiers(names.into_iter(), &[]);
+        let constants = constants(&self.typed);
+        let reserved = words_of_constants().into_iter().chain(constants.iter().map(String::as_str));
+        let claims = identifiers(names.into_iter(), &reserved.collect::<Vec<_>>());
         for at in 0..self.program.properties.len() as u32 {
             let is_own = self.is_own(at);
             if is_own && claim(&self.typed, &self.program, at) != Claim::Assert {
@@ -507,7 +524,12 @@ impl Model for ProtocolModel {
         }
         let layout = &self.program.layout;
         match layout.simple(variable.ty).and_then(|s| s.value(u64::from(value))) {
-            Some(value) => layout.text(&self.typed, variable.ty, value),
+            Some(value) => {
+                let text = layout.text(&self.typed, variable.ty, value);
+                // States are shown with the names of the model.
+                let old = self.renamed.iter().find(|(_, new)| *new == text);
+                old.map_or(text, |(old, _)| old.clone())
+            }
             None => "undefined".into(),
         }
     }
