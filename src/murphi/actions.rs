@@ -18,13 +18,13 @@ pub(crate) const START: &str = "startstate";
 
 /// Words of specifications and formulas, which no rule has as its action.
 pub(crate) const WORDS: &str = "act allow block comm cons delta dist div end eqn exists forall \
-    form glob hide if in inf init lambda map mod mu nu nil proc rename sort struct sum sup tau true \
-    false var whr yaled delay val pbes Bool Pos Nat Int Real List Set Bag FSet FBag";
+    form glob hide if in inf init lambda map mod mu nu nil proc rename sort struct sum sup tau \
+    true false var whr yaled delay val pbes Bool Pos Nat Int Real List Set Bag FSet FBag";
 
 /// Functions of data in formulas, which no constant has as its name.
 const FUNCTIONS: &str = "Pos2Nat Pos2Int Pos2Real Nat2Pos Nat2Int Nat2Real Int2Pos Int2Nat \
-    Int2Real Real2Pos Real2Nat Real2Int max min abs succ pred sqrt div mod exp floor ceil round head tail \
-    rhead rtail in Set2Bag Bag2Set count pick";
+    Int2Real Real2Pos Real2Nat Real2Int max min abs succ pred sqrt div mod exp floor ceil round \
+    head tail rhead rtail in Set2Bag Bag2Set count pick";
 
 /// True for a word that is no name in a formula.
 pub(crate) fn is_word(name: &str) -> bool {

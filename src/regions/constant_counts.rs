@@ -112,13 +112,29 @@ fn is_bound(before: &str, after: &str) -> bool {
 pub struct ValueDependence {
     /// Its description.
     pub what: String,
+    /// The constant that it names, if this is the only obstacle: the processes for each constant
+    /// are there.
+    pub named: Option<String>,
     /// Its position.
     pub span: Option<Span>,
 }
 
 impl ValueDependence {
     fn on(what: impl Into<String>, span: Span) -> Self {
-        Self { what: what.into(), span: Some(span) }
+        Self { what: what.into(), named: None, span: Some(span) }
+    }
+    /// Returns the sentence about the parameter that is to count constants.
+    pub fn text(&self, parameter: &str) -> String {
+        match &self.named {
+            Some(constant) => format!(
+                "`{constant}` is named outside of the processes for each constant, of which \
+                 `{parameter}` is any number"
+            ),
+            None => format!(
+                "{} depends on `{parameter}`, which may only be the number of constants of one sort",
+                self.what
+            ),
+        }
     }
 }
 
@@ -156,7 +172,7 @@ pub fn constants(
     at: &Specification,
     above: &Specification,
 ) -> Result<ConstantCount, ValueDependence> {
-    let nothing = |what: &str| ValueDependence { what: what.into(), span: None };
+    let nothing = |what: &str| ValueDependence { what: what.into(), named: None, span: None };
     if at.sections.len() != above.sections.len() {
         return Err(nothing("the list of sections"));
     }
@@ -321,11 +337,52 @@ impl Copies {
                 parallel_processes(a, &mut x);
                 parallel_processes(b, &mut y);
                 self.parallel_copies(&x, &y).ok_or_else(|| {
-                    ValueDependence::on("more than one parallel process for each", a.span)
+                    let what = "more than one parallel process for each";
+                    match self.naming_process(&x, &y) {
+                        Some((constant, process)) => ValueDependence {
+                            named: Some(constant),
+                            ..ValueDependence::on(what, process.span)
+                        },
+                        None => ValueDependence::on(what, a.span),
+                    }
                 })
             }
             _ => Err(ValueDependence::on("a process", a.span)),
         }
+    }
+
+    /// Returns a parallel process that both specifications have and that names a constant, if the
+    /// others are the same except for consecutive copies.
+    fn naming_process<'p>(
+        &mut self,
+        x: &[&'p Process],
+        y: &[&Process],
+    ) -> Option<(String, &'p Process)> {
+        // Processes at the end, or at the start, that are the same in both.
+        for count in 1..x.len() {
+            let (end, end_above) = (x.len() - count, y.len().checked_sub(count)?);
+            let splits = [
+                (&x[..end], &y[..end_above], &x[end..], &y[end_above..]),
+                (&x[count..], y.get(count..)?, &x[..count], &y[..count]),
+            ];
+            for (own, larger, others, others_above) in splits {
+                let (list, parallel) = (self.list.clone(), self.parallel);
+                let is_copied = others == others_above
+                    && self.parallel_copies(own, larger).is_some()
+                    && self.parallel;
+                (self.list, self.parallel) = (list, parallel);
+                if !is_copied {
+                    continue;
+                }
+                let named = |p: &&'p Process| {
+                    let text = mu_syntax::print::process(p);
+                    let name = self.names.iter().find(|n| with_blank(&text, n) != text);
+                    name.map(|n| (n.clone(), *p))
+                };
+                return others.iter().find_map(named);
+            }
+        }
+        None
     }
 
     /// Compares parallel processes that are the same except for consecutive copies.
@@ -388,12 +445,16 @@ fn with_blank(text: &str, name: &str) -> String {
 fn differing(a: &Section, b: &Section) -> ValueDependence {
     let declared = |what: &str, a: &[(Ident, Sort)], b: &[(Ident, Sort)]| {
         let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
-        ValueDependence { what: format!("the list of {what}"), span: first.map(|f| f.0.span) }
+        ValueDependence {
+            what: format!("the list of {what}"),
+            named: None,
+            span: first.map(|f| f.0.span),
+        }
     };
     match (a, b) {
         (Section::Equations(_, a), Section::Equations(_, b)) => {
             let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
-            ValueDependence { what: "an equation".into(), span: first.map(|e| e.span) }
+            ValueDependence { what: "an equation".into(), named: None, span: first.map(|e| e.span) }
         }
         (Section::Processes(a), Section::Processes(b)) => {
             match a.iter().zip(b).find(|(a, b)| a != b) {
@@ -402,6 +463,7 @@ fn differing(a: &Section, b: &Section) -> ValueDependence {
                 }
                 None => ValueDependence {
                     what: "the list of processes".into(),
+                    named: None,
                     span: a.last().map(|p| p.name.span),
                 },
             }
@@ -409,7 +471,7 @@ fn differing(a: &Section, b: &Section) -> ValueDependence {
         (Section::Init(a), Section::Init(_)) => ValueDependence::on("the initial process", a.span),
         (Section::Constructors(a), Section::Constructors(b)) => declared("constructors", a, b),
         (Section::Mappings(a), Section::Mappings(b)) => declared("mappings", a, b),
-        _ => ValueDependence { what: "the list of declarations".into(), span: None },
+        _ => ValueDependence { what: "the list of declarations".into(), named: None, span: None },
     }
 }
 

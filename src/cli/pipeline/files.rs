@@ -45,8 +45,18 @@ pub(crate) fn unknown_evidence_extension(path: &Path, forms: &str) -> Diagnostic
     .note(format!("expected a name that ends in {forms}"))
 }
 
+/// Rejects `-`, which is no file here.
+fn expect_name(path: &Path) -> Result<(), Diagnostic> {
+    if path.as_os_str() != "-" {
+        return Ok(());
+    }
+    let text = "`-` is no name of a file to be written";
+    Err(Diagnostic::new(Stage::Usage, text).note("`/dev/stdout` is the standard output"))
+}
+
 /// Rejects a name under which no file can be written, before any work is done.
 pub(crate) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
+    expect_name(path)?;
     if mu_base::host::is_dir(path) {
         return Err(Diagnostic::new(
             Stage::File,
@@ -74,6 +84,7 @@ pub(crate) fn write(
     path: &Path,
     content: impl FnOnce(&mut File) -> Result<(), Diagnostic>,
 ) -> Result<(), Diagnostic> {
+    expect_name(path)?;
     let failed = |e: std::io::Error| file_error("cannot write", path, &e);
     if mu_base::host::is_device(path) {
         return content(&mut mu_base::host::create(path).map_err(failed)?);

@@ -97,11 +97,17 @@ fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
                 Err(error) => return Some(error.message),
             };
             let named = (own.number, own.process, own.processes) == (number, process, processes);
-            let same_run =
-                named && first.get_or_insert_with(|| own.clone()).is_same_checkpoint(&own);
+            if !named {
+                return Some(format!(
+                    "{}: it is damaged, or another file of a checkpoint under a wrong name",
+                    path.display()
+                ));
+            }
+            let same_run = first.get_or_insert_with(|| own.clone()).is_same_checkpoint(&own);
             (!same_run).then(|| {
                 format!(
-                    "{}: it belongs to a different run than the other files of the checkpoint",
+                    "{} and {}: they belong to different runs, or one of them is damaged",
+                    folder.join(name(number, 0, processes)).display(),
                     path.display()
                 )
             })

@@ -38,6 +38,8 @@ use mu_engines::explicit::Explicit;
 use mu_engines::symbolic::Symbolic;
 use mu_explore::{Cyclic, RejectedSymmetry, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_frontends::FrontEnd;
+use mu_frontends::mcrl2::MCRL2;
 use mu_model::Model;
 use mu_pbes::symbolic::{CheckOptions, SymbolicAnswer, check_with_options};
 use mu_pbes::{Answer, Options, Verdict, check};
@@ -285,6 +287,17 @@ fn expect_supported(plan: &Plan) -> Result<(), Diagnostic> {
         (plan.search.as_written, "`--count`"),
         (plan.checkpoints.folder().is_some(), "`--checkpoint`"),
     ];
+    let front_end = mu_frontends::by_name(&plan.model);
+    if front_end.language() != MCRL2.language() {
+        let text = format!(
+            "`-D {}=any`: {} has no answer for every value of a parameter",
+            plan.any[0],
+            front_end.language()
+        );
+        return Err(Diagnostic::new(Stage::Usage, text).note(
+            "every number of processes: `prove FILE.cub`, `program FILE.asm --threads-of any`",
+        ));
+    }
     match requested.iter().find(|(wanted, _)| *wanted) {
         None => Ok(()),
         Some((_, what)) => Err(Diagnostic::new(
@@ -499,11 +512,7 @@ pub(super) fn abstracted(
     for name in &sizes {
         let above = parse(&expand(session, Some(name))?)?;
         let found = constant_counts::constants(SIZE, &tree, &above).map_err(|depends| {
-            let text = format!(
-                "{} depends on `{name}`, which may only be the number of constants of one sort",
-                depends.what
-            );
-            let error = Diagnostic::new(Stage::Unsupported, text);
+            let error = Diagnostic::new(Stage::Unsupported, depends.text(name));
             depends.span.map_or(error.clone(), |span| error.or_span(span))
         })?;
         if !found.counts_components() {

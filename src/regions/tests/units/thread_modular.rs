@@ -49,9 +49,7 @@ pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, D
     let tree = |n: usize| mu_syntax::parse_specification(SourceId::FIRST, &plain(text, n)).unwrap();
     let (at, above) = (tree(SIZE), tree(SIZE + 1));
     let found = constant_counts::constants(SIZE, &at, &above);
-    let found = found.map_err(|d| {
-        Diagnostic::new(mu_base::Stage::Unsupported, format!("{} depends on n", d.what))
-    })?;
+    let found = found.map_err(|d| Diagnostic::new(mu_base::Stage::Unsupported, d.text("n")))?;
     assert!(found.counts_components());
     let linear = |tree, counted: &ConstantCount| {
         let (tree, names) =
@@ -169,6 +167,12 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
         refused(&edit("|| } Lock(nobody", "|| tau . delta || } Lock(nobody"))
             .contains("one parallel process for each")
     );
+    for (from, to) in
+        [("Lock(nobody, [])", "Lock(i0, [])"), ("Lock(nobody, [])", "Lock(nobody, [i1])")]
+    {
+        let message = refused(&edit(from, to));
+        assert!(message.contains("is named outside of the processes"), "{message}");
+    }
     assert!(
         refused(&edit("ask(id) . enter", "tau . ask(id) . enter"))
             .contains("a step without an action")
