@@ -7,7 +7,7 @@
 use crate::interface::{Dependency, Interface, Label, Role};
 use ahash::AHashMap;
 use mu_axioms::history::Dependencies;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_lts::relabel::{name_of, parts};
 
 /// Part of an operation that an event represents.
@@ -134,7 +134,7 @@ fn label_events<'t>(
                 found = Some(label);
                 let fields = fields.into_iter().map(|(role, text)| (role.clone(), text)).collect();
                 out.push(LabelFields {
-                    operation: i as u32,
+                    operation: narrow::index(i),
                     class: interface.class(i),
                     phase,
                     fields,
@@ -267,7 +267,7 @@ impl Alphabet {
         first: u64,
     ) -> Result<Event, Diagnostic> {
         let place =
-            |names: &[String], text: &str| names.iter().position(|n| n == text).map(|i| i as u32);
+            |names: &[String], text: &str| names.iter().position(|n| n == text).map(narrow::index);
         let mut event = Event {
             processor: 0,
             operation: label_events.operation,
@@ -320,7 +320,7 @@ impl Alphabet {
                 );
                 return Err(Diagnostic::new(Stage::Unsupported, message));
             }
-            let next = self.events.len() as u32;
+            let next = narrow::index(self.events.len());
             let id = *self.by_event.entry(*e).or_insert(next);
             if id == next {
                 self.events.push(*e);
@@ -328,7 +328,7 @@ impl Alphabet {
             word.push(id);
         }
         word.sort_unstable();
-        let next = self.words.len() as u32;
+        let next = narrow::index(self.words.len());
         let id = *self.by_word.entry(word.clone()).or_insert(next);
         if id == next {
             self.words.push(word);

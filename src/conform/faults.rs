@@ -12,7 +12,7 @@
 //! lines.
 
 use mu_base::words::{self, Cursor, Form, Kind as Word};
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 /// The replacement of one text by another.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,7 +105,11 @@ impl Fault {
             Some(i) => Err(Diagnostic::at(Stage::Syntax, places[i], "the fault has no edits")
                 .note("expected `replace … with …;`")),
             None if out.is_empty() => {
-                let end = Span { source, start: text.len() as u32, end: text.len() as u32 };
+                let end = Span {
+                    source,
+                    start: narrow::index(text.len()),
+                    end: narrow::index(text.len()),
+                };
                 Err(Diagnostic::at(Stage::Syntax, end, "the file contains no faults")
                     .note("expected `fault \"NAME\";`"))
             }

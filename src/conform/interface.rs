@@ -44,7 +44,7 @@
 use mu_axioms::Kind;
 use mu_axioms::models::{Accesses, Mark};
 use mu_base::words::{self, Cursor, Form, Kind as Token};
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 /// The role of an argument of a label.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -281,7 +281,7 @@ impl Interface {
         let mut cursor = Cursor::new(&tokens);
         let mut initial = None;
         let mut numbers: Option<Span> = None;
-        let end = Span { source, start: text.len() as u32, end: text.len() as u32 };
+        let end = Span { source, start: narrow::index(text.len()), end: narrow::index(text.len()) };
         let mut out = Interface {
             initial: Word { text: String::new(), span: end },
             first: 0,
@@ -500,7 +500,7 @@ impl Interface {
     pub fn class(&self, operation: usize) -> u32 {
         let of = |o: &Operation| (o.kind, o.mark, o.exclusive);
         let wanted = of(&self.operations[operation]);
-        self.operations.iter().position(|o| of(o) == wanted).unwrap_or(operation) as u32
+        narrow::index(self.operations.iter().position(|o| of(o) == wanted).unwrap_or(operation))
     }
 
     /// Returns all patterns of the interface.

@@ -11,9 +11,10 @@ use crate::sequences::Entry;
 use mu_axioms::Kind;
 use mu_axioms::cat::{Model, Verdict};
 use mu_axioms::history::{self, Dependencies, History, Operation};
-use mu_axioms::models::{Dialect, Mark};
+use mu_axioms::models::{self, Dialect, Mark};
 use mu_axioms::views::{ViewVerdict, Views};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, SourceMap, Stage};
+use std::sync::OnceLock;
 
 /// The definition of a memory model.
 #[derive(Debug)]
@@ -49,6 +50,11 @@ enum Judge<'m> {
 }
 
 impl MemoryModel {
+    /// True if it is the built-in model with its name: the same text, with all included files.
+    pub fn is_builtin(&self) -> bool {
+        let Form::Cat { model, .. } = &self.form else { return false };
+        builtin(&self.name).is_some_and(|b| b == model.text())
+    }
     /// Creates the working memory for one thread.
     pub fn worker(&self) -> Worker<'_> {
         let judge = match &self.form {
@@ -88,6 +94,19 @@ impl MemoryModel {
         }
         Ok(())
     }
+}
+
+/// Returns the text of a built-in model with its included files; `None` if there is none.
+fn builtin(name: &str) -> Option<&'static str> {
+    static TEXTS: OnceLock<Vec<(&'static str, String)>> = OnceLock::new();
+    let texts = TEXTS.get_or_init(|| {
+        let compile = |known: &models::BuiltinModel| {
+            let model = known.compile(&mut SourceMap::new()).ok()?;
+            Some((known.name, model.text().to_string()))
+        };
+        models::KNOWN.iter().filter_map(compile).collect()
+    });
+    texts.iter().find(|t| t.0 == name).map(|t| t.1.as_str())
 }
 
 /// The reason why a history is forbidden.

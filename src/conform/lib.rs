@@ -20,15 +20,19 @@
 
 pub mod alphabet;
 pub mod completeness;
+pub mod cores;
 pub mod every_length;
 pub mod faults;
+pub mod history_set;
 pub mod interface;
 pub mod judge;
 pub mod machine;
 pub mod names;
 pub mod operations;
+pub mod panel;
 pub mod search;
 pub mod sequences;
+mod state_sets;
 pub mod litmus_outcomes;
 pub mod suite;
 pub mod symmetry;

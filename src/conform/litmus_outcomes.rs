@@ -5,11 +5,12 @@
 //! history. So the machine is not run again for a test, and tests that differ only in names share
 //! the result.
 
+use crate::history_set::HistorySet;
 use ahash::AHashSet;
 use mu_axioms::history::{Dependencies, History, Operation};
 use mu_axioms::models::{Accesses, Mark};
 use mu_axioms::{Kind, Name, RelationId, Skeleton};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_litmus::code::{Expr, Op, Thread};
 use mu_litmus::condition::Place;
 use mu_litmus::paths::Bounds;
@@ -19,7 +20,7 @@ use std::collections::BTreeSet;
 /// The behaviour of a machine, up to a number of operations of each processor.
 pub struct Behaviour {
     /// The programs that it can execute.
-    pub programs: AHashSet<History>,
+    pub programs: HistorySet,
     /// Its histories.
     pub histories: AHashSet<History>,
 }
@@ -189,7 +190,7 @@ impl Events<'_> {
         for &e in &order {
             let event = &events[e];
             let thread = &mut out.threads[event.thread? as usize];
-            place[e] = thread.len() as u32;
+            place[e] = narrow::index(thread.len());
             let mut last = e;
             let operation = match event.kind {
                 Kind::Fence => Operation::fence(self.mark(e, None)?),
@@ -317,7 +318,7 @@ pub fn outcomes(
     if tags_of.has_dependencies && test.threads.iter().any(has_dependencies) {
         let named =
             |p: &History| p.threads.iter().flatten().any(|o| o.depends != Dependencies::NONE);
-        if !machine.programs.iter().any(named) {
+        if !machine.programs.iter().any(|p| named(&p)) {
             return Ok(Err("it has dependencies between operations, which labels of the machine do not contain".into()));
         }
         let relations = [RelationId::ADDR, RelationId::DATA, RelationId::CTRL];

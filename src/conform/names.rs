@@ -8,6 +8,7 @@
 use crate::alphabet::Names;
 use mu_axioms::Kind;
 use mu_axioms::history::{History, Operation, location_name};
+use mu_base::narrow;
 use std::fmt::Write;
 
 /// The names of the machine, in the order of the names of the test.
@@ -96,13 +97,15 @@ impl NameMap {
     pub fn of(test: &History, machine: &History, names: &Names) -> Option<NameMap> {
         let mut taken = Vec::new();
         let by = match_threads(&test.threads, &machine.threads, &mut taken, Renaming::default())?;
-        let value = |v: &Option<u64>| names.values[v.unwrap_or(0) as usize].clone();
+        // A test uses all numbers below its greatest one, so that each has a name.
+        let value = |v: &Option<u64>| names.values.get(usize::try_from((*v)?).ok()?).cloned();
         let address = |(l, values): (&Option<u32>, &Vec<Option<u64>>)| {
-            (names.addresses[l.unwrap_or(0) as usize].clone(), values.iter().map(value).collect())
+            let name = names.addresses.get((*l)? as usize)?.clone();
+            Some((name, values.iter().map(value).collect::<Option<_>>()?))
         };
         Some(NameMap {
             processors: taken.iter().map(|&i| names.processors[i].clone()).collect(),
-            addresses: by.locations.iter().zip(&by.values).map(address).collect(),
+            addresses: by.locations.iter().zip(&by.values).map(address).collect::<Option<_>>()?,
         })
     }
 
@@ -121,7 +124,7 @@ impl NameMap {
                 values.iter().enumerate().map(|(v, name)| format!("{v} is {name}")).collect();
             out.push(format!(
                 "{} is {address}, where {}",
-                location_name(l as u32),
+                location_name(narrow::index(l)),
                 values.join(", ")
             ));
         }

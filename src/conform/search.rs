@@ -18,17 +18,20 @@
 //! group. Invariant: the answer depends neither on threads nor on the order of hash tables.
 
 use crate::alphabet::{Alphabet, Phase};
+use crate::cores::Cores;
+use crate::history_set::HistorySet;
 use crate::interface::Interface;
 use crate::judge::{self, MemoryModel};
 use crate::machine::Machine;
+use crate::panel::Panel;
 use crate::sequences::{Begin, Entry, Sequences, State};
+use crate::state_sets::{MISSING_LIMIT, StateSets};
 use crate::symmetry::Group;
 use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
 use mu_axioms::Kind;
-use mu_axioms::history::History;
-use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_axioms::history::{Dependencies, History};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -48,7 +51,7 @@ pub struct SearchResult {
     /// For each model: a smallest history of the machine that it forbids.
     pub found: Vec<Option<Violation>>,
     /// Programs of judged histories, up to the symmetries of memory models.
-    pub programs: AHashSet<History>,
+    pub programs: HistorySet,
     /// Number of histories judged, up to the same symmetries.
     pub histories: u64,
     /// Number of all histories, including unfinished ones, up to the symmetries of the machine.
@@ -89,157 +92,61 @@ fn is_known(interface: &Interface, e: &Entry) -> bool {
     e.state != State::Missing && stored.is_some() && (kind == Kind::Fence || e.address.is_some())
 }
 
-/// Most numbers that may be missing before an operation beyond the bound; with more, the numbers
-/// have a gap.
-const MISSING_LIMIT: usize = 16;
-/// Most states, with the numbers found, in the search for missing numbers; beyond it they count as
-/// a gap.
-const COMPLETION_LIMIT: usize = 100_000;
+/// A history as the ids of the lists of operations of `P` processors; 0 is the empty list.
+type Lists<const P: usize> = [u32; P];
+/// Histories, each with the set of states after it.
+type Level<const P: usize> = AHashMap<Lists<P>, u32>;
 
-/// Interned sets of states, closed under internal steps.
-struct StateSets<'m> {
-    machine: &'m Machine,
-    group: &'m Group,
-    lists: Vec<Vec<u32>>,
-    ids: AHashMap<Vec<u32>, u32>,
-    rows: AHashMap<u32, Vec<(u32, u32)>>,
-    unions: AHashMap<(u32, u32), u32>,
-    images: AHashMap<(u32, u32), u32>,
+/// Facts about a list of operations.
+#[derive(Clone, Copy)]
+struct ListFacts {
+    /// The list with 0 as the value of all loads, as a number.
+    program: u32,
+    reads: bool,
+    done: bool,
+    length: u32,
 }
 
-impl<'m> StateSets<'m> {
-    fn new(machine: &'m Machine, group: &'m Group) -> Self {
-        let (rows, unions, images) = (AHashMap::new(), AHashMap::new(), AHashMap::new());
-        Self { machine, group, lists: Vec::new(), ids: AHashMap::new(), rows, unions, images }
-    }
-    fn intern(&mut self, mut list: Vec<u32>) -> u32 {
-        list.sort_unstable();
-        list.dedup();
-        let next = self.lists.len() as u32;
-        let id = *self.ids.entry(list.clone()).or_insert(next);
-        if id == next {
-            self.lists.push(list);
-        }
-        id
-    }
-    fn closed(&mut self, states: Vec<u32>) -> u32 {
-        let lts = &self.machine.lts;
-        let mut visited: AHashSet<u32> = states.iter().copied().collect();
-        let mut open = states;
-        while let Some(s) = open.pop() {
-            for (_, t) in lts.successors(StateId::of(s)).filter(|(l, _)| *l == LabelId::TAU) {
-                if visited.insert(t.number()) {
-                    open.push(t.number());
-                }
-            }
-        }
-        self.intern(visited.into_iter().collect())
-    }
-    /// Returns the words that can follow, in order, each with the set after it.
-    fn row(&mut self, id: u32) -> Vec<(u32, u32)> {
-        if let Some(row) = self.rows.get(&id) {
-            return row.clone();
-        }
-        let mut by: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
-        for &s in &self.lists[id as usize] {
-            for (l, t) in
-                self.machine.lts.successors(StateId::of(s)).filter(|(l, _)| *l != LabelId::TAU)
-            {
-                by.entry(l.number() - 1).or_default().push(t.number());
-            }
-        }
-        let row: Vec<(u32, u32)> =
-            by.into_iter().map(|(word, states)| (word, self.closed(states))).collect();
-        self.rows.insert(id, row.clone());
-        row
-    }
-    /// True if some run from a set has all these numbers of a processor's operations. False if
-    /// there are more than [`MISSING_LIMIT`], or none is found among [`COMPLETION_LIMIT`] states.
-    fn completes(&self, id: u32, processor: u32, numbers: &[u64]) -> bool {
-        if numbers.len() > MISSING_LIMIT {
-            return false;
-        }
-        let machine = self.machine;
-        let all = (1u32 << numbers.len()) - 1;
-        let mut open: VecDeque<(u32, u32)> =
-            self.lists[id as usize].iter().map(|&s| (s, 0)).collect();
-        let mut reached: AHashSet<(u32, u32)> = open.iter().copied().collect();
-        while let Some((state, found)) = open.pop_front() {
-            if found == all {
-                return true;
-            }
-            for (label, target) in machine.lts.successors(StateId::of(state)) {
-                let mut found = found;
-                if label != LabelId::TAU {
-                    for &e in &machine.alphabet.words[label.index() - 1] {
-                        let event = &machine.alphabet.events[e as usize];
-                        let number = event.number.filter(|_| event.phase == Phase::Whole);
-                        if event.processor == processor
-                            && let Some(i) = numbers.iter().position(|n| Some(*n) == number)
-                        {
-                            found |= 1 << i;
-                        }
-                    }
-                }
-                if reached.len() < COMPLETION_LIMIT && reached.insert((target.number(), found)) {
-                    open.push_back((target.number(), found));
-                }
-            }
-        }
-        false
-    }
-    fn union(&mut self, a: u32, b: u32) -> u32 {
-        let key = (a.min(b), a.max(b));
-        if a == b {
-            return a;
-        }
-        if let Some(known) = self.unions.get(&key) {
-            return *known;
-        }
-        let all = self.lists[a as usize].iter().chain(&self.lists[b as usize]).copied().collect();
-        let id = self.intern(all);
-        self.unions.insert(key, id);
-        id
-    }
-    fn image(&mut self, element: u32, id: u32) -> u32 {
-        if element == 0 {
-            return id;
-        }
-        if let Some(known) = self.images.get(&(element, id)) {
-            return *known;
-        }
-        let states = &self.group.elements[element as usize].states;
-        let list = self.lists[id as usize].iter().map(|&s| states[s as usize]).collect();
-        let image = self.intern(list);
-        self.images.insert((element, id), image);
-        image
-    }
-}
+/// A history in canonical form that a model forbids, with its place in its level.
+type Candidate = (History, usize);
 
-/// Histories (a list of operations per processor), each with the set of states after it.
-type Level = AHashMap<Vec<u32>, u32>;
-
-struct HistorySearch<'m> {
+struct HistorySearch<'m, const P: usize> {
     interface: &'m Interface,
     machine: &'m Machine,
     group: &'m Group,
     sets: StateSets<'m>,
     sequences: Sequences,
+    /// Facts about each list, by id.
+    facts: Vec<ListFacts>,
+    program_lists: AHashMap<Vec<Entry>, u32>,
+    /// Programs by the numbers of their lists, before their canonical forms are computed.
+    programs_seen: AHashSet<Lists<P>>,
     /// The current level and the following ones.
-    levels: VecDeque<Level>,
+    levels: VecDeque<Level<P>>,
     /// For each word, the number of levels between a history and the history extended by it.
     weights: Vec<usize>,
     /// Events that begin operations within the bound.
     begin_events: FixedBitSet,
+    /// Elements of the group, reused.
+    to_least: Vec<u32>,
+    /// True if histories of one level are in different classes, because all renamings are
+    /// symmetries of the machine.
+    classes_differ: bool,
+    has_dependencies: bool,
     answer: SearchResult,
 }
+
+/// Largest number of processors of a search.
+const PROCESSOR_LIMIT: usize = 16;
+/// Number of histories that a thread judges at a time.
+const BATCH: usize = 256;
 
 /// The bound of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     /// The largest number of operations of a processor.
     pub operations: usize,
-    /// Number of threads that judge histories.
+    /// Number of threads that judge histories, for [`search`].
     pub threads: usize,
     /// Judged histories of at most this number of operations of each processor are returned.
     pub collect: usize,
@@ -254,7 +161,8 @@ impl Bound {
     }
 }
 
-/// Enumerates and judges the histories within a bound.
+/// Enumerates and judges the histories within a bound. Error: more processors than are supported,
+/// or a machine that contradicts its interface.
 pub fn search<'m>(
     interface: &'m Interface,
     machine: &'m Machine,
@@ -263,78 +171,48 @@ pub fn search<'m>(
     bound: Bound,
     budget: &Budget,
 ) -> Result<SearchResult, Diagnostic> {
-    let weight = |word: &Vec<u32>| {
-        let events = word.iter().map(|&e| machine.alphabet.events[e as usize].phase);
-        events.map(|p| if p == Phase::Whole { 2 } else { 1 }).sum()
-    };
-    let answer = SearchResult {
-        found: vec![None; models.len()],
-        programs: AHashSet::new(),
-        histories: 0,
-        visited: 0,
-        sets: 0,
-        longest: 0,
-        complete: None,
-        stuck: 0,
-        reads: false,
-        unfinished: Vec::new(),
-        nonterminating: AHashSet::new(),
-        gap: None,
-        stop: machine.outcome.stop.clone(),
-        judged_histories: Vec::new(),
-    };
-    let mut search = HistorySearch {
-        interface,
-        machine,
-        group,
-        sets: StateSets::new(machine, group),
-        sequences: Sequences::new(bound.operations, interface.first),
-        levels: VecDeque::new(),
-        weights: machine.alphabet.words.iter().map(weight).collect(),
-        begin_events: FixedBitSet::with_capacity(machine.alphabet.events.len()),
-        answer,
-    };
-    let start = search.sets.closed(vec![machine.lts.initial.number()]);
-    let none = vec![0; machine.alphabet.names.processors.len()];
-    search.levels.push_back([(none, start)].into_iter().collect());
-    let mut size = 0usize;
-    while let Some(level) = search.levels.pop_front() {
-        let mut level: Vec<(Vec<u32>, u32)> = level.into_iter().collect();
-        level.sort_unstable();
-        let judged = search.finished(&level)?;
-        let small = |h: &History| h.threads.iter().all(|t| t.len() <= bound.collect);
-        let returned = judged.iter().filter(|j| small(&j.0)).map(|j| j.0.clone());
-        search.answer.judged_histories.extend(returned);
-        let step = search
-            .judge(&judged, models, bound.threads, budget)
-            .and_then(|()| search.expand(&level, budget));
-        match step {
-            Err(Diagnostic { stop: Some(stop), .. }) => {
-                search.answer.stop = stop;
-                search.answer.complete = Some(size.saturating_sub(1) / 2);
-                break;
-            }
-            other => other?,
-        }
-        let found = search.answer.found.iter().filter(|f| f.is_some()).count();
-        if found > 0 && (bound.first || found == models.len()) {
-            search.answer.complete = Some(size / 2);
-            break;
-        }
-        size += 1;
+    let mut cores: Vec<Cores> = (0..bound.threads.max(1)).map(|_| Cores::default()).collect();
+    search_with((interface, machine, group), models, &mut cores, bound, budget)
+}
+
+/// Enumerates and judges the histories within a bound, as [`search`]. `cores`: for each thread the
+/// verdicts that are known from other searches; not empty.
+pub fn search_with<'m>(
+    input: (&'m Interface, &'m Machine, &'m Group),
+    models: &[&MemoryModel],
+    cores: &mut [Cores],
+    bound: Bound,
+    budget: &Budget,
+) -> Result<SearchResult, Diagnostic> {
+    match input.1.alphabet.names.processors.len() {
+        0..=2 => HistorySearch::<2>::new(input, models, bound).run(models, cores, bound, budget),
+        3..=4 => HistorySearch::<4>::new(input, models, bound).run(models, cores, bound, budget),
+        5..=PROCESSOR_LIMIT => HistorySearch::<PROCESSOR_LIMIT>::new(input, models, bound)
+            .run(models, cores, bound, budget),
+        n => Err(Diagnostic::new(
+            Stage::Unsupported,
+            format!("{n} processors: at most {PROCESSOR_LIMIT} are supported"),
+        )),
     }
-    search.answer.sets = search.sets.lists.len() as u64;
-    search.answer.unfinished = search.unfinished();
-    let SearchResult { nonterminating, programs, .. } = &mut search.answer;
-    nonterminating.retain(|p| !programs.contains(p));
-    Ok(search.answer)
+}
+
+/// True if every renaming of processors, addresses, and values of each address is in the group.
+fn has_all_renamings(machine: &Machine, group: &Group) -> bool {
+    let names = &machine.alphabet.names;
+    let factorial = |n: usize| (1..=n).try_fold(1usize, usize::checked_mul);
+    let values = factorial(names.values.len().saturating_sub(1));
+    let of_addresses =
+        (0..names.addresses.len()).try_fold(1usize, |product, _| product.checked_mul(values?));
+    let all = [factorial(names.processors.len()), factorial(names.addresses.len()), of_addresses];
+    let order = all.into_iter().try_fold(1usize, |product, n| product.checked_mul(n?));
+    order == Some(group.elements.len())
 }
 
 impl SearchResult {
     /// Counts the judged programs by their number of operations, from 0.
     pub fn lengths(&self) -> Vec<u64> {
         let mut out = Vec::new();
-        for program in &self.programs {
+        for program in self.programs.iter() {
             let n = program.len();
             out.resize(out.len().max(n + 1), 0);
             out[n] += 1;
@@ -382,88 +260,248 @@ impl SearchResult {
     }
 }
 
-impl HistorySearch<'_> {
-    /// Returns the histories of a level in which all operations have ended, one for each class, in
-    /// order.
-    fn finished(
-        &mut self,
-        level: &[(Vec<u32>, u32)],
-    ) -> Result<Vec<(History, Vec<u32>)>, Diagnostic> {
-        let mut classes: AHashMap<History, &Vec<u32>> = AHashMap::new();
-        for (history, _) in level {
-            if history.iter().all(|&s| s == 0)
-                || !history.iter().all(|&s| self.sequences.is_done(s))
-            {
+impl<'m, const P: usize> HistorySearch<'m, P> {
+    fn new(
+        (interface, machine, group): (&'m Interface, &'m Machine, &'m Group),
+        models: &[&MemoryModel],
+        bound: Bound,
+    ) -> Self {
+        let weight = |word: &Vec<u32>| {
+            let events = word.iter().map(|&e| machine.alphabet.events[e as usize].phase);
+            events.map(|p| if p == Phase::Whole { 2 } else { 1 }).sum()
+        };
+        let answer = SearchResult {
+            found: vec![None; models.len()],
+            programs: HistorySet::default(),
+            histories: 0,
+            visited: 0,
+            sets: 0,
+            longest: 0,
+            complete: None,
+            stuck: 0,
+            reads: false,
+            unfinished: Vec::new(),
+            nonterminating: AHashSet::new(),
+            gap: None,
+            stop: machine.outcome.stop.clone(),
+            judged_histories: Vec::new(),
+        };
+        let events = &machine.alphabet.events;
+        let has_dependencies = events.iter().any(|e| e.depends != Dependencies::NONE);
+        Self {
+            interface,
+            machine,
+            group,
+            sets: StateSets::new(machine, group),
+            sequences: Sequences::new(bound.operations, interface.first),
+            facts: Vec::new(),
+            program_lists: AHashMap::new(),
+            programs_seen: AHashSet::new(),
+            levels: VecDeque::new(),
+            weights: machine.alphabet.words.iter().map(weight).collect(),
+            begin_events: FixedBitSet::with_capacity(events.len()),
+            to_least: Vec::new(),
+            classes_differ: !has_dependencies && has_all_renamings(machine, group),
+            has_dependencies,
+            answer,
+        }
+    }
+
+    fn processors(&self) -> usize {
+        self.machine.alphabet.names.processors.len()
+    }
+
+    fn run(
+        mut self,
+        models: &[&MemoryModel],
+        cores: &mut [Cores],
+        bound: Bound,
+        budget: &Budget,
+    ) -> Result<SearchResult, Diagnostic> {
+        let start = self.sets.closed(vec![self.machine.lts.initial.number()]);
+        self.levels.push_back([([0; P], start)].into_iter().collect());
+        let mut size = 0usize;
+        while let Some(level) = self.levels.pop_front() {
+            let mut level: Vec<(Lists<P>, u32)> = level.into_iter().collect();
+            level.sort_unstable();
+            let judged = self.finished(&level)?;
+            let step = self
+                .judge((&level, &judged), models, cores, budget)
+                .and_then(|()| self.collect(&level, &judged, bound.collect))
+                .and_then(|()| self.expand(&level, budget));
+            match step {
+                Err(Diagnostic { stop: Some(stop), .. }) => {
+                    self.answer.stop = stop;
+                    self.answer.complete = Some(size.saturating_sub(1) / 2);
+                    break;
+                }
+                other => other?,
+            }
+            let found = self.answer.found.iter().filter(|f| f.is_some()).count();
+            if found > 0 && (bound.first || found == models.len()) {
+                self.answer.complete = Some(size / 2);
+                break;
+            }
+            size += 1;
+        }
+        self.answer.sets = self.sets.len() as u64;
+        self.answer.unfinished = self.unfinished();
+        let SearchResult { nonterminating, programs, .. } = &mut self.answer;
+        nonterminating.retain(|p| !programs.contains(p));
+        Ok(self.answer)
+    }
+
+    /// Returns the facts about a list.
+    fn facts(&mut self, list: u32) -> ListFacts {
+        while self.facts.len() <= list as usize {
+            let entries = self.sequences.get(narrow::index(self.facts.len()));
+            let kind = |e: &Entry| self.interface.operations[e.operation as usize].kind;
+            let facts = ListFacts {
+                program: 0,
+                reads: entries.iter().any(|e| kind(e).reads()),
+                done: entries.iter().all(|e| e.state == State::Done),
+                length: narrow::index(entries.len()),
+            };
+            let program: Vec<Entry> = entries
+                .iter()
+                .map(|e| Entry { value: e.value.filter(|_| !kind(e).reads()), ..*e })
+                .collect();
+            let next = narrow::index(self.program_lists.len());
+            let program = *self.program_lists.entry(program).or_insert(next);
+            self.facts.push(ListFacts { program, ..facts });
+        }
+        self.facts[list as usize]
+    }
+
+    /// Converts lists to a history in the names of the machine.
+    fn history(&self, lists: &Lists<P>) -> History {
+        history_of(self.interface, &self.sequences, self.processors(), lists)
+    }
+
+    /// Returns the places of the histories of a level in which all operations have ended, one for
+    /// each class.
+    fn finished(&mut self, level: &[(Lists<P>, u32)]) -> Result<Vec<u32>, Diagnostic> {
+        let mut places = Vec::new();
+        let mut classes = HistorySet::default();
+        let processors = self.processors();
+        for (place, (lists, _)) in level.iter().enumerate() {
+            let mut program = [0; P];
+            let (mut done, mut longest, mut reads) = (true, 0, false);
+            for p in 0..processors {
+                let facts = self.facts(lists[p]);
+                program[p] = facts.program;
+                done &= facts.done;
+                longest = longest.max(facts.length as usize);
+                reads |= facts.reads;
+            }
+            if !done || longest == 0 {
                 continue;
             }
-            let lists: Vec<&[Entry]> = history.iter().map(|&s| self.sequences.get(s)).collect();
-            self.answer.longest =
-                self.answer.longest.max(lists.iter().map(|l| l.len()).max().unwrap_or(0));
-            let named = judge::history(self.interface, &lists);
-            judge::check_dependencies(self.interface, &named)?;
-            self.answer.programs.insert(named.program());
-            self.answer.reads |= named.threads.iter().flatten().any(|o| o.kind.reads());
-            classes.entry(named.canonical()).or_insert(history);
+            self.answer.longest = self.answer.longest.max(longest);
+            self.answer.reads |= reads;
+            let new_program = self.programs_seen.insert(program);
+            if new_program || self.has_dependencies || !self.classes_differ {
+                let named = self.history(lists);
+                judge::check_dependencies(self.interface, &named)?;
+                if new_program {
+                    self.answer.programs.insert(&named.program());
+                }
+                if !self.classes_differ && !classes.insert(&named.canonical()) {
+                    continue;
+                }
+            }
+            places.push(narrow::index(place));
         }
-        let mut all: Vec<(History, Vec<u32>)> =
-            classes.into_iter().map(|(h, c)| (h, c.clone())).collect();
-        all.sort_unstable();
-        self.answer.histories += all.len() as u64;
-        Ok(all)
+        self.answer.histories += places.len() as u64;
+        Ok(places)
     }
-    /// Judges the histories by all models that have not forbidden one yet.
+
+    /// Judges histories by all models that have not forbidden one yet.
     fn judge(
         &mut self,
-        all: &[(History, Vec<u32>)],
+        (level, judged): (&[(Lists<P>, u32)], &[u32]),
         models: &[&MemoryModel],
-        threads: usize,
+        cores: &mut [Cores],
         budget: &Budget,
     ) -> Result<(), Diagnostic> {
-        let open: Vec<usize> =
-            (0..models.len()).filter(|&m| self.answer.found[m].is_none()).collect();
-        let first: Vec<AtomicUsize> = open.iter().map(|_| AtomicUsize::new(all.len())).collect();
+        let found: Vec<bool> = self.answer.found.iter().map(Option::is_some).collect();
+        if judged.is_empty() || found.iter().all(|f| *f) {
+            return Ok(());
+        }
+        let least: Vec<Mutex<Option<Candidate>>> = found.iter().map(|_| Mutex::new(None)).collect();
         let (next, halt, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
-        let work = || {
-            let mut workers: Vec<_> = open.iter().map(|&m| models[m].worker()).collect();
+        let (interface, sequences, processors) =
+            (self.interface, &self.sequences, self.processors());
+        let work = |cores: &mut Cores| {
+            let mut panel = Panel::new(models, cores);
             while !halt.load(Ordering::Relaxed) {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                let Some((history, _)) = all.get(i) else { break };
-                let judged_one =
-                    budget.check(i as u64).map_err(Diagnostic::stopped).and_then(|()| {
-                        for (worker, first) in workers.iter_mut().zip(&first) {
-                            if first.load(Ordering::Relaxed) > i && !worker.allows(history)? {
-                                first.fetch_min(i, Ordering::Relaxed);
-                            }
+                let from = next.fetch_add(BATCH, Ordering::Relaxed);
+                let Some(batch) = judged.get(from..judged.len().min(from + BATCH)) else { break };
+                if batch.is_empty() {
+                    break;
+                }
+                let result = batch.iter().enumerate().try_for_each(|(i, &place)| {
+                    budget.check((from + i) as u64).map_err(Diagnostic::stopped)?;
+                    let place = place as usize;
+                    let history = history_of(interface, sequences, processors, &level[place].0);
+                    panel.judge(&history, &|m| !found[m], &mut |m| {
+                        let candidate = (history.canonical(), place);
+                        let mut least = least[m].lock().unwrap_or_else(|e| e.into_inner());
+                        if least.as_ref().is_none_or(|l| candidate < *l) {
+                            *least = Some(candidate);
                         }
-                        Ok(())
-                    });
-                if let Err(e) = judged_one {
+                    })
+                });
+                if let Err(e) = result {
                     error.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(e);
                     halt.store(true, Ordering::Relaxed);
                 }
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..threads.min(all.len() / 16).max(1) {
-                scope.spawn(work);
+            let (first, others) = cores.split_at_mut(1);
+            for cores in others.iter_mut().take((judged.len() / 16).saturating_sub(1)) {
+                scope.spawn(|| work(cores));
             }
-            work();
+            first.iter_mut().for_each(work);
         });
         if let Some(e) = error.into_inner().unwrap_or_else(|e| e.into_inner()) {
             return Err(e);
         }
-        for (m, first) in open.into_iter().zip(first) {
-            let first = first.into_inner();
-            if let Some((history, lists)) = all.get(first) {
+        for (m, least) in least.into_iter().enumerate() {
+            if let Some((history, place)) = least.into_inner().unwrap_or_else(|e| e.into_inner()) {
+                let lists = &level[place].0[..processors];
                 let concrete = lists.iter().map(|&s| self.sequences.get(s).to_vec()).collect();
-                self.answer.found[m] = Some(Violation { history: history.clone(), concrete });
+                self.answer.found[m] = Some(Violation { history, concrete });
             }
         }
         Ok(())
     }
+
+    /// Collects the judged histories with at most this number of operations of each processor.
+    fn collect(
+        &mut self,
+        level: &[(Lists<P>, u32)],
+        judged: &[u32],
+        longest: usize,
+    ) -> Result<(), Diagnostic> {
+        let mut out = Vec::new();
+        for &place in judged {
+            let lists = &level[place as usize].0;
+            let small = |&l: &u32| self.sequences.get(l).len() <= longest;
+            if lists[..self.processors()].iter().all(small) {
+                out.push(self.history(lists).canonical());
+            }
+        }
+        out.sort_unstable();
+        self.answer.judged_histories.extend(out);
+        Ok(())
+    }
+
     /// Computes the histories that extend those of a level.
-    fn expand(&mut self, level: &[(Vec<u32>, u32)], budget: &Budget) -> Result<(), Diagnostic> {
+    fn expand(&mut self, level: &[(Lists<P>, u32)], budget: &Budget) -> Result<(), Diagnostic> {
         let machine = self.machine;
+        let processors = self.processors();
         for (i, (history, set)) in level.iter().enumerate() {
             if i % 1024 == 0 {
                 budget
@@ -473,8 +511,8 @@ impl HistorySearch<'_> {
             }
             self.answer.visited += 1;
             let (mut followed, mut completed, mut beyond) = (false, false, None);
-            for (word, after) in self.sets.row(*set) {
-                let mut next = history.clone();
+            for &(word, after) in self.sets.row(*set).iter() {
+                let mut next = *history;
                 let mut within = true;
                 for &e in &machine.alphabet.words[word as usize] {
                     let event = &machine.alphabet.events[e as usize];
@@ -509,13 +547,15 @@ impl HistorySearch<'_> {
             }
             let gap = beyond.or_else(|| {
                 let ended = !followed && !completed;
-                history.iter().find_map(|&s| self.sequences.gap(s)).filter(|_| ended)
+                let lists = history[..processors].iter();
+                lists.copied().find_map(|s| self.sequences.gap(s)).filter(|_| ended)
             });
             if gap.is_some() {
                 self.answer.gap = self.answer.gap.or(gap);
             } else if !followed && !history.iter().all(|&s| self.sequences.is_done(s)) {
                 self.answer.stuck += 1;
-                let lists: Vec<&[Entry]> = history.iter().map(|&s| self.sequences.get(s)).collect();
+                let lists: Vec<&[Entry]> =
+                    history[..processors].iter().map(|&s| self.sequences.get(s)).collect();
                 if lists.iter().flat_map(|l| l.iter()).all(|e| is_known(self.interface, e)) {
                     self.answer
                         .nonterminating
@@ -544,40 +584,60 @@ impl HistorySearch<'_> {
         self.begin_events
             .ones()
             .filter(|&e| !ended.contains(&Begin::of(&events[e])))
-            .map(|e| e as u32)
+            .map(narrow::index)
             .collect()
     }
     /// Adds a history to a later level: its least image, with the union of the images of its set.
-    fn add_history(&mut self, ahead: usize, history: &[u32], set: u32) {
+    fn add_history(&mut self, ahead: usize, history: &Lists<P>, set: u32) {
         while self.levels.len() < ahead {
             self.levels.push_back(Level::new());
         }
-        let mut least = history.to_vec();
-        let mut to_least = vec![0u32];
-        let mut image = vec![0; history.len()];
-        for (g, element) in self.group.elements.iter().enumerate().skip(1) {
-            for (p, &list) in history.iter().enumerate() {
+        let (processors, group) = (self.processors(), self.group);
+        let mut least = *history;
+        // The elements that lead to the least image; the identity is the first one.
+        let mut to_least = std::mem::take(&mut self.to_least);
+        to_least.clear();
+        to_least.push(0);
+        for (g, element) in (0u32..).zip(&group.elements).skip(1) {
+            let mut image = [0; P];
+            for p in 0..processors {
                 image[element.processors[p] as usize] =
-                    self.sequences.image(g as u32, element, list);
+                    self.sequences.image(g, element, history[p]);
             }
             match image.cmp(&least) {
                 std::cmp::Ordering::Less => {
-                    least.clone_from(&image);
+                    least = image;
                     to_least.clear();
-                    to_least.push(g as u32);
+                    to_least.push(g);
                 }
-                std::cmp::Ordering::Equal => to_least.push(g as u32),
+                std::cmp::Ordering::Equal => to_least.push(g),
                 std::cmp::Ordering::Greater => {}
             }
         }
-        let mut after: Option<u32> = None;
-        for g in to_least {
+        let mut after = self.sets.image(to_least[0], set);
+        for &g in &to_least[1..] {
             let image = self.sets.image(g, set);
-            after = Some(after.map_or(image, |a| self.sets.union(a, image)));
+            after = self.sets.union(after, image);
         }
-        let after = after.unwrap_or(set);
-        let known = self.levels[ahead - 1].get(&least).copied();
-        let both = known.map_or(after, |k| self.sets.union(k, after));
-        self.levels[ahead - 1].insert(least, both);
+        self.to_least = to_least;
+        let sets = &mut self.sets;
+        self.levels[ahead - 1]
+            .entry(least)
+            .and_modify(|known| *known = sets.union(*known, after))
+            .or_insert(after);
     }
+}
+
+/// Converts lists of operations to a history in the names of the machine.
+fn history_of<const P: usize>(
+    interface: &Interface,
+    sequences: &Sequences,
+    processors: usize,
+    lists: &Lists<P>,
+) -> History {
+    let mut entries: [&[Entry]; P] = [&[]; P];
+    for p in 0..processors {
+        entries[p] = sequences.get(lists[p]);
+    }
+    judge::history(interface, &entries[..processors])
 }

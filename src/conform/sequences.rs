@@ -5,10 +5,11 @@
 //! lists that memory models cannot distinguish are equal.
 
 use crate::alphabet::{Event, Phase};
+use crate::state_sets::Images;
 use crate::symmetry::Renaming;
 use ahash::{AHashMap, AHashSet};
 use mu_axioms::history::Dependencies;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 /// Progress of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -149,7 +150,7 @@ pub struct Sequences {
     lists: Vec<Vec<Entry>>,
     ids: AHashMap<Vec<Entry>, u32>,
     next: AHashMap<(u32, u32), Option<u32>>,
-    images: AHashMap<(u32, u32), u32>,
+    images: Images,
     ended: AHashSet<Begin>,
     limit: usize,
     first: u64,
@@ -164,7 +165,7 @@ impl Sequences {
             lists: vec![Vec::new()],
             ids,
             next: AHashMap::new(),
-            images: AHashMap::new(),
+            images: Images::default(),
             ended: AHashSet::new(),
             limit,
             first,
@@ -201,7 +202,7 @@ impl Sequences {
         (self.first..number).filter(is_missing).take(limit).collect()
     }
     fn intern(&mut self, list: Vec<Entry>) -> u32 {
-        let next = self.lists.len() as u32;
+        let next = narrow::index(self.lists.len());
         let id = *self.ids.entry(list.clone()).or_insert(next);
         if id == next {
             self.lists.push(list);
@@ -286,8 +287,8 @@ impl Sequences {
         if id == 0 {
             return 0;
         }
-        if let Some(known) = self.images.get(&(number, id)) {
-            return *known;
+        if let Some(known) = self.images.get(number, id) {
+            return known;
         }
         let rename = |e: &Entry| Entry {
             address: e.address.map(|a| renaming.addresses[a as usize]),
@@ -297,7 +298,7 @@ impl Sequences {
         };
         let list = self.get(id).iter().map(rename).collect();
         let image = self.intern(list);
-        self.images.insert((number, id), image);
+        self.images.set(number, id, image);
         image
     }
 }

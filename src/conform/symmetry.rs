@@ -11,6 +11,7 @@
 use crate::alphabet::{Alphabet, Event};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 use mu_lts::Lts;
 use mu_lts::equivalence::{Equivalence, partition};
 
@@ -34,17 +35,18 @@ impl Renaming {
     /// Returns the identity.
     pub fn identity(alphabet: &Alphabet, states: usize) -> Renaming {
         let names = &alphabet.names;
-        let up_to = |n: usize| (0..n as u32).collect::<Vec<u32>>();
+        let up_to = |n: usize| (0..narrow::index(n)).collect::<Vec<u32>>();
         Renaming {
             processors: up_to(names.processors.len()),
             addresses: up_to(names.addresses.len()),
-            values: vec![up_to(names.values.len()); names.addresses.len().max(1)],
+            values: vec![up_to(names.values.len()); names.addresses.len()],
             states: up_to(states),
         }
     }
-    /// Returns the image of a value at an address.
+    /// Returns the image of a value at an address. A value without an address is not renamed, as
+    /// only machines without such values have renamings of values.
     pub fn value(&self, address: Option<u32>, value: u32) -> u32 {
-        self.values[address.unwrap_or(0) as usize][value as usize]
+        address.map_or(value, |a| self.values[a as usize][value as usize])
     }
     fn event(&self, e: &Event) -> Event {
         Event {
@@ -58,10 +60,8 @@ impl Renaming {
     /// Composes two renamings, this one first.
     fn then(&self, other: &Renaming) -> Renaming {
         let compose = |a: &[u32], b: &[u32]| a.iter().map(|&x| b[x as usize]).collect::<Vec<u32>>();
-        let values = self.values.iter().enumerate().map(|(a, of)| {
-            let there = self.addresses.get(a).copied().unwrap_or(0) as usize;
-            compose(of, &other.values[there])
-        });
+        let places = self.values.iter().zip(&self.addresses);
+        let values = places.map(|(of, address)| compose(of, &other.values[*address as usize]));
         Renaming {
             processors: compose(&self.processors, &other.processors),
             addresses: compose(&self.addresses, &other.addresses),
@@ -213,7 +213,7 @@ fn verified(
     let mut original: Vec<Option<u32>> = vec![None; blocks.blocks];
     for s in 0..n {
         let place = &mut original[blocks.block_of[s] as usize];
-        if place.replace(s as u32).is_some() {
+        if place.replace(narrow::index(s)).is_some() {
             return None;
         }
     }

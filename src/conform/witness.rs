@@ -10,7 +10,7 @@ use crate::interface::{Interface, Role};
 use crate::sequences::{Entry, Sequences};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic};
+use mu_base::{Budget, Diagnostic, narrow};
 use mu_explore::walk::Walk;
 use mu_explore::{Lazy, Options};
 use mu_lts::relabel::{name_of, parts};
@@ -104,7 +104,7 @@ pub fn run(
                 let Some(()) = follow(&mut sequences, alphabet, word, &mut next, wanted)? else {
                     continue;
                 };
-                let fresh = histories.len() as u32;
+                let fresh = narrow::index(histories.len());
                 now = *known.entry(next.clone()).or_insert(fresh);
                 if now == fresh {
                     histories.push(next);
@@ -202,7 +202,7 @@ pub fn replay<'m>(
         }
     }
     let known = |all: &[String], from: &[String], at: u32| {
-        all.iter().position(|n| *n == from[at as usize]).map(|i| i as u32)
+        all.iter().position(|n| *n == from[at as usize]).map(narrow::index)
     };
     let rename = |e: &Entry| Entry {
         address: e.address.and_then(|a| known(&names.addresses, &own.addresses, a)),

@@ -61,6 +61,8 @@ pub fn head(text: &str) -> Vec<String> {
 pub struct Model {
     /// The name of its file, without folders and extension.
     file: String,
+    /// The text of its file.
+    text: String,
     /// The words before the first statement: an architecture, a name, options.
     head: Vec<String>,
     program: Program,
@@ -150,6 +152,10 @@ impl Model {
         variants: &[&str],
     ) -> Result<Model, Diagnostic> {
         let file = sources.get(source).name.clone();
+        let mut text = sources.get(source).text.to_string();
+        let count =
+            |sources: &SourceMap| (0..).take_while(|i| sources.holds(SourceId::new(*i))).count();
+        let before = count(sources);
         let compiler = compile::Compiler::run(sources, source, resolver, vocabulary, variants)?;
         let (mut program, spans, head, orders) =
             (compiler.program, compiler.places, compiler.head, compiler.orders);
@@ -159,6 +165,9 @@ impl Model {
             if let Value::Node(slot) = value {
                 defined.entry(name.to_string()).or_insert(*slot);
             }
+        }
+        for included in before..count(sources) {
+            text += &sources.get(SourceId::new(included)).text;
         }
         supplied(&program, &missing, vocabulary)?;
         let live = roots(&program).into_iter().filter_map(|s| given_name(&program, s)).collect();
@@ -187,6 +196,7 @@ impl Model {
         }
         Ok(Model {
             file: stem(&file).to_string(),
+            text,
             head,
             program,
             plan,
@@ -242,6 +252,10 @@ impl Model {
             Type::Set => Some(false),
             Type::Value => None,
         }
+    }
+    /// Returns the text of its file, followed by those of all files that it includes.
+    pub fn text(&self) -> &str {
+        &self.text
     }
     /// Returns the vocabulary for which it was compiled.
     pub fn vocabulary(&self) -> &Vocabulary {

@@ -28,7 +28,7 @@ use super::order::Order;
 use super::product::{Goal, Product};
 use super::recheck;
 use ahash::{AHashMap, AHashSet};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_model::Slot;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -258,13 +258,13 @@ pub fn certificate(
     for state in std::iter::once(&initial).chain(machine.iter().filter(|s| **s != initial)) {
         let mut row = Vec::with_capacity(width);
         for (slot, value) in state.iter().enumerate() {
-            let next = out.values[slot].len() as u32;
+            let next = narrow::index(out.values[slot].len());
             row.push(*numbers[slot].entry(*value).or_insert_with(|| {
                 out.values[slot].push(value_text(slot as Slot, *value));
                 next
             }));
         }
-        places.insert(state, out.states.len() as u32);
+        places.insert(state, narrow::index(out.states.len()));
         out.states.push(row);
     }
     let mut begun: AHashMap<u32, u32> = AHashMap::new();
@@ -280,7 +280,7 @@ pub fn certificate(
         })?;
         let open = added[3..].iter().map(|event| {
             let event = event.checked_sub(1)?;
-            let next = out.begun.len() as u32;
+            let next = narrow::index(out.begun.len());
             Some(*begun.entry(event).or_insert_with(|| {
                 let event = &survey.alphabet.events[event as usize];
                 out.begun.push(survey.alphabet.event_text(subject.interface, event));

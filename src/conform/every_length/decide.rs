@@ -23,7 +23,7 @@ use crate::sequences::Entry;
 use crate::witness::{self, Step};
 use ahash::AHashSet;
 use mu_base::ids::LabelId;
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use mu_explore::{Options, Outcome, Progress, Target, explore, explore_lts, find};
 use mu_lts::relabel::{name_of, parts};
 use mu_model::Model;
@@ -141,8 +141,12 @@ impl<'m> Subject<'m> {
             self.interface.operations[e.operation as usize].kind == mu_axioms::Kind::Update
         });
         let roles = roles(&alphabet, &effects)?;
-        let size =
-            Size { processors: processors as u32, addresses: addresses as u32, commits, updates };
+        let size = Size {
+            processors: narrow::index(processors),
+            addresses: narrow::index(addresses),
+            commits,
+            updates,
+        };
         Ok(Survey { alphabet, outcome, size, roles })
     }
 
@@ -296,7 +300,7 @@ fn roles(alphabet: &Alphabet, effects: &[Effect]) -> Result<Roles, Diagnostic> {
     let everywhere =
         |v: u32| places.iter().all(|(p, a)| stores.binary_search(&(*p, *a, v)).is_ok());
     let storable: Vec<u32> =
-        (1..alphabet.names.values.len() as u32).filter(|v| everywhere(*v)).collect();
+        (1..narrow::index(alphabet.names.values.len())).filter(|v| everywhere(*v)).collect();
     let initial = 0;
     let other = if everywhere(initial) { Some(initial) } else { storable.get(2).copied() };
     match (&storable[..], other) {

@@ -9,7 +9,7 @@
 use crate::alphabet::{Alphabet, Event, Phase, arguments};
 use crate::interface::{Interface, Label, Role};
 use mu_axioms::Kind;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_lts::relabel::{name_of, parts};
 
 /// An effect of a label on a monitor. Processors, addresses, and values are those of the alphabet.
@@ -173,7 +173,7 @@ impl<'a> LabelReader<'a> {
                 let Some(fields) = label.match_arguments(name, &arguments) else { continue };
                 let field = |role: Role, names: &[String]| {
                     let text = fields.iter().find(|f| *f.0 == role)?.1;
-                    names.iter().position(|n| n == text).map(|i| i as u32)
+                    names.iter().position(|n| n == text).map(narrow::index)
                 };
                 let names = &self.alphabet.names;
                 let both =

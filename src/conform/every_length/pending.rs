@@ -16,7 +16,7 @@ use super::product::{Goal, Product};
 use ahash::AHashSet;
 use fixedbitset::FixedBitSet;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Diagnostic, Stop};
+use mu_base::{Diagnostic, Stop, narrow};
 use mu_explore::explore_lts;
 use mu_lts::Lts;
 
@@ -60,7 +60,7 @@ pub(super) fn continuation(
         for processor in 0..survey.size.processors {
             let begins = |l: LabelId| effects[l.index()].iter().any(|e| is_operation(e, processor));
             let sources = (0..lts.state_count())
-                .filter(|s| lts.successors(StateId::of(*s as u32)).any(|(l, _)| begins(l)));
+                .filter(|s| lts.successors(StateId::new(*s)).any(|(l, _)| begins(l)));
             let reaches = graph.backward(sources);
             continues.intersect_with(&reaches);
         }
@@ -142,7 +142,7 @@ impl Graph {
         }
         let mut next = offsets.clone();
         let mut sources = vec![0; lts.targets.len()];
-        for s in 0..lts.state_count() as u32 {
+        for s in 0..narrow::index(lts.state_count()) {
             for (_, t) in lts.successors(StateId::of(s)) {
                 let place = &mut next[t.index()];
                 sources[*place as usize] = s;

@@ -16,7 +16,7 @@ use super::effects::{Effect, LabelReader};
 use super::monitor::{Guess, Roles};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
 use std::rc::Rc;
 
@@ -261,7 +261,7 @@ struct ProductWorker<'p> {
 
 impl ProductWorker<'_> {
     fn answer(&mut self, group: usize, reads: &[u32]) -> Result<Rc<Steps>, Diagnostic> {
-        let key = (group as u32, Box::from(reads));
+        let key = (narrow::index(group), Box::from(reads));
         if let Some(known) = self.answers.get(&key) {
             return Ok(known.clone());
         }
@@ -387,7 +387,7 @@ impl Worker for ProductWorker<'_> {
         let product = self.product;
         match group {
             CHOICE => {
-                for guess in 0..product.guesses.len() as u32 {
+                for guess in 0..narrow::index(product.guesses.len()) {
                     out.labels.push(LabelId::TAU);
                     out.values.extend([1, guess]);
                 }

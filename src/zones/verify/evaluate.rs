@@ -640,12 +640,23 @@ fn is_variable(signature: &Signature, e: &Expr, var: VarId) -> bool {
 
 /// Returns the value that a condition determines for a variable, by terms without these variables.
 fn equal_to(signature: &Signature, c: &Expr, var: VarId, open: &[VarId]) -> Option<Expr> {
+    determined(signature, c, &|e| is_variable(signature, e, var), open)
+}
+
+/// Returns the value that an equation gives a variable, by terms without the variables `open`.
+/// `is_variable`: true for the terms that are the variable. `None` if the condition is another one.
+pub fn determined(
+    signature: &Signature,
+    c: &Expr,
+    is_variable: &dyn Fn(&Expr) -> bool,
+    open: &[VarId],
+) -> Option<Expr> {
     let (Builtin::Equal, [a, b]) = c.as_builtin(signature)? else { return None };
     [(a, b), (b, a)].into_iter().find_map(|(x, e)| {
         let mut free = Vec::new();
         e.free_vars(&mut free);
         let closed = !free.iter().any(|v| open.contains(v));
-        (closed && is_variable(signature, x, var)).then(|| e.clone())
+        (closed && is_variable(x)).then(|| e.clone())
     })
 }
 

@@ -31,7 +31,7 @@ use mu_data::engine::Program;
 use mu_data::expr::{DataSpec, Expr, ExprKind};
 use numbers::{Case, Constraint};
 
-pub use evaluate::MAX_NUMBERS;
+pub use evaluate::{MAX_NUMBERS, determined};
 pub use product::confirm;
 
 /// Numbers of checks.

@@ -92,7 +92,8 @@ fn compare(
         return Ok(None);
     }
     let executions = answer.judged_histories.into_iter().collect();
-    completeness(&answer.programs, &executions, model, &session.budget).map(Some)
+    let programs = answer.programs.iter().collect();
+    completeness(&programs, &executions, model, &session.budget).map(Some)
 }
 
 /// All results.

@@ -228,8 +228,8 @@ fn run_bounded(
     let mut strongest = Vec::new();
     if judged && !conforming.is_empty() {
         output::begin_stage("comparing outcomes");
-        let small = |p: &&History| p.threads.iter().all(|t| t.len() <= compared);
-        let programs = answer.programs.iter().filter(small).cloned().collect();
+        let small = |p: &History| p.threads.iter().all(|t| t.len() <= compared);
+        let programs = answer.programs.iter().filter(small).collect();
         let executions = answer.judged_histories.iter().cloned().collect();
         let holding: Vec<(usize, &MemoryModel)> =
             conforming.iter().map(|&m| (m, &models[m])).collect();

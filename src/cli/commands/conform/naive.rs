@@ -18,6 +18,7 @@ use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::SortKind;
 use mu_data::typecheck::check_expression;
 use mu_process::linear::{LinearProcess, Summand};
+use mu_zones::verify::determined;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -218,10 +219,12 @@ impl<'p> NaiveProcess<'p> {
             return Ok(());
         }
         let signature = self.naive.signature();
-        let determined = open.iter().enumerate().find_map(|(i, v)| {
-            rest.iter().find_map(|c| equal_to(signature, c, *v, &open)).map(|e| (i, e))
+        let value = open.iter().enumerate().find_map(|(i, v)| {
+            let is_variable = |x: &Expr| x.kind == ExprKind::Var(*v);
+            let found = rest.iter().find_map(|c| determined(signature, c, &is_variable, &open));
+            found.map(|e| (i, e))
         });
-        let (i, choices) = match determined {
+        let (i, choices) = match value {
             Some((i, e)) => (i, vec![self.normal(&e.substitute(&values))?]),
             None => {
                 let sort = signature.var(open[0]).sort;
@@ -303,17 +306,6 @@ impl NaiveMachine for NaiveProcess<'_> {
         }
         Ok(out)
     }
-}
-
-/// Returns the value that a condition gives a variable, by a term without open variables.
-fn equal_to(signature: &Signature, c: &Expr, var: VarId, open: &[VarId]) -> Option<Expr> {
-    let (Builtin::Equal, [a, b]) = c.as_builtin(signature)? else { return None };
-    [(a, b), (b, a)].into_iter().find_map(|(x, e)| {
-        let mut free = Vec::new();
-        e.free_vars(&mut free);
-        let closed = !free.iter().any(|v| open.contains(v));
-        (closed && x.kind == ExprKind::Var(var)).then(|| e.clone())
-    })
 }
 
 /// Returns the entries of a set or bag, each with its arguments, and the rest.

@@ -23,7 +23,7 @@ use crate::interface::Interface;
 use ahash::{AHashMap, AHashSet};
 use labels::{Happening, LabelPart, Labels};
 use mu_axioms::Kind;
-use mu_base::{Budget, Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage, narrow};
 use patterns::{Access, Digits, Dimensions, Pattern, Strength, Values};
 
 /// The steps of a machine, evaluated one state at a time.
@@ -188,7 +188,7 @@ fn machine_steps(
     let mut states = Vec::with_capacity(certificate.states.len());
     for (at, row) in certificate.states.iter().enumerate() {
         let state: Vec<u32> = row.iter().zip(&values).map(|(n, v)| v[*n as usize]).collect();
-        if numbers.insert(state.clone(), at as u32).is_some() {
+        if numbers.insert(state.clone(), narrow::index(at)).is_some() {
             return Err(fails(format!("state {at} of the certificate occurs twice")));
         }
         states.push(state);
@@ -203,7 +203,7 @@ fn machine_steps(
         budget.check(at as u64).map_err(Diagnostic::stopped)?;
         let mut own = Vec::new();
         for (label, target) in machine.steps(state)? {
-            let next = out.labels.len() as u32;
+            let next = narrow::index(out.labels.len());
             let label = *known.entry(label).or_insert_with_key(|l| {
                 out.labels.push(l.clone());
                 next
@@ -340,7 +340,7 @@ impl Product<'_> {
                 open.push(number.transpose()?);
             }
             let added = (digits, open);
-            let next = all.len() as u32;
+            let next = narrow::index(all.len());
             let number = *numbers.entry(added.clone()).or_insert(next);
             if number == next {
                 all.push(added);
@@ -492,7 +492,7 @@ fn commits(
 fn stopped(steps: &Steps, happenings: &[Vec<Happening>], processors: usize) -> Option<usize> {
     let mut sources: Vec<Vec<u32>> = vec![Vec::new(); steps.of.len()];
     for (s, own) in steps.of.iter().enumerate() {
-        own.iter().for_each(|(_, t)| sources[*t as usize].push(s as u32));
+        own.iter().for_each(|(_, t)| sources[*t as usize].push(narrow::index(s)));
     }
     (0..processors).find(|p| {
         let begins = |label: u32| {
@@ -500,7 +500,7 @@ fn stopped(steps: &Steps, happenings: &[Vec<Happening>], processors: usize) -> O
                 .iter()
                 .any(|h| matches!(h, Happening::Begin(q, _) | Happening::Whole(q, _) if q == p))
         };
-        let starts = (0..steps.of.len() as u32)
+        let starts = (0..narrow::index(steps.of.len()))
             .filter(|s| steps.of[*s as usize].iter().any(|(l, _)| begins(*l)));
         let mut open: Vec<u32> = starts.collect();
         let mut reached = vec![false; steps.of.len()];

@@ -3,6 +3,8 @@
 
 #![allow(dead_code)] // Each test uses a part.
 
+pub mod table;
+
 use mu_base::random::Random;
 use mu_model::hand::HandModel;
 

@@ -1,0 +1,135 @@
+//! Memory models that judge many histories together.
+//!
+//! Input: memory models, histories. Output: the verdict of each model on each history, as that of
+//! its own judge. `sc`, `tso`, and `pso` judge the core of a history ([`Cores`]). If one of these
+//! allows it, the built-in models that are weaker allow the history too ([`Form`]); only otherwise
+//! are their axioms evaluated on the history. Cost: one core for each history, and one verdict for
+//! each different core.
+
+use crate::cores::{self, Cores};
+use crate::every_length::order::{Form, Marks, Order};
+use crate::judge::{Form as Definition, MemoryModel, Worker};
+use mu_axioms::history::History;
+use mu_axioms::models::by_name;
+use mu_base::{Diagnostic, SourceMap};
+use std::sync::OnceLock;
+
+/// Returns `sc`, `tso`, and `pso`, in the order of [`Order::ALL`].
+fn orders() -> &'static [MemoryModel] {
+    static ORDERS: OnceLock<Vec<MemoryModel>> = OnceLock::new();
+    ORDERS.get_or_init(|| {
+        let compile = |order: &Order| {
+            let known = by_name(order.name())?;
+            let model = known.compile(&mut SourceMap::new()).ok()?;
+            let form = Definition::Cat { model, dialect: known.dialect };
+            Some(MemoryModel { name: order.name().into(), form })
+        };
+        Order::ALL.iter().filter_map(compile).collect()
+    })
+}
+
+/// The relation of a model to an order, for histories of plain accesses and updates with full
+/// fences.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// The model is the order.
+    Equal(Order),
+    /// The model allows all that the order allows.
+    Weaker(Order),
+    Unknown,
+}
+
+fn relation(model: &MemoryModel) -> Relation {
+    if !model.is_builtin() {
+        return Relation::Unknown;
+    }
+    let text = by_name(&model.name).map(|k| k.text);
+    match Form::of(&model.name, text, Marks::default()) {
+        Form::Ordered(order) => Relation::Equal(order),
+        Form::WeakerThan(order) => Relation::Weaker(order),
+        Form::Coherent => Relation::Weaker(Order::Pso),
+        // An execution that is sequentially consistent is allowed by each built-in model.
+        Form::Unsupported(_) => Relation::Weaker(Order::Sc),
+    }
+}
+
+/// Memory models with the working memory of one thread.
+pub struct Panel<'m, 'c> {
+    workers: Vec<Worker<'m>>,
+    relations: Vec<Relation>,
+    orders: Vec<Worker<'m>>,
+    cores: &'c mut Cores,
+}
+
+impl<'m, 'c> Panel<'m, 'c> {
+    /// Creates the working memory for one thread. `cores`: the verdicts that are known.
+    pub fn new(models: &[&'m MemoryModel], cores: &'c mut Cores) -> Panel<'m, 'c> {
+        let relations: Vec<Relation> = models.iter().map(|m| relation(m)).collect();
+        let used = relations.iter().any(|r| *r != Relation::Unknown);
+        Panel {
+            workers: models.iter().map(|m| m.worker()).collect(),
+            orders: if used {
+                orders().iter().map(MemoryModel::worker).collect()
+            } else {
+                Vec::new()
+            },
+            relations,
+            cores,
+        }
+    }
+
+    /// Calls `forbidden` for each model that is `open` and forbids a history.
+    pub fn judge(
+        &mut self,
+        history: &History,
+        open: &dyn Fn(usize) -> bool,
+        forbidden: &mut dyn FnMut(usize),
+    ) -> Result<(), Diagnostic> {
+        let applies = !self.orders.is_empty() && cores::applies(history);
+        let mut core = None;
+        // The verdicts on the core so far.
+        let mut known = [None; Order::ALL.len()];
+        for model in 0..self.workers.len() {
+            if !open(model) {
+                continue;
+            }
+            let by_core = match self.relations[model] {
+                Relation::Equal(order) | Relation::Weaker(order) if applies => {
+                    let core = core.get_or_insert_with(|| Cores::of(history));
+                    Some(self.allows_core(core, order, &mut known)?)
+                }
+                _ => None,
+            };
+            let is_order = matches!(self.relations[model], Relation::Equal(_));
+            let allowed = match by_core {
+                Some(true) => true,
+                Some(false) if is_order => false,
+                _ => self.workers[model].allows(history)?,
+            };
+            if !allowed {
+                forbidden(model);
+            }
+        }
+        Ok(())
+    }
+
+    /// True if an order allows a core. What a stronger one allows, it allows.
+    fn allows_core(
+        &mut self,
+        core: &History,
+        order: Order,
+        known: &mut [Option<bool>; Order::ALL.len()],
+    ) -> Result<bool, Diagnostic> {
+        let place = order as usize;
+        if known[..=place].contains(&Some(true)) {
+            return Ok(true);
+        }
+        if let Some(verdict) = known[place] {
+            return Ok(verdict);
+        }
+        let worker = &mut self.orders[place];
+        let verdict = self.cores.verdict(core, order, &mut |h| worker.allows(h))?;
+        known[place] = Some(verdict);
+        Ok(verdict)
+    }
+}
