@@ -149,7 +149,8 @@ pub fn judge(
     Ok(())
 }
 
-/// True if a formula may be rejected on a file without declarations, but not on the model.
+/// True if a formula may be rejected on a file without declarations, but not on the model; or if a
+/// condition has no value that the main path does not evaluate.
 fn may_refuse(why: &str) -> bool {
     [
         "is not declared",
@@ -160,6 +161,7 @@ fn may_refuse(why: &str) -> bool {
         "declar",
         "sort",
         "ambiguous",
+        "neither true nor false",
     ]
     .iter()
     .any(|w| why.contains(w))

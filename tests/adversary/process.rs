@@ -509,11 +509,10 @@ impl Writer<'_, '_> {
             .collect();
         let some = |w: &mut Self, of: &[&str], least: usize| {
             let mut list: Vec<&str> = of.iter().filter(|_| w.m.t.chance(1, 2)).copied().collect();
+            // Of the rest: the end of a tape always chooses the first item.
             while list.len() < least {
-                let next = *w.m.t.choose(of);
-                if !list.contains(&next) {
-                    list.push(next);
-                }
+                let rest: Vec<&str> = of.iter().filter(|x| !list.contains(x)).copied().collect();
+                list.push(*w.m.t.choose(&rest));
             }
             list.join(", ")
         };
