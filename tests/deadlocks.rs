@@ -302,6 +302,18 @@ fn ends_of_a_model_alone() {
     expect(&text(&output), &["`--terminal`", "cannot be combined with formulas"]);
 }
 
+/// An action with arguments is a label.
+#[test]
+fn actions_with_arguments() {
+    let (_folder, path) =
+        scratch("act a: Nat # Bool; b; init sum n: Nat. (n < 3) -> a(n, true)|b . b;");
+    let find = |action: &str| run(&["explore", &path, "--action", action]);
+    for (action, code) in [("a(2,true)", 1), ("a( 1, true )", 1), ("a(3, true)", 0), ("a", 1)] {
+        let output = find(action);
+        assert_eq!(output.status.code(), Some(code), "{action}: {}", text(&output));
+    }
+}
+
 #[test]
 fn actions_and_divergence() {
     let model = "act a, b, i; proc P = a . (b . P + Q); Q = i . i . Q; init hide({i}, P);";
@@ -314,7 +326,9 @@ fn actions_and_divergence() {
         &text(&run(&["explore", &path, "--action", "i"])),
         &["`i` after 2 steps", "1  a", "2  tau  (hidden: i)"],
     );
-    assert_eq!(run(&["explore", &path, "--action", "c"]).status.code(), Some(0));
+    let output = run(&["explore", &path, "--action", "c"]);
+    assert_eq!(output.status.code(), Some(0));
+    expect(&text(&output), &["the model has no action `c`; it has a, b, i"]);
     let output = run(&["explore", &path, "--divergence"]);
     assert_eq!(output.status.code(), Some(1));
     expect(

@@ -21,7 +21,7 @@ use crate::pipeline::memory;
 use crate::pipeline::operation_log;
 use crate::pipeline::{Session, file_error};
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Span, Stage, Stop};
 use mu_conform::interface::Interface;
 use mu_data::typecheck::with_suggestions;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
@@ -184,6 +184,9 @@ pub(crate) fn run(
         Picture::of(path)?;
         expect_writable(path)?;
     }
+    if let Some(action) = &goal.action {
+        WantedAction::of(action).expect_known(session, loaded);
+    }
     if let Some(folder) = &goal.trace_dir {
         mu_base::host::fs::create_dir_all(folder)
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
@@ -263,6 +266,47 @@ struct FoundPaths {
     processes: Option<Value>,
 }
 
+/// Largest number of actions that a warning lists.
+const MAX_NAMES: usize = 12;
+
+/// The action of `--action`: a name, or a label with arguments.
+struct WantedAction<'a> {
+    name: &'a str,
+    /// The label without spaces, if it has arguments.
+    label: Option<String>,
+}
+
+impl<'a> WantedAction<'a> {
+    fn of(text: &'a str) -> Self {
+        let name = text.split('(').next().unwrap_or_default().trim();
+        Self { name, label: text.contains('(').then(|| without_spaces(text)) }
+    }
+    /// True if an action of a multi-action is this one.
+    fn is_in(&self, label: &str) -> bool {
+        mu_lts::relabel::parts(label).into_iter().any(|part| match &self.label {
+            Some(wanted) => without_spaces(part) == *wanted,
+            None => mu_lts::relabel::name_of(part).trim() == self.name,
+        })
+    }
+    /// Warns if the model has no action of this name: nothing is found then.
+    fn expect_known(&self, session: &Session, loaded: &Loaded) {
+        let mut known: BTreeSet<&str> = loaded.actions.iter().map(|a| a.name.as_str()).collect();
+        let stored = loaded.stored.iter().flat_map(|lts| &lts.table.texts);
+        known.extend(stored.flat_map(|t| mu_lts::relabel::parts(t)).map(mu_lts::relabel::name_of));
+        if loaded.actions.is_empty() || known.contains(self.name) {
+            return;
+        }
+        let names: Vec<&str> = known.into_iter().take(MAX_NAMES).collect();
+        let text = format!("the model has no action `{}`; it has {}", self.name, names.join(", "));
+        let warning = (Span::default(), text);
+        crate::output::notes::warn(&session.sources, session.common.quiet, &[warning]);
+    }
+}
+
+fn without_spaces(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
 /// Searches for the goal. `Err(code)`: another process reports; `code` is the exit code.
 fn search(
     session: &Session,
@@ -293,16 +337,12 @@ fn search(
             }
         }
     };
-    let wanted = goal.action.as_deref().unwrap_or_default();
+    let wanted = WantedAction::of(goal.action.as_deref().unwrap_or_default());
     let named = RefCell::new(Vec::<Option<bool>>::new());
-    let has_name = |label: LabelId| {
-        model
-            .label_text(label)
-            .split('|')
-            .any(|a| a.split('(').next().unwrap_or_default().trim() == wanted)
-    };
-    let hidden: Vec<bool> =
-        model.groups().iter().map(|g| g.hidden.iter().any(|h| h == wanted)).collect();
+    let has_name = |label: LabelId| wanted.is_in(&model.label_text(label));
+    // Hidden steps have no arguments.
+    let is_hidden = |h: &String| wanted.label.is_none() && *h == wanted.name;
+    let hidden: Vec<bool> = model.groups().iter().map(|g| g.hidden.iter().any(is_hidden)).collect();
     let of_name = |group: usize, label: LabelId| {
         let mut named = named.borrow_mut();
         if named.len() <= label.index() {
@@ -343,7 +383,7 @@ fn search(
         several()
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
-        let visibility = Visibility::action(model, wanted);
+        let visibility = Visibility::action(model, wanted.name);
         let target =
             if goal.deadlock { Target::Deadlock } else { Target::StepOf(&visibility, &step) };
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
