@@ -19,6 +19,7 @@ use crate::differences::Differences;
 use crate::path::SharedPath;
 use crate::positions::{Position, Positions};
 use crate::thresholds::{Flow, Thresholds, ZERO};
+use crate::verify::Identities;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, SortId, VarId, VertexId};
 use mu_base::{Budget, Diagnostic, Span, Stage};
@@ -66,6 +67,8 @@ pub struct Question<'a> {
     pub most: Option<usize>,
     /// True if a certificate is wanted.
     pub certificate: bool,
+    /// Components of any number, for [`crate::confirm`].
+    pub identities: Option<&'a Identities>,
 }
 
 /// The samples that audit a proof.

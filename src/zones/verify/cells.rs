@@ -9,6 +9,7 @@
 //! decision for each number and cut.
 
 use super::evaluate::{Evaluator, fails};
+use super::identities::Crowd;
 use super::numbers::Constraint;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
@@ -17,13 +18,22 @@ use mu_base::ids::{SortId, VarId};
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, OpKind};
 use mu_data::sort::{SortKind, basic};
+use std::rc::Rc;
 
 /// Limit on cuts.
 const MAX_CUTS: usize = 24;
 /// Limit on the values of a number that are distinguished at one place.
 const MAX_EXACT: usize = 4;
 
-/// A number in a value: its sort, and on which side of each cut it is.
+/// An identity that is not tracked.
+pub(super) const OTHER: u64 = 0;
+/// One or more untracked identities in a row, in a list.
+pub(super) const SOME: u64 = 1;
+/// Any number of untracked identities in a row, in a list.
+pub(super) const ANY: u64 = 2;
+
+/// A number in a value: its sort, and on which side of each cut it is. Or the sort of identities,
+/// and one of the constants above.
 pub(super) type Cell = (SortId, u64);
 
 /// An abstract value: a term in which variables of the pool stand for the cells, after those for
@@ -69,6 +79,12 @@ pub(super) struct Cuts {
     pub fixed: AHashSet<u64>,
     /// True if a place has become vague since the last exploration began.
     pub changed: bool,
+    /// The identities of the case, if there are components of any number.
+    pub crowd: Option<Rc<Crowd>>,
+    /// The identity of the component that the next value belongs to, if it is not tracked.
+    pub own: Option<usize>,
+    /// True if the next value may be a list of identities.
+    pub words: bool,
 }
 
 /// Returns the place inside another one.
@@ -131,6 +147,14 @@ impl Cuts {
     ) -> Result<Expr, Diagnostic> {
         if [basic::POS, basic::NAT, basic::INT].contains(&e.sort) {
             return self.number(by, e, place, cells);
+        }
+        if let Some(crowd) = &self.crowd {
+            if e.sort == crowd.sort {
+                return self.identity(by, crowd, e, cells);
+            }
+            if crowd.list.is_some_and(|l| l.0 == e.sort) {
+                return self.word(by, crowd, e, cells);
+            }
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
             ExprKind::Op(_) => Ok(e.clone()),
@@ -209,6 +233,80 @@ impl Cuts {
             return Ok(e.clone());
         }
         Err(fails(format!("`{}` has no abstract value", by.shown(e))))
+    }
+
+    /// Lifts an identity: a tracked one, the own one, or any other one.
+    fn identity(
+        &self,
+        by: &Evaluator,
+        crowd: &Crowd,
+        e: &Expr,
+        cells: &mut Vec<Cell>,
+    ) -> Result<Expr, Diagnostic> {
+        let at = e.head().and_then(|op| crowd.index.get(&op)).copied();
+        match at {
+            // A constant without a meaning.
+            None => self.closed(by, e),
+            Some(i) if i < crowd.tracked => Ok(e.clone()),
+            Some(i) if Some(i) == self.own => crowd.constant(&by.signature, crowd.tracked),
+            Some(_) => self.untracked(by, crowd, OTHER, cells),
+        }
+    }
+
+    /// Returns a variable for untracked identities.
+    fn untracked(
+        &self,
+        by: &Evaluator,
+        crowd: &Crowd,
+        kind: u64,
+        cells: &mut Vec<Cell>,
+    ) -> Result<Expr, Diagnostic> {
+        let all = by.pool.get(&crowd.sort);
+        let var = all.and_then(|all| all.get(self.bases.len() + cells.len()));
+        let var = *var.ok_or_else(|| fails("too many identities"))?;
+        cells.push((crowd.sort, kind));
+        Ok(Expr::new(ExprKind::Var(var), crowd.sort, Span::default()))
+    }
+
+    /// Lifts a list of identities: untracked ones in a row are one or more of them.
+    fn word(
+        &self,
+        by: &Evaluator,
+        crowd: &Crowd,
+        e: &Expr,
+        cells: &mut Vec<Cell>,
+    ) -> Result<Expr, Diagnostic> {
+        let (true, Some((_, empty, cons))) = (self.words, crowd.list) else {
+            return Err(fails("a list of identities in a label or in the formula"));
+        };
+        let signature = by.naive.signature();
+        let (mut letters, mut at) = (Vec::new(), e);
+        let mut untracked = false;
+        loop {
+            match at.as_builtin(signature) {
+                Some((Builtin::EmptyList, _)) => break,
+                Some((Builtin::Cons, [letter, rest])) => {
+                    let i = letter.head().and_then(|op| crowd.index.get(&op));
+                    match i {
+                        None => return self.closed(by, e),
+                        Some(i) if *i < crowd.tracked => {
+                            letters.push(letter.clone());
+                            untracked = false;
+                        }
+                        Some(_) if untracked => {}
+                        Some(_) => {
+                            letters.push(self.untracked(by, crowd, SOME, cells)?);
+                            untracked = true;
+                        }
+                    }
+                    at = rest;
+                }
+                _ => return Err(fails(format!("`{}` is no list of identities", by.shown(e)))),
+            }
+        }
+        let end = Expr::op(signature, empty);
+        let cons = |list, letter| Expr::apply(signature, cons, vec![letter, list]);
+        Ok(letters.into_iter().rev().fold(end, cons))
     }
 
     fn number(

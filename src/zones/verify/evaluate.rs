@@ -74,7 +74,18 @@ impl Values {
         self.by.get(&var)
     }
 
-    fn is_open(&self, var: VarId) -> bool {
+    /// Returns the values after a replacement of variables in them.
+    pub fn with(&self, by: &Substitution) -> Self {
+        let mut out = self.clone();
+        for var in &self.open {
+            if let Some(e) = self.by.get(var) {
+                out.insert(*var, e.substitute(by));
+            }
+        }
+        out
+    }
+
+    pub fn is_open(&self, var: VarId) -> bool {
         self.open.contains(&var) || !self.by.contains_key(&var)
     }
 }
@@ -83,7 +94,7 @@ impl Values {
 #[derive(Clone, Debug)]
 pub(super) struct Summand {
     /// Parts of its condition.
-    guard: Vec<Term>,
+    pub guard: Vec<Term>,
     /// Variables of its sum that are used.
     sum: Vec<VarId>,
     pub arguments: Vec<Term>,

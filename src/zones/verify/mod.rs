@@ -14,8 +14,12 @@
 mod cells;
 mod cover;
 mod evaluate;
+mod identities;
+mod modalities;
 mod numbers;
+mod pairs;
 mod product;
+mod relations;
 mod states;
 
 use crate::certificate::{Certificate, Obligation};
@@ -32,6 +36,7 @@ use mu_data::expr::{DataSpec, Expr, ExprKind};
 use numbers::{Case, Constraint};
 
 pub use evaluate::{MAX_NUMBERS, determined};
+pub use identities::Identities;
 pub use product::confirm;
 
 /// Numbers of checks.

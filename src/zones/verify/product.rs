@@ -18,22 +18,25 @@
 //! prover. Neither the regions nor the paths of the search take part. Cost: an evaluation for each
 //! summand and values that it reads; a pass over states and their sets of modalities.
 
-use super::cells::{Abstract, Cuts, Table};
+use super::cells::{ANY, Abstract, Cuts, OTHER, SOME, Table};
 use super::evaluate::{Cases, Evaluator, MAX_NUMBERS, Term, Values, fails, number_variables};
+use super::identities::{Crowd, Identities, Uses, determined, holds_identities, is_plain};
 use super::numbers::{Case, Constraint};
 use super::states::States;
 use super::{Verified, terms};
 use crate::obligations::Question;
 use crate::positions::{Position, Positions};
 use ahash::AHashMap;
-use mu_base::ids::VarId;
+use mu_base::ids::{OpId, VarId};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, Span};
 use mu_data::builtins::linear::least;
 use mu_data::engine::Program;
 use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
+use mu_data::signature::Builtin;
 use mu_data::sort::SortKind;
-use mu_process::linear::ParamRole;
+use mu_process::linear::{LinearProcess, ParamRole};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -56,7 +59,7 @@ const MAX_CASES: usize = 200;
 const MAX_STATES: usize = 6_000_000;
 
 /// Reason why an exploration ends early.
-enum Stop {
+pub(super) enum Stop {
     /// A violation is reachable in the abstraction.
     Refuted,
     /// The constraint on bases is not decided.
@@ -74,16 +77,26 @@ impl From<Diagnostic> for Stop {
 }
 
 /// A step of a summand: the number of its label, and the new values of parameters.
-type Answer = (u32, Vec<(u16, u16)>);
+pub(super) type Answer = (u32, Vec<(u16, u16)>);
 /// Values of parameters.
-type State = Vec<u16>;
+pub(super) type State = Vec<u16>;
 
 /// A modality that must hold: its position, and the values of its variables.
-type Modality = (usize, Vec<(VarId, u32)>);
+pub(super) type Modality = (usize, Vec<(VarId, u32)>);
+
+/// An evaluation over abstract values.
+pub(super) struct Open {
+    pub cases: Cases,
+    /// The variables of the numbers.
+    pub numbers: Vec<VarId>,
+    pub terms: Vec<Expr>,
+    /// The variables of untracked identities, with their kinds.
+    pub identities: Vec<(VarId, u64)>,
+}
 
 /// The parameters that a summand reads.
-struct Group {
-    reads: Vec<usize>,
+pub(super) struct Group {
+    pub reads: Vec<usize>,
     /// Steps by the values that the summand reads: up to eight in one number.
     answers: AHashMap<u128, Rc<[Answer]>>,
     others: AHashMap<State, Rc<[Answer]>>,
@@ -100,7 +113,7 @@ impl Group {
         self.reads.iter().map(|r| state[*r]).collect()
     }
 
-    fn known(&self, state: &[u16]) -> Option<Rc<[Answer]>> {
+    pub fn known(&self, state: &[u16]) -> Option<Rc<[Answer]>> {
         match self.key(state) {
             Some(key) => self.answers.get(&key).cloned(),
             None => self.others.get(&self.read(state)).cloned(),
@@ -108,43 +121,58 @@ impl Group {
     }
 }
 
-struct Product<'a> {
-    question: &'a Question<'a>,
-    positions: &'a Positions,
-    terms: AHashMap<(usize, usize), Term>,
-    by: Evaluator<'a>,
-    cuts: Cuts,
+pub(super) struct Product<'a> {
+    pub question: &'a Question<'a>,
+    pub positions: &'a Positions,
+    pub terms: AHashMap<(usize, usize), Term>,
+    pub by: Evaluator<'a>,
+    pub cuts: Cuts,
     /// For each parameter its base, if it has one.
-    base_of: AHashMap<usize, usize>,
+    pub base_of: AHashMap<usize, usize>,
     /// Base of each quantified number.
-    quantified: AHashMap<VarId, usize>,
+    pub quantified: AHashMap<VarId, usize>,
     /// Constraints on the bases.
-    order: Vec<Constraint>,
-    groups: Vec<Group>,
-    tables: Vec<Table>,
+    pub order: Vec<Constraint>,
+    pub groups: Vec<Group>,
+    pub tables: Vec<Table>,
     /// For each parameter and value, the summands that it does not exclude.
-    possible: Vec<Vec<Vec<u64>>>,
+    pub possible: Vec<Vec<Vec<u64>>>,
     /// Values of the formula's variables.
-    values: Table,
-    labels: AHashMap<(usize, Vec<Abstract>), u32>,
-    all_labels: Vec<(usize, Vec<Abstract>)>,
-    modalities: AHashMap<Modality, u32>,
-    all_modalities: Vec<Modality>,
-    sets: AHashMap<Vec<u32>, u32>,
-    all_sets: Vec<Vec<u32>>,
-    unions: AHashMap<(u32, u32), u32>,
-    next: AHashMap<(u32, u32), u32>,
-    matches: AHashMap<(u32, u32), bool>,
+    pub values: Table,
+    pub labels: AHashMap<(usize, Vec<Abstract>), u32>,
+    pub all_labels: Vec<(usize, Vec<Abstract>)>,
+    pub modalities: AHashMap<Modality, u32>,
+    pub all_modalities: Vec<Modality>,
+    pub sets: AHashMap<Vec<u32>, u32>,
+    pub all_sets: Vec<Vec<u32>>,
+    pub unions: AHashMap<(u32, u32), u32>,
+    pub next: AHashMap<(u32, u32), u32>,
+    pub matches: AHashMap<(u32, u32), bool>,
     /// Cuts that comparisons suggest: of the formula, of the process.
-    met: [Vec<(usize, i64)>; 2],
+    pub met: [Vec<(usize, i64)>; 2],
     /// Comparisons of bases that the process makes.
-    splits: Vec<Constraint>,
+    pub splits: Vec<Constraint>,
     /// True during random walks, which no result depends on.
-    walking: bool,
+    pub walking: bool,
     /// True after the walks: what they miss, an exploration finds.
-    walked: bool,
-    found: Verified,
-    enough: &'a dyn Fn() -> bool,
+    pub walked: bool,
+    /// True until the pairs of components do not show the formula.
+    pub by_pairs: bool,
+    /// The identities of the case, if there are components of any number.
+    pub crowd: Option<Rc<Crowd>>,
+    /// Constant of each variable of the formula over identities.
+    pub assigned: AHashMap<VarId, Expr>,
+    /// For each parameter of the state those that it stands for.
+    pub users: Vec<Vec<usize>>,
+    /// For each summand, parts of its condition, and values of parameters: false if the part is.
+    pub parts: AHashMap<(u32, u32, [u16; 3]), bool>,
+    /// Values after updates that inspect a list: by summand, parameter, values that are read, and
+    /// the number of identities that are named.
+    pub known_words: AHashMap<(usize, usize, Vec<Expr>, usize), Vec<u16>>,
+    /// For each summand the parts of its condition that read few parameters.
+    pub few: Vec<Vec<(u32, Vec<usize>)>>,
+    pub found: Verified,
+    pub enough: &'a dyn Fn() -> bool,
 }
 
 /// Proves by cells that a formula holds for all values. `enough`: true when the time is used up.
@@ -162,7 +190,15 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
     if positions.priorities.iter().any(|p| p % 2 == 1) {
         return Err(fails("the formula has a least fixed point"));
     }
-    let pool = number_variables(&mut signature);
+    let mut pool = number_variables(&mut signature);
+    if let Some(given) = question.identities {
+        let own = crate::certificate::numbers(&mut signature, 2 * MAX_NUMBERS, given.sort);
+        pool.insert(given.sort, own);
+    }
+    let mut terms = terms(&positions);
+    for term in terms.values_mut() {
+        *term = Term::new(&determined(&mut signature, &term.e));
+    }
     let data = DataSpec { signature, equations: formula.data.equations.clone() };
     let program = Program::compile(&data)?;
     let data = DataSpec { signature: program.signature().clone(), ..data };
@@ -194,10 +230,11 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
         cuts.fixed.insert(place(p.var));
     }
     let groups = groups(question, &base_of);
+    let few = (0..groups.len()).map(|g| few(process, &by, g, &base_of)).collect();
     let mut product = Product {
         question,
         positions: &positions,
-        terms: terms(&positions),
+        terms,
         by,
         cuts,
         base_of,
@@ -220,14 +257,46 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
         splits: Vec::new(),
         walking: false,
         walked: false,
+        by_pairs: true,
+        crowd: None,
+        assigned: AHashMap::new(),
+        users: (0..process.params.len()).map(|at| vec![at]).collect(),
+        parts: AHashMap::new(),
+        known_words: AHashMap::new(),
+        few,
         found: Verified::default(),
         enough,
     };
-    product.cases()
+    match question.identities {
+        None => product.cases(),
+        Some(given) => product.crowds(given, &data),
+    }
+}
+
+/// Returns the parts of a summand's condition that read at most three parameters, and nothing else.
+fn few(
+    process: &LinearProcess,
+    by: &Evaluator,
+    g: usize,
+    base_of: &AHashMap<usize, usize>,
+) -> Vec<(u32, Vec<usize>)> {
+    let of = |var: &VarId| {
+        let at = process.params.iter().position(|p| p.var == *var)?;
+        (!base_of.contains_key(&at)).then_some(at)
+    };
+    let parts = (0u32..).zip(&by.summands[g].guard);
+    let few = parts.filter_map(|(i, term)| {
+        let mut free = term.free.clone();
+        free.sort_unstable();
+        free.dedup();
+        let reads: Vec<usize> = free.iter().map(of).collect::<Option<_>>()?;
+        (reads.len() <= 3).then_some((i, reads))
+    });
+    few.collect()
 }
 
 /// Returns the place of a whole value of a variable.
-fn place(var: VarId) -> u64 {
+pub(super) fn place(var: VarId) -> u64 {
     (u64::from(var.number()) + 1).wrapping_mul(0xa076_1d64_78bd_642f)
 }
 
@@ -271,6 +340,65 @@ fn groups(question: &Question, base_of: &AHashMap<usize, usize>) -> Vec<Group> {
 }
 
 impl Product<'_> {
+    /// Explores all cases of components of any number: which variables of the formula over
+    /// identities are equal. By symmetry, their values are the first identities.
+    fn crowds(&mut self, given: &Identities, data: &DataSpec) -> Result<Verified, Diagnostic> {
+        let over = |v: VarId| data.signature.var(v).sort;
+        for term in self.terms.values() {
+            let mut named = false;
+            term.e.each_op(&mut |op| named |= given.constants.contains(&op));
+            if named {
+                return Err(fails("the formula names an identity"));
+            }
+            is_plain(&data.signature, given.sort, &term.e)?;
+        }
+        let mut chosen: Vec<VarId> = Vec::new();
+        for (at, position) in self.positions.all.iter().enumerate() {
+            let Position::Forall(var, after, _) = position else { continue };
+            if over(*var) == given.sort {
+                if reaches(self.positions, *after, at) {
+                    return Err(fails("a quantifier over identities is below its own recursion"));
+                }
+                chosen.push(*var);
+            } else if holds_identities(&data.signature, over(*var), given.sort) {
+                return Err(fails("a quantifier over data with identities"));
+            }
+        }
+        // Each variable has the identity of an earlier one, or the next one, or is another constant.
+        let signature = data.signature.clone();
+        let constructors = signature.sorts.named_of(given.sort).map(|n| n.constructors.as_slice());
+        let others = constructors.unwrap_or_default().iter().copied();
+        let others: Vec<OpId> = others.filter(|op| !given.constants.contains(op)).collect();
+        if others.iter().any(|op| signature.op(*op).sort != given.sort) {
+            return Err(fails("an identity with parts"));
+        }
+        let mut all: Vec<(Vec<OpId>, usize)> = vec![(Vec::new(), 0)];
+        for _ in &chosen {
+            let longer = |(row, tracked): &(Vec<OpId>, usize)| {
+                let known = given.constants.iter().take(tracked + 1).enumerate();
+                let known = known.map(|(i, op)| (*op, (*tracked).max(i + 1)));
+                let all = known.chain(others.iter().map(|op| (*op, *tracked)));
+                all.map(|(op, n)| ([&row[..], &[op]].concat(), n)).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(longer).collect();
+        }
+        for (row, tracked) in all {
+            let crowd = Rc::new(Crowd::new(given, self.question.process, data, tracked)?);
+            let most = crowd.considered.iter().flatten().max().copied().unwrap_or(0);
+            let stands = |at: usize| crowd.participant[at].is_none_or(|k| k < most);
+            self.users = vec![Vec::new(); crowd.canonical.len()];
+            for (at, home) in crowd.canonical.iter().enumerate().filter(|(at, _)| stands(*at)) {
+                self.users[*home].push(at);
+            }
+            let row = row.into_iter().map(|op| Expr::op(&signature, op));
+            self.assigned = chosen.iter().copied().zip(row).collect();
+            self.cuts.crowd = Some(crowd.clone());
+            self.crowd = Some(crowd);
+            self.cases()?;
+        }
+        Ok(self.found)
+    }
+
     /// Explores all cases of the order of the bases.
     fn cases(&mut self) -> Result<Verified, Diagnostic> {
         let bases = self.cuts.bases.iter().enumerate();
@@ -296,7 +424,11 @@ impl Product<'_> {
                     let new = refined <= MAX_REFINED && self.refine(guards)?;
                     let split = if new { None } else { self.splits.pop() };
                     if !new && split.is_none() && guards {
-                        return Err(fails("cells of numbers do not show the formula"));
+                        if !self.by_pairs || self.crowd.is_some() {
+                            return Err(fails("cells of numbers do not show the formula"));
+                        }
+                        // Three components may have to occur together.
+                        (self.by_pairs, refined) = (false, 0);
                     }
                     guards |= !new && split.is_none();
                     split
@@ -331,7 +463,7 @@ impl Product<'_> {
             Err(stop) => return Err(stop),
         }
         for seed in 0..MAX_WALKS {
-            if self.walked {
+            if self.walked || self.crowd.is_some() {
                 break;
             }
             self.walking = true;
@@ -342,6 +474,21 @@ impl Product<'_> {
             let new = self.refine(guards)?;
             self.begin(order.to_vec());
             self.walked = !new && !changed || seed + 1 == MAX_WALKS;
+        }
+        if self.by_pairs
+            && let Some(found) = self.pairs()
+        {
+            // A place that is vague by now has other values.
+            return match found {
+                Err(Stop::Refuted) if self.cuts.changed => {
+                    self.refine(guards)?;
+                    Err(Stop::Again)
+                }
+                found => found,
+            };
+        }
+        if self.crowd.is_some() {
+            return Err(fails("components of any number without parts").into());
         }
         self.explore()
     }
@@ -419,11 +566,13 @@ impl Product<'_> {
         self.unions.clear();
         self.next.clear();
         self.matches.clear();
+        self.parts.clear();
+        self.known_words.clear();
         self.set(Vec::new());
     }
 
     /// Returns the number of a set of modalities; 0 is the empty one.
-    fn set(&mut self, mut set: Vec<u32>) -> u32 {
+    pub(super) fn set(&mut self, mut set: Vec<u32>) -> u32 {
         set.sort_unstable();
         set.dedup();
         if let Some(id) = self.sets.get(&set) {
@@ -435,7 +584,7 @@ impl Product<'_> {
         id
     }
 
-    fn union(&mut self, a: u32, b: u32) -> u32 {
+    pub(super) fn union(&mut self, a: u32, b: u32) -> u32 {
         if a == b || b == 0 {
             return a;
         }
@@ -452,41 +601,141 @@ impl Product<'_> {
         id
     }
 
-    /// Starts an evaluation over these abstract values: the cases, the numbers, and the terms.
-    fn evaluation(
-        &self,
-        given: &[&Abstract],
-    ) -> Result<(Cases, Vec<VarId>, Vec<Expr>), Diagnostic> {
+    /// Starts an evaluation over these abstract values.
+    pub(super) fn evaluation(&self, given: &[&Abstract]) -> Result<Open, Diagnostic> {
         let bases = self.cuts.bases.len();
-        let mut vars = self.cuts.base_vars(&self.by);
+        let mut numbers = self.cuts.base_vars(&self.by);
         let mut constraints = self.order.clone();
         let mut terms = Vec::with_capacity(given.len());
+        let mut identities = Vec::new();
+        let identity = self.crowd.as_ref().map(|crowd| crowd.sort);
         for value in given {
-            let first = vars.len();
             let mut by = Substitution::new();
             for (i, cell) in value.cells.iter().enumerate() {
                 let pool = self.by.pool.get(&cell.0);
                 let var = |at: usize| pool.and_then(|all| all.get(at)).copied();
-                let (Some(old), Some(new)) = (var(bases + i), var(first + i)) else {
+                let own = identity == Some(cell.0);
+                let place = if own { identities.len() } else { numbers.len() };
+                let (Some(old), Some(new)) = (var(bases + i), var(place)) else {
                     return Err(fails("too many numbers"));
                 };
-                vars.push(new);
-                self.cuts.constraints(first + i + 1, *cell, &mut constraints);
-                if first != bases {
+                if own {
+                    identities.push((new, cell.1));
+                } else {
+                    numbers.push(new);
+                    self.cuts.constraints(numbers.len(), *cell, &mut constraints);
+                }
+                if old != new {
                     by.insert(old, Expr::new(ExprKind::Var(new), cell.0, Span::default()));
                 }
             }
             terms.push(value.e.substitute(&by));
         }
-        if vars.len() >= MAX_NUMBERS {
+        if numbers.len() >= MAX_NUMBERS {
             return Err(fails("too many numbers"));
         }
-        let case = Case::of(vars.len() + 1, &constraints);
-        Ok((Cases::of(case), vars, terms))
+        let case = Case::of(numbers.len() + 1, &constraints);
+        Ok(Open { cases: Cases::of(case), numbers, terms, identities })
+    }
+
+    /// Chooses untracked identities: those of participants, and further ones. Returns their number
+    /// with those of the tracked ones.
+    fn choose_identities(
+        &self,
+        open: &[(VarId, u64)],
+        participants: usize,
+        by: &mut Substitution,
+    ) -> Result<usize, Diagnostic> {
+        let Some(crowd) = &self.crowd else { return Ok(0) };
+        let mut next = crowd.tracked + participants;
+        for (var, _) in open.iter().filter(|o| o.1 == OTHER) {
+            let chosen = crowd.tracked + self.by.choose(next + 1 - crowd.tracked);
+            next = next.max(chosen + 1);
+            by.insert(*var, crowd.constant(&self.by.signature, chosen)?);
+        }
+        Ok(next)
+    }
+
+    /// Returns values with the identities of a case.
+    pub(super) fn with_identities<'v>(
+        &self,
+        values: &'v Values,
+        open: &[(VarId, u64)],
+    ) -> Result<Cow<'v, Values>, Diagnostic> {
+        if open.is_empty() {
+            return Ok(Cow::Borrowed(values));
+        }
+        let mut by = Substitution::new();
+        self.choose_identities(open, 0, &mut by)?;
+        Ok(Cow::Owned(values.with(&by)))
+    }
+
+    /// Chooses the letters of a list of identities; `None` if this choice is none. `next`: the
+    /// first identity that nothing names.
+    fn choose_letters(
+        &self,
+        crowd: &Crowd,
+        (word, is_all): (&Expr, bool),
+        open: &[(VarId, u64)],
+        uses: Uses,
+        next: &mut usize,
+    ) -> Result<Option<Expr>, Diagnostic> {
+        let Some((_, empty, cons)) = crowd.list else { return Ok(None) };
+        let signature = &self.by.signature;
+        let mut names: Vec<usize> = (crowd.tracked..*next).collect();
+        let mut out: Vec<usize> = Vec::new();
+        let mut fresh = || {
+            *next += 1;
+            *next - 1
+        };
+        let mut at = word;
+        while let Some((Builtin::Cons, [letter, rest])) = at.as_builtin(signature) {
+            at = rest;
+            let ExprKind::Var(v) = letter.kind else {
+                let i = letter.head().and_then(|op| crowd.index.get(&op));
+                out.push(*i.ok_or_else(|| fails("a letter that is no identity"))?);
+                continue;
+            };
+            let kind = open.iter().find(|o| o.0 == v).map_or(ANY, |o| o.1);
+            let before = out.len();
+            if uses.sieves {
+                loop {
+                    for _ in 0..self.by.choose(uses.operations + 2) {
+                        out.push(fresh());
+                    }
+                    match self.by.choose(names.len() + 1) {
+                        0 => break,
+                        i => out.push(names.remove(i - 1)),
+                    }
+                }
+                if kind == SOME && out.len() == before {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let (seen, low) = (uses.tails + 1, usize::from(kind == SOME));
+            let high = seen.saturating_sub(before).max(1);
+            for _ in 0..low + self.by.choose(high - low + 1) {
+                // Only the first letters are looked at.
+                let named =
+                    if out.len() < uses.looked { self.by.choose(names.len() + 1) } else { 0 };
+                out.push(if named == 0 { fresh() } else { names.remove(named - 1) });
+            }
+        }
+        // The list of all identities contains each.
+        if is_all && uses.sieves && !names.is_empty() {
+            return Ok(None);
+        }
+        let mut list = Expr::op(signature, empty);
+        for i in out.into_iter().rev() {
+            let letter = crowd.constant(signature, i)?;
+            list = Expr::apply(signature, cons, vec![letter, list]);
+        }
+        Ok(Some(list))
     }
 
     /// Ends a case: keeps its comparisons.
-    fn end(&mut self, cases: &mut Cases, of_process: bool) -> Result<(), Stop> {
+    pub(super) fn end(&mut self, cases: &mut Cases, of_process: bool) -> Result<(), Stop> {
         let bases = self.cuts.bases.len();
         for (x, y, c) in &self.by.numbers.case.borrow().atoms {
             let cut = match (*x <= bases, *y <= bases) {
@@ -513,11 +762,11 @@ impl Product<'_> {
             }
         }
         cases.end(&self.by);
-        if self.cuts.changed && !self.walking { Err(Stop::Again) } else { Ok(()) }
+        if self.cuts.changed && !self.walking && !self.by_pairs { Err(Stop::Again) } else { Ok(()) }
     }
 
     /// Returns the values of the parameters without a value.
-    fn constants(&self) -> Result<Values, Diagnostic> {
+    pub(super) fn constants(&self) -> Result<Values, Diagnostic> {
         let mut values = Values::default();
         for (at, base) in &self.base_of {
             values.insert(self.question.process.params[*at].var, self.cuts.base(&self.by, *base)?);
@@ -604,14 +853,23 @@ impl Product<'_> {
     }
 
     /// Returns the first states.
-    fn initial(&mut self) -> Result<Vec<State>, Stop> {
+    pub(super) fn initial(&mut self) -> Result<Vec<State>, Stop> {
         let process = self.question.process;
-        let (mut cases, vars, _) = self.evaluation(&[])?;
+        let Open { mut cases, numbers, .. } = self.evaluation(&[])?;
         let given = self.constants()?;
         let mut out = Vec::new();
-        while cases.begin(&self.by, &vars)? {
+        while cases.begin(&self.by, &numbers)? {
             let mut state = Vec::new();
             for (i, p) in process.params.iter().enumerate() {
+                if self.users[i].is_empty() {
+                    state.push(0);
+                    continue;
+                }
+                if let Some(crowd) = self.crowd.clone().filter(|crowd| crowd.all == Some(i)) {
+                    let word = self.list_of_all(&crowd)?;
+                    state.push(self.intern(i, word)?);
+                    continue;
+                }
                 let e = match given.get(p.var) {
                     Some(e) => e.clone(),
                     None => {
@@ -628,27 +886,135 @@ impl Product<'_> {
         Ok(out)
     }
 
+    /// Chooses an order of the tracked identities in the list of all, and returns that list.
+    fn list_of_all(&self, crowd: &Crowd) -> Result<Abstract, Diagnostic> {
+        let Some((_, empty, cons)) = crowd.list else {
+            return Err(fails("there are no lists of identities"));
+        };
+        let signature = &self.by.signature;
+        let mut left: Vec<usize> = (0..crowd.tracked).collect();
+        let mut letters = Vec::new();
+        let mut cells = Vec::new();
+        let pool = self.by.pool.get(&crowd.sort);
+        loop {
+            let var = pool.and_then(|all| all.get(self.cuts.bases.len() + cells.len()));
+            let var = *var.ok_or_else(|| fails("too many identities"))?;
+            cells.push((crowd.sort, ANY));
+            letters.push(Expr::new(ExprKind::Var(var), crowd.sort, Span::default()));
+            if left.is_empty() {
+                break;
+            }
+            let next = left.remove(self.by.choose(left.len()));
+            letters.push(crowd.constant(signature, next)?);
+        }
+        let end = Expr::op(signature, empty);
+        let cons = |list, letter| Expr::apply(signature, cons, vec![letter, list]);
+        Ok(Abstract { e: letters.into_iter().rev().fold(end, cons), cells })
+    }
+
     /// Returns the number of a value of a parameter.
     fn value(&mut self, param: usize, e: &Expr) -> Result<u16, Diagnostic> {
-        let var = self.question.process.params[param].var;
-        let value = self.cuts.lift(&self.by, e, place(var))?;
-        let (id, new) = self.tables[param].id(value);
+        let mut home = param;
+        if let Some(crowd) = &self.crowd {
+            home = crowd.canonical[param];
+            self.cuts.own = crowd.participant[param].map(|k| crowd.tracked + k);
+        }
+        let var = self.question.process.params[home].var;
+        self.cuts.words = true;
+        let value = self.cuts.lift(&self.by, e, place(var));
+        (self.cuts.own, self.cuts.words) = (None, false);
+        self.intern(home, value?)
+    }
+
+    /// Returns the number of an abstract value of a parameter of the state.
+    fn intern(&mut self, home: usize, value: Abstract) -> Result<u16, Diagnostic> {
+        let (id, new) = self.tables[home].id(value);
         if new {
             let count = self.groups.len();
-            let mut possible = vec![u64::MAX; count.div_ceil(64)];
-            let own = self.tables[param].all[id as usize].clone();
-            if own.cells.is_empty() && own.e.is_closed() && !self.base_of.contains_key(&param) {
-                let mut values = Values::default();
-                values.insert(var, own.e);
-                for g in 0..count {
-                    if self.groups[g].reads.contains(&param) && self.by.is_disabled(g, &values)? {
-                        possible[g / 64] &= !(1 << (g % 64));
+            let own = self.tables[home].all[id as usize].clone();
+            for at in self.users[home].clone() {
+                let mut possible = vec![u64::MAX; count.div_ceil(64)];
+                if own.cells.is_empty() && own.e.is_closed() && !self.base_of.contains_key(&at) {
+                    let mut values = Values::default();
+                    values.insert(self.question.process.params[at].var, self.term_of(at, &own.e));
+                    for g in 0..count {
+                        if self.groups[g].reads.contains(&at) && self.by.is_disabled(g, &values)? {
+                            possible[g / 64] &= !(1 << (g % 64));
+                        }
+                    }
+                }
+                self.possible[at].push(possible);
+            }
+        }
+        u16::try_from(id).map_err(|_| fails("a parameter has more than 65,536 values"))
+    }
+
+    /// Returns a term of a parameter of the state as one of a parameter that it stands for.
+    fn term_of(&self, param: usize, e: &Expr) -> Expr {
+        match &self.crowd {
+            Some(crowd) => {
+                let k = crowd.participant[param].unwrap_or(0);
+                crowd.of_participant(&self.by.signature, e, k)
+            }
+            None => e.clone(),
+        }
+    }
+
+    /// Returns the term that a summand reads. Of a list of which it tests only emptiness, rows are
+    /// one letter.
+    fn term_for(&self, g: usize, param: usize, value: &Abstract, e: &Expr) -> Expr {
+        let e = self.term_of(param, e);
+        let Some(crowd) = &self.crowd else { return e };
+        let var = self.question.process.params[param].var;
+        let is_list = crowd.list.is_some_and(|l| l.0 == e.sort);
+        let rows = value.cells.iter().all(|c| c.1 == SOME);
+        if !is_list || !rows || crowd.inspected[g] == Some(var) {
+            return e;
+        }
+        let (mut free, mut by) = (Vec::new(), Substitution::new());
+        e.free_vars(&mut free);
+        for v in free {
+            if let Some(op) = crowd.constants.last() {
+                by.insert(v, Expr::op(&self.by.signature, *op));
+            }
+        }
+        e.substitute(&by)
+    }
+
+    /// Returns the parameter of the state that stands for another one.
+    fn home(&self, param: usize) -> usize {
+        self.crowd.as_ref().map_or(param, |crowd| crowd.canonical[param])
+    }
+
+    /// True if a part of a summand's condition is false for the values that it reads.
+    pub(super) fn is_excluded(&mut self, g: usize, state: &[u16]) -> Result<bool, Diagnostic> {
+        for i in 0..self.few[g].len() {
+            let (part, reads) = &self.few[g][i];
+            let mut key = (g as u32, *part, [u16::MAX; 3]);
+            key.2.iter_mut().zip(reads).for_each(|(k, r)| *k = state[*r]);
+            match self.parts.get(&key) {
+                Some(true) => {}
+                Some(false) => return Ok(true),
+                None => {
+                    let (part, reads) = (*part as usize, reads.clone());
+                    let mut values = Values::default();
+                    for r in reads {
+                        let own = &self.tables[self.home(r)].all[usize::from(state[r])];
+                        let e = self.term_for(g, r, own, &own.e);
+                        values.insert(self.question.process.params[r].var, e);
+                    }
+                    let term = self.by.summands[g].guard[part].clone();
+                    let open = term.free.iter().any(|v| values.is_open(*v));
+                    // What is not decided may be excluded by another part.
+                    let may = open || self.by.holds(&term, &values).unwrap_or(true);
+                    self.parts.insert(key, may);
+                    if !may {
+                        return Ok(true);
                     }
                 }
             }
-            self.possible[param].push(possible);
         }
-        u16::try_from(id).map_err(|_| fails("a parameter has more than 65,536 values"))
+        Ok(false)
     }
 
     /// Calls `see` with each step of a state: the label and the next state.
@@ -694,18 +1060,28 @@ impl Product<'_> {
     }
 
     /// Evaluates the steps of a summand for the values that it reads.
-    fn answers(&mut self, g: usize, state: &[u16]) -> Result<Rc<[Answer]>, Stop> {
+    pub(super) fn answers(&mut self, g: usize, state: &[u16]) -> Result<Rc<[Answer]>, Stop> {
         let process = self.question.process;
         let reads = self.groups[g].reads.clone();
-        let given: Vec<&Abstract> =
-            reads.iter().map(|r| &self.tables[*r].all[usize::from(state[*r])]).collect();
-        let (mut cases, vars, terms) = self.evaluation(&given)?;
+        let value = |r: &usize| &self.tables[self.home(*r)].all[usize::from(state[*r])];
+        let given: Vec<&Abstract> = reads.iter().map(value).collect();
+        let Open { mut cases, numbers, terms, identities } = self.evaluation(&given)?;
+        let crowd = self.crowd.clone();
+        let (uses, participants) = crowd.as_ref().map_or((Uses::default(), 0), |crowd| {
+            (crowd.uses[g], crowd.considered[g].unwrap_or(0))
+        });
         let mut written = self.constants()?;
+        // Values that are normal forms only after numbers and identities are known.
         let mut foreign = Vec::new();
-        for (r, e) in reads.iter().zip(terms) {
+        let mut lists = Vec::new();
+        for ((r, e), value) in reads.iter().zip(terms).zip(&given) {
             let var = process.params[*r].var;
-            if !self.by.is_plain(&e) && !e.is_closed() {
-                foreign.push((var, e.clone()));
+            let e = self.term_for(g, *r, value, &e);
+            let is_list = crowd.as_ref().is_some_and(|c| c.list.is_some_and(|l| l.0 == e.sort));
+            if is_list && !e.is_closed() {
+                lists.push((var, *r));
+            } else if !self.by.is_plain(&e) && !e.is_closed() {
+                foreign.push(var);
             }
             written.insert(var, e);
         }
@@ -714,33 +1090,116 @@ impl Product<'_> {
         if foreign.is_empty() && self.by.is_disabled(g, &written)? {
             return Ok(self.store(g, state, out));
         }
-        while cases.begin(&self.by, &vars)? {
+        while cases.begin(&self.by, &numbers)? {
             let mut values = written.clone();
-            for (v, e) in &foreign {
-                values.insert(*v, self.by.normal(e)?);
+            let (mut possible, mut named) = (true, 0);
+            if let Some(crowd) = &crowd {
+                let mut by = Substitution::new();
+                let mut next = self.choose_identities(&identities, participants, &mut by)?;
+                for (var, r) in &lists {
+                    let word = (written.get(*var).cloned()).zip(Some(crowd.all == Some(*r)));
+                    let Some((word, is_all)) = word else { continue };
+                    // The updates choose the letters.
+                    if crowd.is_separate[g] {
+                        continue;
+                    }
+                    let looked = crowd.inspected[g] == Some(*var);
+                    let uses = if looked { uses } else { Uses::default() };
+                    let given = (&word, is_all);
+                    match self.choose_letters(crowd, given, &identities, uses, &mut next)? {
+                        Some(list) => values.insert(*var, list),
+                        None => possible = false,
+                    }
+                }
+                named = next;
+                values = values.with(&by);
             }
-            if let Some(values) = self.by.step(g, &values)? {
+            for v in &foreign {
+                if let Some(e) = values.get(*v).cloned() {
+                    values.insert(*v, self.by.normal(&e)?);
+                }
+            }
+            if possible && let Some(values) = self.by.step(g, &values)? {
                 let mut label = Vec::new();
                 for (v, term) in self.positions.arguments[g].iter().zip(&summands[g].arguments) {
                     let e = self.by.value(term, &values)?;
                     label.push(self.cuts.lift(&self.by, &e, place(*v))?);
                 }
-                let mut changes = Vec::new();
+                let mut all: Vec<Vec<(u16, u16)>> = vec![Vec::new()];
                 for ((param, _), (_, term)) in
                     process.summands[g].updates.iter().zip(&summands[g].updates)
                 {
-                    let e = self.by.value(term, &values)?;
-                    changes.push((*param as u16, self.value(*param, &e)?));
+                    let at = u16::try_from(*param).map_err(|_| fails("too many parameters"))?;
+                    let new = match &crowd {
+                        Some(crowd) if crowd.is_separate[g] && crowd.inspects(g, term) => {
+                            self.words(g, *param, (term, &values), (&identities, &lists, named))?
+                        }
+                        _ => {
+                            let e = self.by.value(term, &values)?;
+                            vec![self.value(*param, &e)?]
+                        }
+                    };
+                    let longer = |row: &Vec<(u16, u16)>| {
+                        new.iter().map(|id| [&row[..], &[(at, *id)]].concat()).collect::<Vec<_>>()
+                    };
+                    all = all.iter().flat_map(longer).collect();
                 }
                 let label = self.label(g, label);
-                if !out.iter().any(|o| o.0 == label && o.1 == changes) {
-                    out.push((label, changes));
+                for changes in all {
+                    if !out.iter().any(|o| o.0 == label && o.1 == changes) {
+                        out.push((label, changes));
+                    }
                 }
                 self.found.consecution += 1;
             }
             self.end(&mut cases, true)?;
         }
         Ok(self.store(g, state, out))
+    }
+
+    /// Returns the values of a parameter after an update that inspects a list: for each choice of
+    /// the letters.
+    fn words(
+        &mut self,
+        g: usize,
+        param: usize,
+        (term, values): (&Term, &Values),
+        (open, lists, named): (&[(VarId, u64)], &[(VarId, usize)], usize),
+    ) -> Result<Vec<u16>, Diagnostic> {
+        let Some(crowd) = self.crowd.clone() else { return Ok(Vec::new()) };
+        let mut free = term.free.clone();
+        free.sort_unstable();
+        let given: Vec<Expr> = free.iter().filter_map(|v| values.get(*v)).cloned().collect();
+        let key = (g, param, given, named);
+        if let Some(known) = self.known_words.get(&key) {
+            return Ok(known.clone());
+        }
+        let numbers = self.by.numbers.clone();
+        let saved = (numbers.case.take(), numbers.of.take());
+        let mut cases = Cases::of(Case::of(1, &[]));
+        let mut out = Vec::new();
+        while cases.begin(&self.by, &[])? {
+            let (mut own, mut next, mut possible) = (values.clone(), named, true);
+            for (var, r) in lists.iter().filter(|l| crowd.inspected[g] == Some(l.0)) {
+                let Some(word) = values.get(*var).cloned() else { continue };
+                let given = (&word, crowd.all == Some(*r));
+                match self.choose_letters(&crowd, given, open, crowd.uses[g], &mut next)? {
+                    Some(list) => own.insert(*var, list),
+                    None => possible = false,
+                }
+            }
+            if possible {
+                let e = self.by.value(term, &own)?;
+                let id = self.value(param, &e)?;
+                if !out.contains(&id) {
+                    out.push(id);
+                }
+            }
+            cases.end(&self.by);
+        }
+        (*numbers.case.borrow_mut(), *numbers.of.borrow_mut()) = saved;
+        self.known_words.insert(key, out.clone());
+        Ok(out)
     }
 
     fn label(&mut self, summand: usize, args: Vec<Abstract>) -> u32 {
@@ -752,182 +1211,5 @@ impl Product<'_> {
         self.labels.insert(key.clone(), id);
         self.all_labels.push(key);
         id
-    }
-
-    /// Returns the modalities after a label.
-    fn after(&mut self, label: u32, set: u32) -> Result<u32, Stop> {
-        let mut out = 0;
-        for m in self.all_sets[set as usize].clone() {
-            let matches = match self.matches.get(&(label, m)) {
-                Some(known) => *known,
-                None => {
-                    let found = self.does_match(label, m)?;
-                    self.matches.insert((label, m), found);
-                    found
-                }
-            };
-            if matches {
-                let (position, vars) = self.all_modalities[m as usize].clone();
-                if let Position::Box(_, next) = self.positions.all[position] {
-                    let after = self.closure(next, &vars, false)?;
-                    out = self.union(out, after);
-                }
-            }
-        }
-        self.next.insert((label, set), out);
-        Ok(out)
-    }
-
-    /// True if a label may satisfy the condition of a modality.
-    fn does_match(&mut self, label: u32, modality: u32) -> Result<bool, Stop> {
-        let (summand, args) = self.all_labels[label as usize].clone();
-        let (position, vars) = self.all_modalities[modality as usize].clone();
-        let Some(condition) = self.terms.get(&(position, summand)).cloned() else {
-            return Ok(false);
-        };
-        let mut names: Vec<VarId> = self.positions.arguments[summand].clone();
-        names.extend(vars.iter().map(|v| v.0));
-        let own = vars.iter().map(|v| &self.values.all[v.1 as usize]);
-        let given: Vec<&Abstract> = args.iter().chain(own).collect();
-        let (mut cases, numbers, terms) = self.evaluation(&given)?;
-        let mut values = self.constants()?;
-        names.into_iter().zip(terms).for_each(|(v, e)| values.insert(v, e));
-        let mut found = false;
-        while cases.begin(&self.by, &numbers)? {
-            found |= self.by.holds(&condition, &values)?;
-            self.found.formula += 1;
-            self.end(&mut cases, false)?;
-        }
-        Ok(found)
-    }
-
-    /// Returns the set of modalities that must hold at a position. `through`: also after any
-    /// labels.
-    fn closure(
-        &mut self,
-        position: usize,
-        vars: &[(VarId, u32)],
-        through: bool,
-    ) -> Result<u32, Stop> {
-        let mut out = Vec::new();
-        let mut seen: Vec<Modality> = Vec::new();
-        let mut pending: Vec<Modality> = vec![(position, vars.to_vec())];
-        while let Some((at, mut vars)) = pending.pop() {
-            vars.retain(|v| self.positions.live[at].contains(&v.0));
-            vars.sort_unstable();
-            if seen.contains(&(at, vars.clone())) {
-                continue;
-            }
-            seen.push((at, vars.clone()));
-            match self.positions.all[at].clone() {
-                Position::True => {}
-                Position::False => return Err(Stop::Refuted),
-                Position::All(next) => pending.extend(next.iter().map(|n| (*n, vars.clone()))),
-                Position::Test(_, expected, _) => {
-                    if self.tests(at, &vars)?.contains(&!expected) {
-                        return Err(Stop::Refuted);
-                    }
-                }
-                Position::Unless(_, expected, _, other) => {
-                    if self.tests(at, &vars)?.contains(&!expected) {
-                        pending.push((other, vars));
-                    }
-                }
-                Position::Forall(var, next, _) => {
-                    for e in self.choices(var)? {
-                        let mut vars = vars.clone();
-                        vars.retain(|v| v.0 != var);
-                        vars.push((var, self.values.id(e).0));
-                        pending.push((next, vars));
-                    }
-                }
-                Position::Assign(set, next) => {
-                    for vars in self.assigned(at, &set, &vars)? {
-                        pending.push((next, vars));
-                    }
-                }
-                Position::Box(_, next) if through => pending.push((next, vars)),
-                Position::Box(..) => {
-                    let key = (at, vars);
-                    let new = self.all_modalities.len() as u32;
-                    let id = *self.modalities.entry(key.clone()).or_insert(new);
-                    if id == new {
-                        self.all_modalities.push(key);
-                    }
-                    out.push(id);
-                }
-                Position::Any(_) | Position::Exists(..) => {
-                    return Err(fails("the formula leaves choices to a strategy").into());
-                }
-            }
-        }
-        Ok(self.set(out))
-    }
-
-    /// Returns the values that a `forall` chooses.
-    fn choices(&mut self, var: VarId) -> Result<Vec<Abstract>, Stop> {
-        if let Some(base) = self.quantified.get(&var) {
-            let e = self.cuts.base(&self.by, *base)?;
-            return Ok(vec![Abstract { e, cells: Vec::new() }]);
-        }
-        let sort = self.by.signature.var(var).sort;
-        let Some(all) = self.by.naive.elements(sort) else {
-            return Err(fails("a `forall` over values of any size").into());
-        };
-        Ok(all.into_iter().map(|e| Abstract { e, cells: Vec::new() }).collect())
-    }
-
-    /// Returns an evaluation over the values of the formula's variables.
-    fn over(&self, vars: &[(VarId, u32)]) -> Result<(Cases, Vec<VarId>, Values), Diagnostic> {
-        let given: Vec<&Abstract> = vars.iter().map(|v| &self.values.all[v.1 as usize]).collect();
-        let (cases, numbers, terms) = self.evaluation(&given)?;
-        let mut values = self.constants()?;
-        vars.iter().zip(terms).for_each(|(v, e)| values.insert(v.0, e));
-        Ok((cases, numbers, values))
-    }
-
-    /// Returns the possible results of a test.
-    fn tests(&mut self, at: usize, vars: &[(VarId, u32)]) -> Result<Vec<bool>, Stop> {
-        let test = self.terms.get(&(at, 0)).cloned();
-        let test = test.ok_or_else(|| Diagnostic::internal("a test has no term"))?;
-        let (mut cases, numbers, values) = self.over(vars)?;
-        let mut out = Vec::new();
-        while cases.begin(&self.by, &numbers)? {
-            out.push(self.by.holds(&test, &values)?);
-            self.found.formula += 1;
-            self.end(&mut cases, false)?;
-        }
-        Ok(out)
-    }
-
-    /// Returns the possible values of variables after an assignment.
-    fn assigned(
-        &mut self,
-        at: usize,
-        set: &[(VarId, Expr)],
-        vars: &[(VarId, u32)],
-    ) -> Result<Vec<Vec<(VarId, u32)>>, Stop> {
-        let Position::Assign(_, next) = self.positions.all[at] else { return Ok(Vec::new()) };
-        let (mut cases, numbers, values) = self.over(vars)?;
-        let mut out: Vec<Vec<(VarId, u32)>> = Vec::new();
-        while cases.begin(&self.by, &numbers)? {
-            let mut new = vars.to_vec();
-            for (i, (v, _)) in set.iter().enumerate() {
-                let Some(term) = self.terms.get(&(at, i)).cloned() else { continue };
-                if !self.positions.live[next].contains(v) {
-                    continue;
-                }
-                let e = self.by.value(&term, &values)?;
-                let value = self.cuts.lift(&self.by, &e, place(*v))?;
-                new.retain(|w| w.0 != *v);
-                new.push((*v, self.values.id(value).0));
-            }
-            self.end(&mut cases, false)?;
-            new.sort_unstable();
-            if !out.contains(&new) {
-                out.push(new);
-            }
-        }
-        Ok(out)
     }
 }

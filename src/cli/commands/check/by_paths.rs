@@ -16,7 +16,8 @@ use crate::pipeline::properties;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_formula::typed::TypedFormula;
-use mu_zones::{Answer, Proof, Question, Samples, Verified, confirm, prove, verify};
+use mu_regions::sizes::SIZE;
+use mu_zones::{Answer, Identities, Proof, Question, Samples, Verified, confirm, prove, verify};
 use serde_json::json;
 use std::path::Path;
 use std::slice;
@@ -43,13 +44,22 @@ const SEED: u64 = 0x5eed;
 struct Posed {
     symbolic: Vec<(usize, i64)>,
     names: Vec<String>,
+    identities: Option<Identities>,
 }
 
 impl Posed {
     fn new(model: &Abstract) -> Self {
         let rigid = &model.defined.rigid;
         let symbolic = rigid.iter().map(|r| (r.param, r.least)).collect();
-        Self { symbolic, names: rigid.iter().map(|r| r.name.clone()).collect() }
+        let names = rigid.iter().map(|r| r.name.clone()).collect();
+        let identities = model.replicas.as_ref().map(|replicas| Identities {
+            sort: replicas.family.sort,
+            constants: replicas.family.constants.clone(),
+            count: SIZE,
+            owner: replicas.owner.clone(),
+            all: replicas.all.map(|slot| slot as usize),
+        });
+        Self { symbolic, names, identities }
     }
 
     fn question<'q>(
@@ -68,6 +78,7 @@ impl Posed {
             budget: &session.budget,
             most: None,
             certificate: false,
+            identities: self.identities.as_ref(),
         }
     }
 }

@@ -62,6 +62,7 @@ fn with_question<T>(
         budget: &Budget::default(),
         most: Some(most),
         certificate: true,
+        identities: None,
     })
 }
 

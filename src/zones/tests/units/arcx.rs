@@ -1,0 +1,184 @@
+//! The published formulas of ARCx, for every number of operations and of cores: the checker proves
+//! them by itself, by pairs of components.
+
+use mu_base::{Budget, SourceMap};
+use mu_compile::{Compiled, Confluence};
+use mu_formula::typecheck::check_formula;
+use mu_process::linear::LinearProcess;
+use mu_process::linearise::{self, linearise};
+use mu_process::spec::ProcSpec;
+use mu_regions::constant_counts::{self, ConstantCount};
+use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
+use mu_regions::sizes::SIZE;
+use mu_regions::{Replicas, SymbolicConstants, with_parameters};
+use mu_syntax::ast::Specification;
+use mu_syntax::template::expand_representative;
+use mu_zones::{Identities, Question, Verified, confirm};
+use std::time::{Duration, Instant};
+
+const FORMULAS: [&str; 5] = ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving"];
+
+fn read(path: &str) -> String {
+    let path = format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"))
+}
+
+/// A model over parameters without a value.
+pub struct Abstract {
+    pub model: Compiled,
+    defined: SymbolicConstants,
+    names: Vec<String>,
+    identities: Option<Identities>,
+}
+
+fn linear(
+    tree: &Specification,
+    constants: &[String],
+    cores: Option<&ConstantCount>,
+) -> (ProcSpec, LinearProcess, SymbolicConstants, Vec<String>) {
+    let larger = cores.map(|c| constant_counts::unbounded_specification(tree, c, EXTRA_CONSTANTS));
+    let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
+    let spec = mu_process::typecheck::check_specification(tree).unwrap();
+    let options = match cores {
+        Some(_) => linearise::Options::of_any_number(),
+        None => linearise::Options::of_any_size(),
+    };
+    let process = linearise(&spec, &options).unwrap();
+    let process = with_list(process, cores.and_then(|c| c.list.as_deref())).unwrap();
+    let (process, defined) = with_parameters(process, constants).unwrap();
+    (spec, process, defined, names)
+}
+
+/// Builds the model of a specification over constants without a value. `tree`: the specification
+/// for a number of components, which may be any if `any_number` is true.
+pub fn unbounded(
+    tree: &dyn Fn(usize) -> Specification,
+    constants: &[String],
+    any_number: bool,
+) -> Abstract {
+    let at = tree(SIZE);
+    if !any_number {
+        let (_, process, defined, _) = linear(&at, constants, None);
+        let model = Compiled::new(process, &Confluence::None).unwrap();
+        return Abstract { model, defined, names: constants.to_vec(), identities: None };
+    }
+    let above = tree(SIZE + 1);
+    let counted = constant_counts::constants(SIZE, &at, &above).map_err(|d| d.what).unwrap();
+    let (spec, process, defined, names) = linear(&at, constants, Some(&counted));
+    let (_, larger, _, larger_names) = linear(&above, constants, Some(&counted.larger()));
+    let model = Compiled::new(process, &Confluence::None).unwrap();
+    let list = counted.list.as_deref();
+    let replicas = Replicas::new(&model, &spec, &names, list, (&larger, &larger_names)).unwrap();
+    let identities = Identities {
+        sort: replicas.family.sort,
+        constants: replicas.family.constants.clone(),
+        count: SIZE,
+        owner: replicas.owner.clone(),
+        all: replicas.all.map(|slot| slot as usize),
+    };
+    Abstract { model, defined, names: constants.to_vec(), identities: Some(identities) }
+}
+
+/// Reads the specification of ARCx with `any` for the number of operations, and of cores.
+fn arcx(text: &str, with_cores: bool) -> Abstract {
+    let sizes = if with_cores { vec!["num_cores".to_string()] } else { Vec::new() };
+    let expand = |size: usize| {
+        let mut sources = SourceMap::default();
+        let mut any = vec![("max_operation_id".to_string(), "any".to_string())];
+        any.extend(sizes.iter().map(|name| (name.clone(), size.to_string())));
+        expand_representative("arcx.spec", text, &any, &sizes, &mut sources).unwrap()
+    };
+    let constants: Vec<String> = expand(SIZE).constants.iter().map(|c| c.1.clone()).collect();
+    let tree = |size: usize| {
+        let out = expand(size);
+        mu_syntax::parse_specification(out.source, &out.text).unwrap()
+    };
+    unbounded(&tree, &constants, with_cores)
+}
+
+/// Confirms a formula within a time.
+pub fn confirmed(
+    model: &Abstract,
+    formula: &str,
+    most: Duration,
+) -> Result<Verified, mu_base::Diagnostic> {
+    let process = model.model.process();
+    let rigid = &model.defined.rigid;
+    let symbolic: Vec<(usize, i64)> = rigid.iter().map(|r| (r.param, r.least)).collect();
+    let tree = mu_syntax::parse_formula(mu_base::SourceId::of(1), formula).unwrap();
+    let formula = check_formula(&tree, &process.data, &process.actions).unwrap();
+    let start = Instant::now();
+    let enough = || start.elapsed() > most;
+    let question = Question {
+        process,
+        initial: &model.defined.initial,
+        symbolic: &symbolic,
+        names: &model.names,
+        constants: &model.defined.constants,
+        formula: &formula,
+        budget: &Budget::default(),
+        most: None,
+        certificate: false,
+        identities: model.identities.as_ref(),
+    };
+    let found = confirm(&question, &enough);
+    println!("{:?}, {found:?}", start.elapsed());
+    found
+}
+
+#[test]
+fn pairs_of_components_show_the_published_formulas() {
+    let model = arcx(&read("specs/arcx.spec"), false);
+    for name in FORMULAS {
+        let text = read(&format!("formulas/{name}.mcf"));
+        let found = confirmed(&model, &text, Duration::from_secs(60));
+        found.unwrap_or_else(|why| panic!("{name}: {why:?}"));
+    }
+}
+
+#[test]
+fn pairs_of_components_show_them_for_every_number_of_cores() {
+    let model = arcx(&read("specs/arcx.spec"), true);
+    for name in FORMULAS {
+        let text = read(&format!("formulas/{name}.mcf"));
+        let found = confirmed(&model, &text, Duration::from_secs(60));
+        found.unwrap_or_else(|why| panic!("{name}: {why:?}"));
+    }
+}
+
+/// A fault of the model, as a text and its replacement, with a formula that is false then.
+const FAULTS: [(&str, &str, &str); 3] = [
+    // A load does not wait for the write buffer.
+    (
+        "(forall n: Nat . ((n < m_wb_nr_buffers) => !m_buffer_has_addr(bs . n, a))) -> (",
+        "true -> (",
+        "1a.gos",
+    ),
+    // The own core observes a store twice.
+    (
+        "observe(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n), core_id) .\n        wb",
+        "observe(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n), core_id) .\n        observe(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n), core_id) .\n        wb",
+        "1c.gos",
+    ),
+    // No other core observes.
+    ("m_other_cores(c, m_all_cores)", "[]", "1b.gos"),
+];
+
+#[test]
+fn pairs_of_components_show_no_fault_absent() {
+    for (from, to, name) in FAULTS {
+        let text = read("specs/arcx.spec");
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        let text = text.replacen(from, to, 1);
+        for with_cores in [false, true] {
+            // Without the list of all cores, there is no list of any length.
+            if with_cores && to == "[]" {
+                continue;
+            }
+            let model = arcx(&text, with_cores);
+            let formula = read(&format!("formulas/{name}.mcf"));
+            let found = confirmed(&model, &formula, Duration::from_secs(3));
+            assert!(found.is_err(), "{name}: {from}");
+        }
+    }
+}

@@ -1,0 +1,649 @@
+//! Proof by pairs of components: an invariant that knows which local states of each two components
+//! occur together.
+//!
+//! In: a case of [`Product`]. Out: the formula is shown, or a violation is possible in the
+//! abstraction. A *node* is a set of modalities that must hold; it has the pairs of local states in
+//! which it is reached ([`Relations`]). A step of a summand involves the components that it reads
+//! or writes. It is taken from local states of these if all pairs of them are known, and if each
+//! other component has a local state that is known to occur with all of them. Afterwards, the new
+//! local states occur with each other, and with those of the other components; if the node is
+//! another one, pairs of other components are those that occur with the involved ones.
+//!
+//! *Invariant.* Of each reachable state with a node that must hold there, all pairs of local states
+//! are in the relations of the node. *Proof.* By induction over steps, as above. ∎ So all steps of
+//! the process are covered, and the proof is coarser than one by states: three components may occur
+//! together if each two do.
+//!
+//! *Components of any number.* Those of untracked identities ([`super::identities`]) are *loose*: a
+//! node has the local states in which any of them may be, and no pairs. Each participant of a step
+//! may be in any of these; the others stay where they are.
+//!
+//! Cost: quadratic in local states, where states are their product.
+
+use super::evaluate::fails;
+use super::product::{Answer, Product, State, Stop};
+use super::relations::{Bits, Relations};
+use ahash::AHashMap;
+use mu_base::Diagnostic;
+use mu_process::linear::ParamRole;
+use std::rc::Rc;
+
+/// Limit on pairs of local states over all nodes.
+const MAX_PAIRS: usize = 80_000_000;
+
+/// Local states of a component.
+#[derive(Default)]
+struct Locals {
+    /// Parameters of the state.
+    params: Vec<usize>,
+    /// True for a component of untracked identities.
+    loose: bool,
+    known: AHashMap<Vec<u16>, u32>,
+    all: Vec<Vec<u16>>,
+}
+
+/// A component that takes part in a step: its number, and its place among untracked ones.
+type Part = (usize, usize);
+
+/// A component that takes part in a step, with its local state.
+#[derive(Clone, Copy)]
+struct Chosen {
+    component: usize,
+    participant: usize,
+    local: u32,
+}
+
+/// The steps of a summand from chosen local states: labels, and the local states afterwards.
+type Moves = Rc<[(u32, Box<[Chosen]>)]>;
+
+/// A set of modalities with the pairs in which it must hold.
+struct Node {
+    set: u32,
+    relations: Relations,
+    /// For each summand the time of its last pass.
+    passed: Vec<u32>,
+    /// True for a summand with steps to other nodes.
+    leaves: Vec<bool>,
+}
+
+/// The local states of two components by the values that a summand reads.
+#[derive(Default)]
+struct Views {
+    /// For both components, by local state its view, one local state for each view, and all.
+    of: [Vec<u32>; 2],
+    known: [AHashMap<Vec<u16>, u32>; 2],
+    first: [Vec<u32>; 2],
+    members: [Vec<Bits>; 2],
+    /// Whether the summand has a step for two views.
+    fits: AHashMap<(u32, u32), bool>,
+}
+
+/// An exploration by pairs.
+pub(super) struct Pairs {
+    locals: Vec<Locals>,
+    /// For each parameter its component, its place in the local state, and in a step.
+    place: Vec<Option<(usize, usize, usize)>>,
+    /// For each component and participant the parameters that its local state stands for.
+    stands: AHashMap<Part, Vec<usize>>,
+    /// For each summand the components that take part; `None` for one that is the image of another.
+    involved: Vec<Option<Vec<Part>>>,
+    /// For each summand and component the local states that its condition does not exclude.
+    enabled: Vec<Vec<Bits>>,
+    views: Vec<Views>,
+    /// Steps by summand and at most three local states.
+    moves: AHashMap<(u32, [u32; 3]), Moves>,
+    /// For reuse by [`Pairs::others`].
+    others: Vec<(usize, Bits)>,
+    nodes: Vec<Node>,
+    numbers: AHashMap<u32, usize>,
+    /// Nodes after a label, by label and node.
+    after: AHashMap<(u32, usize), Rc<[usize]>>,
+    clock: u32,
+    fired: u64,
+}
+
+/// A step: its nodes before and after, and the local states of all that take part afterwards.
+struct Fired<'a> {
+    from: usize,
+    to: usize,
+    after: &'a [Chosen],
+    /// For each other component the local states that occur with those that take part.
+    others: &'a [(usize, Bits)],
+}
+
+impl Pairs {
+    /// Creates an exploration; `None` if the process has one component only.
+    fn new(product: &Product) -> Option<Self> {
+        let process = product.question.process;
+        let crowd = product.crowd.as_deref();
+        let mut places: AHashMap<u32, usize> = AHashMap::new();
+        let mut locals: Vec<Locals> = Vec::new();
+        let mut place = vec![None; process.params.len()];
+        let mut stands: AHashMap<Part, Vec<usize>> = AHashMap::new();
+        for (at, p) in process.params.iter().enumerate() {
+            if product.base_of.contains_key(&at) {
+                continue;
+            }
+            let participant = crowd.and_then(|crowd| crowd.participant[at]);
+            let home = crowd.map_or(at, |crowd| crowd.canonical[at]);
+            if home != at {
+                let (component, i, _) = place[home]?;
+                place[at] = Some((component, i, participant.unwrap_or(0)));
+            } else {
+                let (ParamRole::Control(c) | ParamRole::Data(c)) = p.role;
+                let component = *places.entry(c).or_insert(locals.len());
+                if component == locals.len() {
+                    locals.push(Locals { loose: participant.is_some(), ..Locals::default() });
+                }
+                place[at] = Some((component, locals[component].params.len(), 0));
+                locals[component].params.push(at);
+            }
+            let (component, _, k) = place[at]?;
+            stands.entry((component, k)).or_default().push(at);
+        }
+        if locals.len() < 2 {
+            return None;
+        }
+        let involved = (0..process.summands.len()).map(|g| {
+            if crowd.is_some_and(|crowd| crowd.considered[g].is_none()) {
+                return None;
+            }
+            let writes = process.summands[g].updates.iter().map(|(at, _)| *at);
+            let all = product.groups[g].reads.iter().copied().chain(writes);
+            let mut all: Vec<Part> =
+                all.filter_map(|at| place[at].map(|(component, _, k)| (component, k))).collect();
+            all.sort_unstable();
+            all.dedup();
+            Some(all)
+        });
+        let involved: Vec<Option<Vec<Part>>> = involved.collect();
+        let enabled = vec![vec![Bits::default(); locals.len()]; involved.len()];
+        let views = involved.iter().map(|_| Views::default()).collect();
+        Some(Self {
+            locals,
+            place,
+            stands,
+            involved,
+            enabled,
+            views,
+            moves: AHashMap::new(),
+            others: Vec::new(),
+            nodes: Vec::new(),
+            numbers: AHashMap::new(),
+            after: AHashMap::new(),
+            clock: 1,
+            fired: 0,
+        })
+    }
+
+    /// Returns the number of a local state.
+    fn local(&mut self, product: &Product, component: usize, values: Vec<u16>) -> u32 {
+        let own = &mut self.locals[component];
+        if let Some(id) = own.known.get(&values) {
+            return *id;
+        }
+        let id = own.all.len() as u32;
+        for (g, involved) in self.involved.iter().enumerate() {
+            let parts = involved.iter().flatten();
+            let enabled = parts.filter(|part| part.0 == component).any(|part| {
+                let stands = &self.stands[part];
+                stands.iter().zip(&values).all(|(param, value)| {
+                    product.possible[*param][usize::from(*value)][g / 64] >> (g % 64) & 1 == 1
+                })
+            });
+            if enabled {
+                self.enabled[g][component].add(id);
+            }
+        }
+        own.known.insert(values.clone(), id);
+        own.all.push(values);
+        id
+    }
+
+    /// Returns the node of a set of modalities.
+    fn node(&mut self, set: u32) -> usize {
+        let new = self.nodes.len();
+        let at = *self.numbers.entry(set).or_insert(new);
+        if at == new {
+            let (components, summands) = (self.locals.len(), self.involved.len());
+            self.nodes.push(Node {
+                set,
+                relations: Relations::new(components),
+                passed: vec![0; summands],
+                leaves: vec![false; summands],
+            });
+        }
+        at
+    }
+
+    /// Adds a state to a node.
+    fn begin(&mut self, product: &Product, node: usize, state: &[u16]) {
+        let mut all = Vec::new();
+        for c in 0..self.locals.len() {
+            let values = self.locals[c].params.iter().map(|p| state[*p]).collect();
+            all.push(self.local(product, c, values));
+        }
+        for a in 0..all.len() {
+            for b in a..all.len() {
+                if a == b || !self.locals[a].loose && !self.locals[b].loose {
+                    self.nodes[node].relations.add(a, b, (all[a], all[b]), self.clock);
+                }
+            }
+        }
+    }
+
+    /// Returns the components that take part in the steps of a summand.
+    fn parts(&self, g: usize) -> &[Part] {
+        self.involved[g].as_deref().unwrap_or_default()
+    }
+
+    /// Returns the local states of the next component of a summand that occur with the given ones,
+    /// if one of these has a pair that is later than `last`.
+    fn candidates(
+        &self,
+        (node, g): (usize, usize),
+        last: u32,
+        chosen: &[Chosen],
+        changed: &mut Option<Bits>,
+    ) -> Bits {
+        let (component, _) = self.parts(g)[chosen.len()];
+        let relations = &self.nodes[node].relations;
+        let mut out = self.enabled[g][component].clone();
+        out.keep(relations.present(component));
+        if !self.locals[component].loose {
+            for c in chosen.iter().filter(|c| !self.locals[c.component].loose) {
+                out.keep(relations.row(c.component, component, c.local));
+            }
+        }
+        // With two components, one of them must have changed.
+        let [first] = chosen else { return out };
+        let old = relations.changed_local(first.component, first.local) <= last;
+        if self.parts(g).len() == 2 && old {
+            let own = changed.get_or_insert_with(|| {
+                let mut own = Bits::default();
+                let all = self.enabled[g][component].iter();
+                all.filter(|l| relations.changed_local(component, *l) > last).for_each(|l| {
+                    own.add(l);
+                });
+                own
+            });
+            out.keep(own);
+        }
+        out
+    }
+
+    /// True if a pass over a summand may find new pairs.
+    fn is_due(&self, node: usize, g: usize) -> bool {
+        let Node { relations, passed, leaves, .. } = &self.nodes[node];
+        let all = 0..self.locals.len();
+        let due = |a: usize| all.clone().any(|b| relations.changed(a, b) > passed[g]);
+        let Some(parts) = &self.involved[g] else { return false };
+        passed[g] == 0 || parts.iter().any(|part| due(part.0)) || leaves[g] && all.clone().any(due)
+    }
+
+    /// Adds the pairs after a step.
+    fn fire(&mut self, fired: &Fired) {
+        let Fired { from, to, after, others } = *fired;
+        let clock = self.clock;
+        let relations = &mut self.nodes[to].relations;
+        for (i, a) in after.iter().enumerate() {
+            relations.add(a.component, a.component, (a.local, a.local), clock);
+            if self.locals[a.component].loose {
+                continue;
+            }
+            for b in after[i + 1..].iter().filter(|b| !self.locals[b.component].loose) {
+                relations.add(a.component, b.component, (a.local, b.local), clock);
+            }
+            for (k, all) in others {
+                relations.add_all(a.component, *k, a.local, all, clock);
+            }
+        }
+        if from == to {
+            return;
+        }
+        for c in (0..self.locals.len()).filter(|c| self.locals[*c].loose) {
+            let all = self.nodes[from].relations.present(c).clone();
+            for x in all.iter() {
+                self.nodes[to].relations.add(c, c, (x, x), clock);
+            }
+        }
+        for (i, (a, own)) in others.iter().enumerate() {
+            for x in own.iter() {
+                self.nodes[to].relations.add(*a, *a, (x, x), clock);
+                for (b, all) in &others[i + 1..] {
+                    let mut with = all.clone();
+                    with.keep(self.nodes[from].relations.row(*a, *b, x));
+                    self.nodes[to].relations.add_all(*a, *b, x, &with, clock);
+                }
+            }
+        }
+    }
+
+    /// Computes for each other component that is not loose the local states that occur with the
+    /// chosen ones. False if there is none for some component.
+    fn others(&mut self, node: usize, chosen: &[Chosen]) -> bool {
+        let relations = &self.nodes[node].relations;
+        let mut count = 0;
+        for k in (0..self.locals.len()).filter(|k| !self.locals[*k].loose) {
+            if chosen.iter().any(|c| c.component == k) {
+                continue;
+            }
+            if self.others.len() == count {
+                self.others.push((k, Bits::default()));
+            }
+            let (component, with) = &mut self.others[count];
+            *component = k;
+            count += 1;
+            let mut first = true;
+            for c in chosen.iter().filter(|c| !self.locals[c.component].loose) {
+                let row = relations.row(c.component, k, c.local);
+                if first {
+                    with.copy(row)
+                } else {
+                    with.keep(row)
+                }
+                first = false;
+            }
+            if first {
+                with.copy(relations.present(k));
+            }
+            if with.is_empty() {
+                return false;
+            }
+        }
+        self.others.truncate(count);
+        true
+    }
+
+    /// Writes the values of the chosen local states.
+    fn write(&self, chosen: &[Chosen], state: &mut State) {
+        for c in chosen {
+            let stands = &self.stands[&(c.component, c.participant)];
+            let own = &self.locals[c.component].all[c.local as usize];
+            stands.iter().zip(own).for_each(|(param, value)| state[*param] = *value);
+        }
+    }
+
+    /// Adds the views of new local states of two components.
+    fn add_views(&mut self, product: &Product, g: usize) {
+        for (side, part) in self.involved[g].iter().flatten().enumerate() {
+            let (stands, locals) = (&self.stands[part], &self.locals[part.0]);
+            let views = &mut self.views[g];
+            for local in views.of[side].len()..locals.all.len() {
+                let read = |param: &usize| product.groups[g].reads.contains(param);
+                let values = stands.iter().zip(&locals.all[local]);
+                let view: Vec<u16> = values.filter(|v| read(v.0)).map(|v| *v.1).collect();
+                let new = views.first[side].len() as u32;
+                let id = *views.known[side].entry(view).or_insert(new);
+                if id == new {
+                    views.first[side].push(local as u32);
+                    views.members[side].push(Bits::default());
+                }
+                views.of[side].push(id);
+                views.members[side][id as usize].add(local as u32);
+            }
+        }
+    }
+}
+
+impl Product<'_> {
+    /// Shows the formula in one case by pairs; `None` if the process has one component only.
+    pub(super) fn pairs(&mut self) -> Option<Result<(), Stop>> {
+        let pairs = Pairs::new(self)?;
+        Some(self.explore_pairs(pairs))
+    }
+
+    fn explore_pairs(&mut self, mut pairs: Pairs) -> Result<(), Stop> {
+        let start = self.closure(self.positions.start, &[], false)?;
+        let start = pairs.node(start);
+        for state in self.initial()? {
+            pairs.begin(self, start, &state);
+            self.found.initiation += 1;
+        }
+        loop {
+            let mut changed = false;
+            let mut node = 0;
+            while node < pairs.nodes.len() {
+                for g in 0..pairs.involved.len() {
+                    if pairs.is_due(node, g) {
+                        changed = true;
+                        self.pass(&mut pairs, node, g)?;
+                    }
+                }
+                node += 1;
+            }
+            if self.cuts.changed {
+                return Err(Stop::Again);
+            }
+            if !changed {
+                break;
+            }
+        }
+        let all: usize = pairs.nodes.iter().map(|n| n.relations.count()).sum();
+        self.found.obligations += all;
+        Ok(())
+    }
+
+    /// Takes all steps of a summand that may be new.
+    fn pass(&mut self, pairs: &mut Pairs, node: usize, g: usize) -> Result<(), Stop> {
+        let whole = pairs.nodes[node].leaves[g];
+        let last = pairs.nodes[node].passed[g];
+        let time = pairs.clock;
+        // What changes from now on is later than this pass.
+        pairs.clock += 1;
+        let parts = pairs.parts(g).to_vec();
+        let free = parts.len() == 2 && parts.iter().any(|p| pairs.locals[p.0].loose);
+        if free {
+            pairs.add_views(self, g);
+        }
+        let mut state: State = vec![0; self.question.process.params.len()];
+        pairs.nodes[node].passed[g] = time;
+        if parts.is_empty() {
+            return self.steps(pairs, (node, g), &[], &mut state);
+        }
+        let mut fitting: AHashMap<u32, Bits> = AHashMap::new();
+        let mut changed = None;
+        // Choices of local states, depth first.
+        let all = pairs.candidates((node, g), last, &[], &mut changed);
+        let mut stack: Vec<(Vec<u32>, usize)> = vec![(all.iter().collect(), 0)];
+        let mut chosen: Vec<Chosen> = Vec::new();
+        while let Some((all, at)) = stack.last_mut() {
+            let Some(local) = all.get(*at).copied() else {
+                stack.pop();
+                chosen.pop();
+                continue;
+            };
+            *at += 1;
+            let (component, participant) = parts[stack.len() - 1];
+            chosen.push(Chosen { component, participant, local });
+            if chosen.len() < parts.len() {
+                // A step to another node depends on pairs of other components, too.
+                let since = if whole { 0 } else { last };
+                let mut next = pairs.candidates((node, g), since, &chosen, &mut changed);
+                if free && !next.is_empty() {
+                    let view = pairs.views[g].of[0][local as usize];
+                    if !fitting.contains_key(&view) {
+                        let fits = self.fitting(pairs, g, view, &mut state)?;
+                        fitting.insert(view, fits);
+                    }
+                    next.keep(&fitting[&view]);
+                }
+                stack.push((next.iter().collect(), 0));
+                continue;
+            }
+            let relations = &pairs.nodes[node].relations;
+            let late = |c: &Chosen| relations.changed_local(c.component, c.local) > last;
+            if whole || chosen.iter().any(late) {
+                self.steps(pairs, (node, g), &chosen, &mut state)?;
+            }
+            chosen.pop();
+        }
+        Ok(())
+    }
+
+    /// Returns the local states of the second component of a summand with which it has a step from
+    /// a view of the first.
+    fn fitting(
+        &mut self,
+        pairs: &mut Pairs,
+        g: usize,
+        view: u32,
+        state: &mut State,
+    ) -> Result<Bits, Stop> {
+        let mut out = Bits::default();
+        let [one, two] = *pairs.parts(g) else { return Ok(out) };
+        for other in 0..pairs.views[g].first[1].len() {
+            let views = &pairs.views[g];
+            let locals = [views.first[0][view as usize], views.first[1][other]];
+            if !pairs.enabled[g][two.0].contains(locals[1]) {
+                continue;
+            }
+            let key = (view, other as u32);
+            let fits = match views.fits.get(&key) {
+                Some(known) => *known,
+                None => {
+                    let of = |part: Part, local: u32| Chosen {
+                        component: part.0,
+                        participant: part.1,
+                        local,
+                    };
+                    pairs.write(&[of(one, locals[0]), of(two, locals[1])], state);
+                    let fits = !self.known_answers(g, state)?.is_empty();
+                    pairs.views[g].fits.insert(key, fits);
+                    fits
+                }
+            };
+            if fits {
+                out.add_bits(&pairs.views[g].members[1][other]);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Returns the steps of a summand.
+    fn known_answers(&mut self, g: usize, state: &[u16]) -> Result<Rc<[Answer]>, Stop> {
+        if self.is_excluded(g, state)? {
+            return Ok([].into());
+        }
+        match self.groups[g].known(state) {
+            Some(answers) => Ok(answers),
+            None => self.answers(g, state),
+        }
+    }
+
+    /// Takes the steps of a summand from local states of the components that take part.
+    fn steps(
+        &mut self,
+        pairs: &mut Pairs,
+        (node, g): (usize, usize),
+        chosen: &[Chosen],
+        state: &mut State,
+    ) -> Result<(), Stop> {
+        let moves = self.moves(pairs, g, chosen, state)?;
+        let mut targets = Vec::with_capacity(moves.len());
+        for (label, _) in moves.iter() {
+            targets.push(self.nodes_after(pairs, *label, node)?);
+        }
+        if targets.iter().all(|t| t.is_empty()) || !pairs.others(node, chosen) {
+            return Ok(());
+        }
+        pairs.fired += 1;
+        if pairs.fired.is_multiple_of(1024) {
+            self.may_go_on(pairs)?;
+        }
+        let others = std::mem::take(&mut pairs.others);
+        for ((_, after), targets) in moves.iter().zip(&targets) {
+            for to in targets.iter() {
+                pairs.nodes[node].leaves[g] |= *to != node;
+                pairs.fire(&Fired { from: node, to: *to, after, others: &others });
+            }
+        }
+        pairs.others = others;
+        Ok(())
+    }
+
+    /// Returns the steps of a summand from local states of the components that take part.
+    fn moves(
+        &mut self,
+        pairs: &mut Pairs,
+        g: usize,
+        chosen: &[Chosen],
+        state: &mut State,
+    ) -> Result<Moves, Stop> {
+        let mut key = (g as u32, [u32::MAX; 3]);
+        let short = chosen.len() <= key.1.len();
+        key.1.iter_mut().zip(chosen).for_each(|(k, c)| *k = c.local);
+        if short && let Some(known) = pairs.moves.get(&key) {
+            return Ok(known.clone());
+        }
+        pairs.write(chosen, state);
+        let answers = self.known_answers(g, state)?;
+        let mut out = Vec::with_capacity(answers.len());
+        for (label, written) in answers.iter() {
+            let mut after = Vec::with_capacity(chosen.len());
+            for c in chosen {
+                let mut values = pairs.locals[c.component].all[c.local as usize].clone();
+                let mut same = true;
+                for (param, value) in written {
+                    if let Some((component, at, participant)) = pairs.place[usize::from(*param)]
+                        && (component, participant) == (c.component, c.participant)
+                    {
+                        same &= values[at] == *value;
+                        values[at] = *value;
+                    }
+                }
+                let local = if same { c.local } else { pairs.local(self, c.component, values) };
+                after.push(Chosen { local, ..*c });
+            }
+            out.push((*label, after.into()));
+        }
+        let moves: Moves = out.into();
+        if short {
+            pairs.moves.insert(key, moves.clone());
+        }
+        Ok(moves)
+    }
+
+    /// Checks the limits.
+    fn may_go_on(&self, pairs: &Pairs) -> Result<(), Diagnostic> {
+        self.question.budget.check(pairs.fired).map_err(Diagnostic::stopped)?;
+        if (self.enough)() {
+            let (fired, steps) = (pairs.fired, self.found.consecution);
+            return Err(fails(format!(
+                "it takes longer than it may: {fired} pairs, {steps} steps"
+            )));
+        }
+        if pairs.fired.is_multiple_of(1 << 16) {
+            let all: usize = pairs.nodes.iter().map(|n| n.relations.count()).sum();
+            if all > MAX_PAIRS {
+                return Err(fails("there are too many pairs of local states"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the nodes after a label: one for each modality of a node that it satisfies.
+    fn nodes_after(
+        &mut self,
+        pairs: &mut Pairs,
+        label: u32,
+        node: usize,
+    ) -> Result<Rc<[usize]>, Stop> {
+        if let Some(known) = pairs.after.get(&(label, node)) {
+            return Ok(known.clone());
+        }
+        let mut out: Vec<usize> = Vec::new();
+        for m in self.all_sets[pairs.nodes[node].set as usize].clone() {
+            let one = self.set(vec![m]);
+            let next = self.after(label, one)?;
+            if next != 0 {
+                out.push(pairs.node(next));
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        let out: Rc<[usize]> = out.into();
+        pairs.after.insert((label, node), out.clone());
+        Ok(out)
+    }
+}
