@@ -10,10 +10,11 @@
 //! identities are the next constants. *Proof.* By induction over rewriting: [`Crowd::new`] checks
 //! that no equation names an identity, compares them by order, or binds a variable over them. ∎
 //!
-//! *Lemma 2.* A list of identities has different letters, and its untracked letters that a step does
-//! not name are alike. A *sieve* drops, of a row of such letters, all or at most one; `tail` drops
-//! one. So a row longer than the operations by one or more is as good as one that is longer by one.
-//! Without sieves only the letters matter that the tails reach. ∎ Cost: the text of the process.
+//! *Lemma 2.* A list of identities has different letters, and its untracked letters that a step
+//! does not name are alike. A *sieve* drops, of a row of such letters, all or at most one; `tail`
+//! drops one. So a row longer than the operations by one or more is as good as one that is longer
+//! by one. Without sieves only the letters matter that the tails reach. ∎ Cost: the text of the
+//! process.
 
 use super::evaluate::{Term, fails};
 use ahash::{AHashMap, AHashSet};
@@ -67,7 +68,7 @@ pub(super) struct Crowd {
     pub canonical: Vec<usize>,
     /// For each parameter of an untracked component its place among the untracked ones.
     pub participant: Vec<Option<usize>>,
-    /// The summands whose untracked participants are the first ones, with their number.
+    /// For each summand the number of its untracked participants, if these are the first ones.
     pub considered: Vec<Option<usize>>,
     pub uses: Vec<Uses>,
     /// For each summand the list of which it tests more than emptiness.
@@ -293,8 +294,8 @@ impl Text<'_> {
         })
     }
 
-    /// True for a tree of `if` whose leaves are the rest of the list, or the rest after the sieve,
-    /// with or without the first element.
+    /// True for a tree of `if` with leaves that are the rest of the list, or the rest after the
+    /// sieve, with or without the first element.
     fn sifts(&self, e: &Expr, (op, given): (OpId, &[VarId]), c: VarId, cs: VarId) -> bool {
         let is = |e: &Expr, v: VarId| e.kind == ExprKind::Var(v);
         let rest = |e: &Expr| match &e.kind {

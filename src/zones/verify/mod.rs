@@ -15,6 +15,7 @@ mod cells;
 mod cover;
 mod evaluate;
 mod identities;
+mod letters;
 mod modalities;
 mod numbers;
 mod pairs;

@@ -30,6 +30,8 @@ use std::rc::Rc;
 
 /// Limit on pairs of local states over all nodes.
 const MAX_PAIRS: usize = 80_000_000;
+/// Passes over summands after which an exploration with places that are vague by now ends.
+const PASSES: u32 = 64;
 
 /// Local states of a component.
 #[derive(Default)]
@@ -64,6 +66,8 @@ struct Node {
     passed: Vec<u32>,
     /// True for a summand with steps to other nodes.
     leaves: Vec<bool>,
+    /// Time of the last passes over steps to other nodes.
+    left: u32,
 }
 
 /// The local states of two components by the values that a summand reads.
@@ -74,7 +78,7 @@ struct Views {
     known: [AHashMap<Vec<u16>, u32>; 2],
     first: [Vec<u32>; 2],
     members: [Vec<Bits>; 2],
-    /// Whether the summand has a step for two views.
+    /// True for two views for which the summand has a step.
     fits: AHashMap<(u32, u32), bool>,
 }
 
@@ -211,6 +215,7 @@ impl Pairs {
                 relations: Relations::new(components),
                 passed: vec![0; summands],
                 leaves: vec![false; summands],
+                left: 0,
             });
         }
         at
@@ -272,13 +277,21 @@ impl Pairs {
         out
     }
 
-    /// True if a pass over a summand may find new pairs.
+    /// True if a pass over a summand may find new pairs of the node.
     fn is_due(&self, node: usize, g: usize) -> bool {
-        let Node { relations, passed, leaves, .. } = &self.nodes[node];
+        let Node { relations, passed, .. } = &self.nodes[node];
         let all = 0..self.locals.len();
         let due = |a: usize| all.clone().any(|b| relations.changed(a, b) > passed[g]);
         let Some(parts) = &self.involved[g] else { return false };
-        passed[g] == 0 || parts.iter().any(|part| due(part.0)) || leaves[g] && all.clone().any(due)
+        passed[g] == 0 || parts.iter().any(|part| due(part.0))
+    }
+
+    /// True if steps to other nodes may find new pairs.
+    fn may_leave(&self, node: usize) -> bool {
+        let Node { relations, leaves, left, .. } = &self.nodes[node];
+        let all = 0..self.locals.len();
+        let late = |a: usize| all.clone().any(|b| relations.changed(a, b) > *left);
+        leaves.contains(&true) && all.clone().any(late)
     }
 
     /// Adds the pairs after a step.
@@ -400,15 +413,32 @@ impl Product<'_> {
             pairs.begin(self, start, &state);
             self.found.initiation += 1;
         }
+        // Steps of few components come first: they add most pairs.
+        let mut order: Vec<usize> = (0..pairs.involved.len()).collect();
+        order.sort_by_key(|g| pairs.parts(*g).len());
+        let mut passes = 0u32;
         loop {
             let mut changed = false;
             let mut node = 0;
             while node < pairs.nodes.len() {
-                for g in 0..pairs.involved.len() {
-                    if pairs.is_due(node, g) {
-                        changed = true;
-                        self.pass(&mut pairs, node, g)?;
+                // All pairs of the node, then the steps that leave it, once.
+                while let Some(g) = order.iter().find(|g| pairs.is_due(node, **g)) {
+                    self.pass(&mut pairs, (node, *g), false)?;
+                    passes += 1;
+                    if self.cuts.changed && passes.is_multiple_of(PASSES) {
+                        return Err(Stop::Again);
                     }
+                    changed = true;
+                }
+                if pairs.may_leave(node) {
+                    pairs.nodes[node].left = pairs.clock;
+                    pairs.clock += 1;
+                    for g in 0..pairs.involved.len() {
+                        if pairs.nodes[node].leaves[g] {
+                            self.pass(&mut pairs, (node, g), true)?;
+                        }
+                    }
+                    changed = true;
                 }
                 node += 1;
             }
@@ -425,9 +455,14 @@ impl Product<'_> {
     }
 
     /// Takes all steps of a summand that may be new.
-    fn pass(&mut self, pairs: &mut Pairs, node: usize, g: usize) -> Result<(), Stop> {
-        let whole = pairs.nodes[node].leaves[g];
-        let last = pairs.nodes[node].passed[g];
+    fn pass(
+        &mut self,
+        pairs: &mut Pairs,
+        (node, g): (usize, usize),
+        leaves: bool,
+    ) -> Result<(), Stop> {
+        // A step to another node depends on pairs of other components, too.
+        let last = if leaves { 0 } else { pairs.nodes[node].passed[g] };
         let time = pairs.clock;
         // What changes from now on is later than this pass.
         pairs.clock += 1;
@@ -437,9 +472,11 @@ impl Product<'_> {
             pairs.add_views(self, g);
         }
         let mut state: State = vec![0; self.question.process.params.len()];
-        pairs.nodes[node].passed[g] = time;
+        if !leaves {
+            pairs.nodes[node].passed[g] = time;
+        }
         if parts.is_empty() {
-            return self.steps(pairs, (node, g), &[], &mut state);
+            return self.steps(pairs, (node, g), (&[], leaves), &mut state);
         }
         let mut fitting: AHashMap<u32, Bits> = AHashMap::new();
         let mut changed = None;
@@ -457,9 +494,7 @@ impl Product<'_> {
             let (component, participant) = parts[stack.len() - 1];
             chosen.push(Chosen { component, participant, local });
             if chosen.len() < parts.len() {
-                // A step to another node depends on pairs of other components, too.
-                let since = if whole { 0 } else { last };
-                let mut next = pairs.candidates((node, g), since, &chosen, &mut changed);
+                let mut next = pairs.candidates((node, g), last, &chosen, &mut changed);
                 if free && !next.is_empty() {
                     let view = pairs.views[g].of[0][local as usize];
                     if !fitting.contains_key(&view) {
@@ -473,8 +508,8 @@ impl Product<'_> {
             }
             let relations = &pairs.nodes[node].relations;
             let late = |c: &Chosen| relations.changed_local(c.component, c.local) > last;
-            if whole || chosen.iter().any(late) {
-                self.steps(pairs, (node, g), &chosen, &mut state)?;
+            if chosen.iter().any(late) {
+                self.steps(pairs, (node, g), (&chosen, leaves), &mut state)?;
             }
             chosen.pop();
         }
@@ -531,12 +566,13 @@ impl Product<'_> {
         }
     }
 
-    /// Takes the steps of a summand from local states of the components that take part.
+    /// Takes the steps of a summand from local states of the components that take part: those that
+    /// stay in the node, or those that leave it.
     fn steps(
         &mut self,
         pairs: &mut Pairs,
         (node, g): (usize, usize),
-        chosen: &[Chosen],
+        (chosen, leaves): (&[Chosen], bool),
         state: &mut State,
     ) -> Result<(), Stop> {
         let moves = self.moves(pairs, g, chosen, state)?;
@@ -544,7 +580,10 @@ impl Product<'_> {
         for (label, _) in moves.iter() {
             targets.push(self.nodes_after(pairs, *label, node)?);
         }
-        if targets.iter().all(|t| t.is_empty()) || !pairs.others(node, chosen) {
+        let away = targets.iter().any(|t| t.iter().any(|to| *to != node));
+        let stays = targets.iter().any(|t| t.contains(&node));
+        pairs.nodes[node].leaves[g] |= away;
+        if !(if leaves { away } else { stays }) || !pairs.others(node, chosen) {
             return Ok(());
         }
         pairs.fired += 1;
@@ -553,8 +592,7 @@ impl Product<'_> {
         }
         let others = std::mem::take(&mut pairs.others);
         for ((_, after), targets) in moves.iter().zip(&targets) {
-            for to in targets.iter() {
-                pairs.nodes[node].leaves[g] |= *to != node;
+            for to in targets.iter().filter(|to| (**to != node) == leaves) {
                 pairs.fire(&Fired { from: node, to: *to, after, others: &others });
             }
         }

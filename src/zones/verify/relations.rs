@@ -3,9 +3,9 @@
 //!
 //! In: pairs, and sets of local states. Out: the local states of one component that occur with one
 //! of another. A relation has a row of bits for each local state, in both directions. Each change
-//! has the time of a clock, so that a pass skips what has not changed since the last one. Invariant:
-//! a pair is in both directions or in none; the diagonal has the local states that occur at all.
-//! Cost: a bit for each pair and direction.
+//! has the time of a clock, so that a pass skips what has not changed since the last one.
+//! Invariant: a pair is in both directions or in none; the diagonal has the local states that occur
+//! at all. Cost: a bit for each pair and direction.
 
 /// A set of small numbers.
 #[derive(Clone, Debug, Default)]

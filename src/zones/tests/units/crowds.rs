@@ -1,5 +1,5 @@
-//! Random models with components of any number, shared data, lists of identities, and counters: what
-//! the checker proves for every number is true of the instances with one to three components.
+//! Random models with components of any number, shared data, lists of identities, and counters:
+//! what the checker proves for every number is true of the instances with one to three components.
 
 use crate::arcx::{confirmed, unbounded};
 use mu_base::random::Random;
