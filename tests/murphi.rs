@@ -534,3 +534,27 @@ fn scalarsets_of_any_size() {
         assert_eq!(outcome.json["reason"].is_string(), code == 3);
     }
 }
+
+/// Names that are words of formulas: other names in labels, the names of the model in conditions.
+#[test]
+fn names_that_are_words_of_formulas() {
+    let text = "type Set: scalarset(2); init: 0..2; E: enum {Aa, count};
+        var x: init; head: E; tau: array [Set] of boolean;
+        startstate begin x := 0; head := Aa; for s: Set do tau[s] := false; end; end;
+        ruleset s: Set do rule \"sum\" x < 2 ==>
+          begin x := x + 1; head := count; tau[s] := true; end; end;";
+    let folder = tempfile::tempdir().unwrap();
+    let model = file(folder.path(), "model.m", text);
+    let formulas = [
+        "forall s: Set_2. [sum_2(s)] val(x = 1 & head = count & tau[s])",
+        "forall v: init_2. [true*] val(x = v -> v < 3)",
+        "[sum_2(Set_1)] val(tau[Set_1] & !tau[Set_2])",
+    ];
+    let mut words = vec!["check", model.to_str().unwrap()];
+    formulas.iter().for_each(|f| words.extend(["-f", f]));
+    let outcome = mu_check(&words);
+    assert_eq!(outcome.code, 0, "{}{}", outcome.json, outcome.stderr);
+    for name in ["`Set`", "`init`", "`count`"] {
+        assert!(outcome.stderr.contains(name), "{}", outcome.stderr);
+    }
+}

@@ -182,3 +182,56 @@ fn chance_is_named_as_what_is_not_supported() {
         "{result}"
     );
 }
+
+/// Only specifications have parameters without a value.
+#[test]
+fn other_languages_have_no_answer_for_every_value() {
+    for file in ["specs/x86/spinlock.asm", "specs/cubicle/naive_mutex.cub", "specs/murphi/german.m"]
+    {
+        let file = crate::support::package(file);
+        let outcome = mu_check(&["check", &file, "-f", "[true*.a]false", "-D", "n=any"]);
+        assert_eq!(outcome.code, 2, "{file}: {}{}", outcome.json, outcome.stderr);
+        assert!(outcome.stderr.contains("no answer for every value"), "{}", outcome.stderr);
+    }
+}
+
+/// `-` is the name of no output file.
+#[test]
+fn a_dash_is_no_output_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("m.mcrl2");
+    let text = "$param N: Nat = 3; act a: Nat;
+        proc P(x: Nat) = (x < ${N}) -> a(x) . P(x + 1); init P(0);";
+    std::fs::write(&model, text).unwrap();
+    for option in ["--certificate", "--timings"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .current_dir(folder.path())
+            .args(["check", "m.mcrl2", "-f", "[true*.a(0).a(0)]false", "-D", "N=any", option, "-"])
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{option}: {errors}");
+        assert!(errors.contains("`-` is no name of a file"), "{option}: {errors}");
+        assert!(!folder.path().join("-").exists(), "{option}");
+    }
+}
+
+/// A constant that a process outside of the components names is the obstacle, with its place.
+#[test]
+fn a_named_constant_is_the_obstacle_to_any_number_of_components() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("m.mcrl2");
+    let text = "$param K: Pos = 2;
+sort I = struct $for i in 0 .. K join \" | \" { p${i} };
+act enter, s1, r1: I;
+proc C(id: I, b: Bool) = (!b) -> s1(id) . C(id, true);
+proc L(o: I) = sum i: I. (i == o) -> r1(i) . L(i);
+init allow({enter}, comm({s1|r1 -> enter}, $for i in 0 .. K join \"\" { C(p${i}, false) || } L(p0)));
+";
+    std::fs::write(&model, text).unwrap();
+    let formula = "[true* . (exists i: I. enter(i)) . (exists i: I. enter(i))]false";
+    let outcome = mu_check(&["check", model.to_str().unwrap(), "-f", formula, "-D", "K=any"]);
+    assert_eq!(outcome.code, 3, "{}{}", outcome.json, outcome.stderr);
+    let all = format!("{}{}", outcome.json, outcome.stderr);
+    assert!(all.contains("`p0` is named outside of the processes"), "{all}");
+}
