@@ -66,7 +66,7 @@ pub(crate) fn identifiers(names: impl Iterator<Item = String>, reserved: &[&str]
                     let mut number = 1;
                     while is_condition(&found) || !used.insert(found.clone()) {
                         number += 1;
-                        found = match is_condition(&base) {
+                        found = match is_condition(&format!("{base}_1")) || is_condition(&base) {
                             true => format!("rule_{base}_{number}"),
                             false => format!("{base}_{number}"),
                         };

@@ -49,6 +49,10 @@ fn words_of_formulas_are_names_of_a_model() {
         for role in ["type", "range", "member", "variable", "rule", "invariant"] {
             let Some(model) = model(word, role) else { continue };
             let name = |own: &str, other: &str, renamed: bool| match (role == own, renamed) {
+                // `val_2` is a condition.
+                (true, true) if word == "val" && ["rule", "invariant"].contains(&own) => {
+                    "rule_val_2".to_string()
+                }
                 (true, true) => format!("{word}_2"),
                 (true, false) => word.to_string(),
                 (false, _) => other.to_string(),

@@ -70,6 +70,8 @@ fn words_become_other_names() {
             assert!(!names.iter().any(|n| words.contains(&n.as_str())), "{role} {word}: {names:?}");
             let is_word = words.contains(word);
             let expected = match role {
+                // `val_2` is a condition.
+                "rule" | "invariant" if *word == "val" => "rule_val_2".into(),
                 "type" | "range" | "rule" if is_word => format!("{word}_2"),
                 "type" | "range" | "rule" => word.to_string(),
                 "member" | "invariant" => format!("{word}_2"),
@@ -95,8 +97,8 @@ fn words_become_other_names() {
 /// An element of a scalarset, a member, and an invariant with one name stay apart.
 #[test]
 fn equal_names_stay_apart() {
-    let text = "type N: scalarset(2); E: enum {N_1, b}; Invariant: 0..1; Enum3: 0..1;
-        var x: Invariant; e: E; f: enum {c, d};
+    let text = "type N: scalarset(2); E: enum {N_1, b}; V: 0..1; Enum3: 0..1;
+        var x: V; e: E; f: enum {c, d};
         startstate begin x := 0; e := b; f := c; end;
         ruleset n: N; g: E; h: enum {p, q} do rule \"b\" true ==> begin e := g; end; end;
         invariant \"b\" x < 2; invariant \"N_1\" x < 2;";
