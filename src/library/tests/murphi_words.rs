@@ -1,5 +1,5 @@
-//! Words of formulas as names of a Murphi model: each sort, member, rule and invariant has a name in
-//! formulas, and takes away no other one.
+//! Words of formulas as names of a Murphi model: each sort, member, rule and invariant has a name
+//! in formulas, and takes away no other one.
 
 use mu_library::{Run, Specification, Verdict};
 use mu_syntax::tokens::reserved_words;
