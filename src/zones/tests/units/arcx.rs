@@ -126,7 +126,9 @@ pub fn confirmed(
     found
 }
 
+/// `cargo test --release -p mu-check-zones show_the_published -- --ignored --nocapture`
 #[test]
+#[ignore = "takes seconds"]
 fn pairs_of_components_show_the_published_formulas() {
     let model = arcx(&read("specs/arcx.spec"), false);
     for name in FORMULAS {
@@ -136,7 +138,9 @@ fn pairs_of_components_show_the_published_formulas() {
     }
 }
 
+/// Not shown within the time yet: the evaluation of steps is too slow.
 #[test]
+#[ignore = "open"]
 fn pairs_of_components_show_them_for_every_number_of_cores() {
     let model = arcx(&read("specs/arcx.spec"), true);
     for name in FORMULAS {
