@@ -3,10 +3,10 @@
 //!
 //! An arrow to the next event of a column runs straight down. Arrows between columns are arcs.
 //! Other arrows within a column go round its boxes, downwards on the right and upwards on the left,
-//! longer ones further out. The name of an arrow between columns is nearer to its source, where
-//! fewer arrows cross. The edges of the cycle that an axiom forbids are red and have the names of
-//! the model's relations. A pair of a relation that such an edge shows is not drawn again. The
-//! layout depends only on the execution.
+//! longer ones further out. The names of arrows between columns are at different heights, so that
+//! those of two arrows that cross do not overlap. The edges of the cycle that an axiom forbids are
+//! red and have the names of the model's relations. A pair of a relation that such an edge shows is
+//! not drawn again. The layout depends only on the execution.
 
 #[cfg(test)]
 use super::svg::escape;
@@ -287,9 +287,12 @@ fn arrow(picture: &mut Svg, a: &Arrow, shape: &Shape, from: (f64, f64), to: (f64
             ((from.0 + side, from.1), bend, (to.0 + side, to.1), 0.5)
         }
         Shape::Arc => {
-            let turn = if a.forbids { 0.10 } else { 0.16 };
-            let bend = (middle.0 - (to.1 - from.1) * turn, middle.1 + (to.0 - from.0) * turn * 0.6);
-            (border(from, bend), bend, border(to, bend), 0.3)
+            // From side to side, so that boxes between the rows stay free.
+            let side = BOX.0 / 2.0 * (to.0 - from.0).signum();
+            let (start, end) = ((from.0 + side, from.1), (to.0 - side, to.1));
+            let turn = if a.forbids { 0.06 } else { 0.12 };
+            let bend = (middle.0, middle.1 + (to.0 - from.0) * turn);
+            (start, bend, end, if side > 0.0 { 0.7 } else { 0.26 })
         }
     };
     let d = format!(
