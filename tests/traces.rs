@@ -125,6 +125,19 @@ fn tables_and_explanations() {
     for line in 2..=5 {
         assert!(out.contains(&format!("line {line}")), "{out}");
     }
+    // The load that implies the edge of the cycle is printed, and is in the JSON.
+    let folder = tempfile::tempdir().unwrap();
+    let log = "0: M[0] := 1\n0: M[0] := 2\n0: M[0] == 1\n";
+    std::fs::write(folder.path().join("co.axe"), log).unwrap();
+    let output = run_in(folder.path(), "trace co.axe --against sc");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in ["because of line 3", "  line 3  0: M[0] == 1"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let output = run_in(folder.path(), "trace co.axe --against sc --explain --format json");
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let conflict = &value["traces"][0]["models"][0]["conflict"];
+    assert_eq!(conflict["operations"].as_array().unwrap().len(), 3, "{conflict}");
     let (_, out, _) = run("trace specs/traces/several.axe --against tso");
     assert!(out.contains("tso: 4 traces: 2 allowed, 2 forbidden, 0 unknown"), "{out}");
     assert!(out.contains("SB with fences") && !out.contains("several.axe: SB:"), "{out}");
@@ -215,6 +228,43 @@ fn streams_and_compressed_logs() {
     assert!(errors.contains("cut.gz:") && errors.contains("to its end"), "{errors}");
 }
 
+/// A trace that is decided while it is read has the answer of the whole trace.
+#[test]
+fn streamed_traces_have_the_same_answers() {
+    for file in ["several.axe", "message_passing.jsonl", "message_passing.csv", "tracegen.log"] {
+        for model in ["sc", "tso"] {
+            let line = format!("trace specs/traces/{file} --against {model}");
+            let (code, value) = json(&format!("{line} --stream"));
+            let (expected, whole) = json(&line);
+            assert_eq!((code, verdicts(&value)), (expected, verdicts(&whole)), "{line}");
+            assert_eq!(value["traces"][0]["operations"], whole["traces"][0]["operations"]);
+        }
+    }
+    // A long log, compressed, with a load of an old value behind the first window.
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = String::new();
+    for k in 1..50_000 {
+        log += &format!("0: M[{}] := {k} @ {k}:\n1: M[{}] == {k} @ {k}:{}\n", k % 3, k % 3, k + 1);
+    }
+    let stale = "1: M[0] == 49998\n1: M[0] == 49995\n";
+    std::fs::write(folder.path().join("right.axe"), &log).unwrap();
+    std::fs::write(folder.path().join("wrong.axe"), format!("{log}{stale}")).unwrap();
+    for (name, expected) in [("right.axe", 0), ("wrong.axe", 1)] {
+        let output = run_in(folder.path(), &format!("trace {name} --against tso --stream"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(expected), "{text}");
+        if expected == 1 {
+            assert!(text.contains("line 100000") && text.contains("M[0] == 49995"), "{text}");
+        }
+        let packed = Command::new("gzip").args(["-c", name]).current_dir(folder.path()).output();
+        if let Ok(packed) = packed {
+            std::fs::write(folder.path().join("packed.gz"), packed.stdout).unwrap();
+            let line = "trace packed.gz --from axe --against tso --stream --quiet";
+            assert_eq!(run_in(folder.path(), line).status.code(), Some(expected), "{name}");
+        }
+    }
+}
+
 #[test]
 fn bad_logs() {
     let folder = tempfile::tempdir().unwrap();
@@ -244,6 +294,9 @@ fn bad_logs() {
         ("trace bad.csv --against sc,sc", "twice"),
         ("trace bad.csv --from morse", "invalid value 'morse'"),
         ("trace bad.csv --generate", "cannot be used with"),
+        ("trace bad.csv --stream", "--against"),
+        ("trace bad.csv --stream --against sc,pso", "`--stream` does not decide `pso`"),
+        ("trace bad.csv --stream --against sc", "bad.csv:3:3: error: expected load, store"),
         ("trace", "required"),
         ("trace bad.csv --seed 3", "--generate"),
         ("trace --generate --language x86", "several files"),
