@@ -34,6 +34,11 @@ impl Bits {
         let (word, shift) = (u16::try_from(offset / 64).ok()?, (offset % 64) as u8);
         (u32::from(shift) + u32::from(width) <= 64).then_some(Self { word, shift, width })
     }
+    /// Returns the offset of the field in bits.
+    #[inline(always)]
+    pub fn offset(self) -> usize {
+        self.word as usize * 64 + self.shift as usize
+    }
     /// Reads the field.
     #[inline(always)]
     pub fn get(self, memory: &[u64]) -> u64 {

@@ -37,6 +37,7 @@ pub mod run;
 pub mod search;
 mod states;
 mod symmetry;
+mod traces;
 pub mod variables;
 mod walk;
 

@@ -29,6 +29,15 @@ struct MultisetAt {
     stride: u32,
 }
 
+impl MultisetAt {
+    /// Returns the first and the last word.
+    #[inline(always)]
+    fn words(self) -> (usize, usize) {
+        let end = self.offset + (self.capacity * self.stride).max(1);
+        (self.offset as usize / 64, (end as usize - 1) / 64)
+    }
+}
+
 /// Scalarset that permutes the state.
 #[derive(Clone, Copy, Debug)]
 struct Set {
@@ -242,6 +251,18 @@ impl Normal {
     pub fn sort(&mut self, memory: &mut [u64]) {
         for at in 0..self.multisets.len() {
             sort_slots(memory, self.multisets[at], &mut self.keys);
+        }
+    }
+
+    /// Sorts the multisets that differ from those of a state in which all are sorted.
+    #[inline(always)]
+    pub fn sort_changed(&mut self, memory: &mut [u64], before: &[u64]) {
+        for at in 0..self.multisets.len() {
+            let multiset = self.multisets[at];
+            let (first, last) = multiset.words();
+            if (first..=last).any(|word| memory[word] != before[word]) {
+                sort_slots(memory, multiset, &mut self.keys);
+            }
         }
     }
 
@@ -667,9 +688,18 @@ fn sort_slots(memory: &mut [u64], at: MultisetAt, keys: &mut Vec<u64>) {
         if keys.windows(2).all(|w| w[0] >= w[1]) {
             return;
         }
-        keys.sort_unstable_by(|a, b| b.cmp(a));
-        for (n, key) in keys.iter().enumerate() {
-            write(memory, offset(n), at.stride as u8, *key);
+        // Insertion sort: at most a few slots are not in order.
+        for n in 1..slots {
+            let (key, mut slot) = (keys[n], n);
+            while slot > 0 && keys[slot - 1] < key {
+                keys[slot] = keys[slot - 1];
+                write(memory, offset(slot), at.stride as u8, keys[slot]);
+                slot -= 1;
+            }
+            if slot < n {
+                keys[slot] = key;
+                write(memory, offset(slot), at.stride as u8, key);
+            }
         }
         return;
     }

@@ -5,7 +5,7 @@
 //! language's own bounds, so a wrong program ends as an internal error of an index, not as a wrong
 //! value.
 
-use crate::code::{Arithmetic, Op, Program, Relation, UNDEFINED, mask};
+use crate::code::{Arithmetic, MultisetShape, Op, Program, Relation, UNDEFINED, mask};
 use crate::lower::BASE;
 use crate::lower_expr::{shift_left, shift_right};
 
@@ -31,6 +31,47 @@ pub enum Ended {
     Fault(u32),
     /// The poll of the limits ended the run.
     Stopped,
+}
+
+/// Observer of a run. It learns what the run depends on, and what it does to the memory; each
+/// method is called before its effect. Places are offsets in bits.
+pub(crate) trait Watch {
+    /// The run depends on the content of a field of up to 64 bits.
+    fn read(&mut self, memory: &[u64], at: usize, width: u8);
+    /// The run depends on the equality of two sequences of bits.
+    fn compare(&mut self, memory: &[u64], a: usize, b: usize, bits: usize);
+    /// The run depends on the number of used slots of a multiset.
+    fn count(&mut self, memory: &[u64], first: usize, shape: MultisetShape);
+    /// A field of up to 64 bits gets a content.
+    fn write(&mut self, at: usize, width: u8, raw: u64);
+    /// Bits are copied between places that do not overlap or are equal.
+    fn copy(&mut self, memory: &[u64], to: usize, from: usize, bits: usize);
+    /// A claim `cover` is fulfilled.
+    fn cover(&mut self, claim: u32);
+    /// The run jumps backwards or calls. False to stop it.
+    fn repeat(&mut self) -> bool;
+}
+
+/// No observer.
+struct Blind;
+
+impl Watch for Blind {
+    #[inline(always)]
+    fn read(&mut self, _: &[u64], _: usize, _: u8) {}
+    #[inline(always)]
+    fn compare(&mut self, _: &[u64], _: usize, _: usize, _: usize) {}
+    #[inline(always)]
+    fn count(&mut self, _: &[u64], _: usize, _: MultisetShape) {}
+    #[inline(always)]
+    fn write(&mut self, _: usize, _: u8, _: u64) {}
+    #[inline(always)]
+    fn copy(&mut self, _: &[u64], _: usize, _: usize, _: usize) {}
+    #[inline(always)]
+    fn cover(&mut self, _: u32) {}
+    #[inline(always)]
+    fn repeat(&mut self) -> bool {
+        true
+    }
 }
 
 /// Call that has not returned.
@@ -102,6 +143,10 @@ impl<'p> Machine<'p> {
     }
     /// Runs code from an instruction on.
     pub fn run(&mut self, from: u32) -> Ended {
+        self.run_watched(from, &mut Blind)
+    }
+    /// Runs code from an instruction on, and reports to an observer.
+    pub(crate) fn run_watched<W: Watch>(&mut self, from: u32, watch: &mut W) -> Ended {
         let program = self.program;
         let code = &program.code[..];
         let mut pc = from as usize;
@@ -132,6 +177,25 @@ impl<'p> Machine<'p> {
                     }
                 };
             }
+            macro_rules! get_field {
+                ($field:expr) => {{
+                    watch.read(memory, $field.offset(), $field.width);
+                    $field.get(memory)
+                }};
+            }
+            macro_rules! get_at {
+                ($at:expr, $width:expr) => {{
+                    watch.read(memory, $at, $width);
+                    read(memory, $at, $width)
+                }};
+            }
+            macro_rules! set_field {
+                ($field:expr, $raw:expr) => {{
+                    let raw: u64 = $raw;
+                    watch.write($field.offset(), $field.width, raw);
+                    $field.set(memory, raw);
+                }};
+            }
             loop {
                 let op = code[pc];
                 pc += 1;
@@ -139,27 +203,31 @@ impl<'p> Machine<'p> {
                     Op::Const { d, value } => get!(d) = value,
                     Op::Move { d, a } => get!(d) = get!(a),
                     Op::Load { d, from, bias } => {
-                        let raw = from.get(memory);
+                        let raw = get_field!(from);
                         fail_if!(raw == 0);
                         get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
-                    Op::Peek { d, from, bias } => get!(d) = peeked(from.get(memory), bias),
-                    Op::Raw { d, from } => get!(d) = from.get(memory) as i64,
+                    Op::Peek { d, from, bias } => get!(d) = peeked(get_field!(from), bias),
+                    Op::Raw { d, from } => get!(d) = get_field!(from) as i64,
                     Op::LoadAt { d, at, width, offset, bias } => {
-                        let raw = read(memory, place(get!(at), offset), width);
+                        let raw = get_at!(place(get!(at), offset), width);
                         fail_if!(raw == 0);
                         get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
                     Op::PeekAt { d, at, width, offset, bias } => {
-                        get!(d) = peeked(read(memory, place(get!(at), offset), width), bias);
+                        get!(d) = peeked(get_at!(place(get!(at), offset), width), bias);
                     }
                     Op::Store { a, to, bias } => {
-                        to.set(memory, get!(a).wrapping_sub(i64::from(bias)) as u64);
+                        set_field!(to, get!(a).wrapping_sub(i64::from(bias)) as u64);
                     }
-                    Op::StoreMaybe { a, to, bias } => to.set(memory, stored(get!(a), bias)),
-                    Op::SetRaw { to, raw } => to.set(memory, u64::from(raw)),
-                    Op::Put { a, to } => to.set(memory, get!(a) as u64),
-                    Op::Copy { from, to } => to.set(memory, from.get(memory)),
+                    Op::StoreMaybe { a, to, bias } => set_field!(to, stored(get!(a), bias)),
+                    Op::SetRaw { to, raw } => set_field!(to, u64::from(raw)),
+                    Op::Put { a, to } => set_field!(to, get!(a) as u64),
+                    Op::Copy { from, to } => {
+                        let bits = from.width as usize;
+                        watch.copy(memory, to.offset(), from.offset(), bits);
+                        to.set(memory, from.get(memory));
+                    }
                     Op::Defined { a } => fail_if!(get!(a) == UNDEFINED),
                     Op::Within { a, range } => {
                         let (low, high) = program.ranges[range as usize];
@@ -177,13 +245,16 @@ impl<'p> Machine<'p> {
                         get!(d) = (at * u64::from(stride)) as i64;
                     }
                     Op::LoadIndex { d, from, bias, stride, .. } => {
-                        let raw = from.get(memory);
+                        let raw = get_field!(from);
                         fail_if!(raw == 0);
                         get!(d) = ((raw as i64).wrapping_add(i64::from(bias)))
                             .wrapping_mul(i64::from(stride));
                     }
                     Op::Jump { to } => pc = to as usize,
                     Op::Loop { to } => {
+                        if !watch.repeat() {
+                            return Ended::Stopped;
+                        }
                         self.patience -= 1;
                         if self.patience == 0 {
                             self.patience = POLL;
@@ -203,12 +274,12 @@ impl<'p> Machine<'p> {
                     Op::JumpBelow { a, value, to } => jump!(get!(a) < i64::from(value), to),
                     Op::JumpAbove { a, value, to } => jump!(get!(a) > i64::from(value), to),
                     Op::JumpField { from, raw, to } => {
-                        let found = from.get(memory);
+                        let found = get_field!(from);
                         fail_if!(found == 0);
                         jump!(found == u64::from(raw), to);
                     }
                     Op::JumpOther { from, raw, to } => {
-                        let found = from.get(memory);
+                        let found = get_field!(from);
                         fail_if!(found == 0);
                         jump!(found != u64::from(raw), to);
                     }
@@ -218,6 +289,9 @@ impl<'p> Machine<'p> {
                         pc = *table.targets.get(at).unwrap_or(&table.otherwise) as usize;
                     }
                     Op::Call { function, window: up } => {
+                        if !watch.repeat() {
+                            return Ended::Stopped;
+                        }
                         let Some(frame) = self.enter(pc, window, stack, (function, up)) else {
                             return Ended::Fault(pc as u32 - 1);
                         };
@@ -235,7 +309,7 @@ impl<'p> Machine<'p> {
                     Op::Discard => return Ended::Discarded,
                     Op::Fail => return Ended::Fault(pc as u32 - 1),
                     other => {
-                        fail_if!(!rare(other, program, registers, memory, &mut self.covered));
+                        fail_if!(!rare(other, program, registers, memory, &mut self.covered, watch));
                     }
                 }
             }
@@ -244,27 +318,41 @@ impl<'p> Machine<'p> {
 }
 
 /// Executes an instruction that is not frequent. False if it fails.
-fn rare(
+fn rare<W: Watch>(
     op: Op,
     program: &Program,
     registers: &mut [i64; WINDOW],
     memory: &mut [u64],
     covered: &mut [bool],
+    watch: &mut W,
 ) -> bool {
     macro_rules! get {
         ($r:expr) => {
             registers[$r as usize]
         };
     }
+    macro_rules! get_at {
+        ($at:expr, $width:expr) => {{
+            watch.read(memory, $at, $width);
+            read(memory, $at, $width)
+        }};
+    }
+    macro_rules! set_at {
+        ($at:expr, $width:expr, $raw:expr) => {{
+            let (at, width, raw): (usize, u8, u64) = ($at, $width, $raw);
+            watch.write(at, width, raw);
+            write(memory, at, width, raw);
+        }};
+    }
     match op {
         Op::RawAt { d, at, width, offset } => {
-            get!(d) = read(memory, place(get!(at), offset), width) as i64;
+            get!(d) = get_at!(place(get!(at), offset), width) as i64;
         }
         Op::SetRawAt { at, width, offset, raw } => {
-            write(memory, place(get!(at), offset), width, u64::from(raw));
+            set_at!(place(get!(at), offset), width, u64::from(raw));
         }
         Op::LoadSpan { d, width, offset, bias } => {
-            let raw = read(memory, offset as usize, width);
+            let raw = get_at!(offset as usize, width);
             if raw == 0 {
                 return false;
             }
@@ -272,21 +360,26 @@ fn rare(
         }
         Op::StoreAt { a, at, width, offset, bias } => {
             let raw = get!(a).wrapping_sub(i64::from(bias)) as u64;
-            write(memory, place(get!(at), offset), width, raw);
+            set_at!(place(get!(at), offset), width, raw);
         }
         Op::StoreMaybeAt { a, at, width, offset, bias } => {
             let raw = stored(get!(a), bias);
-            write(memory, place(get!(at), offset), width, raw);
+            set_at!(place(get!(at), offset), width, raw);
         }
         Op::PutAt { a, at, width, offset } => {
-            write(memory, place(get!(at), offset), width, get!(a) as u64);
+            set_at!(place(get!(at), offset), width, get!(a) as u64);
         }
         Op::CopyBits { to, from, bits } => {
-            copy(memory, get!(to) as usize, get!(from) as usize, bits as usize);
+            let (to, from) = (get!(to) as usize, get!(from) as usize);
+            watch.copy(memory, to, from, bits as usize);
+            copy(memory, to, from, bits as usize);
         }
-        Op::ZeroBits { at, bits } => zero(memory, get!(at) as usize, bits as usize),
+        Op::ZeroBits { at, bits } => {
+            zero(memory, get!(at) as usize, bits as usize, watch);
+        }
         Op::EqualBits { d, a, b, bits } => {
             let (a, b) = (get!(a) as usize, get!(b) as usize);
+            watch.compare(memory, a, b, bits as usize);
             get!(d) = i64::from(equal(memory, a, b, bits as usize));
         }
         Op::Add { d, a, b } => match get!(a).checked_add(get!(b)) {
@@ -319,22 +412,23 @@ fn rare(
         Op::Count { d, at, offset, multiset } => {
             let shape = program.multisets[multiset as usize];
             let first = place(at.map_or(0, |at| get!(at)), offset);
-            let slots = (0..shape.capacity as usize).map(|n| first + n * shape.stride as usize);
-            get!(d) = slots.map(|slot| (memory[slot / 64] >> (slot % 64) & 1) as i64).sum();
+            watch.count(memory, first, shape);
+            get!(d) = count(memory, first, shape) as i64;
         }
         Op::MultisetAdd { at, from, multiset } => {
             let shape = program.multisets[multiset as usize];
             let mut slot = get!(at) as usize;
             let mut left = shape.capacity;
-            while left > 0 && read(memory, slot, 1) != 0 {
+            while left > 0 && get_at!(slot, 1) != 0 {
                 slot += shape.stride as usize;
                 left -= 1;
             }
             if left == 0 {
                 return false;
             }
-            write(memory, slot, 1, 1);
+            set_at!(slot, 1, 1);
             let from = get!(from) as usize;
+            watch.copy(memory, slot + 1, from, shape.stride as usize - 1);
             copy(memory, slot + 1, from, shape.stride as usize - 1);
         }
         Op::MultisetRemove { at, a, multiset } => {
@@ -344,12 +438,15 @@ fn rare(
                 return false;
             }
             let at = get!(at) as usize + slot * shape.stride as usize;
-            if read(memory, at, 1) == 0 {
+            if get_at!(at, 1) == 0 {
                 return false;
             }
-            zero(memory, at, shape.stride as usize);
+            zero(memory, at, shape.stride as usize, watch);
         }
-        Op::Cover { claim } => covered[claim as usize] = true,
+        Op::Cover { claim } => {
+            watch.cover(claim);
+            covered[claim as usize] = true;
+        }
         // All others are in the loop of the interpreter.
         _ => return false,
     }
@@ -431,15 +528,23 @@ pub(crate) fn copy(memory: &mut [u64], mut to: usize, mut from: usize, mut bits:
     }
 }
 
-fn zero(memory: &mut [u64], mut at: usize, mut bits: usize) {
+fn zero<W: Watch>(memory: &mut [u64], mut at: usize, mut bits: usize, watch: &mut W) {
     while bits > 0 {
         let width = bits.min(64);
+        watch.write(at, width as u8, 0);
         write(memory, at, width as u8, 0);
         (at, bits) = (at + width, bits - width);
     }
 }
 
-fn equal(memory: &[u64], mut a: usize, mut b: usize, mut bits: usize) -> bool {
+/// Returns the number of used slots of a multiset.
+pub(crate) fn count(memory: &[u64], first: usize, shape: MultisetShape) -> usize {
+    let slots = (0..shape.capacity as usize).map(|n| first + n * shape.stride as usize);
+    slots.map(|slot| (memory[slot / 64] >> (slot % 64) & 1) as usize).sum()
+}
+
+/// Compares bits.
+pub(crate) fn equal(memory: &[u64], mut a: usize, mut b: usize, mut bits: usize) -> bool {
     while bits > 0 {
         let width = bits.min(64);
         if read(memory, a, width as u8) != read(memory, b, width as u8) {

@@ -20,6 +20,7 @@ use crate::normal::Normal;
 use crate::orders::{Asymmetry, Orders};
 use crate::run::{Ended, Machine};
 use crate::states::States;
+use crate::traces::Traces;
 use crate::typed::{Claim, Model};
 use mu_base::Span;
 use mu_base::limits::{Budget, Stop};
@@ -156,6 +157,8 @@ struct Search<'p> {
     /// Priorities of the instances of rules; empty if all are equal.
     priorities: Vec<i64>,
     machine: Machine<'p>,
+    /// Remembered runs: two trees for each instance of a rule, one for each of a property.
+    traces: Traces,
     normal: Normal,
     /// Check of the parts of the model that may depend on an order, and its result.
     orders: Option<Box<Orders<'p>>>,
@@ -239,6 +242,7 @@ fn explore_with(
         guards: Guards::new(&program.rules),
         priorities: priorities(model, program),
         machine: Machine::new(program, model.claims.len(), move || poll.check(0).is_err()),
+        traces: Traces::new(words, 2 * program.rules.len() + program.properties.len()),
         normal,
         orders: orders.map(Box::new),
         asymmetry: None,
@@ -371,10 +375,16 @@ impl Search<'_> {
         self.failure = Some(Failure { broken: Broken::Fault(fault, span), culprit, state });
     }
     /// Evaluates an instance of a property in the state of the machine. `None` if the search ended.
-    fn holds(&mut self, at: u32, state: Option<u32>, budget: &Budget) -> Option<bool> {
-        let property = &self.program.properties[at as usize];
-        let result = self.machine.run(property.guard);
-        match result {
+    fn holds(
+        &mut self,
+        at: u32,
+        (state, words): (Option<u32>, &[u64]),
+        budget: &Budget,
+    ) -> Option<bool> {
+        let guard = self.program.properties[at as usize].guard;
+        let root = 2 * self.program.rules.len() + at as usize;
+        let code = (Some(guard), None);
+        match self.traces.run(&mut self.machine, root, code, words).1 {
             Ended::Yes => Some(true),
             Ended::Fault(pc) => {
                 self.fault(pc, Culprit::Property(at), state);
@@ -391,7 +401,7 @@ impl Search<'_> {
     fn check_state(&mut self, number: u32, state: &[u64], budget: &Budget) -> bool {
         for n in 0..self.invariants.len() {
             let at = self.invariants[n];
-            match self.holds(at, Some(number), budget) {
+            match self.holds(at, (Some(number), state), budget) {
                 Some(true) => {}
                 Some(false) => {
                     self.failure = Some(Failure {
@@ -407,14 +417,14 @@ impl Search<'_> {
         }
         // Also those that held before: they may read an undefined value here.
         for n in 0..self.covers.len() {
-            match self.holds(self.covers[n], Some(number), budget) {
+            match self.holds(self.covers[n], (Some(number), state), budget) {
                 Some(held) => self.covered[n] |= held,
                 None => return false,
             }
             self.restore_if(self.covers[n], state);
         }
         for n in 0..self.liveness.len() {
-            match self.holds(self.liveness[n], Some(number), budget) {
+            match self.holds(self.liveness[n], (Some(number), state), budget) {
                 Some(held) => self.satisfied.push(held),
                 None => return false,
             }
@@ -458,10 +468,8 @@ impl Search<'_> {
                     continue;
                 }
                 let state = &block[at as usize * words..(at as usize + 1) * words];
-                self.machine.memory[..words].copy_from_slice(state);
-                if self.is_enabled(rule as u32, guard, first + at, budget) == Some(true) {
-                    self.fire(rule as u32, state, first, at, budget);
-                }
+                put(&mut self.machine.memory, state);
+                self.fire((rule as u32, guard), state, (first, at), budget);
                 if let Some(failure) = self.failure.take() {
                     self.broken = Some(((at, rule as u32), failure));
                 }
@@ -555,22 +563,34 @@ impl Search<'_> {
             _ => Some(false),
         }
     }
-    /// Runs the body of an enabled instance in a state of the block.
+    /// Runs an instance, if its guard is true, in a state of the block, which the machine has.
     #[inline(always)]
-    fn fire(&mut self, rule: u32, current: &[u64], first: u32, at: u32, budget: &Budget) {
-        let (words, number) = (current.len(), first + at);
-        match self.machine.run(self.program.rules[rule as usize].body) {
-            Ended::Done => {}
-            Ended::Fault(pc) => return self.fault(pc, Culprit::Rule(rule), Some(number)),
-            Ended::Stopped => return self.stopped(budget),
+    fn fire(
+        &mut self,
+        (rule, guard): (u32, Option<u32>),
+        current: &[u64],
+        (first, at): (u32, u32),
+        budget: &Budget,
+    ) {
+        let number = first + at;
+        let instance = &self.program.rules[rule as usize];
+        let root = 2 * rule as usize + usize::from(guard != instance.rest);
+        let code = (guard, Some(instance.body));
+        match self.traces.run(&mut self.machine, root, code, current) {
+            (_, Ended::Done) => {}
+            (in_guard, Ended::Fault(pc)) => {
+                let culprit = if in_guard { Culprit::Guard(rule) } else { Culprit::Rule(rule) };
+                return self.fault(pc, culprit, Some(number));
+            }
+            (_, Ended::Stopped) => return self.stopped(budget),
             _ => return,
         }
         self.rules += 1;
         let mut moves = self.moves[at as usize];
         moves.enabled = true;
-        if self.machine.memory[..words] != *current {
-            self.normal.sort(&mut self.machine.memory);
-            let changed = self.machine.memory[..words] != *current;
+        if differs(&self.machine.memory, current) {
+            self.normal.sort_changed(&mut self.machine.memory, current);
+            let changed = differs(&self.machine.memory, current);
             moves.progress |= changed;
             if changed {
                 self.collect(number, (at, rule));
@@ -590,7 +610,7 @@ impl Search<'_> {
             let budget = Budget::default();
             let state = (parent != NO_PARENT).then_some(parent);
             let before: Vec<u64> = self.machine.memory[..words].to_vec();
-            match self.holds(self.assumptions[n], state, &budget) {
+            match self.holds(self.assumptions[n], (state, &before), &budget) {
                 Some(true) => self.machine.memory[..words].copy_from_slice(&before),
                 _ => return,
             }
@@ -621,9 +641,7 @@ impl Search<'_> {
             !self.invariants.is_empty() || !self.covers.is_empty() || !self.liveness.is_empty();
         // Rules are in the order of the text for each state; a state has at most all rules.
         let mut sorted = std::mem::take(&mut self.sorted);
-        sorted.clear();
-        sorted.extend(0..self.hashes.len() as u32);
-        sorted.sort_by_key(|n| self.places[*n as usize].0);
+        self.sort_places(&mut sorted);
         let later = self.broken.take();
         let batch = std::mem::take(&mut self.batch);
         for n in sorted.iter().map(|n| *n as usize) {
@@ -642,7 +660,7 @@ impl Search<'_> {
             if new {
                 self.parents.push(origin);
                 if checks {
-                    self.machine.memory[..words].copy_from_slice(state);
+                    put(&mut self.machine.memory, state);
                     if !self.check_state(number, state, budget) {
                         break;
                     }
@@ -655,6 +673,21 @@ impl Search<'_> {
         self.hashes.clear();
         self.origins.clear();
         self.places.clear();
+    }
+    /// Orders the successors by their state in the block; those of one state stay in their order.
+    fn sort_places(&self, sorted: &mut Vec<u32>) {
+        let mut next = [0u32; BLOCK + 1];
+        self.places.iter().for_each(|p| next[p.0 as usize + 1] += 1);
+        for n in 0..BLOCK {
+            next[n + 1] += next[n];
+        }
+        sorted.clear();
+        sorted.resize(self.places.len(), 0);
+        for (n, place) in (0u32..).zip(&self.places) {
+            let to = &mut next[place.0 as usize];
+            sorted[*to as usize] = n;
+            *to += 1;
+        }
     }
     /// Returns the first liveness property, with a state, from which no state satisfies it.
     fn dead_end(&self) -> Option<(u32, u32)> {
@@ -744,4 +777,24 @@ impl Search<'_> {
             store: self.states,
         }
     }
+}
+
+/// Copies a state to the memory. Short states are copied in place, without a call.
+#[inline(always)]
+fn put(memory: &mut [u64], state: &[u64]) {
+    macro_rules! short {
+        ($($words:literal)*) => {
+            match state.len() {
+                $($words => memory[..$words].copy_from_slice(&state[..$words]),)*
+                words => memory[..words].copy_from_slice(state),
+            }
+        };
+    }
+    short!(1 2 3 4 5 6 7 8)
+}
+
+/// True if the memory has another state.
+#[inline(always)]
+fn differs(memory: &[u64], state: &[u64]) -> bool {
+    state.iter().zip(memory).fold(0, |all, (a, b)| all | (a ^ b)) != 0
 }

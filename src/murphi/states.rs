@@ -9,6 +9,8 @@
 //!
 //! Invariant: a state is in the first bucket from its own on that had room.
 
+use std::hint::black_box;
+
 /// Tags and numbers in a bucket.
 const SLOTS: usize = 12;
 
@@ -19,9 +21,20 @@ struct Bucket([u32; 16]);
 
 impl Bucket {
     const EMPTY: Bucket = Bucket([0; 16]);
+    /// Returns the slots with a tag, one bit for each: slot `n` in bit `8n + 7`.
     #[inline(always)]
-    fn tag(&self, slot: usize) -> u8 {
-        (self.0[slot / 4] >> (slot % 4 * 8)) as u8
+    fn find(&self, tag: u8) -> u128 {
+        let [a, b, c, ..] = self.0.map(u64::from);
+        let all = u64::from(tag) * 0x0101_0101_0101_0101;
+        let low = zero_bytes((b << 32 | a) ^ all);
+        let high = zero_bytes(c ^ all) & 0xffff_ffff;
+        u128::from(high) << 64 | u128::from(low)
+    }
+    /// Returns the first slot that is not in use. `None` if all are.
+    #[inline(always)]
+    fn free(&self) -> Option<usize> {
+        let free = self.find(0);
+        (free != 0).then(|| free.trailing_zeros() as usize / 8)
     }
     #[inline(always)]
     fn set(&mut self, slot: usize, tag: u8, number: u32) {
@@ -50,6 +63,9 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 const BLOCK: usize = 1 << 18;
 /// Parts of the index for that order.
 const PARTS: usize = 1 << 11;
+
+/// Entries of the index that are fetched together when it grows.
+const TOUCHED: usize = 64;
 
 /// Most states of a store.
 const MOST: usize = u32::MAX as usize - 1;
@@ -122,13 +138,11 @@ impl States {
     #[inline(always)]
     pub fn touch_state(&self, hash: u64) -> u8 {
         let bucket = &self.index[self.bucket(hash)];
-        let tag = tag(hash);
-        for slot in 0..SLOTS {
-            if bucket.tag(slot) == tag {
-                return self.all[bucket.0[3 + slot] as usize * self.bytes];
-            }
+        let found = bucket.find(tag(hash));
+        if found == 0 {
+            return 0;
         }
-        0
+        self.all[bucket.0[3 + found.trailing_zeros() as usize / 8] as usize * self.bytes]
     }
     #[inline(always)]
     fn is(&self, number: u32, state: &[u64]) -> bool {
@@ -155,14 +169,16 @@ impl States {
         let (mut at, tag) = (self.bucket(hash), tag(hash));
         loop {
             let bucket = &self.index[at];
-            for slot in 0..SLOTS {
-                let found = bucket.tag(slot);
-                if found == tag && self.is(bucket.0[3 + slot], state) {
-                    return Some((bucket.0[3 + slot], false));
+            let mut found = bucket.find(tag);
+            while found != 0 {
+                let number = bucket.0[3 + found.trailing_zeros() as usize / 8];
+                if self.is(number, state) {
+                    return Some((number, false));
                 }
-                if found == 0 {
-                    return self.add(state, (at, slot, tag)).map(|n| (n, true));
-                }
+                found &= found - 1;
+            }
+            if let Some(slot) = bucket.free() {
+                return self.add(state, (at, slot, tag)).map(|n| (n, true));
             }
             at = if at + 1 == self.index.len() { 0 } else { at + 1 };
         }
@@ -212,8 +228,12 @@ impl States {
                 ordered[*at as usize] = (*hash, number);
                 *at += 1;
             }
-            for (hash, number) in &ordered {
-                self.place(*hash, *number);
+            for some in ordered.chunks(TOUCHED) {
+                let touched = some.iter().fold(0, |all, (hash, _)| all ^ self.touch(*hash));
+                black_box(touched);
+                for (hash, number) in some {
+                    self.place(*hash, *number);
+                }
             }
         }
     }
@@ -223,15 +243,20 @@ impl States {
         let (mut at, tag) = (self.bucket(hash), tag(hash));
         loop {
             let bucket = &mut self.index[at];
-            for slot in 0..SLOTS {
-                if bucket.tag(slot) == 0 {
-                    bucket.set(slot, tag, number);
-                    return;
-                }
+            if let Some(slot) = bucket.free() {
+                bucket.set(slot, tag, number);
+                return;
             }
             at = if at + 1 == self.index.len() { 0 } else { at + 1 };
         }
     }
+}
+
+/// Marks the bytes that are zero by their highest bits.
+#[inline(always)]
+fn zero_bytes(word: u64) -> u64 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    !((word & LOW) + LOW | word | LOW)
 }
 
 /// The part of the index with the bucket of a hash.
