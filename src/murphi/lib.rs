@@ -34,6 +34,7 @@ pub mod orders;
 pub mod path;
 mod peephole;
 pub mod run;
+mod scan;
 pub mod search;
 mod states;
 mod symmetry;

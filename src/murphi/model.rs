@@ -222,7 +222,7 @@ impl ProtocolModel {
         all
     }
     fn add_groups(&mut self, shown: &[ShownValue]) -> Result<(), Diagnostic> {
-        let normal = Normal::new(&self.typed, &self.program.layout, false);
+        let normal = Normal::new(&self.typed, &self.program, false);
         let started = (self.starts.len() > 1).then_some((self.variables.len() as Slot, 1));
         if let Some((slot, _)) = started {
             let writes = (0..=slot).collect();
@@ -451,7 +451,7 @@ fn group(
 /// Computes the start states that satisfy the assumptions, without repetitions.
 fn starts(typed: &Typed, program: &Program) -> Result<Vec<Vec<u64>>, Diagnostic> {
     let mut machine = Machine::new(program, typed.claims.len(), || false);
-    let mut normal = Normal::new(typed, &program.layout, false);
+    let mut normal = Normal::new(typed, program, false);
     let mut all: Vec<Vec<u64>> = Vec::new();
     'starts: for start in &program.starts {
         machine.memory.fill(0);
@@ -505,7 +505,7 @@ impl Model for ProtocolModel {
         Box::new(ProtocolWorker {
             model: self,
             machine: Machine::new(&self.program, self.typed.claims.len(), || false),
-            normal: Normal::new(&self.typed, &self.program.layout, false),
+            normal: Normal::new(&self.typed, &self.program, false),
             state: vec![0; self.program.layout.words],
         })
     }

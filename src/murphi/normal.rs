@@ -12,12 +12,20 @@
 //! unchanged, so elements in equal positions cost no search. Colours are hashes: a collision costs
 //! time, never exactness.
 //!
-//! Cost: usually one pass over the fields that scalarsets select; factorial in the largest class
+//! Only fields that differ from a *base* are considered. The base is the first start state, made
+//! symmetric: fields in one position of a type have one content for all elements. A field that
+//! relates no two elements gives its colour once; only the others are part of the refinement.
+//! Elements that no field relates, and whose own fields are equal, are exchangeable: their class
+//! costs nothing.
+//!
+//! Cost: usually one pass over the fields that differ from the base; factorial in the largest class
 //! that refinement cannot split, unless its members are exchangeable.
 
 use crate::accesses::{bit, scalarsets};
+use crate::code::Program;
 use crate::layout::{Layout, Shape, Simple};
-use crate::run::{copy, read, write};
+use crate::run::{Ended, Machine, copy, read, write};
+use crate::scan::Scan;
 use crate::typed::{Model, TypeId, TypeKind};
 use ahash::AHashMap;
 
@@ -104,6 +112,17 @@ struct Row {
     mask: u64,
 }
 
+/// What relates the elements of the current state.
+#[derive(Clone, Debug, Default)]
+struct Relations {
+    /// Fields that relate two or more elements: the hash of position and content, and the end of
+    /// its part of `elements`.
+    fields: Vec<(u64, u32)>,
+    elements: Vec<u32>,
+    /// Elements that a field relates to its position or to others.
+    touched: Vec<bool>,
+}
+
 /// Normal forms of the states of one model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Normal {
@@ -118,9 +137,21 @@ pub(crate) struct Normal {
     bags: Vec<Bag>,
     words: usize,
     elements: usize,
+    /// Symmetric state, from which most states differ little.
+    base: Vec<u64>,
+    /// Bits of all blocks.
+    moving: Vec<u64>,
+    block_scan: Scan,
+    value_scan: Scan,
+    atom_scan: Scan,
+    /// Numbers of the rows of each element.
+    rows_of: Vec<Vec<u32>>,
     // Scratch.
+    relations: Relations,
     keys: Vec<u64>,
     original: Vec<u64>,
+    /// Bits in which the state differs from the base.
+    difference: Vec<u64>,
     image: Vec<u64>,
     best: Vec<u64>,
     next: Vec<u64>,
@@ -143,12 +174,13 @@ struct Walk<'w> {
 
 impl Normal {
     /// Prepares the normal forms of a model. Without `symmetry` only multisets are sorted.
-    pub fn new(model: &Model, layout: &Layout, symmetry: bool) -> Self {
-        Self::excluding(model, layout, symmetry, 0)
+    pub fn new(model: &Model, program: &Program, symmetry: bool) -> Self {
+        Self::excluding(model, program, symmetry, 0)
     }
     /// As [`Normal::new`], without permutations of some scalarsets: a mask of their numbers
     /// ([`crate::accesses::scalarsets`]).
-    pub fn excluding(model: &Model, layout: &Layout, symmetry: bool, excluded: u64) -> Self {
+    pub fn excluding(model: &Model, program: &Program, symmetry: bool, excluded: u64) -> Self {
+        let layout = &program.layout;
         let mut normal = Normal { words: layout.words, ..Normal::default() };
         let mut at = Vec::new();
         for (global, offset) in model.globals.iter().zip(&layout.globals) {
@@ -156,11 +188,12 @@ impl Normal {
         }
         normal.multisets = at;
         if symmetry {
-            normal.find_symmetries(model, layout, excluded);
+            normal.find_symmetries(model, program, excluded);
         }
         normal
     }
-    fn find_symmetries(&mut self, model: &Model, layout: &Layout, excluded: u64) {
+    fn find_symmetries(&mut self, model: &Model, program: &Program, excluded: u64) {
+        let layout = &program.layout;
         let mut base = 0;
         for (number, ty) in scalarsets(model).into_iter().enumerate() {
             if let (Some(Simple { low, .. }), TypeKind::Scalarset { size, .. }) =
@@ -193,7 +226,19 @@ impl Normal {
             (self.sets, self.elements) = (Vec::new(), 0);
             return;
         }
+        self.base = vec![0; self.words];
+        let start = first_start(model, program);
+        let mut contents: AHashMap<u64, u64> = AHashMap::default();
         for (offset, width, path, class, table, bag) in fields {
+            if bag.is_none() {
+                let raw = *contents.entry(class).or_insert_with(|| {
+                    let raw = read(&start, offset as usize, width);
+                    let is_element =
+                        table.is_some_and(|t| self.tables[t as usize][raw as usize] > 0);
+                    if is_element { 0 } else { raw }
+                });
+                write(&mut self.base, offset as usize, width, raw);
+            }
             if let Some(table) = table {
                 self.values.push(ValueField { offset, width, table });
             }
@@ -213,12 +258,31 @@ impl Normal {
                 self.atoms.push(Atom { offset, width, class, path: elements, table });
             }
         }
+        self.moving = vec![0; self.words];
+        for block in &self.blocks {
+            let all = crate::code::mask(block.width);
+            write(&mut self.moving, block.offset as usize, block.width, all);
+        }
+        let words = self.words;
+        self.block_scan = Scan::new(words, self.blocks.iter().map(|b| (b.offset, b.width)));
+        self.value_scan = Scan::new(words, self.values.iter().map(|v| (v.offset, v.width)));
+        self.atom_scan = Scan::new(words, self.atoms.iter().map(|a| (a.offset, a.width)));
+        self.rows_of = vec![Vec::new(); self.elements];
+        for (number, row) in (0u32..).zip(&self.rows) {
+            self.rows_of[row.element as usize].push(number);
+        }
     }
-    /// Adds bits that move, to the last block if they follow it.
+    /// Adds bits that move, to the last block if they follow it in the same word.
     fn block(&mut self, offset: u32, width: u8, path: &[Selection]) {
+        let room = (64 - offset % 64) as u8;
+        if width > room {
+            self.block(offset, room, path);
+            self.block(offset + u32::from(room), width - room, path);
+            return;
+        }
         if let Some(last) = self.blocks.last_mut() {
             let follows = last.offset + u32::from(last.width) == offset && last.path == path;
-            if follows && last.width + width <= 64 {
+            if follows && offset % 64 != 0 {
                 last.width += width;
                 return;
             }
@@ -284,18 +348,25 @@ impl Normal {
         let words = self.words;
         self.original.clear();
         self.original.extend_from_slice(&memory[..words]);
+        self.difference.clear();
+        self.difference.extend(self.original.iter().zip(&self.base).map(|(a, b)| a ^ b));
         let mut colors = std::mem::take(&mut self.next);
-        self.first_colors(&mut colors);
-        if !self.is_discrete(&colors) {
-            self.refine(&mut colors);
-        }
         self.best.clear();
-        self.descend(&colors);
+        self.color_rows(&mut colors);
+        if self.is_discrete(&colors) {
+            self.leaf(&colors);
+        } else {
+            let mut relations = std::mem::take(&mut self.relations);
+            self.color_relations(&mut colors, &mut relations);
+            self.relations = relations;
+            self.refine(&mut colors);
+            self.descend(&colors);
+        }
         self.next = colors;
         memory[..words].copy_from_slice(&self.best);
     }
     /// Colours elements by their rows.
-    fn first_colors(&self, colors: &mut Vec<u64>) {
+    fn color_rows(&self, colors: &mut Vec<u64>) {
         colors.clear();
         for (n, set) in self.sets.iter().enumerate() {
             colors.extend((0..set.size).map(|_| n as u64 + 1));
@@ -306,6 +377,62 @@ impl Normal {
             let color = &mut colors[row.element as usize];
             *color = mix(*color, bits);
         }
+    }
+    /// Colours elements by the fields that relate one of them to its position. Collects the other
+    /// fields that differ from the base.
+    fn color_relations(&self, colors: &mut [u64], relations: &mut Relations) {
+        relations.fields.clear();
+        relations.elements.clear();
+        relations.touched.clear();
+        relations.touched.resize(self.elements, false);
+        self.atom_scan.visit(&self.difference, |n| {
+            let atom = &self.atoms[n];
+            let raw = read(&self.original, atom.offset as usize, atom.width);
+            if raw == read(&self.base, atom.offset as usize, atom.width) {
+                return;
+            }
+            let value = self.element(atom, raw);
+            let hash = plain(atom, raw, value, atom.class);
+            let first = relations.elements.len();
+            relations.elements.extend(atom.path.iter().chain(&value));
+            let elements = &relations.elements[first..];
+            elements.iter().for_each(|e| relations.touched[*e as usize] = true);
+            if let [element] = elements {
+                let color = &mut colors[*element as usize];
+                *color = color.wrapping_add(mix(hash, 1));
+                relations.elements.truncate(first);
+            } else if !elements.is_empty() {
+                relations.fields.push((hash, relations.elements.len() as u32));
+            }
+        });
+        for bag in &self.bags {
+            for slot in 0..bag.at.capacity {
+                let shift = slot * bag.at.stride;
+                if read(&self.original, (bag.at.offset + shift) as usize, 1) == 0 {
+                    continue;
+                }
+                bag.path.iter().for_each(|e| relations.touched[*e as usize] = true);
+                for atom in &bag.atoms {
+                    let raw = read(&self.original, (atom.offset + shift) as usize, atom.width);
+                    for element in atom.path.iter().chain(&self.element(atom, raw)) {
+                        relations.touched[*element as usize] = true;
+                    }
+                }
+            }
+        }
+    }
+    /// True if no field relates the elements of a class, and their rows are equal.
+    fn is_interchangeable(&self, class: &[u32]) -> bool {
+        let row = |number: u32| {
+            let row = &self.rows[number as usize];
+            read(&self.original, row.offset as usize, row.width) & row.mask
+        };
+        let first = &self.rows_of[class[0] as usize];
+        class.iter().all(|element| {
+            let rows = &self.rows_of[*element as usize];
+            !self.relations.touched[*element as usize]
+                && rows.iter().zip(first).all(|(a, b)| row(*a) == row(*b))
+        })
     }
     /// True if no two elements of a set have one colour.
     fn is_discrete(&self, colors: &[u64]) -> bool {
@@ -332,7 +459,7 @@ impl Normal {
     }
     /// Refines colours until the number of classes no longer grows.
     fn refine(&mut self, colors: &mut Vec<u64>) {
-        if self.atoms.is_empty() && self.bags.is_empty() {
+        if self.relations.fields.is_empty() && self.bags.is_empty() {
             return;
         }
         let mut count = self.classes(colors);
@@ -352,12 +479,14 @@ impl Normal {
         next.clear();
         next.extend(colors.iter().map(|c| mix(*c, 0x5bd1_e995)));
         let state = &self.original[..];
-        for atom in &self.atoms {
-            let raw = read(state, atom.offset as usize, atom.width);
-            let (context, value) = self.context(atom, raw, colors, atom.class);
-            for (at, element) in atom.path.iter().chain(&value).enumerate() {
+        let mut first = 0;
+        for (hash, end) in &self.relations.fields {
+            let elements = &self.relations.elements[first..*end as usize];
+            first = *end as usize;
+            let context = elements.iter().fold(*hash, |h, e| mix(h, colors[*e as usize]));
+            for (at, element) in (1..).zip(elements) {
                 let cell = &mut next[*element as usize];
-                *cell = cell.wrapping_add(mix(context, at as u64 + 1));
+                *cell = cell.wrapping_add(mix(context, at));
             }
         }
         for bag in &self.bags {
@@ -399,16 +528,9 @@ impl Normal {
     #[inline(always)]
     fn context(&self, atom: &Atom, raw: u64, colors: &[u64], start: u64) -> (u64, Option<u32>) {
         let value = self.element(atom, raw);
-        let plain = if value.is_some() { u64::MAX } else { raw };
-        let mut hash = mix(start, plain);
+        let mut hash = plain(atom, raw, value, start);
         for element in atom.path.iter().chain(&value) {
             hash = mix(hash, colors[*element as usize]);
-        }
-        if let (Some(value), Some(first)) = (value, atom.path.first()) {
-            hash ^= u64::from(value == *first);
-        }
-        if let [a, b, ..] = atom.path[..] {
-            hash ^= u64::from(a == b) << 1;
         }
         (hash, value)
     }
@@ -429,23 +551,35 @@ impl Normal {
             self.descend(&inner);
         }
     }
-    /// Returns the class of equal colours with the least colour in the first set that has one.
-    fn first_class(&self, colors: &[u64]) -> Option<Vec<u32>> {
-        for set in &self.sets {
+    /// Returns the class of equal colours with the least colour in the first set that has one, and
+    /// whose members differ. `None` if there is none.
+    fn first_class(&mut self, colors: &[u64]) -> Option<Vec<u32>> {
+        let mut members = std::mem::take(&mut self.order);
+        let mut found = None;
+        'sets: for set in &self.sets {
             let range = set.base as usize..(set.base + set.size) as usize;
             let of = &colors[range.clone()];
-            let shared = of
-                .iter()
-                .enumerate()
-                .filter(|(n, c)| of.iter().enumerate().any(|(m, d)| m != *n && d == *c))
-                .map(|(_, c)| *c)
-                .min();
-            if let Some(shared) = shared {
-                let members = range.filter(|n| colors[*n] == shared);
-                return Some(members.map(|n| n as u32).collect());
+            // Colours up to this one need no search.
+            let mut done = None;
+            loop {
+                let shared = of
+                    .iter()
+                    .enumerate()
+                    .filter(|(n, c)| done.is_none_or(|d| **c > d) && of[..*n].contains(c))
+                    .map(|(_, c)| *c)
+                    .min();
+                let Some(shared) = shared else { break };
+                members.clear();
+                members.extend(range.clone().filter(|n| colors[*n] == shared).map(|n| n as u32));
+                if !self.is_interchangeable(&members) {
+                    found = Some(members.clone());
+                    break 'sets;
+                }
+                done = Some(shared);
             }
         }
-        None
+        self.order = members;
+        found
     }
     /// Takes the image under the order of the colours, if it is the least so far.
     fn leaf(&mut self, colors: &[u64]) {
@@ -482,32 +616,39 @@ impl Normal {
     }
     /// Computes the image of the state under the permutation.
     fn apply(&mut self) {
-        self.image.clear();
-        self.image.extend_from_slice(&self.original);
-        for block in &self.blocks {
+        let Self { original, base, moving, difference, permutation, image, .. } = self;
+        image.clear();
+        let words = original.iter().zip(base.iter()).zip(moving.iter());
+        image.extend(words.map(|((state, base), moving)| state & !moving | base & moving));
+        self.block_scan.visit(difference, |n| {
+            let block = &self.blocks[n];
             let mut to = block.offset;
             for at in &block.path {
-                let new = self.permutation[at.element as usize];
+                let new = permutation[at.element as usize];
                 to = to
                     .wrapping_add(new.wrapping_mul(at.stride))
                     .wrapping_sub(at.element.wrapping_mul(at.stride));
             }
-            if to != block.offset {
-                let raw = read(&self.original, block.offset as usize, block.width);
-                write(&mut self.image, to as usize, block.width, raw);
-            }
-        }
-        for field in &self.values {
-            let raw = read(&self.image, field.offset as usize, field.width);
+            let bits = read(difference, block.offset as usize, block.width);
+            let raw = read(image, to as usize, block.width) ^ bits;
+            write(image, to as usize, block.width, raw);
+        });
+        // A value is changed when it is visited, and not visited again.
+        let before = std::mem::take(difference);
+        difference.clone_from(image);
+        self.value_scan.visit(difference, |n| {
+            let field = &self.values[n];
+            let raw = read(difference, field.offset as usize, field.width);
             let table = &self.tables[field.table as usize];
             if let Some(element) = table[raw as usize].checked_sub(1) {
-                let new = self.permutation[element as usize];
+                let new = permutation[element as usize];
                 if new != element {
                     let raw = raw.wrapping_add(u64::from(new)).wrapping_sub(u64::from(element));
-                    write(&mut self.image, field.offset as usize, field.width, raw);
+                    write(image, field.offset as usize, field.width, raw);
                 }
             }
-        }
+        });
+        *difference = before;
         for at in 0..self.multisets.len() {
             sort_slots(&mut self.image, self.multisets[at], &mut self.keys);
         }
@@ -728,6 +869,29 @@ fn sort_slots(memory: &mut [u64], at: MultisetAt, keys: &mut Vec<u64>) {
             slot -= 1;
         }
     }
+}
+
+/// Returns the first start state; all zero if it fails.
+fn first_start(model: &Model, program: &Program) -> Vec<u64> {
+    let mut machine = Machine::new(program, model.claims.len(), || false);
+    let words = program.layout.words;
+    match program.starts.first().map(|start| machine.run(start.body)) {
+        Some(Ended::Done) => machine.memory[..words].to_vec(),
+        _ => vec![0; words],
+    }
+}
+
+/// Returns the hash of a field without the colours of its elements.
+#[inline(always)]
+fn plain(atom: &Atom, raw: u64, value: Option<u32>, start: u64) -> u64 {
+    let mut hash = mix(start, if value.is_some() { u64::MAX } else { raw });
+    if let (Some(value), Some(first)) = (value, atom.path.first()) {
+        hash ^= u64::from(value == *first);
+    }
+    if let [a, b, ..] = atom.path[..] {
+        hash ^= u64::from(a == b) << 1;
+    }
+    hash
 }
 
 #[inline(always)]

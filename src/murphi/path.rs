@@ -96,7 +96,7 @@ pub fn path(model: &Model, program: &Program, explored: &Explored) -> Option<Pat
         machine: Machine::new(program, model.claims.len(), || false),
         normal: Normal::excluding(
             model,
-            &program.layout,
+            program,
             explored.symmetries > 1,
             sets(&explored.asymmetries),
         ),

@@ -309,7 +309,14 @@ impl<'p> Machine<'p> {
                     Op::Discard => return Ended::Discarded,
                     Op::Fail => return Ended::Fault(pc as u32 - 1),
                     other => {
-                        fail_if!(!rare(other, program, registers, memory, &mut self.covered, watch));
+                        fail_if!(!rare(
+                            other,
+                            program,
+                            registers,
+                            memory,
+                            &mut self.covered,
+                            watch
+                        ));
                     }
                 }
             }

@@ -223,7 +223,7 @@ fn explore_with(
     asymmetries: &[Asymmetry],
     (budget, progress): (&Budget, &mut dyn FnMut(u64, u64)),
 ) -> Result<Explored, Asymmetry> {
-    let normal = Normal::excluding(model, &program.layout, options.symmetry, sets(asymmetries));
+    let normal = Normal::excluding(model, program, options.symmetry, sets(asymmetries));
     let poll = budget.clone();
     let orders = Orders::new(model, program, &normal, move || poll.check(0).is_err())?;
     let poll = budget.clone();

@@ -27,8 +27,8 @@ const MOST_REPEATS: u32 = 1 << 12;
 /// Most bits of a field with one node.
 const FIELD: u8 = 6;
 
-/// Kinds of nodes, in the lowest [`KIND`] bits of the first number of a node. Nodes are sequences of
-/// numbers, so that most steps of a walk read one line of the cache; the next node is behind the
+/// Kinds of nodes, in the lowest [`KIND`] bits of the first number of a node. Nodes are sequences
+/// of numbers, so that most steps of a walk read one line of the cache; the next node is behind the
 /// last one unless a node chooses it.
 mod kind {
     /// Chooses by the content of a field within one word: width (3 bits), shift (6), word; then the
@@ -99,9 +99,9 @@ impl Traces {
             known: Vec::new(),
         }
     }
-    /// Runs a guard, if there is one, and a body, if there is one and the guard is true, in `state`,
-    /// which the machine has. Each root is for one pair of them. Returns true if the run ended in
-    /// the guard, and its end.
+    /// Runs a guard, if there is one, and a body, if there is one and the guard is true, in
+    /// `state`, which the machine has. Each root is for one pair of them. Returns true if the run
+    /// ended in the guard, and its end.
     #[inline(always)]
     pub fn run(
         &mut self,
@@ -155,8 +155,7 @@ impl Traces {
                     return Ok((rest == 1, ended(a, b)));
                 }
                 kind::EQUAL => {
-                    let is_equal =
-                        equal(memory, node[1] as usize, node[2] as usize, rest as usize);
+                    let is_equal = equal(memory, node[1] as usize, node[2] as usize, rest as usize);
                     at = node[3 + usize::from(is_equal)];
                 }
                 kind::COUNT => {

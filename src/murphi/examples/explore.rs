@@ -3,8 +3,8 @@
 
 use mu_base::SourceMap;
 use mu_base::limits::Budget;
-use mu_murphi::{Settings, compile, read};
 use mu_murphi::search::{SearchOptions, explore};
+use mu_murphi::{Settings, compile, read};
 use std::time::Instant;
 
 fn main() {
