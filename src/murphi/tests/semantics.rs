@@ -329,3 +329,19 @@ fn covers_read_defined_values() {
     let text = "var x: 0..9; startstate x := 0; end; rule undefine x; end; cover x = 0;";
     assert_eq!(fault(text).0, Fault::Undefined);
 }
+
+#[test]
+fn remembered_runs_have_the_effects_of_their_rules() {
+    // `x` has 40 values, and its field is wider than a node of the tree of a rule. `s` is undefined
+    // or has a value of `y` and one of `x` that is not later than the present one.
+    let text = "type pair: record a: 0..3; b: 0..1099511627775; end;
+        var x: 0..1099511627775; y: 0..3; s: pair;
+        startstate x := 1; y := 0; undefine s; end;
+        rule \"double\" x < 549755813888 ==> x := x * 2; end;
+        rule \"step\" begin y := (y + 1) % 4; end;
+        rule \"take\" var q: pair; begin q.a := y; q.b := x; s := q; end;
+        invariant isundefined(s.b) | s.b <= x;";
+    let of = |from: u64| (from..=40).map(|n| 4 * (1 + 4 * n)).sum::<u64>();
+    let (states, last) = (of(1), of(40));
+    assert_eq!(counts(text, false), (states, (states - last) + states + states));
+}
