@@ -15,7 +15,7 @@
 //! Only fields that differ from a *base* are considered. The base is the first start state, made
 //! symmetric: fields in one position of a type have one content for all elements. A field that
 //! relates no two elements gives its colour once; only the others are part of the refinement.
-//! Elements that no field relates, and whose own fields are equal, are exchangeable: their class
+//! Elements that no field relates, with equal fields of their own, are exchangeable: their class
 //! costs nothing.
 //!
 //! Cost: usually one pass over the fields that differ from the base; factorial in the largest class
@@ -112,7 +112,7 @@ struct Row {
     mask: u64,
 }
 
-/// What relates the elements of the current state.
+/// Relations between the elements of the current state.
 #[derive(Clone, Debug, Default)]
 struct Relations {
     /// Fields that relate two or more elements: the hash of position and content, and the end of
@@ -551,8 +551,8 @@ impl Normal {
             self.descend(&inner);
         }
     }
-    /// Returns the class of equal colours with the least colour in the first set that has one, and
-    /// whose members differ. `None` if there is none.
+    /// Returns the class of equal colours with the least colour in the first set that has one with
+    /// members that differ. `None` if there is none.
     fn first_class(&mut self, colors: &[u64]) -> Option<Vec<u32>> {
         let mut members = std::mem::take(&mut self.order);
         let mut found = None;

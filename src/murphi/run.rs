@@ -5,7 +5,7 @@
 //! language's own bounds, so a wrong program ends as an internal error of an index, not as a wrong
 //! value.
 
-use crate::code::{Arithmetic, MultisetShape, Op, Program, Relation, UNDEFINED, mask};
+use crate::code::{Arithmetic, Bits, MultisetShape, Op, Program, Relation, UNDEFINED, mask};
 use crate::lower::BASE;
 use crate::lower_expr::{shift_left, shift_right};
 
@@ -177,25 +177,6 @@ impl<'p> Machine<'p> {
                     }
                 };
             }
-            macro_rules! get_field {
-                ($field:expr) => {{
-                    watch.read(memory, $field.offset(), $field.width);
-                    $field.get(memory)
-                }};
-            }
-            macro_rules! get_at {
-                ($at:expr, $width:expr) => {{
-                    watch.read(memory, $at, $width);
-                    read(memory, $at, $width)
-                }};
-            }
-            macro_rules! set_field {
-                ($field:expr, $raw:expr) => {{
-                    let raw: u64 = $raw;
-                    watch.write($field.offset(), $field.width, raw);
-                    $field.set(memory, raw);
-                }};
-            }
             loop {
                 let op = code[pc];
                 pc += 1;
@@ -203,49 +184,28 @@ impl<'p> Machine<'p> {
                     Op::Const { d, value } => get!(d) = value,
                     Op::Move { d, a } => get!(d) = get!(a),
                     Op::Load { d, from, bias } => {
-                        let raw = get_field!(from);
+                        let raw = seen(watch, memory, from);
                         fail_if!(raw == 0);
                         get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
-                    Op::Peek { d, from, bias } => get!(d) = peeked(get_field!(from), bias),
-                    Op::Raw { d, from } => get!(d) = get_field!(from) as i64,
+                    Op::Peek { d, from, bias } => get!(d) = peeked(seen(watch, memory, from), bias),
+                    Op::Raw { d, from } => get!(d) = seen(watch, memory, from) as i64,
                     Op::LoadAt { d, at, width, offset, bias } => {
-                        let raw = get_at!(place(get!(at), offset), width);
+                        let raw = seen_at(watch, memory, place(get!(at), offset), width);
                         fail_if!(raw == 0);
                         get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
                     Op::PeekAt { d, at, width, offset, bias } => {
-                        get!(d) = peeked(get_at!(place(get!(at), offset), width), bias);
+                        get!(d) =
+                            peeked(seen_at(watch, memory, place(get!(at), offset), width), bias);
                     }
                     Op::Store { a, to, bias } => {
-                        set_field!(to, get!(a).wrapping_sub(i64::from(bias)) as u64);
+                        set_field(watch, memory, to, get!(a).wrapping_sub(i64::from(bias)) as u64);
                     }
-                    Op::StoreMaybe { a, to, bias } => set_field!(to, stored(get!(a), bias)),
-                    Op::SetRaw { to, raw } => set_field!(to, u64::from(raw)),
-                    Op::Put { a, to } => set_field!(to, get!(a) as u64),
-                    Op::Copy { from, to } => {
-                        let bits = from.width as usize;
-                        watch.copy(memory, to.offset(), from.offset(), bits);
-                        to.set(memory, from.get(memory));
-                    }
+                    Op::SetRaw { to, raw } => set_field(watch, memory, to, u64::from(raw)),
                     Op::Defined { a } => fail_if!(get!(a) == UNDEFINED),
-                    Op::Within { a, range } => {
-                        let (low, high) = program.ranges[range as usize];
-                        let value = get!(a);
-                        fail_if!((value < low || value > high) && value != UNDEFINED);
-                    }
-                    Op::AddConst { d, a, value } => {
-                        let (sum, overflow) = get!(a).overflowing_add(value);
-                        fail_if!(overflow || sum == UNDEFINED);
-                        get!(d) = sum;
-                    }
-                    Op::Index { d, a, low, count, stride } => {
-                        let at = get!(a).wrapping_sub(i64::from(low)) as u64;
-                        fail_if!(at >= u64::from(count));
-                        get!(d) = (at * u64::from(stride)) as i64;
-                    }
                     Op::LoadIndex { d, from, bias, stride, .. } => {
-                        let raw = get_field!(from);
+                        let raw = seen(watch, memory, from);
                         fail_if!(raw == 0);
                         get!(d) = ((raw as i64).wrapping_add(i64::from(bias)))
                             .wrapping_mul(i64::from(stride));
@@ -274,12 +234,12 @@ impl<'p> Machine<'p> {
                     Op::JumpBelow { a, value, to } => jump!(get!(a) < i64::from(value), to),
                     Op::JumpAbove { a, value, to } => jump!(get!(a) > i64::from(value), to),
                     Op::JumpField { from, raw, to } => {
-                        let found = get_field!(from);
+                        let found = seen(watch, memory, from);
                         fail_if!(found == 0);
                         jump!(found == u64::from(raw), to);
                     }
                     Op::JumpOther { from, raw, to } => {
-                        let found = get_field!(from);
+                        let found = seen(watch, memory, from);
                         fail_if!(found == 0);
                         jump!(found != u64::from(raw), to);
                     }
@@ -309,14 +269,8 @@ impl<'p> Machine<'p> {
                     Op::Discard => return Ended::Discarded,
                     Op::Fail => return Ended::Fault(pc as u32 - 1),
                     other => {
-                        fail_if!(!rare(
-                            other,
-                            program,
-                            registers,
-                            memory,
-                            &mut self.covered,
-                            watch
-                        ));
+                        let covered = &mut self.covered[..];
+                        fail_if!(!rare(other, program, registers, (memory, covered), watch));
                     }
                 }
             }
@@ -324,13 +278,33 @@ impl<'p> Machine<'p> {
     }
 }
 
+/// Reads a field and reports it.
+#[inline(always)]
+fn seen<W: Watch>(watch: &mut W, memory: &[u64], field: Bits) -> u64 {
+    watch.read(memory, field.offset(), field.width);
+    field.get(memory)
+}
+
+/// Reads a field at an offset and reports it.
+#[inline(always)]
+fn seen_at<W: Watch>(watch: &mut W, memory: &[u64], at: usize, width: u8) -> u64 {
+    watch.read(memory, at, width);
+    read(memory, at, width)
+}
+
+/// Writes a field and reports it.
+#[inline(always)]
+fn set_field<W: Watch>(watch: &mut W, memory: &mut [u64], field: Bits, raw: u64) {
+    watch.write(field.offset(), field.width, raw);
+    field.set(memory, raw);
+}
+
 /// Executes an instruction that is not frequent. False if it fails.
 fn rare<W: Watch>(
     op: Op,
     program: &Program,
     registers: &mut [i64; WINDOW],
-    memory: &mut [u64],
-    covered: &mut [bool],
+    (memory, covered): (&mut [u64], &mut [bool]),
     watch: &mut W,
 ) -> bool {
     macro_rules! get {
@@ -352,6 +326,28 @@ fn rare<W: Watch>(
         }};
     }
     match op {
+        Op::StoreMaybe { a, to, bias } => set_at!(to.offset(), to.width, stored(get!(a), bias)),
+        Op::Put { a, to } => set_at!(to.offset(), to.width, get!(a) as u64),
+        Op::Copy { from, to } => {
+            watch.copy(memory, to.offset(), from.offset(), from.width as usize);
+            to.set(memory, from.get(memory));
+        }
+        Op::Within { a, range } => {
+            let (low, high) = program.ranges[range as usize];
+            let value = get!(a);
+            return (low..=high).contains(&value) || value == UNDEFINED;
+        }
+        Op::AddConst { d, a, value } => match get!(a).checked_add(value) {
+            Some(sum) if sum != UNDEFINED => get!(d) = sum,
+            _ => return false,
+        },
+        Op::Index { d, a, low, count, stride } => {
+            let at = get!(a).wrapping_sub(i64::from(low)) as u64;
+            if at >= u64::from(count) {
+                return false;
+            }
+            get!(d) = (at * u64::from(stride)) as i64;
+        }
         Op::RawAt { d, at, width, offset } => {
             get!(d) = get_at!(place(get!(at), offset), width) as i64;
         }
