@@ -344,12 +344,16 @@ impl Normal {
             self.represent(memory);
         }
     }
+    /// Takes a state as the current one.
+    fn load(&mut self, state: &[u64]) {
+        self.original.clear();
+        self.original.extend_from_slice(state);
+        self.difference.clear();
+        self.difference.extend(state.iter().zip(&self.base).map(|(a, b)| a ^ b));
+    }
     fn represent(&mut self, memory: &mut [u64]) {
         let words = self.words;
-        self.original.clear();
-        self.original.extend_from_slice(&memory[..words]);
-        self.difference.clear();
-        self.difference.extend(self.original.iter().zip(&self.base).map(|(a, b)| a ^ b));
+        self.load(&memory[..words]);
         let mut colors = std::mem::take(&mut self.next);
         self.best.clear();
         self.color_rows(&mut colors);
@@ -782,8 +786,7 @@ impl Normal {
     }
     /// Returns the image of a state under a permutation of all elements.
     pub fn permuted(&mut self, state: &[u64], permutation: &[u32]) -> &[u64] {
-        self.original.clear();
-        self.original.extend_from_slice(state);
+        self.load(state);
         self.permutation.clear();
         self.permutation.extend_from_slice(permutation);
         self.apply();

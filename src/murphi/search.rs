@@ -293,9 +293,9 @@ impl Explored {
     /// Returns the number of states in the orbits of all stored states. Cost: all permutations of
     /// each stored state, for tests.
     pub fn all_states(&self, model: &Model, program: &Program) -> u64 {
-        let (layout, words) = (&program.layout, program.layout.words);
+        let words = program.layout.words;
         let excluded = sets(&self.asymmetries);
-        let mut normal = Normal::excluding(model, layout, self.symmetries > 1, excluded);
+        let mut normal = Normal::excluding(model, program, self.symmetries > 1, excluded);
         let mut all = ahash::AHashSet::default();
         let mut state = vec![0; words];
         let exchanges = normal.exchanges();
