@@ -32,7 +32,7 @@ const EXACT: u64 = 1 << 53;
 /// A result on a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageResult {
-    /// Its schema: `check`, `explore`, `sweep`, `litmus`, `conform` or `evidence`.
+    /// Its schema: that of a command whose result [`KINDS`] lists, or `evidence`.
     pub kind: &'static str,
     /// The file it was read from, if any.
     pub file: Option<String>,
@@ -72,13 +72,42 @@ fn schema(kind: &str) -> &'static str {
         "litmus" => include_str!("schemas/litmus.json"),
         "conform" => include_str!("schemas/conform.json"),
         "evidence" => include_str!("schemas/evidence.json"),
+        "trace" => include_str!("schemas/trace.json"),
+        "models" => include_str!("schemas/models.json"),
+        "compare" => include_str!("schemas/compare.json"),
+        "reduce" => include_str!("schemas/reduce.json"),
+        "info" => include_str!("schemas/info.json"),
+        "prove" => include_str!("schemas/prove.json"),
+        "program" => include_str!("schemas/program.json"),
+        "robust" => include_str!("schemas/robust.json"),
         _ => include_str!("schemas/explore.json"),
     }
 }
 
+/// Kinds of results with keys that only they have together; the first that fits decides.
+const KINDS: [(&str, &[&str]); 17] = [
+    ("check", &["results"]),
+    ("sweep", &["rows", "order"]),
+    ("conform", &["interface", "models"]),
+    ("litmus", &["tests"]),
+    ("explore", &["ways"]),
+    ("evidence", &["steps", "linear"]),
+    ("trace", &["traces", "models"]),
+    ("models", &["classes", "edges"]),
+    ("compare", &["a", "b", "preorder"]),
+    ("info", &["actions", "branching"]),
+    ("explore", &["failed", "rules"]),
+    ("prove", &["property", "search"]),
+    ("program", &["property", "bound_reached"]),
+    ("robust", &["property", "threads"]),
+    ("explore", &["states", "deadlocks"]),
+    ("reduce", &["equivalence", "reduced"]),
+    ("explore", &["stop", "stage"]),
+];
+
 /// Determines the command of a result by its keys.
 fn kind(value: &Value) -> Result<&'static str, String> {
-    let expected = "expected the output of `check`, `explore`, `litmus` or `conform` with `--format json`, evidence as JSON, or a `sweep.json`";
+    let expected = "expected the output of a command with `--format json`, evidence as JSON, or a `sweep.json`";
     let has = |keys: &[&str]| keys.iter().all(|k| value.get(k).is_some());
     if !value.is_object() {
         return Err(format!("not a result; {expected}"));
@@ -86,17 +115,7 @@ fn kind(value: &Value) -> Result<&'static str, String> {
     if let Some(message) = value.pointer("/error/message").and_then(Value::as_str) {
         return Err(format!("it contains no result, because the command failed: {message}"));
     }
-    let kinds: [(&str, &[&str]); 7] = [
-        ("check", &["results"]),
-        ("sweep", &["rows", "order"]),
-        ("conform", &["interface", "models"]),
-        ("litmus", &["tests"]),
-        ("explore", &["ways"]),
-        ("evidence", &["steps", "linear"]),
-        ("explore", &["states", "deadlocks"]),
-    ];
-    let early = ("explore", &["stop", "stage"][..]);
-    match kinds.into_iter().chain([early]).find(|(_, keys)| has(keys)) {
+    match KINDS.into_iter().find(|(_, keys)| has(keys)) {
         Some((kind, _)) => Ok(kind),
         None => Err(format!("not a result that a page can show; {expected}")),
     }
@@ -234,13 +253,16 @@ mod tests {
         let good = json!({ "results": [], "peak_memory_bytes": 0, "tool": tool, "schema_version": 2, "model": "m" });
         let read = |value: &Value| PageResult::read("f.json", &value.to_string()).map(|s| s.kind);
         assert_eq!(read(&good), Ok("check"));
+        let murphi = json!({ "verdict": "ok", "failed": [], "states": 1, "rules": 1, "depth": 0, "symmetries": 1, "store_bytes": 1, "seconds": 0, "peak_memory_bytes": 0, "stop": "complete", "tool": tool, "schema_version": 2, "model": "m" });
+        assert_eq!(kind(&murphi), Ok("explore"));
+        assert_eq!(kind(&json!({ "traces": [], "models": [] })), Ok("trace"));
         let with = |key: &str, value: Value| {
             let mut object = good.clone();
             object[key] = value;
             object
         };
         for (value, why) in [
-            (json!([]), "not a result; expected the output of `check`"),
+            (json!([]), "not a result; expected the output of a command"),
             (json!({ "winner": "even" }), "not a result that a page can show"),
             (json!({ "error": { "message": "no such file" } }), "the command failed: no such file"),
             (with("schema_version", json!(1)), "version 1; this program shows version 2"),

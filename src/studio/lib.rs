@@ -16,6 +16,7 @@ mod events;
 mod folder;
 mod guard;
 mod http;
+mod interface;
 mod language;
 mod page;
 mod routes;

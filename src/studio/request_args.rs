@@ -31,7 +31,7 @@ const COMMANDS: [(&str, &[&str]); 14] = [
     ("explore", &["defines", "engine", "confluence", "reduce", "sought", "action", "deadlocks"]),
     ("sweep", &["formulas", "defines", "engine", "confluence"]),
     ("conform", &["defines", "interface", "against", "operations"]),
-    ("litmus", &["memory", "memory_file"]),
+    ("litmus", &["memory", "memory_file", "machine", "interface", "operations", "defines"]),
     ("trace", &["against", "machine", "interface"]),
     ("prove", &["defines"]),
     ("program", &["threads_of", "memory"]),
@@ -161,8 +161,11 @@ fn own(kind: &str, limits: &Limits, out: &Path) -> Vec<String> {
             own.push(format!("--timeout={}s", limits.time.as_secs_f64()));
         }
     }
-    if kind == "sweep" {
-        own.push(format!("--out={}", out.display()));
+    match kind {
+        "sweep" => own.push(format!("--out={}", out.display())),
+        // The page shows the lines and the cycle of a forbidden trace.
+        "trace" => own.push("--explain".into()),
+        _ => {}
     }
     own
 }
@@ -245,6 +248,17 @@ mod tests {
             "after `--`"
         );
         assert_eq!(made(json!({ "kind": "models" })).unwrap().command, "mu-check models");
+    }
+
+    #[test]
+    fn litmus_tests_run_on_a_machine() {
+        let wish = json!({ "kind": "litmus", "model": "f.mcf", "machine": "m.mcrl2", "interface": "f.mcf", "operations": "3" });
+        assert_eq!(
+            made(wish).unwrap().command,
+            "mu-check litmus --operations 3 --machine=m.mcrl2 --interface=f.mcf f.mcf"
+        );
+        let trace = made(json!({ "kind": "trace", "model": "f.mcf" })).unwrap();
+        assert!(trace.arguments.contains(&"--explain".to_string()), "{trace:?}");
     }
 
     #[test]

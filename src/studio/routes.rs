@@ -4,7 +4,7 @@ use crate::Shared;
 use crate::guard::random;
 use crate::http::{self, Answer, Refusal, Request, refusal};
 use crate::language::Language;
-use crate::{events, page};
+use crate::{events, interface, page};
 use serde_json::json;
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -53,6 +53,10 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
         ("GET", "api/runs") => shared.runs.list(),
         ("GET", "api/run") => shared.runs.get(number("id")?)?,
         ("GET", "api/parameters") => shared.runs.parameters(&query("model")?, &shared.folder)?,
+        ("POST", "api/interface") => {
+            let body = request.json()?;
+            interface::problems(body["text"].as_str().ok_or_else(|| missing("`text`"))?)
+        }
         ("GET", "api/report") => shared.runs.report(number("id")?)?,
         ("POST", "api/run") => shared.runs.start(&request.json()?, &shared.folder)?,
         ("POST", "api/stop") => {
