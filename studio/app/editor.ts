@@ -9,6 +9,8 @@ import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, EditorView, hoverTooltip, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
 import { h } from "../src/dom";
+import { occurrences, simpleTokens } from "./tokens";
+import { isInterface, type InterfaceHelp } from "./interface";
 import type { Fix, Language, Position, Problem, Range } from "./language";
 
 /** Delay between an edit and the message to the server. */
@@ -62,19 +64,21 @@ export class Editor {
     private readonly language: Language,
     private readonly changed: () => void,
     private readonly follow: (path: string, range: Range) => void,
+    private readonly help: InterfaceHelp,
   ) {
     this.view = new EditorView({ parent: this.element, state: EditorState.create({ extensions: [EditorView.cspNonce.of(NONCE), EditorState.readOnly.of(true)] }) });
   }
 
   /** Shows a file; `text` is the text on disk, for a file that is not open yet. */
-  show(path: string, text: string): void {
+  show(path: string, text: string, readOnly = false): void {
     this.keep();
     const known = this.open.get(path);
-    const one = known ?? { state: this.fresh(text), saved: text, problems: [], fixes: [] };
+    const one = known ?? { state: this.fresh(text, readOnly), saved: text, problems: [], fixes: [] };
     this.open.set(path, one);
     this.path = path;
     this.view.setState(one.state);
     if (!known) this.language.open(path, text);
+    if (isInterface(path)) this.help.edited(path, this.view.state.doc.toString());
     this.mark();
     this.colour();
     this.changed();
@@ -183,10 +187,11 @@ export class Editor {
     one.state = this.view.state;
   }
 
-  private fresh(text: string): EditorState {
+  private fresh(text: string, readOnly = false): EditorState {
     return EditorState.create({
       doc: text,
       extensions: [
+        EditorState.readOnly.of(readOnly),
         EditorView.cspNonce.of(NONCE),
         lineNumbers(),
         EditorView.lineWrapping,
@@ -223,6 +228,18 @@ export class Editor {
     this.changed();
   }
 
+  /** Goes to where a component performs an action: the next place in its process, or else in the text. Returns false if there is none. */
+  find(component: string, action: string): boolean {
+    const text = this.view.state.doc.toString();
+    const [name, process] = [action.replace(/\(.*/, ""), component.replace(/\(.*/, "")];
+    const places = occurrences(text, process, name);
+    const head = this.view.state.selection.main.from;
+    const at = places.find((p) => p > head) ?? places[0];
+    if (at === undefined) return false;
+    this.goto({ start: position(this.view.state.doc, at), end: position(this.view.state.doc, at + name.length) });
+    return true;
+  }
+
   /** Applies the first quick fix in the cursor's line. */
   private mendHere(): boolean {
     const path = this.path ?? "";
@@ -245,6 +262,7 @@ export class Editor {
     clearTimeout(this.later);
     this.later = undefined;
     this.language.change(this.path, this.view.state.doc.toString());
+    if (isInterface(this.path)) this.help.edited(this.path, this.view.state.doc.toString());
     this.colour();
   }
 
@@ -266,7 +284,12 @@ export class Editor {
     const tokens = await this.language.semanticTokens(path);
     const doc = this.view.state.doc;
     // Text typed meanwhile is coloured with the next answer.
-    if (!tokens || path !== this.path || this.later !== undefined) return;
+    if (path !== this.path || this.later !== undefined) return;
+    if (!tokens) {
+      const marks = simpleTokens(path, doc.toString()).map(({ from, to, kind }) => Decoration.mark({ class: `tok-${kind}` }).range(from, to));
+      if (marks.length > 0) this.view.dispatch({ effects: setColours.of(Decoration.set(marks, true)) });
+      return;
+    }
     const marks = [];
     let [line, column] = [0, 0];
     for (let i = 0; i + 4 < tokens.data.length; i += 5) {
@@ -295,7 +318,7 @@ export class Editor {
     const macro = context.matchBefore(/\$$/);
     if (!this.path || (!context.explicit && !macro && (!word || word.from === word.to))) return null;
     this.sendEdits();
-    const items = await this.language.completion(this.path, position(context.state.doc, context.pos));
+    const items = isInterface(this.path) ? this.help.completion() : await this.language.completion(this.path, position(context.state.doc, context.pos));
     if (!items || items.length === 0) return null;
     const options = items.map((i) => {
       const apply = i.insertTextFormat === 2 ? snippet((i.insertText ?? i.label).replace(/\$\{\d+:([^}]*)\}/g, "#{$1}").replace("$0", "#{}")) : undefined;

@@ -6,7 +6,8 @@ import { listenToKeys } from "../src/shown";
 import type { Step } from "../src/types";
 import { CommandsField } from "./commands";
 import { Editor } from "./editor";
-import { FilesPanel, isModel } from "./files";
+import { FilesPanel, isLog, isModel } from "./files";
+import { InterfaceHelp } from "./interface";
 import { Language, type Range } from "./language";
 import { ParametersField } from "./parameters";
 import { RunsPanel } from "./runs";
@@ -35,32 +36,46 @@ function difference(theirs: string, mine: string): string {
 class Studio {
   private readonly message = h("p", { class: "message", role: "alert", hidden: true });
   private readonly language = new Language((path, problems) => this.editor.setProblems(path, problems));
-  private readonly editor: Editor = new Editor(this.language, () => this.changed(), (path, range) => void this.open(path, range).catch(this.failed));
+  private readonly help = new InterfaceHelp((path, problems) => this.editor.setProblems(path, problems), (path) => this.machineOf(path));
+  private readonly editor: Editor = new Editor(this.language, () => this.changed(), (path, range) => void this.open(path, range).catch(this.failed), this.help);
   private readonly files = new FilesPanel(
     (path) => void this.open(path).catch(this.failed),
     () => void this.create().catch(this.failed),
-    (path) => ({ current: path === this.editor.path, changed: this.editor.isChanged(path), errors: this.editor.problems(path).filter((p) => p.severity === 1).length }),
+    (path) => ({ current: path === (this.selectedData || this.editor.path), changed: this.editor.isChanged(path), errors: this.editor.problems(path).filter((p) => p.severity === 1).length }),
   );
   private readonly runs = new RunsPanel(
     (model, parameters, steps) => void this.walkAlong(model, parameters, steps).catch(this.failed),
     (model, parameters, steps, name) => void this.walkAlong(model, parameters, steps).then(() => this.drawPath(name)).catch(this.failed),
     (file, line, column, length) => void this.open(file, { start: { line: line - 1, character: column - 1 }, end: { line: line - 1, character: column - 1 + length } }).catch(this.failed),
+    (model, component, action) => void this.toSource(model, component, action).catch(this.failed),
+    (verdicts) => this.files.judged(verdicts),
     (why) => this.failed(why),
   );
-  private readonly walk = new WalkPanel(() => void this.drawPath("The path of the walk").catch(this.failed), (why) => this.failed(why));
+  private readonly walk = new WalkPanel(
+    () => void this.drawPath("The path of the walk").catch(this.failed),
+    (file) => void this.loadWalk(file).catch(this.failed),
+    () => this.remember(),
+    (why) => this.failed(why),
+  );
   private readonly system = new SystemPanel(
     (_, more) => void this.draw(false, more).catch(this.failed),
     (way) => void this.walk.along(way).then(() => this.tab("walk"), this.failed),
   );
+  private readonly right = h("section", { class: "right", "aria-label": "Results" });
   private readonly title = h("h2", { class: "file-name" }, "No file is open");
   private readonly problems = h("ul", { class: "problems", "aria-label": "Problems" });
   private readonly model = h("select", { "aria-label": "Model" });
   private readonly parameters = new ParametersField(() => this.remember());
   private readonly formula = h("input", { type: "text", class: "formula", placeholder: "[true*]<true>true", "aria-label": "Formula", title: "A formula to check in addition to those selected on the left" });
   private readonly engine = h("select", { "aria-label": "Engine" }, ...["explicit", "symbolic", "auto"].map((e) => h("option", { value: e }, e)));
-  private readonly seek = h("select", { "aria-label": "Look for" }, ...[["", "all states"], ["deadlock", "a deadlock"], ["divergence", "a divergence"]].map(([value, text]) => h("option", { value }, text)));
+  private readonly seek = h("select", { "aria-label": "Look for" }, ...[["", "all states"], ["deadlock", "a deadlock"], ["divergence", "a divergence"], ["action", "an action"]].map(([value, text]) => h("option", { value }, text)));
+  private readonly action = h("input", { type: "text", size: 10, hidden: true, placeholder: "action", "aria-label": "Action", title: "Explore looks for a shortest path to this action" });
+  /** The selected tab. */
+  private shown = "runs";
   private commands!: CommandsField;
   private readonly tabs = new Map<string, { button: HTMLButtonElement; panel: HTMLElement }>();
+  /** The selected model that is no text. */
+  private selectedData = "";
   /** Title of the picture, and of the simulator. */
   private drawnOf = "";
   private walkOf = "";
@@ -85,7 +100,7 @@ class Studio {
       return button;
     };
     const other = act("Run", () => this.other(), "Run the chosen command");
-    this.commands = new CommandsField(other);
+    this.commands = new CommandsField((chosen) => (other.hidden = !chosen));
     const bar = h(
       "div",
       { class: "bar", role: "toolbar", "aria-label": "Runs" },
@@ -103,11 +118,13 @@ class Studio {
         { class: "line" },
         act("Explore", () => this.explore(), "Count the states, or search for one"),
         h("label", {}, "for ", this.seek),
+        this.action,
         act("Sweep", () => this.sweep(), "Run over ranges of the parameters: n=1..=5"),
         h("label", {}, "Engine ", this.engine),
         act("Walk", () => this.startWalk(), "Step through the model"),
         act("Draw", () => this.draw(true), "Draw the transition system"),
         this.commands.choice,
+        other,
       ),
       this.commands.line,
     );
@@ -116,7 +133,8 @@ class Studio {
     const middle = h("section", { class: "middle", "aria-label": "Editor" }, h("div", { class: "top" }, this.title, tools), this.editor.element, problems);
     const tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Results, walk, system" });
     tabs.addEventListener("keydown", (e) => this.tabKey(e));
-    const right = h("section", { class: "right", "aria-label": "Results" }, tabs);
+    const { right } = this;
+    right.append(tabs);
     const add = (name: string, text: string, panel: HTMLElement) => {
       const button = h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, click: () => this.tab(name) }, text);
       panel.id = `panel-${name}`;
@@ -134,6 +152,7 @@ class Studio {
     this.model.addEventListener("change", () => void this.open(this.model.value).catch(this.failed));
     this.formula.addEventListener("input", () => this.remember());
     this.engine.addEventListener("change", () => this.remember());
+    this.seek.addEventListener("change", () => (this.action.hidden = this.seek.value !== "action"));
     this.tab("runs");
     this.listen();
     void this.list().then((files) => this.restore(files)).catch(this.failed);
@@ -174,12 +193,18 @@ class Studio {
     this.tabs.get(next)?.button.focus();
   }
 
+  /** Shows a part of the page that is below the first screen of a narrow one. */
+  private jump(): void {
+    if (matchMedia("(max-width: 900px)").matches) this.right.scrollIntoView({ block: "start" });
+  }
+
   private tab(name: string): void {
     for (const [other, { button, panel }] of this.tabs) {
       button.setAttribute("aria-selected", String(other === name));
       button.tabIndex = other === name ? 0 : -1;
       panel.hidden = other !== name;
     }
+    this.shown = name;
   }
 
   private async list(): Promise<string[]> {
@@ -194,7 +219,7 @@ class Studio {
 
   /** Stores what the page shows, for the next time it is loaded. */
   private remember(): void {
-    const shown = { file: this.editor.path, model: this.model.value, parameters: this.parameters.line, formula: this.formula.value, engine: this.engine.value, formulas: [...this.files.chosen] };
+    const shown = { file: this.editor.path, model: this.model.value, parameters: this.parameters.line, formula: this.formula.value, engine: this.engine.value, formulas: [...this.files.chosen], walk: this.walk.walk ? this.walk.saved() : null };
     try {
       sessionStorage.setItem("mu-check studio", JSON.stringify(shown));
     } catch {
@@ -204,7 +229,7 @@ class Studio {
 
   /** Shows what the page showed before it was loaded again; the first time, the first model. */
   private async restore(files: string[]): Promise<void> {
-    let before: Partial<{ file: string; model: string; parameters: string; formula: string; engine: string; formulas: string[] }> = {};
+    let before: Partial<{ file: string; model: string; parameters: string; formula: string; engine: string; formulas: string[]; walk: { model: string; parameters: Record<string, string>; steps: Step[] } | null }> = {};
     try {
       before = JSON.parse(sessionStorage.getItem("mu-check studio") ?? "{}") as typeof before;
     } catch {
@@ -222,23 +247,54 @@ class Studio {
       this.model.value = model;
       await this.declare();
     }
+    const { walk } = before;
+    if (!walk || !files.includes(walk.model)) return;
+    const shown = this.shown;
+    await this.startWalk(walk.model, walk.parameters);
+    await this.walk.replay(walk.steps);
+    this.tab(shown);
   }
 
   /** Shows the parameters of the model. */
   private async declare(): Promise<void> {
     const model = this.model.value;
     const declared = this.files.isData(model) ? [] : await server.parameters(model).catch(() => []);
-    if (model === this.model.value) this.parameters.declare(declared);
+    if (model !== this.model.value) return;
+    this.parameters.declare(declared);
+    this.commands.propose(model);
+  }
+
+  /** Returns the machine of an interface: of its name, or the chosen model in its folder, or the only one there. */
+  private machineOf(path: string): { model: string; parameters: Record<string, string> } | null {
+    const folder = path.replace(/[^/]*$/, "");
+    const all = [...this.model.options].map((o) => o.value).filter((m) => /\.(mcrl2|spec|cub|m)$/.test(m));
+    const beside = all.filter((m) => m.startsWith(folder) && !m.slice(folder.length).includes("/"));
+    const own = all.find((m) => m.replace(/\.\w+$/, "") === path.replace(/\.\w+$/, ""));
+    const model = own ?? (beside.includes(this.model.value) ? this.model.value : beside.length === 1 ? beside[0] : undefined);
+    if (model === undefined) return null;
+    return { model, parameters: model === this.model.value ? this.parameters.known : {} };
+  }
+
+  /** Shows where a component performs an action. */
+  private async toSource(model: string, component: string, action: string): Promise<void> {
+    if (this.files.isData(model)) throw new Error(`\`${model}\` is no text.`);
+    await this.open(model);
+    if (!this.editor.find(component, action)) throw new Error(`\`${action}\` is not in the text of ${model}: an included or generated part has it.`);
   }
 
   private async open(path: string, range?: Range): Promise<void> {
     if (this.files.isData(path)) {
       this.model.value = path;
-      return this.declare();
+      if (!isLog(path)) {
+        this.selectedData = path;
+        this.files.refresh();
+        return this.declare();
+      }
     }
-    this.editor.show(path, this.editor.isOpen(path) ? "" : await server.read(path));
+    this.selectedData = "";
+    this.editor.show(path, this.editor.isOpen(path) ? "" : await server.read(path), isLog(path));
     if (range) this.editor.goto(range);
-    if (isModel(path)) {
+    if (isModel(path) || isLog(path)) {
       this.model.value = path;
       await this.declare();
     }
@@ -264,6 +320,7 @@ class Studio {
         throw new Stopped();
       }
       this.editor.saved(path, text);
+      this.help.forget(path);
       if (path === this.model.value) await this.declare();
     }
   }
@@ -291,7 +348,10 @@ class Studio {
     this.files.refresh();
     const path = this.editor.path;
     if (path === null) return;
-    if (this.editor.isChanged(path)) this.runs.touch(path);
+    if (this.editor.isChanged(path)) {
+      this.runs.touch(path);
+      this.files.touch(path);
+    }
     this.title.textContent = `${path}${this.editor.isChanged(path) ? " ●" : ""}`;
     const all = this.editor.problems(path);
     const items = all.slice(0, 50).map((p) => {
@@ -317,6 +377,7 @@ class Studio {
     this.runs.update(run);
     this.runs.select(run.id);
     this.tab("runs");
+    this.jump();
   }
 
   /** Runs the chosen command of the list. */
@@ -334,7 +395,9 @@ class Studio {
   }
 
   private async explore(): Promise<void> {
-    const sought = this.seek.value === "" ? {} : { sought: this.seek.value };
+    const action = this.action.value.trim();
+    if (this.seek.value === "action" && action === "") throw new Error("Enter the action that Explore looks for.");
+    const sought = this.seek.value === "" ? {} : this.seek.value === "action" ? { action } : { sought: this.seek.value };
     return this.run({ kind: "explore", defines: this.defines(), ...this.how(), ...sought });
   }
 
@@ -348,6 +411,17 @@ class Studio {
     this.walkOf = [model, ...Object.entries(defines).map(([name, value]) => `${name}=${value}`)].join(" ");
     this.drawnOf = "";
     this.tab("walk");
+    this.jump();
+  }
+
+  /** Follows the walk, or the evidence, of a file. */
+  private async loadWalk(file: File): Promise<void> {
+    const saved = JSON.parse(await file.text()) as { model?: string; parameters?: Record<string, string>; steps?: Step[] };
+    if (!Array.isArray(saved.steps)) throw new Error(`${file.name} has no steps: save a walk, or evidence as JSON.`);
+    const model = [...this.model.options].some((o) => o.value === saved.model) ? (saved.model ?? "") : this.model.value;
+    // The parameters of evidence are those of the linear process.
+    const parameters = saved.parameters && !Array.isArray(saved.parameters) ? saved.parameters : this.defines();
+    await this.walkAlong(model, parameters, saved.steps);
   }
 
   private async walkAlong(model: string, parameters: Record<string, string>, steps: Step[]): Promise<void> {
@@ -381,6 +455,7 @@ class Studio {
     this.drawnOf = "";
     const title = `${this.walkOf}${reduce === null ? "" : `, ${reduce} quotient`}`;
     try {
+      this.jump();
       this.system.show(await server.ask<server.System>(walk, request), title, this.walk.walk, reduce === null && !more);
     } catch (why) {
       return this.system.clear(title, why instanceof Error ? why.message : String(why));

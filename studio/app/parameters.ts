@@ -41,6 +41,11 @@ export class ParametersField {
     });
   }
 
+  /** The words that have a value. */
+  get known(): Record<string, string> {
+    return known(this.input.value);
+  }
+
   get line(): string {
     return this.input.value;
   }

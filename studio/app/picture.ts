@@ -14,12 +14,18 @@ export const RADIUS = 6;
 export const COLOURS = 8;
 /** Minimum scale for names; the second for names of the path. */
 const [READABLE, PATH_READABLE] = [0.9, 0.4];
+/** Maximum number of visible edges with names at a small scale. */
+const NAMED = 160;
+/** Distance of a name from lines of other edges, so that it is clear which edge is meant. */
+const CLEAR = 5;
 /** States smaller than this have no outline. */
 const SMALL = 3;
 /** Maximum number of visible edges with heads; more edges are paler. */
 const FEW = 800;
 /** Number of names shown for edges between the same states, and characters of each. */
 const [NAMES, CHARACTERS] = [3, 36];
+/** Minimum characters of a shortened name. */
+const LEAST_CHARACTERS = 12;
 /** Radius of a loop, in radii of a state. */
 const LOOP = 1.5;
 /** Distance of two points at which a line counts as covered. */
@@ -58,10 +64,33 @@ export function radiusAt(d: Drawn, scale: number): number {
   return Math.max(0.8, Math.min(RADIUS * Math.max(scale, 0.3), 0.42 * d.gap * scale));
 }
 
+/** Cuts the middle of a text: names differ at their ends. */
+export function middle(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const left = Math.floor(most * 0.4);
+  return `${text.slice(0, left)}…${text.slice(text.length - (most - left - 1))}`;
+}
+
+/** Shortens the labels that are too long; different labels stay different: equal ones get more characters. */
+export function shortened(labels: string[], most: number): Map<string, string> {
+  const out = new Map<string, string>();
+  let open = [...new Set(labels)].filter((l) => l.length > most);
+  for (let length = most; open.length > 0; length += 8) {
+    const short = open.map((l) => middle(l, length));
+    const times = new Map<string, number>();
+    short.forEach((s) => times.set(s, (times.get(s) ?? 0) + 1));
+    open.forEach((l, i) => out.set(l, short[i] ?? l));
+    open = open.filter((l, i) => (times.get(short[i] ?? "") ?? 0) > 1 && l.length > length);
+  }
+  return out;
+}
+
 export class Painter {
   private readonly colours = new Map<string, string>();
   private readonly radius: number;
   private readonly onPath: Set<number>;
+  /** Shortened names of long labels. */
+  private short = new Map<string, string>();
 
   /** `size`: width and height in pixels; `style`: the colours of the page. */
   constructor(
@@ -179,7 +208,7 @@ export class Painter {
   private edges(visible: number[]): void {
     const { pen } = this;
     const heads = visible.length <= FEW && this.radius >= SMALL;
-    const draw = (some: Iterable<number>, colour: string, width: number) => {
+    const draw = (some: Iterable<number>, colour: string, width: number, heads: boolean) => {
       pen.strokeStyle = pen.fillStyle = this.colour(colour);
       pen.lineWidth = width;
       pen.beginPath();
@@ -191,9 +220,9 @@ export class Painter {
       pen.fill();
     };
     pen.globalAlpha = visible.length > 20_000 ? 0.2 : visible.length > 5_000 ? 0.35 : visible.length > FEW ? 0.6 : 1;
-    draw(visible.filter((e) => !this.onPath.has(e)), "--strong-line", Math.min(1.2, Math.max(0.4, this.viewport.scale)));
+    draw(visible.filter((e) => !this.onPath.has(e)), "--strong-line", Math.min(1.2, Math.max(0.4, this.viewport.scale)), heads);
     pen.globalAlpha = 1;
-    draw(this.onPath, "--accent", this.radius < SMALL ? 2 : 3);
+    draw(this.onPath, "--accent", this.radius < SMALL ? 2 : 3, true);
   }
 
   private states(): void {
@@ -244,7 +273,8 @@ export class Painter {
   private names(visible: number[]): void {
     const { pen, d } = this;
     const { scale } = this.viewport;
-    if (scale < (this.onPath.size > 0 ? PATH_READABLE : READABLE)) return;
+    const readable = visible.length <= NAMED ? PATH_READABLE : READABLE;
+    if (scale < (this.onPath.size > 0 ? PATH_READABLE : readable)) return;
     pen.font = `${Math.min(13, Math.max(11, 9 * scale))}px ${this.style.fontFamily}`;
     const together = new Map<string, number[]>();
     for (const e of visible) {
@@ -259,9 +289,10 @@ export class Painter {
       if (this.inside([x, y])) taken.add([x - this.radius - 2, y - this.radius - 2, x + this.radius + 2, y + this.radius + 2]);
     }
     const lines = new Boxes();
-    groups.forEach((edges) => this.points(edges[0] ?? 0).forEach(([x, y]) => lines.add([x - 1, y - 1, x + 1, y + 1])));
+    groups.forEach((edges) => this.points(edges[0] ?? 0).forEach(([x, y]) => lines.add([x - 1, y - 1, x + 1, y + 1], edges[0] ?? 0)));
+    this.short = shortened(this.d.system.labels, CHARACTERS);
     const numbered = groups.map((edges) => ({ edges, on: isOn(edges) }));
-    const shown = numbered.filter((g) => g.on || scale >= READABLE).sort((a, b) => Number(b.on) - Number(a.on));
+    const shown = numbered.filter((g) => g.on || scale >= readable).sort((a, b) => Number(b.on) - Number(a.on));
     for (const { edges } of shown) this.name(edges, taken, lines);
   }
 
@@ -272,19 +303,22 @@ export class Painter {
     const order = [...edges].sort((a, b) => Number(this.onPath.has(b)) - Number(this.onPath.has(a)));
     const all = [...new Set(order.map((e) => system.labels[system.edges[e]?.[1] ?? 0] ?? ""))];
     const whole = edges.some((e) => this.onPath.has(e));
-    const shortened = (label: string) => (whole || label.length <= CHARACTERS ? label : `${label.slice(0, CHARACTERS - 1)}…`);
-    return all.slice(0, NAMES).map(shortened).join(", ") + (all.length > NAMES ? ` +${all.length - NAMES}` : "");
+    const short = (label: string) => (whole ? label : (this.short.get(label) ?? label));
+    return all.slice(0, NAMES).map(short).join(", ") + (all.length > NAMES ? ` +${all.length - NAMES}` : "");
   }
 
   /** Draws the name of edges between the same states where it covers no state, no other name, and
    * the fewest lines. */
   private name(edges: number[], taken: Boxes, lines: Boxes): void {
-    const text = this.text(edges);
+    // A name wider than the picture is cut in the middle.
+    let text = this.text(edges);
+    while (text.length > LEAST_CHARACTERS && this.pen.measureText(text).width > this.size[0] - 8) text = middle(text, text.length - 4);
     const width = this.pen.measureText(text).width;
     let best: { box: Box; covered: number } | null = null;
     for (const box of this.candidates(edges[0] ?? 0, width)) {
-      if (taken.meets(box) || !this.inside([(box[0] + box[2]) / 2, box[3]])) continue;
-      const covered = lines.count(box);
+      if (taken.meets(box) || box[1] > this.size[1] || box[3] < 0) continue;
+      const around: Box = [box[0] - CLEAR, box[1] - CLEAR, box[2] + CLEAR, box[3] + CLEAR];
+      const covered = 2 * lines.count(box) + lines.count(around, edges[0] ?? 0);
       if (best === null || covered < best.covered) best = { box, covered };
       if (covered === 0) break;
     }
@@ -302,7 +336,12 @@ export class Painter {
    * sloping ones. */
   private candidates(e: number, width: number): Box[] {
     const [from, to] = this.ends(e);
-    const box = (x: number, y: number): Box => [x, y - 11, x + width, y + 3];
+    // Names stay inside the picture, unless their edge is outside.
+    const box = (wanted: number, y: number): Box => {
+      const least = Math.max(4, this.size[0] - width - 4);
+      const x = wanted < -width || wanted > this.size[0] ? wanted : Math.max(4, Math.min(least, wanted));
+      return [x, y - 11, x + width, y + 3];
+    };
     if (from === to) {
       const [[x, y], r] = [this.at(from), this.loopRadius()];
       return [box(x + 2 * r + 4, y + 4), box(x + r, y - r - 5), box(x + r, y + r + 13)];

@@ -2,9 +2,12 @@
 // as in reports.
 
 import { bytes, count, h, plural, saveFile, seconds, verdict } from "../src/dom";
+import { isMurphi, murphiRun } from "../src/murphi";
+import { conclusionOf } from "../src/others";
+import { editor } from "../src/places";
 import type { Run } from "../src/run";
 import { section } from "../src/shown";
-import type { Check, Shown, Step } from "../src/types";
+import type { Check, Conform, Explore, Litmus, Murphi, Shown, Step, Verdict } from "../src/types";
 import { Viewer } from "../src/viewer";
 import { report, result, stop, type RunState } from "./server";
 
@@ -23,13 +26,55 @@ interface Row {
   seconds: HTMLElement;
 }
 
-/** Commands with a view of their own for results, and with a page. */
-const REPORTED = ["check", "explore", "sweep", "litmus", "conform"];
+/** Commands with a verdict as exit code, and the words for true and false. */
+const JUDGED: Record<string, [string, string]> = {
+  conform: ["conforms", "does not conform"],
+  trace: ["allowed", "forbidden"],
+  prove: ["safe", "not safe"],
+  program: ["safe", "not safe"],
+  robust: ["robust", "not robust"],
+  compare: ["equal", "different"],
+};
 
-/** Commands with a verdict as exit code. */
-const JUDGED = ["conform", "trace", "prove", "program", "robust", "compare"];
+/** Commands whose answer is in the result alone. */
+const READ = ["conform", "litmus"];
+
+/** The words of a result for the list of runs. */
+function answerOf(kind: string, value: object): [Verdict, string] | null {
+  if (kind === "conform" && "models" in value) return conclusionOf(value as Conform);
+  const tests = kind === "litmus" ? ((value as Litmus).tests ?? []) : [];
+  const [first] = tests;
+  if (!first) return null;
+  if (tests.length === 1) return first.verdict ? [first.verdict, first.herd ?? first.verdict] : null;
+  const { summary } = value as Litmus;
+  return summary ? [summary.no > 0 ? "false" : summary.unknown + summary.refused > 0 ? "unknown" : "true", `${summary.ok} of ${summary.tests} Ok`] : null;
+}
+
+/** Phrases an error of the command line in terms of the page. */
+export function pageWords(text: string): string {
+  return text
+    .replace(/`-D ([A-Za-z_]\w*=[^`]*)`/g, "`$1` in *Parameters*")
+    .replace(/`--(operations|interface|against|machine|engine)(?: ([^`]*))?`/g, (_, name: string, value?: string) => `*${name.charAt(0).toUpperCase()}${name.slice(1)}*${value ? ` ${value}` : ""}`)
+    .replace(/`--(deadlock|divergence)`/g, "*Explore for a $1*");
+}
 
 const isOver = (run: RunState) => run.state === "over" || run.state === "stopped";
+
+/** The paths of a result that the simulator can follow, with their names. */
+function runsOf(kind: string, value: object): { name: string; steps: Step[] }[] {
+  if (kind === "check") {
+    const linear = ((value as Check).results ?? []).filter((r) => r.evidence.length > 0 && r.linear !== false && r.evidence_left_out === 0);
+    return linear.map((r) => ({ name: `${r.verdict === "true" ? "the witness" : "the counterexample"} of ${r.formula}`, steps: r.evidence }));
+  }
+  if (kind !== "explore") return [];
+  const explore = value as Explore | Murphi;
+  if (isMurphi(explore)) {
+    const run = murphiRun(explore);
+    return run ? [{ name: "the run to the failure", steps: run.steps }] : [];
+  }
+  const ways = (explore.ways ?? []).slice(0, 5).filter((w) => w.linear && w.steps.length > 0);
+  return ways.map((w, i) => ({ name: `${ways.length > 1 ? `path ${i + 1}` : "the path"} to ${explore.sought === "action" ? `the action ${explore.action}` : `the ${explore.sought}`}`, steps: w.steps }));
+}
 
 export class RunsPanel {
   readonly element = h("div", { class: "runs" });
@@ -44,6 +89,8 @@ export class RunsPanel {
   /** The displayed state of the selected run; it is redrawn only after changes. */
   private shown = "";
 
+  /** Answers that are read in results; null: not known yet. */
+  private readonly answers = new Map<number, [Verdict, string] | null>();
   /** Runs that read a file which has changed since. */
   private readonly stale = new Set<number>();
 
@@ -70,9 +117,13 @@ export class RunsPanel {
     private readonly walk: (model: string, parameters: Record<string, string>, steps: Step[]) => void,
     private readonly drawPath: (model: string, parameters: Record<string, string>, steps: Step[], name: string) => void,
     private readonly goto: (file: string, line: number, column: number, length: number) => void,
+    find: (model: string, component: string, action: string) => void,
+    private readonly judged: (verdicts: [string, string][]) => void,
     private readonly failed: (why: unknown) => void,
   ) {
     this.element.append(this.list, this.place);
+    editor.open = goto;
+    editor.find = find;
     this.drawList();
   }
 
@@ -87,6 +138,7 @@ export class RunsPanel {
   update(run: RunState): void {
     if ((this.runs.get(run.id)?.version ?? -1) > run.version) return;
     this.runs.set(run.id, run);
+    if (isOver(run) && run.kind === "check") this.judged(run.verdicts.map((v) => [v.formula, v.verdict]));
     this.drawList();
     if (run.id === this.selected) this.follow();
   }
@@ -156,8 +208,27 @@ export class RunsPanel {
       if (known.length === 1) return verdict(known[0]);
       return bad > 0 ? verdict("false", `${bad} of ${known.length} false`) : known.includes("unknown") ? verdict("unknown") : verdict("true", `all ${known.length} true`);
     }
-    if (JUDGED.includes(run.kind)) return run.code === 3 ? verdict("unknown") : verdict(run.code === 0 ? "true" : "false", run.code === 0 ? "holds" : "fails");
+    if (READ.includes(run.kind) && run.has_result) {
+      const known = this.answers.get(run.id);
+      if (known === undefined) this.ask(run);
+      else if (known !== null) return verdict(...known);
+    }
+    const words = JUDGED[run.kind];
+    if (words) return run.code === 3 ? verdict("unknown") : verdict(run.code === 0 ? "true" : "false", words[run.code === 0 ? 0 : 1]);
+    const sought = /--(deadlock|divergence|action)\b/.exec(run.command)?.[1];
+    if (run.kind === "explore" && sought && run.code !== 3) return verdict(run.code === 0 ? "true" : "false", run.code === 0 ? `no ${sought}` : `${sought} found`);
+    if (run.kind === "explore" && run.model.endsWith(".m") && run.code !== 3) return verdict(run.code === 0 ? "true" : "false", run.code === 0 ? "no failure" : "failure found");
     return run.code === 3 ? verdict("unknown", "not complete") : h("span", { class: "quiet" }, "done");
+  }
+
+  /** Reads the answer of a run in its result, once. */
+  private ask(run: RunState): void {
+    this.answers.set(run.id, null);
+    void result(run.id).then((whole) => {
+      this.answers.set(run.id, answerOf(run.kind, (whole.result ?? {}) as object));
+      const row = this.rows.get(run.id);
+      if (row) this.refresh(row, run);
+    }, this.failed);
   }
 
   /** Fetches and displays the selected run. */
@@ -206,28 +277,24 @@ export class RunsPanel {
     const all: Run[] = [];
     const viewer = new Viewer(() => all);
     this.viewer = viewer;
-    const kind = REPORTED.includes(run.kind) ? run.kind : "other";
-    const shown = section({ kind, title: run.kind, file: null, value } as unknown as Shown, viewer, all);
+    editor.model = run.model;
+    if (run.kind === "check") this.judged((value as unknown as Check).results.map((r) => [r.formula, r.error ? "error" : r.verdict]));
+    const shown = section({ kind: run.kind, file: run.model, value } as unknown as Shown, viewer, all);
     const save = h("button", { type: "button", title: "One self-contained file that opens in any browser, without a network", click: () => void this.save(run).catch(this.failed) }, "Save as a page");
-    const walks = h("p", { class: "walks" }, kind === "other" ? null : save, ...(run.kind === "check" ? this.walks(value as unknown as Check) : []));
-    const messages = run.said.length > 0 ? h("details", { class: "messages" }, h("summary", {}, plural(run.said.length, "message")), h("pre", {}, run.said.join("\n"))) : null;
+    const walks = h("p", { class: "walks" }, ...this.walks(run.kind, value), save);
+    const said = run.said.map(pageWords);
+    const messages = said.length > 0 ? h("details", { class: "messages", open: said.length <= 3 && run.kind !== "check" }, h("summary", {}, plural(said.length, "message")), h("pre", {}, said.join("\n"))) : null;
     this.place.replaceChildren(...[walks, shown, messages].filter((e) => e !== null));
     this.note(this.stale.has(run.id));
   }
 
   /** Buttons to step along the evidence of formulas in the simulator, and to see it in the picture. */
-  private walks(check: Check): HTMLElement[] {
-    const linear = check.results.filter((r) => r.evidence.length > 0 && r.linear !== false && r.evidence_left_out !== undefined && r.evidence_left_out === 0);
-    const parameters = check.parameters ?? {};
-    const buttons = (r: Check["results"][number]) => {
-      const name = `${r.verdict === "true" ? "the witness" : "the counterexample"} of ${r.formula}`;
+  private walks(kind: string, value: object): HTMLElement[] {
+    const { model = "", parameters = {} } = value as Check;
+    return runsOf(kind, value).flatMap(({ name, steps }) => {
       const button = (text: string, then: () => void) => h("button", { type: "button", click: then }, text);
-      return [
-        button(`Walk along ${name}`, () => this.walk(check.model ?? "", parameters, r.evidence)),
-        button(`Draw ${name}`, () => this.drawPath(check.model ?? "", parameters, r.evidence, name)),
-      ];
-    };
-    return linear.flatMap(buttons);
+      return [button(`Walk along ${name}`, () => this.walk(model, parameters, steps)), button(`Draw ${name}`, () => this.drawPath(model, parameters, steps, name))];
+    });
   }
 
   /** Downloads the result as a file. */
@@ -239,6 +306,6 @@ export class RunsPanel {
   private refusal(run: RunState, error: NonNullable<Refusal["error"]>): HTMLElement {
     const { place } = error;
     const where = place && h("button", { type: "button", click: () => this.goto(place.file, place.line, place.column, place.text.length) }, `${place.file}:${place.line}:${place.column}`);
-    return h("section", { class: "result refusal" }, h("h2", {}, `${run.kind}: ${run.model}`), h("p", { class: "error" }, error.message), where && h("p", {}, where), ...error.notes.map((n) => h("p", { class: "quiet" }, n)));
+    return h("section", { class: "result refusal" }, h("h2", {}, `${run.kind}: ${run.model}`), h("p", { class: "error" }, pageWords(error.message)), where && h("p", {}, where), ...error.notes.map((n) => h("p", { class: "quiet" }, pageWords(n))));
   }
 }

@@ -2,6 +2,7 @@
 // contains the token.
 
 import type { Step } from "../src/types";
+import type { Problem } from "./language";
 
 export interface RunState {
   id: number;
@@ -120,6 +121,8 @@ export const ask = async <T>(walk: number, request: object) => {
   if (answer.error) throw new Error(answer.error);
   return answer as T;
 };
+/** Problems of an interface file; without an error the actions that its lines name. */
+export const interfaceProblems = (text: string) => post<{ problems: Problem[]; actions?: string[] }>("interface", {}, { text });
 export const leave = (walk: number) => post<object>("leave", { walk }, {}).catch(() => ({}));
 export const sendToLanguageServer = (message: object) => post<object>("language", { page: PAGE }, message);
 

@@ -284,8 +284,26 @@ export class SystemPanel {
     this.path = edges;
     this.pathOf = title;
     this.describe();
-    this.paint();
+    this.zoomToPath();
     return edges.length;
+  }
+
+  /** Shows the path as large as the picture allows, if it is a small part of the whole. */
+  private zoomToPath(): void {
+    const d = this.drawn;
+    if (!d || this.path.length === 0) return this.paint();
+    this.fit();
+    const states = [d.system.initial, ...this.path.map((e) => d.system.edges[e]?.[2] ?? 0)];
+    const [xs, ys] = [states.map((i) => d.x[i] ?? 0), states.map((i) => d.y[i] ?? 0)];
+    const [low, high, top, deep] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const scale = Math.min(1.4, (width - 120) / Math.max(high - low, 1), (height - 120) / Math.max(deep - top, 1));
+    if (scale > 1.3 * this.scale) {
+      this.scale = scale;
+      this.left = width / 2 - ((low + high) / 2) * scale;
+      this.top = height / 2 - ((top + deep) / 2) * scale;
+    }
+    this.paint();
   }
 
   /** Selects a state, and shows a shortest path to it. */
@@ -341,12 +359,15 @@ export class SystemPanel {
     const [d, text] = [this.drawn, this.search.value.trim()];
     const found = new Set<number>();
     if (d && text !== "") {
-      for (const c of Object.values(d.system.values ?? {})) {
+      // A position names the actions that may follow, also those that are not enabled.
+      const named = (name: string) => d.system.labels.some((l) => l.includes(text)) && name.startsWith("position");
+      for (const [name, c] of Object.entries(d.system.values ?? {})) {
+        if (named(name)) continue;
         const fits = c.texts.map((t) => t.includes(text));
         c.at.forEach((v, state) => v >= 0 && fits[v] && found.add(state));
       }
-      const named = d.system.labels.map((l) => l.includes(text));
-      for (const [from, label] of d.system.edges) if (named[label]) found.add(from);
+      const fitting = d.system.labels.map((l) => l.includes(text));
+      for (const [from, label] of d.system.edges) if (fitting[label]) found.add(from);
     }
     this.found = [...found].sort((a, b) => (d?.system.levels[a] ?? 0) - (d?.system.levels[b] ?? 0) || a - b);
     this.hit = -1;

@@ -1,6 +1,7 @@
 // Step-by-step simulator: the current state, its enabled steps, and all visited paths as a tree.
 
-import { h, plural } from "../src/dom";
+import { h, plural, saveFile } from "../src/dom";
+import { toSource } from "../src/places";
 import type { Step } from "../src/types";
 import { ask, leave, walk, type Hello, type ModelState } from "./server";
 
@@ -27,15 +28,21 @@ export class WalkPanel {
   private here: Place | null = null;
   private root: Place | null = null;
   private query = "";
+  /** The model and its parameters, for saved walks. */
+  private about: { model: string; parameters: Record<string, string> } = { model: "", parameters: {} };
+  /** True while a random walk goes on. */
+  private random = false;
   /** Answers arrive in the order of the requests. */
   private busy: Promise<unknown> = Promise.resolve();
 
-  /** `drawPath`: callback to draw the path to the current state. */
+  /** `drawPath`: callback to draw the path to the current state; `load`: callback to start the walk of a file; `moved`: callback after each step. */
   constructor(
     private readonly drawPath: () => void,
+    private readonly load: (file: File) => void,
+    private readonly moved: () => void,
     private readonly failed: (why: unknown) => void,
   ) {
-    this.element.append(h("p", { class: "quiet" }, "Walk starts at the initial state of the model; each step that is enabled can be taken."));
+    this.element.append(h("p", { class: "quiet" }, "Walk starts at the initial state of the model; each step that is enabled can be taken."), h("div", { class: "toolbar" }, this.loader()));
     this.element.addEventListener("keydown", (e) => {
       if ((e.target as HTMLElement).tagName === "INPUT") return;
       const then = { ArrowLeft: () => this.back(), ArrowRight: () => this.forward() }[e.key];
@@ -53,6 +60,8 @@ export class WalkPanel {
   async start(model: string, defines: Record<string, string>): Promise<Hello> {
     const old = this.hello;
     this.hello = null;
+    this.random = false;
+    this.about = { model, parameters: defines };
     if (old) await leave(old.walk);
     const hello = await walk(model, defines);
     this.hello = hello;
@@ -66,12 +75,82 @@ export class WalkPanel {
   async replay(steps: Step[]): Promise<number> {
     this.here = this.root;
     for (const [i, step] of steps.entries()) {
-      const found = this.here?.state.steps.find((s) => did(s, step));
+      const found = this.matching(step) ?? (i === 0 ? await this.afterStart(step) : undefined);
       if (!found) return i;
       await this.to(found, false);
     }
     this.draw();
     return steps.length;
+  }
+
+  /** Returns the enabled step that is a step of a run. Runs of Murphi models name rules by their texts, so that the changes decide. */
+  private matching(step: Step): Step | undefined {
+    const enabled = this.here?.state.steps ?? [];
+    const exact = enabled.find((s) => did(s, step));
+    const alike = enabled.filter((s) => same(s.changed, step.changed) && s.action.replace(/\(.*/, "") === step.action.replace(/\(.*/, ""));
+    const changed = enabled.filter((s) => same(s.changed, step.changed));
+    return exact ?? (alike.length === 1 ? alike[0] : changed.length === 1 ? changed[0] : undefined);
+  }
+
+  /** Takes the step to a start state after which a run begins, of a model with several. */
+  private async afterStart(step: Step): Promise<Step | undefined> {
+    for (const start of this.root?.state.steps.filter((s) => s.action.startsWith("startstate")) ?? []) {
+      this.here = this.root;
+      await this.to(start, false);
+      const found = this.matching(step);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  /** Takes random steps, until there is none. */
+  private async wander(most: number): Promise<void> {
+    this.random = true;
+    for (let i = 0; i < most && this.random; i++) {
+      const steps = this.here?.state.steps ?? [];
+      const step = steps[Math.floor(Math.random() * steps.length)];
+      if (!step) break;
+      await this.to(step);
+      // A walk that can be followed by eye.
+      await new Promise((go) => setTimeout(go, most > 1 ? 120 : 0));
+    }
+    this.random = false;
+    this.draw();
+  }
+
+  /** The walk to the current state as a file: the form of evidence, with the model and its parameters. */
+  saved(): { model: string; parameters: Record<string, string>; steps: Step[] } {
+    const steps: Step[] = [];
+    for (let place = this.here; place?.step; place = place.before) steps.unshift(place.step);
+    return { ...this.about, steps };
+  }
+
+  private save(): void {
+    const name = this.about.model.replace(/^.*\//, "").replace(/\.\w+$/, "");
+    saveFile(new Blob([JSON.stringify(this.saved(), null, 1)], { type: "application/json" }), `${name || "model"}-walk.json`);
+  }
+
+  /** A button that loads the walk, or the evidence, of a file. */
+  private loader(): HTMLElement {
+    const file = h("input", { type: "file", accept: ".json,application/json", class: "unseen", "aria-label": "File with a walk", tabindex: -1 });
+    file.addEventListener("change", () => {
+      const [one] = file.files ?? [];
+      if (one) this.load(one);
+      file.value = "";
+    });
+    return h("span", {}, h("button", { type: "button", title: "Follow the steps of a saved walk, or of evidence as JSON", click: () => file.click() }, "Load"), file);
+  }
+
+  /** The changes that a step would make, from the values of the current state. */
+  private preview(step: Step, hello: Hello): HTMLElement | null {
+    const all = Object.entries({ ...step.changed, ...(step.meaning ?? {}) });
+    const parts = all.slice(0, 4).flatMap(([name, value], i) => {
+      const at = hello.parameters.findIndex((p) => p.name === name);
+      const old = at < 0 ? null : (this.here?.state.values[at] ?? null);
+      return [i > 0 ? "; " : "", `${name}: `, old !== null && h("del", {}, old), old !== null && " ", value === null ? h("i", {}, "no meaning") : h("ins", {}, value)];
+    });
+    if (parts.length === 0) return null;
+    return h("span", { class: "preview" }, ...parts, all.length > 4 ? `; ${all.length - 4} more` : "");
   }
 
   /** Labels and states from the initial state to the current one. */
@@ -105,6 +184,7 @@ export class WalkPanel {
     }
     this.here = next;
     if (draw) this.draw();
+    this.moved();
   }
 
   private back(): void {
@@ -163,17 +243,19 @@ export class WalkPanel {
     const title = here.step ? `After step ${here.depth}: ${stepTitle(here.step)}` : "Initial state";
     const steps = h("ol", { class: "steps" });
     const list = () => {
-      const shown = here.state.steps.filter((s) => stepTitle(s).includes(this.query));
+      const fits = (s: Step) => stepTitle(s).includes(this.query) || s.parts.some((p) => p.from.some((f) => f.component.includes(this.query)));
+      const shown = here.state.steps.filter(fits);
       const items = shown.slice(0, 500).map((step) => {
         const taken = here.after.some((p) => p.step?.to === step.to && p.step.action === step.action);
         const by = [...new Set(step.parts.flatMap((p) => p.from.map((f) => f.component)))].join(", ");
         const button = h("button", { type: "button", class: taken ? "is-taken" : null, click: () => void this.to(step).catch(this.failed) }, stepTitle(step));
-        return h("li", {}, button, by !== "" && h("span", { class: "quiet" }, ` ${by}`));
+        const part = step.parts.flatMap((p) => p.from)[0];
+        return h("li", {}, button, by !== "" && h("span", { class: "quiet" }, ` ${by}`), " ", part ? toSource(part.component, part.action) : null, this.preview(step, hello));
       });
       if (shown.length > 500) items.push(h("li", { class: "quiet" }, `and ${shown.length - 500} more: search`));
       steps.replaceChildren(...items);
     };
-    const search = h("input", { type: "search", placeholder: "Search steps", "aria-label": "Search enabled steps", value: this.query });
+    const search = h("input", { type: "search", placeholder: "Action or component", "aria-label": "Search enabled steps", value: this.query });
     search.addEventListener("input", () => {
       this.query = search.value;
       list();
@@ -187,7 +269,11 @@ export class WalkPanel {
       h("button", { type: "button", disabled: here.after.length === 0, click: () => this.forward() }, "Forward →"),
       h("button", { type: "button", disabled: !here.before, click: () => this.root && this.go(this.root) }, "Initial state"),
       h("button", { type: "button", disabled: !here.before, title: "Show the path to this state in the picture of all states", click: this.drawPath }, "Draw path"),
-      n > 12 && search,
+      h("button", { type: "button", disabled: n === 0, title: "Take one of the enabled steps", click: () => void this.wander(1).catch(this.failed) }, "Random step"),
+      this.random ? h("button", { type: "button", click: () => (this.random = false) }, "Stop") : h("button", { type: "button", disabled: n === 0, title: "Take 20 random steps, one after the other", click: () => void this.wander(20).catch(this.failed) }, "Random run"),
+      h("button", { type: "button", disabled: !here.before, title: "Save the steps to this state as a file", click: () => this.save() }, "Save"),
+      this.loader(),
+      n > 6 && search,
     );
     this.element.replaceChildren(
       h("p", { class: "quiet" }, hello.command),

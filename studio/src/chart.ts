@@ -129,7 +129,8 @@ export class Chart {
     const most = narrow ? 96 : 230;
     const least = narrow ? 72 : NARROWEST;
     const heads = lanes.map((l) => Math.max(least, Math.min(most, Math.max(...nameParts(this.run.lanes[l] ?? "").map((part, i) => widest([part], HEADS[i] ?? LABEL))) + AROUND + 1)));
-    const beyond = narrow ? 60 : Math.max(60, Math.min(BEYOND, available - GUTTER - lanes.length * least));
+    // Whole names are worth more than room beside the last lane.
+    const beyond = narrow ? 60 : Math.max(60, Math.min(BEYOND, available - GUTTER - heads.reduce((a, b) => a + b, 0)));
     const room = available - GUTTER - beyond;
     // Lanes divide the width: wide enough to follow, and no narrower than readable names.
     const all = heads.reduce((a, b) => a + b, 0);
@@ -285,7 +286,7 @@ export class Chart {
     const label = h("span", { class: "label", title: event.text }, event.text, away.length > 0 && h("i", {}, ` with ${away.join(", ")}`));
     // A text that does not fit to the right of its lane begins further left.
     const room = this.width - low - 16;
-    const wide = event.text.length * 9 < room ? 0 : widest([label.textContent ?? ""], LABEL) + 8;
+    const wide = event.text.length * 9 < room ? 0 : widest([label.textContent ?? ""], LABEL) + 20;
     const left = Math.max(GUTTER, Math.min(low + 8, this.width - wide - 8));
     label.style.left = `${left}px`;
     label.style.maxWidth = `${this.width - left - 8}px`;

@@ -51,7 +51,7 @@ export function bytes(n: number | undefined): string {
 
 /** Formats a count with its noun. */
 export function plural(n: number, noun: string): string {
-  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+  return `${count(n)} ${noun}${n === 1 ? "" : /(s|ch|x)$/.test(noun) ? "es" : "s"}`;
 }
 
 const MARKS: Record<string, string> = { true: "✔", false: "✘", unknown: "?" };

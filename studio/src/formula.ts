@@ -2,6 +2,7 @@
 
 import { count, facts, h, plural, seconds, verdict } from "./dom";
 import { graphView } from "./graph";
+import { place } from "./places";
 import { Run } from "./run";
 import { table } from "./table";
 import type { Check, CheckResult, Note, Refusal } from "./types";
@@ -53,7 +54,7 @@ export function code(text: string, first: number, marked: Map<number, string> = 
 }
 
 /** A text with code between backticks. */
-function quoted(text: string): (Node | string)[] {
+export function quoted(text: string): (Node | string)[] {
   return text.split("`").map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
 }
 
@@ -89,23 +90,26 @@ function runOf(result: CheckResult): Run | null {
   );
 }
 
+/** The heading of a result; for an error its place and reason; for a run, the step that decides. */
+function title(result: CheckResult): HTMLElement[] {
+  return [h("h3", {}, baseName(result.formula), " ", verdict(result.verdict, result.error ? "error" : result.verdict)), ...(result.error ? refusal(result.error) : [])];
+}
+
 function about(result: CheckResult): HTMLElement {
   const parts: (Node | null)[] = [];
   const { said, lines } = comment(result.text ?? "");
-  parts.push(h("h3", {}, baseName(result.formula), " ", verdict(result.verdict)));
   if (said) parts.push(...said.split(/\n\s*\n/).map((p) => h("p", { class: "comment-text" }, p)));
   parts.push(
     facts([
-      ["Found by", REASONS[result.reason] ?? result.reason],
+      ["Found by", result.error ? "" : REASONS[result.reason] ?? result.reason],
       ["For", result.for],
       ["Cases", count(result.cases)],
-      ["Equations", count(result.equations)],
-      ["States", count(result.states)],
-      ["Engine", result.engine_reason ?? result.engine],
-      ["Time", seconds(result.seconds)],
+      ["Equations", result.error ? "" : count(result.equations)],
+      ["States", result.error ? "" : count(result.states)],
+      ["Engine", result.error ? "" : (result.engine_reason ?? result.engine)],
+      ["Time", result.error ? "" : seconds(result.seconds)],
     ]),
   );
-  if (result.error) parts.push(...refusal(result.error));
   if (result.vacuous.length > 0) {
     const items = result.vacuous.map((v) => h("li", { class: "warning" }, h("strong", {}, "Warning: "), "no transition ever matched ", h("code", {}, v.text), ` (line ${v.line}), so this part was not tested.`));
     parts.push(h("ul", { class: "notes" }, ...items));
@@ -121,10 +125,18 @@ function about(result: CheckResult): HTMLElement {
   return h("div", { class: "about" }, ...parts.filter((p): p is Node => p !== null));
 }
 
+/** The place of an error, which a page with an editor goes to. */
+function placeOf({ place: at }: Refusal, brief = false): HTMLElement | null {
+  if (!at) return null;
+  const words = `${brief ? "" : `${at.file}:`}${at.line}:${at.column}`;
+  // A formula of the field is no file.
+  return h("span", {}, at.file.startsWith("formula ") ? words : place(words, at.file, at.line, at.column, at.text.length), ": ");
+}
+
 /** Describes an error: its place, the message, and the notes. */
-export function refusal({ message, place, notes: more }: Refusal): HTMLElement[] {
-  const where = place ? `${place.file}:${place.line}:${place.column}: ` : "";
-  return [h("p", { class: "error" }, where, message), ...more.map((n) => h("p", { class: "quiet" }, n))];
+export function refusal(error: Refusal): HTMLElement[] {
+  const { message, notes: more } = error;
+  return [h("p", { class: "error" }, placeOf(error), message), ...more.map((n) => h("p", { class: "quiet" }, n))];
 }
 
 export function checkView(check: Check, viewer: Viewer, runs: Run[]): HTMLElement {
@@ -134,20 +146,23 @@ export function checkView(check: Check, viewer: Viewer, runs: Run[]): HTMLElemen
     if (run) runs.push(run);
     const evidence = run ? plural(run.steps.length, "step") : "";
     const open = () => {
-      detail.replaceChildren(about(result));
+      detail.replaceChildren(...title(result));
       if (run) {
         detail.append(viewer.element);
         viewer.show(run);
         if (result.execution) detail.append(graphView(result.execution));
-      } else if (result.verdict !== "unknown") detail.append(h("p", { class: "quiet" }, "This verdict has no evidence."));
+      }
+      detail.append(about(result));
     };
     const said = comment(result.text ?? "").said.split(/\n\s*\n/)[0] ?? "";
+    const refused = result.error ? h("span", { class: "error" }, placeOf(result.error, true), result.error.message) : null;
+    const numbers = result.error ? ["", "", ""] : [seconds(result.seconds), count(result.states), count(result.equations)];
     return {
-      cells: [baseName(result.formula), verdict(result.verdict), said, evidence, count(result.states), count(result.equations), seconds(result.seconds)],
+      cells: [baseName(result.formula), verdict(result.verdict, result.error ? "error" : result.verdict), refused ?? said, evidence, ...numbers],
       open,
     };
   });
-  const list = table("Verdicts", ["Formula", "Verdict", "Comment", "Run", "States", "Equations", "Time"], lines, [3, 4, 5, 6]);
+  const list = table("Verdicts", ["Formula", "Verdict", "Comment", "Run", "Time", "States", "Equations"], lines, [3, 4, 5, 6]);
   const first = check.results.findIndex((r) => r.verdict === "false" && r.evidence.length > 0);
   const out = h("div", {}, notes(check.warnings ?? []), list.element, detail);
   queueMicrotask(() => check.results.length > 0 && list.select(Math.max(0, first)));

@@ -3,8 +3,10 @@
 
 import { bytes, count, facts, h, plural, seconds, verdict } from "./dom";
 import { baseName, code, notes, refusal } from "./formula";
+import { executionOf } from "./conflict";
 import { graphView } from "./graph";
 import { Run } from "./run";
+import { endingView } from "./state";
 import { table } from "./table";
 import type { Conform, Conformance, EveryLength, Evidence, Explore, Litmus, LitmusTest, Meaning, Verdict } from "./types";
 import type { Viewer } from "./viewer";
@@ -14,7 +16,7 @@ const list = (words: string[]) => words.join(", ");
 export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTMLElement {
   const { ends, reduced } = explore;
   const what = explore.sought === "action" ? `the action ${explore.action}` : `a ${explore.sought}`;
-  const out = h(
+  const about = h(
     "div",
     {},
     facts([
@@ -35,11 +37,10 @@ export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTML
     ]),
     notes(explore.warnings ?? []),
   );
-  if (!explore.ways) return out;
+  if (!explore.ways) return about;
   if (explore.ways.length === 0) {
     const seen = explore.stop === "complete" ? "all states searched" : `so far, stopped by ${explore.stop}`;
-    out.append(h("p", {}, `No path to ${what}: ${seen}.`));
-    return out;
+    return h("div", {}, h("p", { class: "conclusion" }, `No path to ${what}: ${seen}.`), about);
   }
   const detail = h("div", {});
   const lines = explore.ways.map((way, i) => {
@@ -48,15 +49,15 @@ export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTML
     const open = () => {
       detail.replaceChildren(viewer.element);
       viewer.show(run);
+      if (way.ending) detail.append(endingView(way.ending));
       if (way.execution) detail.append(graphView(way.execution));
     };
     const loop = way.back_to === null ? "" : `a loop from after step ${way.back_to}`;
     return { cells: [`Path ${i + 1}`, plural(way.steps.length, "step"), way.steps.at(-1)?.action ?? "", loop], open };
   });
   const ways = table(`Paths to ${what}`, ["Path", "Length", "Last action", "Ends in"], lines, [1]);
-  out.append(ways.element, detail);
   queueMicrotask(() => ways.select(0));
-  return out;
+  return h("div", {}, ways.element, detail, about);
 }
 
 export function evidenceView(evidence: Evidence, file: string | null, viewer: Viewer, runs: Run[]): HTMLElement {
@@ -150,6 +151,7 @@ function namesTable(names: NonNullable<Conformance["names"]>): HTMLElement {
 
 function conformance(one: Conformance, viewer: Viewer, run: Run | null): HTMLElement {
   const cycle = (one.cycle ?? []).flatMap((c) => [h("code", {}, c.event), c.relation ? ` —${c.relation}→ ` : " "]);
+  const drawn = one.execution ?? executionOf(one.test ?? "", one.cycle ?? []);
   const closed = one.cycle?.at(-1)?.relation ? h("code", {}, one.cycle[0]?.event ?? "") : null;
   const parts: (Node | false | null | undefined)[] = [
     h("h3", {}, one.name, " ", answer(one.verdict)),
@@ -160,10 +162,10 @@ function conformance(one: Conformance, viewer: Viewer, run: Run | null): HTMLEle
       ["Cycle", cycle.length > 0 && h("span", {}, ...cycle, closed)],
       ["Confirmed", one.confirmed && (one.confirmed.litmus ? "forbidden as a litmus test too, and replayed on the machine" : "replayed on the machine")],
     ]),
-    one.names && namesTable(one.names),
-    one.execution && graphView(one.execution),
-    one.litmus ? h("details", { open: true }, h("summary", {}, "Litmus test"), code(one.litmus.trimEnd(), 1)) : null,
     run && viewer.element,
+    drawn && graphView(drawn),
+    one.names && namesTable(one.names),
+    one.litmus ? h("details", { open: true }, h("summary", {}, "Litmus test"), code(one.litmus.trimEnd(), 1)) : null,
   ];
   return h("div", { class: "about" }, ...parts);
 }
@@ -185,30 +187,64 @@ function everyLength(any: EveryLength): HTMLElement {
   ]);
 }
 
+/** Groups models that the same test refutes, if they are many: nineteen equal lines say less than one. */
+function alike(models: Conformance[]): Conformance[][] {
+  const groups: Conformance[][] = [];
+  for (const one of models) {
+    const known = one.verdict === "false" && one.test ? groups.find(([m]) => m?.verdict === "false" && m.test === one.test) : undefined;
+    if (known) known.push(one);
+    else groups.push([one]);
+  }
+  // A few lines are clearer one by one.
+  return groups.flatMap((g) => (g.length > 3 ? [g] : g.map((m) => [m])));
+}
+
+/** The answer of all models together, with its bound: a verdict, and a sentence. */
+export function conclusionOf(conform: Conform | EveryLength): [Verdict, string] {
+  const bound = conform.operations === "any" ? "programs of every length" : conform.complete_to === null || conform.complete_to >= conform.operations * (conform.processors?.length ?? Infinity) ? `up to ${plural(conform.operations, "operation")} of each processor` : `up to ${plural(conform.complete_to, "operation")} in all`;
+  const of = (word: Verdict) => conform.models.filter((m) => m.verdict === word).map((m) => m.name);
+  const [held, failed, open] = [of("true"), of("false"), of("unknown")];
+  if (conform.models.length === 1) {
+    const word = conform.models[0]?.verdict ?? "unknown";
+    return [word, `${conform.models[0]?.name}: ${{ true: "conforms", false: "does not conform", unknown: "unknown" }[word]}, ${bound}`];
+  }
+  const strongest = typeof conform.strongest === "string" ? [conform.strongest] : (conform.strongest ?? []).map((m) => m.name);
+  if (held.length > 0) return ["true", `strongest model: ${strongest.length > 0 ? strongest.join(", ") : held[0]}, ${bound}`];
+  if (open.length === 0) return ["false", `conforms to none of ${failed.length} models, ${bound}`];
+  return ["unknown", `unknown for ${open.length} of ${conform.models.length} models, ${bound}`];
+}
+
 export function conformView(conform: Conform | EveryLength, viewer: Viewer, runs: Run[]): HTMLElement {
   const detail = h("div", {});
-  const lines = conform.models.map((one) => {
+  const groups = alike(conform.models);
+  const lines = groups.flatMap((group) => {
+    const [one] = group;
+    if (!one) return [];
     const run = one.evidence ? new Run(`run that ${one.name} forbids`, "trace", one.evidence) : null;
     if (run) runs.push(run);
     const open = () => {
       detail.replaceChildren(conformance(one, viewer, run));
       if (run) viewer.show(run);
     };
-    return { cells: [one.name, answer(one.verdict), one.test ?? "", one.operations ?? ""], open };
+    return [{ cells: [group.map((m) => m.name).join(", "), answer(one.verdict), one.test ?? "", one.operations ?? ""], open }];
   });
   const models = table("Memory models", ["Model", "Answer", "Smallest difference", "Operations"], lines, [3]);
-  const first = conform.models.findIndex((m) => m.verdict === "false");
-  queueMicrotask(() => conform.models.length > 0 && models.select(Math.max(0, first)));
-  if (conform.operations === "any") return h("div", {}, everyLength(conform), models.element, detail);
+  const first = groups.findIndex(([m]) => m?.verdict === "false");
+  queueMicrotask(() => groups.length > 0 && models.select(Math.max(0, first)));
+  const conclusion = h("p", { class: "conclusion" }, verdict(...conclusionOf(conform)));
+  if (conform.operations === "any") return h("div", {}, conclusion, models.element, detail, everyLength(conform));
   const lengths = (conform.programs_by_length ?? []).slice(1).map((n, i) => `${count(n)} of ${i + 1}`);
   const programs = `${count(conform.programs)} judged${lengths.length > 0 ? ` (by number of operations: ${lengths.join(", ")})` : ""}`;
-  const upTo = conform.complete_to === null ? "" : `complete up to ${plural(conform.complete_to, "operation")} per processor`;
+  const upTo = conform.complete_to === null ? "" : `complete for programs of up to ${plural(conform.complete_to, "operation")} in all`;
   return h(
     "div",
     {},
+    conclusion,
+    models.element,
+    detail,
     facts([
       ["Interface", conform.interface],
-      ["Operations", conform.operations],
+      ["Operations", `up to ${conform.operations} of each processor`],
       ["Searched", upTo],
       ["Machine", `${count(conform.states)} states, ${count(conform.transitions)} transitions, ${count(conform.reduced_states)} states after reduction`],
       ["Programs", programs],
@@ -219,7 +255,5 @@ export function conformView(conform: Conform | EveryLength, viewer: Viewer, runs
       ["Stopped", conform.stop === "complete" ? "" : conform.stop],
       ["Time", seconds(conform.seconds)],
     ]),
-    models.element,
-    detail,
   );
 }

@@ -67,6 +67,11 @@ export class Pane {
     this.element = h("div", { class: "pane" }, title, controls, h("div", { class: "pane-body" }, this.chart.element, this.state.element));
   }
 
+  /** Sets the position that is shown first. */
+  begin(after: number): void {
+    this.after = after;
+  }
+
   show(view: View): void {
     this.stops = [0];
     this.run.steps.forEach((_, at) => (view.hidden || !this.run.isHidden(at) || at + 1 === this.run.steps.length) && this.stops.push(at + 1));

@@ -5,7 +5,10 @@ import { checkView } from "./formula";
 import { conformView, evidenceView, exploreView, litmusView } from "./others";
 import { sweepView } from "./plot";
 import { plainView } from "./plain";
+import { isMurphi, murphiView } from "./murphi";
+import { programView, proofView, robustView } from "./programs";
 import type { Run } from "./run";
+import { compareView, infoView, modelsView, reduceView, traceView } from "./systems";
 import type { Shown } from "./types";
 import { Viewer } from "./viewer";
 
@@ -16,6 +19,14 @@ const KINDS: Record<Exclude<Shown["kind"], "other">, string> = {
   litmus: "Litmus tests",
   conform: "Conformance",
   evidence: "Evidence",
+  trace: "Trace",
+  prove: "Proof for any number of processes",
+  program: "Program",
+  robust: "Robustness",
+  compare: "Comparison",
+  reduce: "Quotient",
+  info: "Properties",
+  models: "Memory models",
 };
 
 function view(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
@@ -23,7 +34,7 @@ function view(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
     case "check":
       return checkView(shown.value, viewer, runs);
     case "explore":
-      return exploreView(shown.value, viewer, runs);
+      return isMurphi(shown.value) ? murphiView(shown.value, viewer, runs) : exploreView(shown.value, viewer, runs);
     case "sweep":
       return sweepView(shown.value);
     case "litmus":
@@ -32,6 +43,23 @@ function view(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
       return conformView(shown.value, viewer, runs);
     case "evidence":
       return evidenceView(shown.value, shown.file, viewer, runs);
+    case "trace":
+      return traceView(shown.value);
+    case "prove":
+      // Of a program, `prove` has the result of `program`.
+      return "bound_reached" in shown.value ? programView(shown.value) : proofView(shown.value);
+    case "program":
+      return programView(shown.value);
+    case "robust":
+      return robustView(shown.value);
+    case "compare":
+      return compareView(shown.value);
+    case "reduce":
+      return reduceView(shown.value);
+    case "info":
+      return infoView(shown.value);
+    case "models":
+      return modelsView(shown.value);
     case "other":
       return plainView(shown.value);
   }
@@ -46,23 +74,24 @@ function title(shown: Shown): string {
 /** Returns the head of a result: model and command. */
 function head(shown: Shown): HTMLElement[] {
   const { model } = shown.value;
+  // The model of a proof or a program is a memory model; the page names the file.
+  const about = ["prove", "program", "robust", "trace"].includes(shown.kind) ? (shown.file ?? "") : (model ?? shown.file ?? "");
   // For evidence, these are the parameters of the linear process.
   const given = "parameters" in shown.value && !Array.isArray(shown.value.parameters) ? shown.value.parameters : undefined;
   const parameters = Object.entries(given ?? {}).map(([name, value]) => `${name} = ${value}`);
-  const made = "command" in shown.value ? shown.value.command : undefined;
   return [
-    h("h2", {}, `${title(shown)}${model ? `: ${model}` : ""}`),
+    h("h2", {}, `${title(shown)}${about ? `: ${about}` : ""}`),
     facts([
-      ["File", shown.file],
+      ["File", shown.file === about ? "" : shown.file],
       ["Parameters", parameters.join(", ")],
     ]),
-    ...(made ? [command(made)] : []),
   ];
 }
 
 /** A result with its head. `runs`: all runs of the page; its own are appended. */
 export function section(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
-  return h("section", { class: "result" }, ...head(shown), view(shown, viewer, runs));
+  const made = "command" in shown.value ? shown.value.command : undefined;
+  return h("section", { class: "result" }, ...head(shown), view(shown, viewer, runs), made ? command(made) : null);
 }
 
 /** Forwards key presses to the visible viewer. */

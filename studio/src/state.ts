@@ -1,7 +1,21 @@
 // Values of all parameters after a step, by component, with marked changes.
 
 import { h } from "./dom";
+import { place, toSource } from "./places";
 import type { Run } from "./run";
+import type { Ending } from "./types";
+
+/** Explains why a run ends: what each component waits for, and why it does not get it. */
+export function endingView(ending: Ending): HTMLElement {
+  const what = { terminated: "The system has terminated.", finished: "The system has finished: all other components are idle.", hang: "The system is in a deadlock: no component can continue." };
+  const components = ending.components.map((c) => {
+    const offers = c.offers.map((o) => h("li", {}, "offers ", h("code", {}, o.action), o.why_not.length > 0 && h("span", { class: "quiet" }, `: ${o.why_not.join("; ")}`)));
+    const falses = c.conditions_false.map((f) => h("li", {}, "condition false: ", h("code", {}, f.action), f.line !== null && h("span", {}, " ", place(`line ${f.line}`, null, f.line))));
+    const line = c.line === null ? null : h("span", {}, " ", place(`line ${c.line}`, null, c.line));
+    return h("li", {}, h("strong", {}, c.component || "model"), ` ${c.posture}`, line, h("ul", {}, ...offers, ...falses));
+  });
+  return h("div", { class: "ending" }, h("h5", {}, what[ending.kind]), h("ul", {}, ...components));
+}
 
 export class StatePanel {
   readonly element: HTMLElement;
@@ -45,7 +59,7 @@ export class StatePanel {
       parts.push(h("table", { class: "values" }, h("caption", {}, component || "model"), h("tbody", {}, ...rows)));
     }
     if (groups === 0) parts.push(h("p", { class: "quiet" }, after === 0 ? "No parameter has a value." : "No parameter changes."));
-    parts.push(this.goesOn(after), after === this.run.steps.length ? this.ending() : null);
+    parts.push(this.goesOn(after), after === this.run.steps.length && this.run.ending ? endingView(this.run.ending) : null);
     this.body.replaceChildren(...parts.filter((p): p is HTMLElement => p !== null));
   }
 
@@ -63,8 +77,8 @@ export class StatePanel {
     const shown = parts.filter((p) => p.hidden || p.from.length > 0);
     if (shown.length === 0) return null;
     const items = shown.map((p) => {
-      const from = p.from.map((f) => `${f.component || "model"} performs ${f.action}`).join(", ");
-      return h("li", {}, h("code", {}, p.action), p.hidden && h("span", { class: "tag" }, "hidden"), from && h("span", { class: "quiet" }, ` ${from}`));
+      const from = p.from.flatMap((f, i) => [i > 0 ? ", " : " ", h("span", { class: "quiet" }, f.action.startsWith("changes ") ? f.action : `${f.component || "model"} performs ${f.action}`), " ", f.action.startsWith("changes ") ? null : toSource(f.component, f.action)]);
+      return h("li", {}, h("code", {}, p.action), p.hidden && h("span", { class: "tag" }, "hidden"), ...from);
     });
     return h("ul", { class: "behind", "aria-label": "Actions behind this step" }, ...items);
   }
@@ -79,18 +93,5 @@ export class StatePanel {
     });
     const more = next.length > 30 ? ` and ${next.length - 30} more` : "";
     return h("p", { class: "goes-on" }, "The evidence continues with ", ...buttons.flatMap((b) => [b, " "]), more);
-  }
-
-  private ending(): HTMLElement | null {
-    const ending = this.run.ending;
-    if (!ending) return null;
-    const what = { terminated: "The system has terminated.", finished: "The system has finished: all other components are idle.", hang: "The system is in a deadlock." };
-    const components = ending.components.map((c) => {
-      const offers = c.offers.map((o) => h("li", {}, "offers ", h("code", {}, o.action), o.why_not.length > 0 && h("span", { class: "quiet" }, `: ${o.why_not.join("; ")}`)));
-      const falses = c.conditions_false.map((f) => h("li", {}, "condition false: ", h("code", {}, f.action)));
-      const line = c.line === null ? "" : ` (line ${c.line})`;
-      return h("li", {}, h("strong", {}, c.component || "model"), ` ${c.posture}${line}`, h("ul", {}, ...offers, ...falses));
-    });
-    return h("div", { class: "ending" }, h("h5", {}, what[ending.kind]), h("ul", {}, ...components));
   }
 }

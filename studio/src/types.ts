@@ -244,16 +244,149 @@ export interface Conform extends Head {
   unmatched_lines?: string[];
   idle_processors?: string[];
   complete_to: number | null;
+  processors?: string[];
+  strongest?: { name: string }[];
   models: Conformance[];
+}
+
+/** A Murphi model: the first failure, and a shortest run to it. */
+export interface Murphi extends Head {
+  verdict: string;
+  failed: { message: string; line?: number; column?: number }[];
+  states: Count;
+  rules: Count;
+  depth: number;
+  path?: { rule: string; changes: Record<string, string> }[];
+  reason?: string;
+  warnings?: Note[];
+}
+
+export interface Conflict {
+  message: string;
+  operations: { thread: string; operation: string; line: number }[];
+  cycle: { from: number; to: number; relation: string }[];
+}
+
+export interface TraceAnswer {
+  model: string;
+  verdict: Verdict;
+  reason?: string;
+  stop?: string;
+  conflict?: Conflict;
+  order?: string[];
+  litmus?: { operations: number; text?: string; confirmed: boolean; reason?: string };
+}
+
+export interface Trace extends Head {
+  traces: { file: string; name: string; verdict: Verdict; operations: number; threads: number; models: TraceAnswer[] }[];
+  models: { model: string; allowed: Count; forbidden: Count; unknown: Count }[];
+  skipped: unknown[];
+}
+
+export interface Proof extends Head {
+  verdict: Verdict;
+  processes?: string;
+  why?: string;
+  instances?: number[] | null;
+  empty_from: number | null;
+  assumptions: Count;
+  assumed?: string[];
+  checked?: Record<string, unknown>;
+  searches: Count;
+  search: Record<string, Count>;
+  verified?: Record<string, Count>;
+  verification_seconds: number;
+  run?: { processes: number; steps: string[]; states: string[]; unsafe: { number: number; of: number[] } };
+}
+
+/** A step of a program: its thread and instruction, the effect on memory, and the state after it. */
+export interface Interleaved {
+  thread: string;
+  instruction: string;
+  event: string;
+  memory: Record<string, number>;
+  buffers: [string, number][][];
+}
+
+export interface Program extends Head {
+  verdict: Verdict;
+  property: string;
+  threads: number | string;
+  states: Count;
+  transitions: Count;
+  bound_reached: boolean;
+  interleaving?: Interleaved[];
+  unsafe_for?: Record<string, string>;
+}
+
+export interface Robust extends Head {
+  verdict: Verdict;
+  property: string;
+  threads: number | string;
+  states: Count;
+  borderline?: { steps: Interleaved[]; thread: string; cell: string; newest: number; stale: number };
+  assertions?: { property: string; model: string; interleaving?: Interleaved[] };
+  fences?: { places: { line: number; column: number; put: string; before: string }[] | null };
+}
+
+export interface Compared extends Head {
+  a: { file: string; states: Count; transitions: Count };
+  b: { file: string; states: Count; transitions: Count };
+  equivalence: string | null;
+  preorder: string | null;
+  verdict: Verdict;
+  confirmed: boolean | null;
+  difference: { kind: string; labels?: string[]; formula?: string; only_in?: "a" | "b"; not_checkable?: string } | null;
+}
+
+export interface Reduced extends Head {
+  states: Count;
+  transitions: Count;
+  equivalence: string;
+  reduced: { equivalence: string; states: Count; transitions: Count };
+}
+
+export interface Info extends Head {
+  states: Count;
+  transitions: Count;
+  unreachable: Count;
+  deadlocks: Count;
+  divergences: Count;
+  taus: Count;
+  labels: Count;
+  actions: Record<string, Count>;
+  branching: { least: number; mean: number; most: number };
+  deterministic: boolean;
+  acyclic: boolean;
+  declared: { name: string; sort: string; value?: string; default: string; constraint: string; help: string }[];
+}
+
+export interface Models extends Head {
+  classes: string[][];
+  edges: { stronger: number; weaker: number }[];
+  separating: { allows: string; forbids: string; test: string }[];
+  operations: number;
+  plain: number;
+  locations: number;
+  programs: Count;
+  tests: Count;
 }
 
 export type Shown =
   | { kind: "check"; file: string | null; value: Check }
-  | { kind: "explore"; file: string | null; value: Explore }
+  | { kind: "explore"; file: string | null; value: Explore | Murphi }
   | { kind: "sweep"; file: string | null; value: Sweep }
   | { kind: "litmus"; file: string | null; value: Litmus }
   | { kind: "conform"; file: string | null; value: Conform | EveryLength }
   | { kind: "evidence"; file: string | null; value: Evidence }
+  | { kind: "trace"; file: string | null; value: Trace }
+  | { kind: "prove"; file: string | null; value: Proof | Program }
+  | { kind: "program"; file: string | null; value: Program }
+  | { kind: "robust"; file: string | null; value: Robust }
+  | { kind: "compare"; file: string | null; value: Compared }
+  | { kind: "reduce"; file: string | null; value: Reduced }
+  | { kind: "info"; file: string | null; value: Info }
+  | { kind: "models"; file: string | null; value: Models }
   | { kind: "other"; title: string; file: string | null; value: { model?: string; command?: string } };
 
 export interface Page {

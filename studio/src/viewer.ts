@@ -50,6 +50,8 @@ export class Viewer {
     this.off = new Set(this.order.filter((l) => !run.used[l]));
     if (this.off.size === this.order.length) this.off.clear();
     this.panes = [this.pane(run)];
+    // A counterexample is decided by its last step; witnesses are read from the start.
+    if (run.linear && run.kind !== "witness") this.panes[0]?.begin(run.steps.length);
     this.place();
     const others = this.all();
     const options = others.map((r, i) => (r === run ? null : h("option", { value: i }, r.title))).filter((o) => o !== null);
@@ -204,6 +206,6 @@ export class Viewer {
   private tellHits(): void {
     const at = this.found.indexOf(this.panes[0]?.after ?? -1);
     const many = this.found.length;
-    this.hits.textContent = this.query.value.trim() === "" ? "" : many === 0 ? "no match" : at >= 0 ? `${at + 1} of ${many}` : plural(many, "match").replace("matchs", "matches");
+    this.hits.textContent = this.query.value.trim() === "" ? "" : many === 0 ? "no match" : at >= 0 ? `${at + 1} of ${many}` : plural(many, "match");
   }
 }

@@ -1,6 +1,6 @@
 // What the tests of the studio's page have in common, whoever serves it: what is checked and counted, a page that tells its errors, and what a user does first.
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 let failed = 0;
@@ -21,6 +21,10 @@ export async function open(browser, address, { shots, prefix = "", patience = 20
   page.on("pageerror", (e) => errors.push(String(e)));
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && errors.push(m.text()));
   page.on("request", (r) => ![address, "data:", "blob:"].some((known) => r.url().startsWith(known)) && elsewhere.push(r.url()));
+  // During development: the bundle of a folder in place of the one in the program.
+  const own = process.env.PAGE;
+  for (const [name, type] of own ? [["studio.js", "text/javascript"], ["studio.css", "text/css"]] : [])
+    await page.route(`**/${name}`, (route) => route.fulfill({ contentType: type, body: readFileSync(join(own, name), "utf8") }));
   page.setDefaultTimeout(patience);
   if (shots) mkdirSync(shots, { recursive: true });
   let shot = 0;

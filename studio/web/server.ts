@@ -382,6 +382,11 @@ function listenToModule(listener: Listener): void {
 }
 export { listenToModule as listen };
 
+/** Without a server, interface files have no problems before a run. */
+async function interfaceProblems(): Promise<{ problems: [] }> {
+  return { problems: [] };
+}
+
 /** The interface of a server. */
-const same: Omit<typeof Served, "Refused"> = { files, parameters, read, write, start, stop, result, report, walk, ask, leave, sendToLanguageServer, CHANGED, listen: listenToModule };
+const same: Omit<typeof Served, "Refused"> = { files, parameters, read, write, start, stop, result, report, walk, ask, leave, sendToLanguageServer, interfaceProblems, CHANGED, listen: listenToModule };
 void same;
