@@ -313,8 +313,8 @@ impl Scope<'_, '_> {
     /// Checks a term of a given sort.
     pub(crate) fn term_of(&mut self, t: &ast::Term, wanted: TypeId) -> Checked<Term> {
         let (term, sort) = self.term(t)?;
-        if let (Term::Sum(sum), true) = (&term, wanted.bits().is_some()) {
-            self.whole_sum(sum, t)?;
+        if let (Term::Sum(sum), Some(bits)) = (&term, wanted.bits()) {
+            self.whole_sum(sum, t, bits)?;
         }
         match sort {
             Sort::Is(s) if s == wanted => Ok(term),
@@ -357,7 +357,8 @@ impl Scope<'_, '_> {
             (Cmp::Ge, true) | (Cmp::Lt, false) => (true, Op::Le),
         };
         if let (Some(bits), Term::Sum(x), Term::Sum(y)) = (bits, &x, &y) {
-            let (x, y) = (self.whole_sum(x, a)?, self.whole_sum(y, b)?);
+            let (x, y) = (self.whole_sum(x, a, bits)?, self.whole_sum(y, b, bits)?);
+            self.beside((&x, &how_a), (&y, &how_b), (a.place().0, b.place().0), bits)?;
             let (left, right) = ((x, how_a), (y, how_b));
             let (left, right) = if turned { (right, left) } else { (left, right) };
             let cubes = words::compare(left, op, right, bits)
@@ -378,9 +379,10 @@ impl Scope<'_, '_> {
             truth,
         ))
     }
-    /// Returns a sum of words; its factors must be integers.
-    fn whole_sum(&self, sum: &Sum, at: &ast::Term) -> Checked<Sum> {
+    /// Returns a sum of words; its factors must be integers, and its literals words.
+    fn whole_sum(&self, sum: &Sum, at: &ast::Term, bits: u32) -> Checked<Sum> {
         if sum.constant.is_integer() && sum.terms.iter().all(|t| t.1.is_integer()) {
+            self.literals(at, sum, bits)?;
             return Ok(sum.clone());
         }
         refuse(at.place().0, format!("`{at}` has a fraction, expected integers in a sum of words"))
@@ -469,6 +471,11 @@ impl Scope<'_, '_> {
         let mut bindings = HashMap::new();
         for (param, arg) in predicate.params.iter().zip(args) {
             let (term, sort) = self.term(arg)?;
+            if let (Term::Sum(sum), Sort::Is(of)) = (&term, sort)
+                && let Some(bits) = of.bits()
+            {
+                self.whole_sum(sum, arg, bits)?;
+            }
             bindings.insert(
                 param.text.clone(),
                 if let Term::Proc(p) = term { Binding::Proc(p) } else { Binding::Term(term, sort) },

@@ -12,6 +12,7 @@ mod formula;
 mod ground;
 pub mod instance;
 pub mod lexer;
+mod literals;
 pub mod machine;
 pub mod model;
 mod names;

@@ -9,6 +9,7 @@
 //! instances of `init`.
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
+use crate::literals;
 use crate::machine::{Machine, Need};
 use crate::system::{Op, TypeId, residue};
 use crate::value::ANY;
@@ -93,11 +94,16 @@ impl Machine<'_> {
                 let code = self
                     .parse_value(sort(self.system, &self.layout, slot), value)
                     .ok_or_else(|| {
-                        let of = &self.system.type_of(sort(self.system, &self.layout, slot)).name;
-                        Diagnostic::new(
-                            Stage::Usage,
-                            format!("`-D {name}={value}`: `{value}` is not a value of type `{of}`"),
-                        )
+                        let sort = sort(self.system, &self.layout, slot);
+                        let of = &self.system.type_of(sort).name;
+                        let range = sort.bits().map_or_else(String::new, |bits| {
+                            let (least, most) = literals::admitted(bits);
+                            format!(", expected a number from {least} to {most}")
+                        });
+                        let message = format!(
+                            "`-D {name}={value}`: `{value}` is not a value of type `{of}`{range}"
+                        );
+                        Diagnostic::new(Stage::Usage, message)
                     })?;
                 let cell = crate::ground::Cell { slot, by: None };
                 out.push(GroundAtom::Codes(GroundTerm::Cell(cell), Op::Eq, GroundTerm::Code(code)));
@@ -124,8 +130,9 @@ impl Machine<'_> {
                     .ok()?,
             };
             let value = match sort.bits() {
-                Some(bits) if value.is_integer() => residue(&value, bits),
-                _ => value,
+                Some(bits) if !literals::fits(&value, bits) => return None,
+                Some(bits) => residue(&value, bits),
+                None => value,
             };
             return (sort == TypeId::REAL || value.is_integer()).then(|| self.numbers.code(&value));
         }

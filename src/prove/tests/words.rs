@@ -158,7 +158,7 @@ fn system(seed: u64, bits: u32) -> String {
         match random.below(5) {
             0 => one.to_string(),
             1 => format!("{one} + 1"),
-            2 => format!("{one} - {}", 1 + random.below(n as usize)),
+            2 => format!("{one} - {}", 1 + random.below(n as usize - 1)),
             3 => format!("{one} - {}", random.choose(names)),
             _ => random.below(n as usize).to_string(),
         }
@@ -172,11 +172,12 @@ fn system(seed: u64, bits: u32) -> String {
             3 => format!("{a} < {b}"),
             4 => format!("{a} >= {b}"),
             5 => format!("signed({one}) <= signed({b})"),
-            6 => format!(
-                "mask({one} + 1, {}) = {}",
-                1 + random.below(n as usize - 1),
-                random.below(2)
-            ),
+            6 => {
+                let mask = 1 + random.below(n as usize - 1);
+                // The lowest bit of the mask, or none.
+                let value = random.below(2) << mask.trailing_zeros();
+                format!("mask({one} + 1, {mask}) = {value}")
+            }
             _ => format!("mask({one}, {}) <> 0", 1 + random.below(n as usize - 1)),
         }
     };
