@@ -329,6 +329,11 @@ impl<'s> Machine<'s> {
         }
         Some(values)
     }
+    /// True if [`Self::open_domain`] has all values of a slot.
+    pub(crate) fn has_all_values(&self, slot: u32) -> bool {
+        let sort = sort(self.system, &self.layout, slot);
+        !sort.is_numeric() || sort.bits().is_some_and(|bits| bits <= FEW_BITS)
+    }
     /// True if open cells of processes may contain the process beyond the instance. Valid once the
     /// initial states are computed.
     pub fn opens_beyond(&self) -> bool {

@@ -1,21 +1,25 @@
 //! Initial states of a machine: the solutions of `init` for all choices of processes.
 //!
-//! Equations propagate. Disjunctions and other conditions on open cells split the state, and so do
-//! cells that an assumption mentions. Other unread cells stay open ([`ANY`]), unless the caller
-//! requests all values. If no state of the processes 1 to n satisfies `init`, each cell of
-//! processes may also contain one process beyond them: for example, `Home <> p` for all `p` means
-//! that the home does not participate otherwise. Equivalent formulas have the same states, so this
-//! holds for cells that `init` does not mention, too. Cost: the number of states times the
-//! instances of `init`.
+//! Equations propagate, and so do instances of `init` with one cube that may hold. An instance with
+//! several cubes splits the state by the values of a cell that many cubes read, and only if no such
+//! cell has finitely many values, by its cubes: several instances of one formula have exponentially
+//! many combinations of cubes. Other conditions on open cells split the state too, and so do cells
+//! that an assumption mentions. Other unread cells stay open ([`ANY`]), unless the caller requests
+//! all values. If no state of the processes 1 to n satisfies `init`, each cell of processes may also
+//! contain one process beyond them: for example, `Home <> p` for all `p` means that the home does
+//! not participate otherwise. Equivalent formulas have the same states, so this holds for cells that
+//! `init` does not mention, too. Cost: the number of values of the cells that no false instance
+//! excludes, times the instances of `init`.
 
-use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
+use crate::ground::{GroundAtom, GroundCube, GroundTerm, for_each_read_cell, sort, tuples};
 use crate::literals;
 use crate::machine::{Machine, Need};
 use crate::system::{Op, TypeId, residue};
 use crate::value::ANY;
 use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 /// Limit on the number of initial states; more are an error.
@@ -52,10 +56,11 @@ impl Machine<'_> {
         }
         let mut search = Search { machine: self, eager, found: BTreeSet::new() };
         self.beyond.store(false, Ordering::Relaxed);
-        search.solve(vec![ANY; self.width()], atoms.clone(), &choices)?;
+        let all = || choices.iter().map(|dnf| dnf.iter().collect()).collect();
+        search.solve(vec![ANY; self.width()], atoms.clone(), all())?;
         if search.found.is_empty() && self.system.symbols.iter().any(|s| s.sort == TypeId::PROC) {
             self.beyond.store(true, Ordering::Relaxed);
-            search.solve(vec![ANY; self.width()], atoms, &choices)?;
+            search.solve(vec![ANY; self.width()], atoms, all())?;
         }
         let mut out: Vec<_> = search.found.into_iter().collect();
         if self.memory == crate::machine::Memory::Tso {
@@ -145,12 +150,15 @@ impl Machine<'_> {
     }
 }
 
+/// Instances of `init`: of each, one cube must hold.
+type Choices<'c> = Vec<Vec<&'c GroundCube>>;
+
 impl Search<'_, '_> {
     fn solve(
         &mut self,
         state: Vec<u32>,
         atoms: GroundCube,
-        choices: &[Vec<GroundCube>],
+        choices: Choices<'_>,
     ) -> Result<(), Diagnostic> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.solve_inner(state, atoms, choices))
     }
@@ -158,10 +166,10 @@ impl Search<'_, '_> {
         &mut self,
         mut state: Vec<u32>,
         mut atoms: GroundCube,
-        choices: &[Vec<GroundCube>],
+        mut choices: Choices<'_>,
     ) -> Result<(), Diagnostic> {
         let machine = self.machine;
-        // Propagate to the fixed point; the remaining atoms depend on open cells.
+        // Propagate to the fixed point; the remaining atoms and cubes depend on open cells.
         let mut open;
         loop {
             let before = atoms.len();
@@ -185,15 +193,23 @@ impl Search<'_, '_> {
             if failed {
                 return Ok(());
             }
-            if atoms.len() == before {
+            if atoms.len() < before {
+                continue;
+            }
+            let Some(more) = self.pruned(&state, &mut choices) else { return Ok(()) };
+            if more.is_empty() {
                 break;
             }
+            atoms.extend(more);
+        }
+        if let Some(slot) = self.shared_cell(&state, &choices) {
+            return self.split(slot, &state, &atoms, &choices);
         }
         if let Some((first, rest)) = choices.split_first() {
             for cube in first {
-                let mut more = atoms.clone();
-                more.extend(cube.iter().cloned());
-                self.solve(state.clone(), more, rest)?;
+                machine.count_choice()?;
+                let more = [atoms.as_slice(), cube.as_slice()].concat();
+                self.solve(state.clone(), more, rest.to_vec())?;
             }
             return Ok(());
         }
@@ -219,12 +235,59 @@ impl Search<'_, '_> {
             }
             return Ok(());
         };
+        self.split(slot, &state, &atoms, &choices)
+    }
+    /// Solves for each value of an open cell.
+    fn split(
+        &mut self,
+        slot: u32,
+        state: &[u32],
+        atoms: &GroundCube,
+        choices: &Choices<'_>,
+    ) -> Result<(), Diagnostic> {
+        let machine = self.machine;
         for value in machine.open_domain(slot).ok_or_else(|| machine.undetermined(slot))? {
             machine.count_choice()?;
-            let mut next = state.clone();
+            let mut next = state.to_vec();
             next[slot as usize] = value;
-            self.solve(next, atoms.clone(), &[])?;
+            self.solve(next, atoms.clone(), choices.clone())?;
         }
         Ok(())
+    }
+    /// Removes the cubes that are false and the instances that are true. Returns the conditions of
+    /// the instances with one cube left, which it removes too; `None` if an instance is false.
+    fn pruned(&self, state: &[u32], choices: &mut Choices<'_>) -> Option<GroundCube> {
+        let (mut more, mut failed) = (GroundCube::new(), false);
+        choices.retain_mut(|choice| {
+            let mut is_true = false;
+            choice.retain(|cube| {
+                let holds = self.machine.holds(state, cube);
+                is_true |= matches!(holds, Ok(true));
+                !matches!(holds, Ok(false))
+            });
+            if is_true {
+                return false;
+            }
+            if let [only] = choice.as_slice() {
+                more.extend(only.iter().cloned());
+            }
+            failed |= choice.is_empty();
+            choice.len() > 1
+        });
+        (!failed).then_some(more)
+    }
+    /// Returns the open cell that most cubes read, among those with finitely many values. Numbers
+    /// have candidates only, so the equations of the cubes determine them.
+    fn shared_cell(&self, state: &[u32], choices: &Choices<'_>) -> Option<u32> {
+        let machine = self.machine;
+        let mut uses: BTreeMap<u32, usize> = BTreeMap::new();
+        for cube in choices.iter().flatten() {
+            for_each_read_cell(cube, &mut |c| {
+                if state[c.slot as usize] == ANY && machine.has_all_values(c.slot) {
+                    *uses.entry(c.slot).or_default() += 1;
+                }
+            });
+        }
+        uses.into_iter().max_by_key(|(slot, n)| (*n, Reverse(*slot))).map(|(slot, _)| slot)
     }
 }
