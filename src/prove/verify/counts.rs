@@ -34,6 +34,16 @@ impl Count {
     fn compared(&self, left: &Part, sign: Sign, right: &Part) -> Fact {
         Fact::Words(Box::new(Words::new(self.bits, left, sign, right)))
     }
+    /// Returns the fact that a process counts.
+    pub(super) fn counts(&self, process: u8) -> Fact {
+        Fact::Among(Cell::new(self.symbol, [process], None), self.values)
+    }
+    /// Returns facts, of which one holds in an initial state of these processes if the invariant
+    /// does not: a process counts, or the remainder is not zero.
+    pub(super) fn wrong_initially(&self, named: usize) -> Vec<Fact> {
+        let other = self.compared(&self.sum, Sign::NotZero, &Part::default());
+        (0..named as u8).map(|p| self.counts(p)).chain([other]).collect()
+    }
     fn number(&self, n: i128) -> Part {
         Part::new([], n, self.bits)
     }
@@ -70,9 +80,22 @@ impl Verifier<'_> {
     ///
     /// An invariant does not hold after some transition.
     pub(super) fn check_counts(&self) -> Result<(), Refused> {
+        self.for_each_wrong_step(&mut |wrong| self.inside(wrong, None))
+    }
+    /// Calls a function with each cube of states in which a transition changes the remainder of a
+    /// counting invariant by another number than that of its processes that begin to count. The
+    /// function returns false if the cube may contain a state.
+    ///
+    /// # Errors
+    ///
+    /// The invariant and transition for which it returns false, or that are not supported.
+    pub(super) fn for_each_wrong_step(
+        &self,
+        is_inside: &mut dyn FnMut(&ExcludedCube) -> bool,
+    ) -> Result<(), Refused> {
         for at in 0..self.counts.len() {
             for t in 0..self.system.transitions.len() {
-                self.counts_steps(at, t)?;
+                self.counts_steps(at, t, is_inside)?;
             }
         }
         Ok(())
@@ -81,17 +104,18 @@ impl Verifier<'_> {
     fn counts_none_initially(&self, count: &Count) -> bool {
         // The constants, and one process that stands for all others.
         let named = self.system.fixed as usize + 1;
-        let among = |p: u8| Fact::Among(Cell::new(count.symbol, [p], None), count.values);
-        let other = count.compared(&count.sum, Sign::NotZero, &Part::default());
         let initial = self.initial(named);
-        (0..named as u8)
-            .map(among)
-            .chain([other])
-            .all(|fact| self.meets_none_without_counts(named, vec![fact], &initial))
+        let mut wrong = count.wrong_initially(named).into_iter();
+        wrong.all(|fact| self.meets_none_without_counts(named, vec![fact], &initial))
     }
     /// Checks that a transition changes the remainder by the number of its processes that begin or
     /// end to count.
-    fn counts_steps(&self, at: usize, transition: usize) -> Result<(), Refused> {
+    fn counts_steps(
+        &self,
+        at: usize,
+        transition: usize,
+        is_inside: &mut dyn FnMut(&ExcludedCube) -> bool,
+    ) -> Result<(), Refused> {
         let count = &self.counts[at];
         let t = &self.system.transitions[transition];
         let refused = || Refused::Count(at, Some(transition));
@@ -119,7 +143,7 @@ impl Verifier<'_> {
                         named,
                         facts: [before.as_slice(), &facts, &[wrong]].concat(),
                     };
-                    if !self.inside(&cube, None) {
+                    if !is_inside(&cube) {
                         return Err(refused());
                     }
                 }

@@ -32,6 +32,7 @@ use inclusion::{Plan, Target};
 use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
 use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, Transition, TypeId};
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use step::{Reader, Step, wider};
 
@@ -314,6 +315,9 @@ pub fn obligations(
     let budget = Budget::default();
     let (verifier, count) = prepare(system, text, &budget)?;
     let mut smt = smt::Writer { verifier: &verifier, write, number: 0 };
+    for count in &verifier.counts {
+        smt.count_initiation(count);
+    }
     for i in 0..count {
         smt.initiation(i);
     }
@@ -322,6 +326,10 @@ pub fn obligations(
             smt.inside("safety", &never);
         }
     }
+    verifier.for_each_wrong_step(&mut |wrong| {
+        smt.inside("count", wrong);
+        true
+    })?;
     for i in 0..count {
         for t in 0..system.transitions.len() {
             verifier.consecution(i, t, &mut |before| {
@@ -652,15 +660,14 @@ impl Verifier<'_> {
     /// True if the cube is inside the union of the certificate's and the assumed cubes; `first` is
     /// tried first.
     fn inside(&self, cube: &ExcludedCube, first: Option<usize>) -> bool {
-        if cube.named == 0 {
-            // There is always a process, so one gets a name.
-            return self.split(
-                &ExcludedCube { named: 1, facts: self.widened(cube, 1) },
-                first,
-                MAX_CASES,
-            );
+        self.split(&self.with_a_name(cube), first, MAX_CASES)
+    }
+    /// Returns the cube with a named process: there is always one.
+    fn with_a_name<'c>(&self, cube: &'c ExcludedCube) -> Cow<'c, ExcludedCube> {
+        if cube.named > 0 {
+            return Cow::Borrowed(cube);
         }
-        self.split(cube, first, MAX_CASES)
+        Cow::Owned(ExcludedCube { named: 1, facts: self.widened(cube, 1) })
     }
     fn split(&self, cube: &ExcludedCube, first: Option<usize>, depth: u32) -> bool {
         let Some(mut target) = Target::new(self, cube) else { return true };

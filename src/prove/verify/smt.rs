@@ -5,7 +5,14 @@
 //! stage. Constructors of an enumeration are integers from 0. The instances of the certificate's
 //! cubes for the named processes are negated; stages of an instance are mapped to the stages of the
 //! obligation as in the verifier.
+//!
+//! A counting invariant adds what it says of the named processes: the remainder of its sum is at
+//! least the number of those that count, and at most the largest number of processes minus the
+//! number of those that do not. Its own obligations are of kind `count-initiation` (initially no
+//! process counts and the remainder is zero; without counting invariants) and `count` (a transition
+//! changes the remainder by the number of processes that begin to count).
 
+use super::counts::Count;
 use super::inclusion::{Places, ends_last, instance};
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, members, only, stages_of};
 use super::sums::Sign;
@@ -92,16 +99,8 @@ impl Text<'_> {
                 }
             }
             Fact::Words(w) => {
-                let modulus = 1i128 << w.bits;
-                let mut part = |p: &Part| {
-                    let mut sum = format!("(mod (+ {} 0", p.constant);
-                    for (c, f) in &p.terms {
-                        let name = self.cell(c);
-                        let _ = write!(sum, " (* {f} {name})");
-                    }
-                    format!("{sum}) {modulus})")
-                };
-                let (left, right) = (part(&w.left), part(&w.right));
+                let (left, right) =
+                    (self.remainder(&w.left, w.bits), self.remainder(&w.right, w.bits));
                 match w.sign {
                     Sign::AtMost => format!("(<= {left} {right})"),
                     Sign::Less => format!("(< {left} {right})"),
@@ -113,8 +112,42 @@ impl Text<'_> {
             Fact::ExcludedCube => "false".into(),
         }
     }
+    /// Prints the remainder of a sum of words.
+    fn remainder(&mut self, part: &Part, bits: u32) -> String {
+        let mut sum = format!("(mod (+ {} 0", Self::number(part.constant, false));
+        for (c, f) in &part.terms {
+            let name = self.cell(c);
+            let _ = write!(sum, " (* {} {name})", Self::number(*f, false));
+        }
+        format!("{sum}) {})", 1i128 << bits)
+    }
+    /// Asserts what a counting invariant says of the named processes.
+    fn assert_count(&mut self, count: &Count) {
+        let (mut inside, mut outside) = ("(+ 0 0".to_string(), "(+ 0 0".to_string());
+        for p in 0..self.named as u8 {
+            let counts = self.fact(&count.counts(p));
+            let _ = write!(inside, " (ite {counts} 1 0)");
+            let _ = write!(outside, " (ite {counts} 0 1)");
+        }
+        let sum = self.remainder(&count.sum, count.bits);
+        self.assert(&format!("(<= {inside}) {sum})"));
+        self.assert(&format!("(<= (+ {sum} {outside})) {})", count.most));
+    }
     fn assert(&mut self, text: &str) {
         let _ = writeln!(self.body, "(assert {text})");
+    }
+    /// Asserts the instances of `init` for the named processes.
+    fn assert_initial(&mut self) {
+        for dnf in self.verifier.initial(self.named) {
+            let cubes: Vec<String> = dnf
+                .iter()
+                .map(|c| {
+                    let facts: Vec<String> = c.iter().map(|f| self.fact(f)).collect();
+                    format!("(and true {})", facts.join(" "))
+                })
+                .collect();
+            self.assert(&format!("(or false {})", cubes.join(" ")));
+        }
     }
     fn finish(self) -> String {
         let mut out = String::from("(set-logic ALL)\n");
@@ -158,7 +191,13 @@ impl Text<'_> {
 }
 
 impl Writer<'_> {
-    fn emit(&mut self, kind: &str, text: Text<'_>) {
+    fn emit(&mut self, kind: &str, mut text: Text<'_>) {
+        for count in &self.verifier.counts {
+            text.assert_count(count);
+        }
+        self.emit_without_counts(kind, text);
+    }
+    fn emit_without_counts(&mut self, kind: &str, text: Text<'_>) {
         self.number += 1;
         (self.write)(&format!("{:05}-{kind}", self.number), &text.finish());
     }
@@ -172,21 +211,25 @@ impl Writer<'_> {
             let fact = text.fact(&f);
             text.assert(&fact);
         }
-        for dnf in v.initial(named) {
-            let cubes: Vec<String> = dnf
-                .iter()
-                .map(|c| {
-                    let facts: Vec<String> = c.iter().map(|f| text.fact(f)).collect();
-                    format!("(and true {})", facts.join(" "))
-                })
-                .collect();
-            text.assert(&format!("(or false {})", cubes.join(" ")));
-        }
+        text.assert_initial();
         self.emit("initiation", text);
+    }
+    /// Prints the obligation that a counting invariant holds initially.
+    pub(super) fn count_initiation(&mut self, count: &Count) {
+        let v = self.verifier;
+        // The constants, and one process that stands for all others.
+        let named = v.system.fixed as usize + 1;
+        let mut text = Text { verifier: v, named, cells: BTreeSet::new(), body: String::new() };
+        let wrong = count.wrong_initially(named);
+        let wrong: Vec<String> = wrong.iter().map(|f| text.fact(f)).collect();
+        text.assert(&format!("(or false {})", wrong.join(" ")));
+        text.assert_initial();
+        self.emit_without_counts("count-initiation", text);
     }
     /// Prints the obligation that the cube is inside those of the certificate.
     pub(super) fn inside(&mut self, kind: &str, cube: &ExcludedCube) {
         let v = self.verifier;
+        let cube = &v.with_a_name(cube);
         let mut text =
             Text { verifier: v, named: cube.named, cells: BTreeSet::new(), body: String::new() };
         for f in &cube.facts {
