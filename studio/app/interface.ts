@@ -62,8 +62,11 @@ export class InterfaceHelp {
         const name = label.replace(/\(.*/, "");
         if (name !== "tau" && !named.has(name)) left.set(name, label);
       }
-      const end = { line: Math.max(0, text.split("\n").length - 1), character: 0 };
-      for (const label of left.values()) problems.push({ range: { start: end, end }, severity: 3, message: `no line names \`${label}\`, a label of ${this.machine.split(" ")[0]}: it is no memory operation` });
+      // They stand at the last line: there a further one belongs.
+      const lines = text.split("\n");
+      const line = Math.max(0, lines.findLastIndex((l) => l.trim() !== ""));
+      const range = { start: { line, character: 0 }, end: { line, character: lines[line]?.length ?? 0 } };
+      for (const label of left.values()) problems.push({ range, severity: 3, message: `no line names \`${label}\`, a label of ${this.machine.split(" ")[0]}: it is no memory operation` });
       const known = new Set(labels.map((l) => l.replace(/\(.*/, "")));
       if (known.size > 0) for (const name of named) if (!known.has(name)) problems.push({ ...at(text, name), severity: 2, message: `\`${name}\` is no label of the first ${STATES} states of ${this.machine.split(" ")[0]}` });
     }

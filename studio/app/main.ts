@@ -70,8 +70,6 @@ class Studio {
   private readonly engine = h("select", { "aria-label": "Engine" }, ...["explicit", "symbolic", "auto"].map((e) => h("option", { value: e }, e)));
   private readonly seek = h("select", { "aria-label": "Look for" }, ...[["", "all states"], ["deadlock", "a deadlock"], ["divergence", "a divergence"], ["action", "an action"]].map(([value, text]) => h("option", { value }, text)));
   private readonly action = h("input", { type: "text", size: 10, hidden: true, placeholder: "action", "aria-label": "Action", title: "Explore looks for a shortest path to this action" });
-  /** The selected tab. */
-  private shown = "runs";
   private commands!: CommandsField;
   private readonly tabs = new Map<string, { button: HTMLButtonElement; panel: HTMLElement }>();
   /** The selected model that is no text. */
@@ -204,7 +202,6 @@ class Studio {
       button.tabIndex = other === name ? 0 : -1;
       panel.hidden = other !== name;
     }
-    this.shown = name;
   }
 
   private async list(): Promise<string[]> {
@@ -249,10 +246,8 @@ class Studio {
     }
     const { walk } = before;
     if (!walk || !files.includes(walk.model)) return;
-    const shown = this.shown;
-    await this.startWalk(walk.model, walk.parameters);
+    await this.startWalk(walk.model, walk.parameters, true);
     await this.walk.replay(walk.steps);
-    this.tab(shown);
   }
 
   /** Shows the parameters of the model. */
@@ -405,11 +400,13 @@ class Studio {
     return this.run({ kind: "sweep", formulas: [...this.files.chosen].sort(), defines: this.defines(), ...this.how() });
   }
 
-  private async startWalk(model = this.model.value, defines = this.defines()): Promise<void> {
+  /** `silent`: without a change of the tab. */
+  private async startWalk(model = this.model.value, defines = this.defines(), silent = false): Promise<void> {
     await this.save();
     await this.walk.start(model, defines);
     this.walkOf = [model, ...Object.entries(defines).map(([name, value]) => `${name}=${value}`)].join(" ");
     this.drawnOf = "";
+    if (silent) return;
     this.tab("walk");
     this.jump();
   }

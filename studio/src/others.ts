@@ -6,7 +6,6 @@ import { baseName, code, notes, refusal } from "./formula";
 import { executionOf } from "./conflict";
 import { graphView } from "./graph";
 import { Run } from "./run";
-import { endingView } from "./state";
 import { table } from "./table";
 import type { Conform, Conformance, EveryLength, Evidence, Explore, Litmus, LitmusTest, Meaning, Verdict } from "./types";
 import type { Viewer } from "./viewer";
@@ -49,7 +48,6 @@ export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTML
     const open = () => {
       detail.replaceChildren(viewer.element);
       viewer.show(run);
-      if (way.ending) detail.append(endingView(way.ending));
       if (way.execution) detail.append(graphView(way.execution));
     };
     const loop = way.back_to === null ? "" : `a loop from after step ${way.back_to}`;
@@ -187,11 +185,11 @@ function everyLength(any: EveryLength): HTMLElement {
   ]);
 }
 
-/** Groups models that the same test refutes, if they are many: nineteen equal lines say less than one. */
+/** Groups models with the same answer and test, if they are many: nineteen equal lines say less than one. */
 function alike(models: Conformance[]): Conformance[][] {
   const groups: Conformance[][] = [];
   for (const one of models) {
-    const known = one.verdict === "false" && one.test ? groups.find(([m]) => m?.verdict === "false" && m.test === one.test) : undefined;
+    const known = groups.find(([m]) => m?.verdict === one.verdict && m.test === one.test && m.reason === one.reason && (one.verdict !== "false" || one.test !== undefined));
     if (known) known.push(one);
     else groups.push([one]);
   }

@@ -70,7 +70,7 @@ function traceAnswer(file: string, one: TraceAnswer): HTMLElement {
   const parts: (Node | null)[] = [
     h("h3", {}, `${one.model} `, verdict(one.verdict, WORD[one.verdict])),
     one.reason ? h("p", {}, one.reason) : null,
-    conflict ? h("p", { class: "conclusion" }, conflict.message.charAt(0).toUpperCase() + conflict.message.slice(1), ".") : null,
+    conflict && conflict.cycle.length === 0 ? h("p", { class: "conclusion" }, conflict.message.charAt(0).toUpperCase() + conflict.message.slice(1), ".") : null,
     conflict && conflict.cycle.length > 0 ? graphView(conflictGraph(conflict)) : null,
     lines.length > 0 ? table(`Lines of ${file}`, ["Line", "Thread", "Operation"], lines).element : null,
     one.order ? h("details", {}, h("summary", {}, "An order of all operations"), code(one.order.join("\n"), 1)) : null,
