@@ -13,6 +13,7 @@
 //! A model allows a history if it allows one of its executions: for each read a write with its
 //! value (`rf`), and for each location an order of its writes (`co`).
 
+use mu_base::narrow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -149,7 +150,7 @@ fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
         }
         let mut name = |v: u64| place(&mut values[location], v) as u64;
         let read = if o.kind == Kind::Update { name(o.read) } else { 0 };
-        Operation { location: location as u32, read, value: name(o.value), ..*o }
+        Operation { location: narrow::index(location), read, value: name(o.value), ..*o }
     };
     History {
         threads: threads.map(|t| t.iter().map(&mut rename).collect()).collect(),
@@ -262,10 +263,10 @@ impl History {
     pub fn parse(text: &str) -> Result<History, String> {
         let mut names: Vec<String> = Vec::new();
         let mut number = |name: &str| match names.iter().position(|n| n == name) {
-            Some(i) => i as u32,
+            Some(i) => narrow::index(i),
             None => {
                 names.push(name.to_string());
-                names.len() as u32 - 1
+                narrow::index(names.len()) - 1
             }
         };
         let (program, last) = text.split_once('~').unwrap_or((text, ""));
@@ -411,9 +412,9 @@ impl History {
         let mut out: Vec<(Event, Mark)> =
             (0..self.locations()).map(|l| (Event::initial(l, 0), Mark::Plain)).collect();
         for (t, thread) in self.threads.iter().enumerate() {
-            let t = t as u32;
+            let t = narrow::index(t);
             for (i, o) in thread.iter().enumerate() {
-                let i = 2 * i as u32;
+                let i = 2 * narrow::index(i);
                 match o.kind {
                     Kind::Fence => out.push((Event::other(t, i, Kind::Fence), o.mark)),
                     Kind::Update => {

@@ -9,6 +9,7 @@
 //! `pairs·w`; transitive closure `n²·w` (Warshall); cycle detection `n²·w` at worst. Invariant:
 //! bits at and above `n` are zero in every row.
 
+use mu_base::narrow;
 use std::fmt;
 
 /// Returns the number of words for `n` bits.
@@ -44,7 +45,7 @@ impl fmt::Debug for Set {
 impl Set {
     /// Creates the empty set in a universe of `n` events.
     pub fn empty(n: usize) -> Self {
-        Self { size: n as u32, bits: vec![0; words(n)].into_boxed_slice() }
+        Self { size: narrow::index(n), bits: vec![0; words(n)].into_boxed_slice() }
     }
     /// Creates the set of all `n` events.
     pub fn full(n: usize) -> Self {
@@ -171,7 +172,11 @@ impl Relation {
     /// Creates the empty relation in a universe of `n` events.
     pub fn empty(n: usize) -> Self {
         let width = words(n);
-        Self { size: n as u32, width: width as u32, bits: vec![0; n * width].into_boxed_slice() }
+        Self {
+            size: narrow::index(n),
+            width: narrow::index(width),
+            bits: vec![0; n * width].into_boxed_slice(),
+        }
     }
     /// Creates a relation from a list of pairs.
     pub fn of(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {

@@ -1,5 +1,6 @@
 //! Generators of random executions for tests.
 
+use mu_base::narrow;
 use mu_base::random::Random;
 
 use crate::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
@@ -8,10 +9,10 @@ use crate::relation::Relation;
 /// Generates a skeleton of a few threads with accesses to a few locations, fences, tags and
 /// dependencies; initial writes first.
 pub fn skeleton(random: &mut Random, vocabulary: &Vocabulary, tags: &[SetId]) -> Skeleton {
-    let locations = 1 + random.below(3) as u32;
+    let locations = 1 + narrow::index(random.below(3));
     let mut events: Vec<Event> = (0..locations).map(|l| Event::initial(l, 0)).collect();
-    for t in 0..1 + random.below(3) as u32 {
-        for i in 0..random.below(4) as u32 {
+    for t in 0..1 + narrow::index(random.below(3)) {
+        for i in 0..narrow::index(random.below(4)) {
             let kind = *random.choose(&[
                 Kind::Read,
                 Kind::Write,
@@ -25,7 +26,7 @@ pub fn skeleton(random: &mut Random, vocabulary: &Vocabulary, tags: &[SetId]) ->
                     t,
                     i,
                     kind,
-                    random.below(locations as usize) as u32,
+                    narrow::index(random.below(locations as usize)),
                     random.below(3) as u64,
                 ));
             } else {

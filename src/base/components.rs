@@ -6,6 +6,7 @@
 //! on the deepest path. The verifiers of solutions and evidence do not use this module, so that
 //! they share no code with the engines that they check.
 
+use crate::narrow;
 use std::ops::Range;
 
 /// Graph with numbered edges; the edges of a vertex have consecutive numbers.
@@ -86,7 +87,7 @@ pub fn components(graph: &impl Graph) -> Components {
     // Vertex, its unvisited edges, its own number.
     let mut path: Vec<(u32, Range<u64>, u32)> = Vec::new();
     let mut clock = 0;
-    for root in 0..low.len() as u32 {
+    for root in 0..narrow::index(low.len()) {
         if low[root as usize] != Mark::NEW || !graph.contains(root) {
             continue;
         }
@@ -126,7 +127,7 @@ pub fn components(graph: &impl Graph) -> Components {
                     low[w as usize] = Mark::DONE;
                     found.order.push(w);
                 }
-                found.ends.push(found.order.len() as u32);
+                found.ends.push(narrow::index(found.order.len()));
             }
         }
     }

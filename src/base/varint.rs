@@ -3,14 +3,16 @@
 //! Cost: one byte below 128, at most ten. Invariant: malformed or overlong input is rejected, never
 //! truncated.
 
+use crate::narrow;
+
 /// Appends a number in groups of seven bits, low bits first.
 #[inline]
 pub fn put(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
-        out.push(n as u8 | 0x80);
+        out.push(narrow::byte_at(n, 0) | 0x80);
         n >>= 7;
     }
-    out.push(n as u8);
+    out.push(narrow::byte_at(n, 0));
 }
 
 /// Removes such a number from the front. `None` if the input is malformed.

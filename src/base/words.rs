@@ -3,6 +3,7 @@
 //! In: a text and an offset. Out: tokens up to its end, and a cursor over them. Comments `(* … *)`
 //! nest. Names are Latin letters, digits, `_` and `.`. Cost: linear.
 
+use crate::narrow;
 use crate::{Diagnostic, SourceId, Span, Stage};
 
 /// Kind of a token.
@@ -64,7 +65,7 @@ pub fn tokens(
     form: Form,
 ) -> Result<Vec<Token<'_>>, Diagnostic> {
     let bytes = text.as_bytes();
-    let span = |a: usize, b: usize| Span { source, start: a as u32, end: b as u32 };
+    let span = |a: usize, b: usize| Span { source, start: narrow::index(a), end: narrow::index(b) };
     let mut out = Vec::with_capacity((text.len() - from) / 3 + 1);
     let mut at = from;
     let mut braces = Braces::default();
@@ -206,7 +207,7 @@ pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
         |end: &[u8]| bytes[at + 2..].windows(2).position(|w| w == end).map(|i| at + 2 + i + 2);
     let line = || Some(Some(run(bytes, at, |b| b != b'\n')));
     if let Form::Lines(sign) = form
-        && sign as u32 == u32::from(*bytes.get(at)?)
+        && u32::from(sign) == u32::from(*bytes.get(at)?)
     {
         return line();
     }

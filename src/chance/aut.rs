@@ -12,7 +12,7 @@
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_lts::Labels;
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -199,7 +199,7 @@ pub fn read(input: impl Read) -> Result<System, Diagnostic> {
             table.texts.push(label.to_string());
             LabelId::new(table.texts.len() - 1)
         });
-        edges.push((source as u32, label, target));
+        edges.push((narrow::word(source), label, target));
     }
     if states > count {
         return head.fault(body, &format!("at least {states} states, which the lines refer to"));

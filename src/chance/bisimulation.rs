@@ -13,6 +13,7 @@ use crate::aut::from_edges;
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 use mu_lts::Labels;
 use num_rational::BigRational;
 
@@ -34,7 +35,7 @@ fn number<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> (Vec<u32>, 
     let mut known: AHashMap<K, u32> = AHashMap::new();
     let mut out = Vec::new();
     for key in keys {
-        let next = known.len() as u32;
+        let next = narrow::index(known.len());
         out.push(*known.entry(key).or_insert(next));
     }
     (out, known.len())
@@ -119,7 +120,7 @@ pub fn reduce(system: &System) -> System {
                 row.push(step);
             }
         }
-        edges.extend(row.into_iter().map(|(l, d)| (next as u32, l, d)));
+        edges.extend(row.into_iter().map(|(l, d)| (narrow::index(next), l, d)));
         next += 1;
     }
     from_edges(initial, order.len(), edges, distributions, system.table.clone())
@@ -151,12 +152,12 @@ pub fn bisimilar(a: &System, b: &System) -> bool {
         .collect();
     let mut edges = Vec::with_capacity(a.step_count() + b.step_count());
     for s in 0..a.state_count() {
-        edges.extend(a.steps(StateId::new(s)).map(|(l, d)| (s as u32, l, d)));
+        edges.extend(a.steps(StateId::new(s)).map(|(l, d)| (narrow::index(s), l, d)));
     }
     for s in 0..b.state_count() {
         edges.extend(
             b.steps(StateId::new(s))
-                .map(|(l, d)| ((s + shift) as u32, of_b[l.index()], moved[d.index()])),
+                .map(|(l, d)| (narrow::index(s + shift), of_b[l.index()], moved[d.index()])),
         );
     }
     let both =

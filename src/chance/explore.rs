@@ -7,7 +7,7 @@
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_lts::Labels;
 use mu_model::{Chances, Group, Model, Slot};
 use num_rational::BigRational;
@@ -175,7 +175,7 @@ pub fn explore(
                 cache.clear();
                 size = 0;
             }
-            let answer = match cache.entry((g as u32, reads)) {
+            let answer = match cache.entry((narrow::index(g), reads)) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(place) => {
                     let mut answer = Chances::default();

@@ -18,6 +18,7 @@ mod tests;
 use ahash::AHashMap;
 use mu_base::id_types;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 use mu_lts::Labels;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
@@ -77,7 +78,7 @@ impl Distributions {
         if let Some(&known) = self.by_probability.get(&weight) {
             return known;
         }
-        let id = self.probabilities.len() as u32;
+        let id = narrow::index(self.probabilities.len());
         self.probabilities.push(weight.clone());
         self.by_probability.insert(weight, id);
         id

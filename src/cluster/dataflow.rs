@@ -20,7 +20,7 @@ use super::process_group::{Extra, Part};
 use super::trace::Trace;
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_explore::{
     LeafLayout, Partition, Progress, Snapshot, Stamp, Symmetries, SymmetryGroup, Tally,
 };
@@ -83,8 +83,8 @@ impl ReportMailbox {
     pub fn send(&mut self, me: usize, to: std::ops::Range<usize>, report: &Report) {
         let bytes = report.write();
         self.leaving.extend(to.map(|to| Envelope {
-            to: to as u32,
-            from: Some(me as u32),
+            to: narrow::index(to),
+            from: Some(narrow::index(me)),
             bytes: bytes.clone(),
         }));
         self.wake();
@@ -500,9 +500,9 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
             return;
         }
         let mut mailbox = self.mailbox.borrow_mut();
-        let from = Some(self.me as u32);
+        let from = Some(narrow::index(self.me));
         let mut send = |(to, bytes): mu_explore::Batch| {
-            mailbox.leaving.push((level, Envelope { to: to as u32, from, bytes }))
+            mailbox.leaving.push((level, Envelope { to: narrow::index(to), from, bytes }))
         };
         let result = self.partition.expand(BLOCK, &mut send);
         if self.partition.waiting_levels().any(|l| l == level + 1) && mailbox.held.insert(level + 1)
@@ -533,9 +533,9 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
         if !self.drains {
             mailbox.leaving.clear();
         } else if let Some(level) = self.current_level.take() {
-            let from = Some(self.me as u32);
+            let from = Some(narrow::index(self.me));
             self.partition.flush_batches(&mut |(to, bytes)| {
-                mailbox.leaving.push((level, Envelope { to: to as u32, from, bytes }))
+                mailbox.leaving.push((level, Envelope { to: narrow::index(to), from, bytes }))
             });
         }
         mailbox.hold.clear();
@@ -624,7 +624,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
     }
 
     fn stamp(&self, kept: &Checkpointing<'_>, run: u64, number: u64) -> Stamp {
-        let (process, processes) = (self.me as u32, self.last_reports.len() as u32);
+        let (process, processes) = (narrow::index(self.me), narrow::index(self.last_reports.len()));
         Stamp {
             fingerprint: kept.shelf.fingerprint(),
             run,

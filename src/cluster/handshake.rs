@@ -21,7 +21,7 @@
 use super::process_group::Connections;
 use super::wire::{Health, Wire, keyed, lock};
 use hmac::Mac;
-use mu_base::{Budget, Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage, narrow};
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
@@ -240,7 +240,7 @@ impl Party {
         let mut random = [0; 32];
         fill(&mut random)?;
         let numbers =
-            [self.me, peer, self.addresses.len()].map(|n| (n as u32).to_le_bytes()).concat();
+            [self.me, peer, self.addresses.len()].map(|n| narrow::index(n).to_le_bytes()).concat();
         let mut transcript = [&MAGIC[..], &VERSION.to_le_bytes(), &random, &numbers].concat();
         socket.write_all(&transcript)?;
         let mut answer = [0; 52];

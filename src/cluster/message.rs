@@ -4,6 +4,7 @@
 //! Invariant: reading never fails: a malformed message becomes one without a sender, which the
 //! search rejects.
 
+use mu_base::narrow;
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
 use timely::communication::Push;
@@ -47,7 +48,8 @@ impl ContainerBytes for Envelope {
     fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
         // Senders are numbered from 1 on the wire; 0: none.
         let from = self.from.map_or(0, |p| p + 1);
-        let head = [self.to, from, self.bytes.len() as u32, 0].map(u32::to_le_bytes).concat();
+        let head =
+            [self.to, from, narrow::index(self.bytes.len()), 0].map(u32::to_le_bytes).concat();
         let padding = [0; 8];
         let padding = &padding[..self.bytes.len().next_multiple_of(8) - self.bytes.len()];
         // Writing to memory cannot fail.

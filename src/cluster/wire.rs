@@ -11,6 +11,7 @@
 //! any more. Cost: 20 bytes and two rounds of SHA-256 a frame, and the hash of the payload.
 
 use hmac::{Hmac, KeyInit, Mac};
+use mu_base::narrow;
 use sha2::Sha256;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -178,7 +179,7 @@ pub(super) fn beat(wires: Vec<Wire>, health: Arc<Health>) {
 
 impl Writer {
     fn frame(&mut self, flags: u32, payload: &[u8]) -> io::Result<()> {
-        let length = (payload.len() as u32 | flags).to_le_bytes();
+        let length = (narrow::index(payload.len()) | flags).to_le_bytes();
         let mut code = self.code.clone();
         code.update(&self.number.to_le_bytes());
         code.update(&length);

@@ -12,7 +12,7 @@
 use super::deadlock::DeadlockAnalysis;
 use ahash::AHashSet;
 use mu_base::ids::ActId;
-use mu_base::{Diagnostic, Span};
+use mu_base::{Diagnostic, Span, narrow};
 use mu_data::expr::Expr;
 use mu_model::deadlock::{Absence, Dead, Obstacle};
 use mu_process::anatomy::{OperatorKind, rule_text};
@@ -126,7 +126,9 @@ impl DeadlockAnalysis<'_> {
                 let mine = self.arguments(component, o, &own)?;
                 let mut offers = Vec::new();
                 let mut differ = true;
-                for c in self.able(o, partner).into_iter().filter(|c| *c != component as u32) {
+                for c in
+                    self.able(o, partner).into_iter().filter(|c| *c != narrow::index(component))
+                {
                     for (text, theirs) in self.arguments(c as usize, o, partner)? {
                         differ &= mine.iter().all(|(_, mine)| surely_differ(mine, &theirs));
                         offers.push((c, text));
@@ -196,7 +198,7 @@ impl DeadlockAnalysis<'_> {
             let inside: Vec<usize> = (0..self.anatomy.components.len())
                 .filter(|c| self.anatomy.above[*c].contains(&o))
                 .collect();
-            let lives = |c: &usize| used.iter().any(|u| u.0 == *c as u32);
+            let lives = |c: &usize| used.iter().any(|u| u.0 == narrow::index(*c));
             let mut below: Vec<String> = inside
                 .iter()
                 .flat_map(|c| &self.anatomy.components[*c].edges)
@@ -218,7 +220,7 @@ impl DeadlockAnalysis<'_> {
             let mut dead: AHashSet<ActId> = AHashSet::new();
             let mut met = AHashSet::new();
             for act in automaton.edges.iter().flat_map(|e| &e.acts) {
-                if used.contains(&(c as u32, act.action)) || !met.insert(act.action) {
+                if used.contains(&(narrow::index(c), act.action)) || !met.insert(act.action) {
                     continue;
                 }
                 let name = self.name(act.action).to_string();
@@ -248,11 +250,11 @@ impl DeadlockAnalysis<'_> {
                     _ => None,
                 });
                 match known {
-                    Some(components) => components.push(c as u32),
+                    Some(components) => components.push(narrow::index(c)),
                     None => out.push(Dead::Action {
                         action: name,
                         place: act.place.0,
-                        components: vec![c as u32],
+                        components: vec![narrow::index(c)],
                         obstacles,
                         stuck: Vec::new(),
                     }),
@@ -266,7 +268,7 @@ impl DeadlockAnalysis<'_> {
                     if let Dead::Action { place, stuck, .. } = entry
                         && Some(*place) == at
                     {
-                        stuck.push(c as u32);
+                        stuck.push(narrow::index(c));
                     }
                 }
             }
@@ -279,7 +281,7 @@ impl DeadlockAnalysis<'_> {
                 .edges
                 .iter()
                 .flat_map(|e| &e.acts)
-                .filter(|a| used.contains(&(c as u32, a.action)));
+                .filter(|a| used.contains(&(narrow::index(c), a.action)));
             alive.extend(done.map(|a| (a.place.0, self.name(a.action))));
         }
         out.retain(|d| match d {

@@ -17,6 +17,7 @@ use super::termination::TerminationAnalysis;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::ActId;
+use mu_base::narrow;
 use mu_model::deadlock::{
     Absence, ComponentReport, Dead, DeadlockExplainer, DeadlockReport, End, Obstacle, Offer,
     Posture,
@@ -150,12 +151,13 @@ impl<'m> DeadlockAnalysis<'m> {
                     let Some(to) = to else { continue };
                     if self.outer_name(c, o, operator, to).as_deref() == Some(name) {
                         let all = lhs.iter().all(|n| !self.able(o, n).is_empty());
-                        does |= all && lhs.iter().any(|n| self.able(o, n).contains(&(c as u32)));
+                        does |= all
+                            && lhs.iter().any(|n| self.able(o, n).contains(&(narrow::index(c))));
                     }
                 }
             }
             if does {
-                found.push(c as u32);
+                found.push(narrow::index(c));
             }
         }
         self.able.insert((operator, name.to_string()), found.clone());
@@ -241,8 +243,11 @@ impl<'m> DeadlockAnalysis<'m> {
         }
         let mut candidates: Vec<Vec<(u32, LocalOffer)>> = Vec::new();
         for partner in &partners {
-            let able: Vec<u32> =
-                self.able(o, partner).into_iter().filter(|c| *c != component as u32).collect();
+            let able: Vec<u32> = self
+                .able(o, partner)
+                .into_iter()
+                .filter(|c| *c != narrow::index(component))
+                .collect();
             if able.is_empty() {
                 return Some(Obstacle::NoPartner { rule: text, place, partner: partner.clone() });
             }
@@ -336,7 +341,9 @@ impl<'m> DeadlockAnalysis<'m> {
     /// declares.
     fn add_declared(&self, now: &[Rc<LocalOffers>], mut ended: Vec<u32>) -> Vec<u32> {
         ended.extend(
-            (0..now.len()).filter(|c| self.after_terminal(*c, now[*c].location)).map(|c| c as u32),
+            (0..now.len())
+                .filter(|c| self.after_terminal(*c, now[*c].location))
+                .map(|c| narrow::index(c)),
         );
         ended
     }
@@ -357,7 +364,9 @@ impl<'m> DeadlockAnalysis<'m> {
                 .location
                 .is_none_or(|l| !self.anatomy.components[c].edges.iter().any(|e| e.from == l));
             postures.push(match () {
-                () if ended.contains(&(c as u32)) || self.has_terminated(c, local.location) => {
+                () if ended.contains(&(narrow::index(c)))
+                    || self.has_terminated(c, local.location) =>
+                {
                     Posture::Terminated
                 }
                 () if last => Posture::Stopped,

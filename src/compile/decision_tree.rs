@@ -10,6 +10,8 @@
 //!
 //! Invariant: each path inspects each position at most once.
 
+use mu_base::narrow;
+
 /// Limit on nodes; beyond it, the tree is cleared.
 const MAX_NODES: usize = 1 << 16;
 /// Number of evaluations after which the hit rate is judged, repeatedly.
@@ -86,7 +88,7 @@ impl DecisionTree {
                         Some(edge) => at = edge.1,
                         None if edges.len() >= MAX_EDGES => return LookupResult::Uncached,
                         None => {
-                            let next = self.nodes.len() as u32;
+                            let next = narrow::index(self.nodes.len());
                             if let DecisionNode::Inspect(_, edges) = &mut self.nodes[at as usize] {
                                 edges.push((n, next));
                             }
@@ -123,9 +125,9 @@ impl DecisionTree {
 
     /// Makes a leaf inspect a position, and returns its child for this number.
     pub fn look(&mut self, at: OpenLeaf, position: usize, number: u32) -> OpenLeaf {
-        let next = self.nodes.len() as u32;
+        let next = narrow::index(self.nodes.len());
         self.nodes.push(DecisionNode::Open);
-        self.put(at, DecisionNode::Inspect(position as u32, vec![(number, next)]));
+        self.put(at, DecisionNode::Inspect(narrow::index(position), vec![(number, next)]));
         OpenLeaf(next)
     }
 

@@ -38,7 +38,7 @@ use self::worker::LinearWorker;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, SortId, VarId};
 use mu_base::label_time;
-use mu_base::{Budget, Diagnostic, Span, Stage};
+use mu_base::{Budget, Diagnostic, Span, Stage, narrow};
 use mu_data::digests::Digests;
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
@@ -347,7 +347,9 @@ impl Model for Compiled {
     fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
         let (slots, mut expr_engine) = (self.slots_of_tables(), self.expr_engine());
         let mut convert = |(table, slot): (&ValueTable, &Slot)| {
-            (0..table.len() as u32).map(|id| self.expr_of(&mut expr_engine, *slot, id)).collect()
+            (0..narrow::index(table.len()))
+                .map(|id| self.expr_of(&mut expr_engine, *slot, id))
+                .collect()
         };
         let tables: Vec<Vec<Expr>> = self.tables.iter().zip(&slots).map(&mut convert).collect();
         let sorts = slots.iter().map(|slot| self.sort_of[*slot as usize]);

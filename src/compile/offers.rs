@@ -12,6 +12,7 @@ use super::worker::LinearWorker;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{ActId, VarId};
+use mu_base::narrow;
 use mu_data::engine::{Code, Engine, Problem, Value};
 use mu_data::expr::Expr;
 use mu_model::Slot;
@@ -123,7 +124,7 @@ impl<'m> Offers<'m> {
         let all = &mut self.all;
         let number = *self.numbers.entry(local).or_insert_with_key(|local| {
             all.push(Rc::new(local.clone()));
-            all.len() as u32 - 1
+            narrow::index(all.len()) - 1
         });
         if self.seen.len() >= MAX_CACHED {
             self.seen.clear();

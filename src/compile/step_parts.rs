@@ -8,6 +8,7 @@
 use super::worker::LinearWorker;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, VarId};
+use mu_base::narrow;
 use mu_data::engine::{Code, Engine, Problem, Value};
 use mu_model::{PartOrigin, StepPart};
 use mu_process::linear::Act;
@@ -102,7 +103,7 @@ impl LinearWorker<'_> {
         let Some(full) = found else { return Ok(Vec::new()) };
         let mut more = full.clone();
         for &slot in &explainer.hidden_params {
-            more.push(self.value(slot as u32, before[slot])?);
+            more.push(self.value(narrow::index(slot), before[slot])?);
         }
         let mut parts = Vec::new();
         let acts =

@@ -11,6 +11,7 @@
 
 use super::GroupCode;
 use mu_base::ids::{OpId, SortId};
+use mu_base::narrow;
 use mu_data::engine::image_of;
 use mu_data::signature::{OpKind, Signature};
 use mu_data::sort::SortKind;
@@ -99,7 +100,7 @@ pub(super) fn candidates(
             .iter()
             .map(|op| {
                 let image = points.iter().position(|p| *p == image_of(&map, *op));
-                image.expect("a symmetry permutes the points") as u32
+                narrow::index(image.expect("a symmetry permutes the points"))
             })
             .collect();
         found.push(Symmetry { name, slots: to, points: places });

@@ -4,6 +4,7 @@
 //! new parts. Readers and writers hold a lock; workers have copies of the values that they read.
 //! Cost: a lookup of the term's number.
 
+use mu_base::narrow;
 use mu_data::terms::{TermId, TermNumbers};
 use std::sync::{PoisonError, RwLock};
 
@@ -25,7 +26,7 @@ impl Values {
         if let Some(id) = self.ids.get(value) {
             return (id, false);
         }
-        let id = self.by_id.len() as u32;
+        let id = narrow::index(self.by_id.len());
         self.by_id.push(value);
         self.ids.set(value, id);
         (id, true)

@@ -16,7 +16,7 @@ use crate::system::{
     TypeDecl, TypeId, Universal, Update, Value,
 };
 use mu_base::source::{Place, Span};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use std::collections::{HashMap, HashSet};
 
 /// Checks a file.
@@ -229,9 +229,9 @@ fn scope<'s, 'a, 'n>(
     distinct(params.clone())?;
     let bindings: HashMap<_, _> = params
         .enumerate()
-        .map(|(i, p)| (p.text.clone(), Binding::Proc(Proc::Var(i as u32))))
+        .map(|(i, p)| (p.text.clone(), Binding::Proc(Proc::Var(narrow::index(i)))))
         .collect();
-    let declared = bindings.len() as u32;
+    let declared = narrow::index(bindings.len());
     Ok(Scope {
         system,
         names,
@@ -258,7 +258,7 @@ fn claims(
         let mut params = texts(params);
         let mut cube = conjunct.cube;
         if let Some((number, name)) = conjunct.exists {
-            let to = params.len() as u32;
+            let to = narrow::index(params.len());
             params.push(fresh(&params, &name));
             cube.iter_mut().for_each(|a| {
                 a.map_procs(&mut |p| if p == Proc::Var(number) { Proc::Var(to) } else { p })
@@ -329,7 +329,7 @@ impl Declaration<'_> {
                     "one process accesses memory in a transition, expected brackets around one parameter",
                 );
             }
-            return Ok((Some(Proc::Var(i as u32)), true));
+            return Ok((Some(Proc::Var(narrow::index(i))), true));
         }
         let named = self
             .requires
@@ -417,7 +417,7 @@ fn disjunct(base: &Transition, conjunct: Conjunct) -> Transition {
     if let Some((number, name)) = conjunct.exists {
         // The new parameter is the first after the declared ones, so bound variables are
         // renumbered.
-        let to = t.declared as u32;
+        let to = narrow::index(t.declared);
         let mut map = |p: Proc| match p {
             Proc::Var(v) if v == number => Proc::Var(to),
             Proc::Var(v) if v >= to && v < number => Proc::Var(v + 1),

@@ -10,7 +10,7 @@ use crate::machine::{Act, Machine, Memory, Need};
 use crate::system::Claim;
 use crate::value::ANY;
 use ahash::{AHashMap, AHashSet};
-use mu_base::{Budget, Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage, narrow};
 use std::ops::ControlFlow::{self, Break, Continue};
 
 /// The result of a search.
@@ -247,7 +247,7 @@ impl Machine<'_> {
             let state = reach.states[at].clone();
             self.successors(&state, &mut |act, next| {
                 reach.steps += 1;
-                self.add(&mut reach, &mut index, &unsafes, next, Some((at as u32, act)));
+                self.add(&mut reach, &mut index, &unsafes, next, Some((narrow::index(at), act)));
             })?;
             at += 1;
         }
@@ -267,7 +267,7 @@ impl Machine<'_> {
         if index.contains_key(&state) {
             return;
         }
-        let id = reach.states.len() as u32;
+        let id = narrow::index(reach.states.len());
         index.insert(state.clone(), id);
         if reach.violation.is_none() {
             reach.violation = unsafes

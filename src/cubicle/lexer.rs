@@ -6,7 +6,7 @@
 
 use mu_base::source::{SourceId, Span};
 use mu_base::words::nested_comment;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
@@ -54,7 +54,11 @@ const SIGNS: [&str; 33] = [
 pub fn tokens(source: SourceId, text: &str) -> Result<Vec<(Tok, Span)>, Diagnostic> {
     let mut out = Vec::new();
     let mut at = 0;
-    let span = |from: usize, to: usize| Span { source, start: from as u32, end: to as u32 };
+    let span = |from: usize, to: usize| Span {
+        source,
+        start: narrow::index(from),
+        end: narrow::index(to),
+    };
     if u32::try_from(text.len()).is_err() {
         return Err(Diagnostic::new(Stage::Syntax, "the file has 4 GiB or more"));
     }
@@ -104,8 +108,10 @@ fn token(text: &str) -> Result<(Tok, usize), String> {
         if text[whole..].starts_with('.') {
             let part = digits(&text[whole + 1..]);
             for (i, d) in text[whole + 1..whole + 1 + part].bytes().enumerate() {
-                value +=
-                    BigRational::new(BigInt::from(d - b'0'), BigInt::from(10).pow(i as u32 + 1));
+                value += BigRational::new(
+                    BigInt::from(d - b'0'),
+                    BigInt::from(10).pow(narrow::index(i) + 1),
+                );
             }
             return Ok((Tok::Number(value, true), whole + 1 + part));
         }

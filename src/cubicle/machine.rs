@@ -25,7 +25,7 @@ use crate::ground::{
 };
 use crate::system::{Claim, Op, SymbolId, System, TypeId, residue};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
-use mu_base::{Budget, Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage, narrow};
 use num_rational::BigRational;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl<'s> Machine<'s> {
         for (index, t) in self.system.transitions.iter().enumerate() {
             for procs in choices(n, t.params.len()) {
                 let mut grounder = self.grounder(procs);
-                ground.extend(grounder.transition(index as u32, t));
+                ground.extend(grounder.transition(narrow::index(index), t));
             }
             if ground.len() > 4_000_000 {
                 let message = format!(
@@ -193,7 +193,7 @@ impl<'s> Machine<'s> {
         });
         assumed_cells.retain(|slot| !sort(self.system, &self.layout, *slot).is_numeric());
         for g in ground.iter().filter(|g| !g.shape.is_empty() && !g.locked) {
-            let next = self.shapes.len() as u32;
+            let next = narrow::index(self.shapes.len());
             if let std::collections::hash_map::Entry::Vacant(slot) =
                 self.shape_ids.entry(g.shape.clone())
             {
@@ -369,9 +369,9 @@ impl<'s> Machine<'s> {
         if constructors.is_empty() {
             // An abstract type needs as many elements as there are cells of it, so that every
             // pattern of equalities exists.
-            let cells =
-                self.layout.symbol.iter().filter(|s| self.system.symbol(**s).sort == sort).count()
-                    as u32;
+            let cells = narrow::index(
+                self.layout.symbol.iter().filter(|s| self.system.symbol(**s).sort == sort).count(),
+            );
             return Some((0..cells.max(1)).collect());
         }
         Some(constructors.iter().map(|c| c.number()).collect())
@@ -656,7 +656,7 @@ impl<'s> Machine<'s> {
             }
             let buffer: Arc<[Entry]> =
                 before.iter().cloned().chain([Entry { shape, values }]).collect();
-            result.push((slot as u32, self.buffers.intern(buffer)));
+            result.push((narrow::index(slot), self.buffers.intern(buffer)));
             true
         });
     }
@@ -675,7 +675,7 @@ impl<'s> Machine<'s> {
             .zip(first.values.iter().copied())
             .filter(|w| w.1 != NOTHING)
             .collect();
-        out.push((slot as u32, self.buffers.intern(Arc::from(rest))));
+        out.push((narrow::index(slot), self.buffers.intern(Arc::from(rest))));
         Some(out)
     }
     /// True if no assumption is contradicted for all values of open cells. Assumptions that depend

@@ -6,6 +6,7 @@
 //! threads share them. Invariant: equal values have equal codes.
 
 use ahash::AHashMap;
+use mu_base::narrow;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
@@ -40,7 +41,7 @@ impl<T: Eq + Hash + ?Sized> Interned<T> {
         if let Some(id) = table.0.get(&value) {
             return *id;
         }
-        let id = table.1.len() as u32;
+        let id = narrow::index(table.1.len());
         table.1.push(value.clone());
         table.0.insert(value, id);
         id
@@ -59,7 +60,7 @@ impl Numbers {
     /// Returns the code of a small integer; `None` if it is 2^28 or more in absolute value.
     pub(crate) fn small(value: i64) -> Option<u32> {
         let zigzag = ((value << 1) ^ (value >> 63)) as u64;
-        (value.unsigned_abs() < 1 << 28).then_some(zigzag as u32)
+        (value.unsigned_abs() < 1 << 28).then(|| narrow::word(zigzag))
     }
     /// Returns the small integer of a code; `None` if it is the code of another number.
     pub(crate) fn as_small(code: u32) -> Option<i64> {

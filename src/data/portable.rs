@@ -12,7 +12,7 @@ use super::sort::SortKind;
 use ahash::AHashMap;
 use mu_base::ids::{OpId, SortId, VarId};
 use mu_base::varint::{put, take};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use num_bigint::BigInt;
 
 /// Describes the meaning of the numbers in the bytes: sorts, operations and variables in their
@@ -102,7 +102,7 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
             {
                 out.push(BIND);
                 let at = BINDERS.iter().position(|b| b == binder);
-                out.push(at.expect("all binders are listed") as u8);
+                out.push(narrow::byte(at.expect("all binders are listed")));
                 put(&mut out, vars.len() as u64);
                 vars.iter().for_each(|v| put(&mut out, v.index() as u64));
                 put(&mut out, numbers[body]);

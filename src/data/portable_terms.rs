@@ -22,7 +22,7 @@ use crate::terms::{Immediate, TermId, Terms, kind};
 use ahash::AHashMap;
 use mu_base::ids::OpId;
 use mu_base::varint::{put, take};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 /// Tags of references.
 mod tag {
@@ -98,7 +98,7 @@ impl Writer<'_> {
 
     /// Writes a node; its parts are written already.
     fn node(&mut self, node: &[u32]) -> Result<(), Diagnostic> {
-        self.out.push(node[0] as u8);
+        self.out.push(narrow::byte(node[0] as usize));
         match *node {
             [kind::INT, low, high] => {
                 put(&mut self.out, zigzag((u64::from(high) << 32 | u64::from(low)) as i64));
@@ -249,7 +249,7 @@ impl Reader<'_> {
         let parts = match what {
             kind::INT => {
                 let n = zagzig(take(bytes)?);
-                words.extend([n as u32, (n as u64 >> 32) as u32]);
+                words.extend([narrow::low(n as u64), narrow::high(n as u64)]);
                 return TermId::immediate(Immediate::Int(n))
                     .is_none()
                     .then(|| self.terms.intern(words));

@@ -16,6 +16,7 @@ use super::typecheck::Checker;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Span;
 use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::narrow;
 use mu_syntax::ast::{self, BinaryOp, DataKind, Section, UnaryOp};
 use num_bigint::{BigInt, Sign};
 
@@ -654,7 +655,7 @@ fn struct_ast(signature: &Signature, constructors: &[OpId]) -> ast::Sort {
             args: args
                 .map(|(i, s)| {
                     (
-                        projections.get(&(c, i as u32)).map(|p| node((*p).to_owned())),
+                        projections.get(&(c, narrow::index(i))).map(|p| node((*p).to_owned())),
                         sort_ast(signature, *s),
                     )
                 })

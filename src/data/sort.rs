@@ -2,6 +2,7 @@
 
 use ahash::AHashMap;
 use mu_base::ids::{OpId, SortId};
+use mu_base::narrow;
 
 /// Kind of a sort.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +79,7 @@ impl Sorts {
     }
     /// Declares a new sort, different from all others, without constructors yet.
     pub fn declare(&mut self, name: impl Into<String>, structured: bool) -> SortId {
-        let index = self.named.len() as u32;
+        let index = narrow::index(self.named.len());
         self.named.push(NamedSort { name: name.into(), constructors: Vec::new(), structured });
         self.intern(SortKind::Named(index))
     }

@@ -13,6 +13,7 @@
 use crate::expr::Expr;
 use ahash::AHashMap;
 use mu_base::mixing::fx;
+use mu_base::narrow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of a term.
@@ -115,9 +116,9 @@ const PLACES: u32 = (1 << PLACE) - 1;
 /// Returns the index entry of the node at a position.
 fn entry(hash: u64, place: usize) -> u32 {
     // Excludes the bits that select the shard, and the low bits that select the slot.
-    let tag = (hash >> 26) as u32 & !PLACES;
+    let tag = narrow::low(hash >> 26) & !PLACES;
     // A position that is too large causes an error when it becomes a number.
-    tag | (place as u32 + 1) & PLACES
+    tag | (narrow::index(place) + 1) & PLACES
 }
 
 fn hash(node: &[u32]) -> u64 {
@@ -326,7 +327,7 @@ impl Terms {
             match others.places.get(&e) {
                 Some(&place) => place,
                 None => {
-                    let place = others.all.len() as u32;
+                    let place = narrow::index(others.all.len());
                     others.all.push(e.clone());
                     others.places.insert(e, place);
                     place

@@ -20,6 +20,7 @@
 use super::expr::{Binder, DIGESTS, Expr};
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::narrow;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{ToPrimitive, Zero};
@@ -97,7 +98,7 @@ impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
                 let mut state = DIGESTS.build_hasher();
                 state.write_u32(self.op.number());
                 deep(|| self.args.as_ref().iter().for_each(|a| a.hash(&mut state)));
-                let digest = ((state.finish() >> 32) as u32 >> FLAG_BITS).max(1);
+                let digest = (narrow::high(state.finish()) >> FLAG_BITS).max(1);
                 self.notes.set(self.notes.get() | digest << FLAG_BITS);
                 digest
             }
@@ -610,7 +611,7 @@ impl Hash for Value {
         let mut at = self;
         loop {
             match at {
-                Value::Bool(b) => return state.write_u8(*b as u8),
+                Value::Bool(b) => return state.write_u8(u8::from(*b)),
                 Value::Int(n) => return state.write_i64(*n),
                 Value::Con(op) | Value::Sym(op) => return state.write_u32(op.number()),
                 Value::Nil(_) => return state.write_u8(2),

@@ -12,6 +12,7 @@ pub mod checker;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 use mu_lts::{Labels, Lts};
 use mu_model::Model;
 use mu_process::labels::{ActionLabels, MultiAction};
@@ -114,7 +115,7 @@ impl Evidence {
         self.states[state]
             .iter()
             .enumerate()
-            .map(|(i, v)| (slots[i].name.clone(), model.value_text(i as u32, *v)))
+            .map(|(i, v)| (slots[i].name.clone(), model.value_text(narrow::index(i), *v)))
             .collect()
     }
 }
@@ -156,7 +157,7 @@ impl Builder {
         let order = &mut self.order;
         *self.index.entry(s).or_insert_with(|| {
             order.push(s);
-            order.len() as u32 - 1
+            narrow::index(order.len()) - 1
         })
     }
     /// Adds a transition.

@@ -18,7 +18,7 @@ use bincode::{Decode, Encode};
 
 use super::store::{Child, Parts, Store};
 use super::table::{Growth, Insert, Payload, TableSizes};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 /// First bytes of a checkpoint.
 const MAGIC: [u8; 8] = *b"muckpt\r\n";
@@ -272,12 +272,12 @@ pub(super) fn put(out: &mut dyn Write, mut value: u64) -> std::io::Result<()> {
     let mut bytes = [0u8; 10];
     let mut n = 0;
     while value >= 0x80 {
-        bytes[n] = (value & 0x7f) as u8 | 0x80;
+        bytes[n] = narrow::byte_at(value & 0x7f, 0) | 0x80;
         value >>= 7;
         n += 1;
     }
     // Below 0x80.
-    bytes[n] = value as u8;
+    bytes[n] = narrow::byte_at(value, 0);
     out.write_all(&bytes[..=n])
 }
 

@@ -18,7 +18,7 @@
 //! Cost: one pass. Invariant: positions of the tree refer to the original text.
 
 use ahash::AHashSet;
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 use mu_syntax::ast::{
     self, BinaryOp, Data, DataKind, Node, Process, ProcessKind, Quantifier, Section,
 };
@@ -125,7 +125,8 @@ impl<'a> Scan<'a> {
         } else {
             format!("unexpected `{found}`")
         };
-        let span = Span { source: self.source, start: at as u32, end: (at + length) as u32 };
+        let span =
+            Span { source: self.source, start: narrow::index(at), end: narrow::index(at + length) };
         Diagnostic::at(Stage::Syntax, span, found).note(format!("expected {expected}"))
     }
     /// Advances to a symbol outside of comments and brackets. Returns the range before it.

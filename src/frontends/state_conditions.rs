@@ -17,7 +17,7 @@
 //! a condition is replaced by a variable and blanks of its length.
 
 use crate::Condition;
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 pub use mu_murphi::labels::{NamedSubset, Values};
 use mu_syntax::ast::{
     ActionFormula, ActionFormulaKind, BinaryOp, Data, DataKind, FormulaFile, Ident, Node,
@@ -60,7 +60,8 @@ pub fn find(
         let name = format!("{prefix}{}", found.len());
         let length = whole.len().saturating_sub(name.len());
         out.text.replace_range(whole.clone(), &format!("{name}{}", " ".repeat(length)));
-        let span = Span { source, start: whole.start as u32, end: whole.end as u32 };
+        let span =
+            Span { source, start: narrow::index(whole.start), end: narrow::index(whole.end) };
         found.push((span, name, part));
     }
     if found.is_empty() {

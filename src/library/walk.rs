@@ -1,6 +1,7 @@
 //! Step-by-step simulation: enabled steps, their changes, forward and backward.
 
 use super::{Error, Model};
+use mu_base::narrow;
 use mu_report::printed_evidence;
 
 /// An enabled step.
@@ -42,12 +43,13 @@ impl<'m> Walk<'m> {
     pub fn enabled(&self) -> Vec<Enabled> {
         let (model, here) = (&*self.model.loaded.model, self.walk.state());
         let changed = |after: &[u32]| {
-            let slots = model
-                .slots()
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| here[*i] != after[*i] && model.is_live(*i as u32, after));
-            slots.map(|(i, s)| (s.name.clone(), model.value_text(i as u32, after[i]))).collect()
+            let slots =
+                model.slots().iter().enumerate().filter(|(i, _)| {
+                    here[*i] != after[*i] && model.is_live(narrow::index(*i), after)
+                });
+            slots
+                .map(|(i, s)| (s.name.clone(), model.value_text(narrow::index(i), after[i])))
+                .collect()
         };
         self.walk
             .moves()

@@ -7,7 +7,7 @@
 use crate::asm::{Assembler, Target, symbolic, unknown};
 use crate::code::{Arch, Binary, Expr, Op, Register, Unary};
 use mu_base::words::Cursor;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 const ARCH: Arch = Arch::Arm;
 
@@ -188,7 +188,7 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
                     return Ok(false);
                 };
                 let flags = Expr::Register(a.register("NZCV"));
-                Some(Expr::unary(Unary::Holds(code as u8), flags))
+                Some(Expr::unary(Unary::Holds(narrow::byte(code)), flags))
             };
             let label = cursor.name("a label")?;
             a.jump(when, Target::Label(label.text.to_string(), label.span));

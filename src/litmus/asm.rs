@@ -5,7 +5,7 @@
 
 use crate::code::{Arch, Expr, Op, Register, Thread, code_address};
 use mu_base::words::{Cursor, Kind};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_program::outcome::table;
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ impl Assembler {
     /// Adds an operation to the current instruction.
     pub fn push(&mut self, op: Op) {
         self.thread.ops.push(op);
-        self.thread.instruction.push(self.thread.texts.len() as u32);
+        self.thread.instruction.push(narrow::index(self.thread.texts.len()));
     }
     /// Adds a jump.
     pub fn jump(&mut self, when: Option<Expr>, target: Target) {
@@ -68,7 +68,7 @@ impl Assembler {
     }
     /// Returns the address of the next instruction.
     pub fn next_address(&self) -> u64 {
-        code_address(self.number, self.thread.texts.len() as u32 + 1)
+        code_address(self.number, narrow::index(self.thread.texts.len()) + 1)
     }
     /// Adds lists of operations of the current instruction, one of which is executed.
     pub fn alternatives(&mut self, lists: Vec<Vec<Op>>) {
@@ -83,12 +83,12 @@ impl Assembler {
             if i < last {
                 ends.push(self.thread.ops.len());
                 self.push(Op::Branch { when: None, to: 0 });
-                let next = self.thread.ops.len() as u32;
+                let next = narrow::index(self.thread.ops.len());
                 self.thread.ops[fork] = Op::Either { to: next };
             }
         }
         // The operation at the end belongs to the instruction, so that a jump to it stays inside.
-        let end = self.thread.ops.len() as u32;
+        let end = narrow::index(self.thread.ops.len());
         self.push(Op::Fence(0));
         for at in ends {
             self.thread.ops[at] = Op::Branch { when: None, to: end };
@@ -100,7 +100,7 @@ impl Assembler {
     }
     /// Defines a label at the current position.
     pub fn label(&mut self, name: &str, span: Span) -> Result<(), Diagnostic> {
-        if self.labels.insert(name.to_string(), self.thread.texts.len() as u32).is_some() {
+        if self.labels.insert(name.to_string(), narrow::index(self.thread.texts.len())).is_some() {
             return Err(Diagnostic::at(
                 Stage::Type,
                 span,
@@ -207,8 +207,9 @@ pub fn code(
     pairs: bool,
     text: &str,
 ) -> Result<Vec<Assembler>, Diagnostic> {
-    let mut threads: Vec<Assembler> =
-        (0..table::columns(cursor)?).map(|i| Assembler::new(arch, i as u32, pairs)).collect();
+    let mut threads: Vec<Assembler> = (0..table::columns(cursor)?)
+        .map(|i| Assembler::new(arch, narrow::index(i), pairs))
+        .collect();
     table::rows(cursor, threads.len(), |i, cursor| threads[i].cell(cursor, text))?;
     Ok(threads)
 }

@@ -24,7 +24,7 @@ use crate::layout::Cell;
 use crate::paths::{EventShape, Runs, Shape, Trace};
 use mu_axioms::cat::{Run, Session};
 use mu_axioms::{Event, Execution, Kind, Name, Relation, RelationId, SetId, Skeleton};
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use std::collections::BTreeSet;
 
 /// The writes of an execution, as bits.
@@ -115,7 +115,7 @@ fn search_with(
         .cells()
         .iter()
         .enumerate()
-        .fold(0, |m, (c, cell)| m | key(c as u32, cell.initial));
+        .fold(0, |m, (c, cell)| m | key(narrow::index(c), cell.initial));
     let masks: Vec<Vec<Vec<(u128, u128)>>> = (runs.threads.iter())
         .map(|p| {
             p.shapes
@@ -200,7 +200,7 @@ fn for_each_fitting(
         }
         let next = (sofar.0 | reads, sofar.1 | writes);
         if next.0 & !(next.1 | coming[t]) == 0 {
-            picked.push(i as u32);
+            picked.push(narrow::index(i));
             let enough = for_each_fitting(masks, coming, picked, next, budget, visit)?;
             picked.pop();
             if enough {
@@ -330,7 +330,8 @@ impl<'a> Search<'a, '_> {
         session: &mut Session<'a>,
         chosen: &[(usize, &Shape, &[Trace])],
     ) -> Result<(), End> {
-        let strayed = |(t, c): (usize, &(usize, &Shape, &[Trace]))| Some((t as u32, c.1.strayed?));
+        let strayed =
+            |(t, c): (usize, &(usize, &Shape, &[Trace]))| Some((narrow::index(t), c.1.strayed?));
         let strayed = chosen.iter().enumerate().find_map(strayed);
         if strayed.is_some() && (self.visit.is_some() || self.found.strayed.is_some()) {
             return Ok(());
@@ -389,9 +390,12 @@ impl<'a> Search<'a, '_> {
         let mut instructions = Vec::new();
         let mut origin = Vec::new();
         for (c, cell) in cells.iter().enumerate().filter(|(c, _)| touched[*c]) {
-            events.push(Event { width: cell.width, ..Event::initial(c as u32, cell.initial) });
+            events.push(Event {
+                width: cell.width,
+                ..Event::initial(narrow::index(c), cell.initial)
+            });
             instructions.push(None);
-            origin.push(Err(c as u32));
+            origin.push(Err(narrow::index(c)));
         }
         let mut first = Vec::new();
         for (t, shape) in shapes.iter().enumerate() {
@@ -403,21 +407,27 @@ impl<'a> Search<'a, '_> {
                 let in_order = matches!(self.test.arch, Arch::C | Arch::Linux);
                 let index = if in_order { e.index } else { e.instance };
                 events.push(Event {
-                    thread: Some(t as u32),
+                    thread: Some(narrow::index(t)),
                     index,
                     kind: e.kind,
                     location: e.cell,
                     width,
                     value: 0,
                 });
-                instructions.push(Some((t as u32, e.instruction)));
+                instructions.push(Some((narrow::index(t), e.instruction)));
                 origin.push(Ok((t, i)));
             }
         }
         let mut others = Others::new(events.len());
         if self.judge.inside {
             for (t, shape) in shapes.iter().enumerate() {
-                others.add(t as u32, &shape.inside, cells.len(), &mut events, &mut instructions);
+                others.add(
+                    narrow::index(t),
+                    &shape.inside,
+                    cells.len(),
+                    &mut events,
+                    &mut instructions,
+                );
             }
         }
         let mut skeleton = Skeleton::new(self.judge.model.vocabulary(), events);

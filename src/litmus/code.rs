@@ -8,6 +8,7 @@
 //! Tags of events are bits; the architecture defines their names ([`Arch::tags`]).
 
 use mu_base::Span;
+use mu_base::narrow;
 
 /// The architecture of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +51,7 @@ impl Arch {
         all.into_iter().find(|a| a.name().eq_ignore_ascii_case(name))
     }
     /// Returns the size of a pointer in bytes.
-    pub fn pointer(self) -> u32 {
+    pub fn pointer(self) -> u8 {
         if matches!(self, Arch::X86 | Arch::Arm) { 4 } else { 8 }
     }
     /// Returns the names of the bits of tags, empty for the Linux kernel, since its tags depend on
@@ -422,9 +423,9 @@ fn combine(op: Binary, a: u64, b: u64) -> u64 {
         Binary::And => a & b,
         Binary::Or => a | b,
         Binary::Xor => a ^ b,
-        Binary::Shl => a.wrapping_shl(b as u32),
-        Binary::Shr => a.wrapping_shr(b as u32),
-        Binary::Sar => i.wrapping_shr(b as u32) as u64,
+        Binary::Shl => a.wrapping_shl(narrow::low(b)),
+        Binary::Shr => a.wrapping_shr(narrow::low(b)),
+        Binary::Sar => i.wrapping_shr(narrow::low(b)) as u64,
         Binary::Eq => u64::from(a == b),
         Binary::Ne => u64::from(a != b),
         Binary::Less => u64::from(i < j),
@@ -639,13 +640,13 @@ pub fn code_address(thread: u32, instruction: u32) -> u64 {
 pub fn instruction_at(address: u64) -> Option<(u32, u32)> {
     let offset = address.checked_sub(CODE)?;
     let (thread, byte) = (offset / CODE_OF_THREAD, offset % CODE_OF_THREAD);
-    (thread < 512 && byte.is_multiple_of(4)).then_some((thread as u32, byte as u32 / 4))
+    (thread < 512 && byte.is_multiple_of(4)).then(|| (narrow::word(thread), narrow::word(byte) / 4))
 }
 
 impl Thread {
     /// Returns the first operation of an instruction; the end of the code for later ones.
     pub fn operation(&self, instruction: u32) -> u32 {
-        self.instruction.partition_point(|i| *i < instruction) as u32
+        narrow::index(self.instruction.partition_point(|i| *i < instruction))
     }
     /// Returns the register with a name, creating it if necessary.
     pub fn register(&mut self, name: &str) -> Register {

@@ -176,7 +176,8 @@ impl Names for Known<'_> {
         }
         let text =
             index.map_or_else(|| format!("[{}]", name.text), |i| format!("{}[{i}]", name.text));
-        let offset = index.unwrap_or(0) as u32 * variable.element();
+        let offset = u32::try_from(index.unwrap_or(0)).expect("an element of the variable")
+            * variable.element();
         let shown = variable.declared.unwrap_or(DEFAULT);
         Ok(Observed { place: Place::Memory(v, offset), shown, text })
     }

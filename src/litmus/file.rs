@@ -13,7 +13,7 @@ use crate::kernel::{self, Language};
 use crate::layout::{DEFAULT, Layout, Type};
 use crate::{arm, power, riscv, x86};
 use mu_base::words::{self, Cursor, Form, Token};
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 use mu_program::outcome::{Head, Question, head};
 use std::collections::HashMap;
 
@@ -131,7 +131,7 @@ fn header(source: SourceId, text: &str) -> Result<Head<Arch>, Diagnostic> {
 /// register has no full name.
 fn register_of(arch: Arch, name: &str, symbolic: bool) -> Option<(Option<String>, u8)> {
     if symbolic {
-        return Some((Some(format!("%{name}")), arch.pointer() as u8));
+        return Some((Some(format!("%{name}")), arch.pointer()));
     }
     match arch {
         Arch::RiscV => riscv::number(name).map(|n| ((n > 0).then(|| format!("x{n}")), 8)),
@@ -212,7 +212,7 @@ struct Names<'t> {
 fn code_labels(threads: &[Thread]) -> Vec<(u64, String)> {
     let of = |(t, thread): (usize, &Thread)| {
         let name = |(label, at): &(String, u32)| {
-            (code::code_address(t as u32, *at), format!("label:\"P{t}:{label}\""))
+            (code::code_address(narrow::index(t), *at), format!("label:\"P{t}:{label}\""))
         };
         thread.labels.iter().map(name).collect::<Vec<_>>()
     };

@@ -6,7 +6,7 @@
 use crate::code::Arch;
 use crate::layout::{Layout, Type};
 use mu_base::words::{Cursor, Kind, Token};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use std::collections::{HashMap, HashSet};
 
 /// The initial state of a register.
@@ -41,7 +41,7 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
             .unwrap_or(word);
         let of = |width: u8, signed: bool| Some(Type::integer(width, signed));
         match w {
-            "*" => found = of(arch.pointer() as u8, false),
+            "*" => found = of(arch.pointer(), false),
             "volatile" | "const" | "struct" | "_Atomic" | "restrict" => atomic |= w == "_Atomic",
             "signed" => sign = Some(true),
             "unsigned" => sign = Some(false),
@@ -321,7 +321,7 @@ fn item<'a>(
         cursor.expect("]")?;
         let variable = layout.variable_mut(v);
         if declared.is_some() && variable.elements.is_none() {
-            variable.elements = Some(n as u32);
+            variable.elements = Some(u32::try_from(n).expect("at most 4096"));
         } else {
             element = n as usize;
         }
@@ -349,12 +349,12 @@ fn item<'a>(
             }
         }
         let variable = layout.variable_mut(v);
-        variable.elements = Some(variable.elements.unwrap_or(0).max(i as u32));
+        variable.elements = Some(variable.elements.unwrap_or(0).max(narrow::index(i)));
         return Ok(());
     }
     let given = value(cursor)?;
     if matches!(given, Value::Address(..)) && declared.is_none() {
-        layout.variable_mut(v).pointer = Some(arch.pointer() as u8);
+        layout.variable_mut(v).pointer = Some(arch.pointer());
     }
     later.push(Pending { target: Target::Element(v, element), value: given });
     Ok(())

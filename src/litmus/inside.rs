@@ -15,6 +15,7 @@ use crate::code::{Expr, Register};
 use crate::judge::Judge;
 use crate::paths::{Events, Shape};
 use mu_axioms::{Name, RelationId, SetId, Skeleton, execution};
+use mu_base::narrow;
 use std::collections::HashMap;
 
 /// The use of a register by an instruction.
@@ -118,7 +119,7 @@ impl Recorder {
     fn event(&mut self, kind: Kind) -> Node {
         let (instance, instruction) = (self.instance, self.instruction);
         self.inside.events.push(Event { kind, instance, instruction });
-        Node::Other(self.inside.events.len() as u32 - 1)
+        Node::Other(narrow::index(self.inside.events.len()) - 1)
     }
     /// Returns the sources of an expression: reads of its registers, and those of the loaded value.
     /// `is_temporary` is true for registers that only exist during the instruction.
@@ -263,7 +264,7 @@ impl Others {
             };
             let mut event = execution::Event::other(thread, e.instance, kind);
             if let Kind::Read(r, _) | Kind::Write(r) = e.kind {
-                let next = (cells + self.locations.len()) as u32;
+                let next = narrow::index(cells + self.locations.len());
                 event.location = Some(*self.locations.entry((thread, r)).or_insert(next));
             }
             events.push(event);

@@ -9,7 +9,7 @@ use crate::kernel::Language;
 use mu_axioms::architecture::{INSIDE, REGISTERS};
 use mu_axioms::cat::{Model, Resolver, Session};
 use mu_axioms::{Architecture, Event, Kind, Name, Relation, RelationId, SetId, Skeleton};
-use mu_base::{Diagnostic, SourceMap};
+use mu_base::{Diagnostic, SourceMap, narrow};
 
 /// A model compiled for an architecture.
 #[derive(Debug)]
@@ -165,7 +165,8 @@ impl Judge {
         let tags = arch.tag("RLX") | arch.tag("A");
         let mut session = Session::new(&self.model);
         let mut allows = |updates: usize| {
-            let access = (0..updates).map(|t| Event::access(t as u32, 1, Kind::Update, 0, 1));
+            let access =
+                (0..updates).map(|t| Event::access(narrow::index(t), 1, Kind::Update, 0, 1));
             let events: Vec<Event> = std::iter::once(Event::initial(0, 0)).chain(access).collect();
             let n = events.len();
             let mut skeleton = Skeleton::new(self.model.vocabulary(), events);

@@ -9,6 +9,7 @@
 //! borders, and the threads are run again ([`crate::paths`]).
 
 use crate::code::{low, signed};
+use mu_base::narrow;
 use std::collections::BTreeSet;
 
 /// The address of the first variable: it has at most 31 bits, and is far from numbers that tests
@@ -159,7 +160,7 @@ impl Layout {
             atomic: false,
             borders: BTreeSet::new(),
         });
-        (self.variables.len() - 1) as u32
+        narrow::index(self.variables.len() - 1)
     }
     /// Adds a variable at an address beyond all others.
     pub fn declare(
@@ -188,7 +189,7 @@ impl Layout {
     }
     /// Looks up a variable by name. `None` if there is none.
     pub fn find(&self, name: &str) -> Option<u32> {
-        self.variables.iter().position(|v| v.name == name).map(|v| v as u32)
+        self.variables.iter().position(|v| v.name == name).map(|v| narrow::index(v))
     }
     /// Returns the variables.
     pub fn variables(&self) -> &[Variable] {
@@ -205,7 +206,8 @@ impl Layout {
     }
     /// Returns the cells of a variable.
     pub fn cells_of(&self, v: u32) -> std::ops::Range<u32> {
-        let end = self.first.get(v as usize + 1).copied().unwrap_or(self.cells.len() as u32);
+        let end =
+            self.first.get(v as usize + 1).copied().unwrap_or(narrow::index(self.cells.len()));
         self.first[v as usize]..end
     }
     /// Divides the variables at their borders.
@@ -213,7 +215,7 @@ impl Layout {
         self.cells.clear();
         self.first.clear();
         for (v, variable) in self.variables.iter().enumerate() {
-            self.first.push(self.cells.len() as u32);
+            self.first.push(narrow::index(self.cells.len()));
             let size = variable.size();
             let mut borders = variable.borders.clone();
             borders.extend([0, size]);
@@ -229,10 +231,10 @@ impl Layout {
                     let initial = variable.bytes(from, width);
                     let element = from / variable.element();
                     self.cells.push(Cell {
-                        variable: v as u32,
+                        variable: narrow::index(v),
                         element,
                         offset: from,
-                        width: width as u8,
+                        width: u8::try_from(width).expect("at most 8 bytes"),
                         initial,
                     });
                     from += width;
@@ -254,16 +256,16 @@ impl Layout {
             return Found::Stray;
         }
         if offset + u64::from(width) > size {
-            return Found::Beyond(v as u32);
+            return Found::Beyond(narrow::index(v));
         }
-        let range = self.cells_of(v as u32);
+        let range = self.cells_of(narrow::index(v));
         let cells = &self.cells[range.start as usize..range.end as usize];
-        let end = offset as u32 + u32::from(width);
-        let first = cells.iter().position(|c| c.offset == offset as u32);
+        let end = narrow::word(offset) + u32::from(width);
+        let first = cells.iter().position(|c| c.offset == narrow::word(offset));
         let last = cells.iter().position(|c| c.offset + u32::from(c.width) == end);
         match (first, last) {
             (Some(a), Some(b)) if a <= b => {
-                Found::Cells(range.start + a as u32, (b - a + 1) as u32)
+                Found::Cells(range.start + narrow::index(a), narrow::index(b - a + 1))
             }
             _ => Found::Cut,
         }
@@ -271,7 +273,9 @@ impl Layout {
     /// Adds the borders of an access that covers part of a cell.
     pub fn add_borders(&mut self, address: u64, width: u8) {
         if let Some((v, offset)) = self.at(address) {
-            self.variables[v].borders.extend([offset as u32, offset as u32 + u32::from(width)]);
+            self.variables[v]
+                .borders
+                .extend([narrow::word(offset), narrow::word(offset) + u32::from(width)]);
         }
     }
     /// Declares a value that stands for any value. It is no address and no number of the test.

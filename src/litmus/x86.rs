@@ -10,7 +10,7 @@ use crate::code::{Arch, Atomicity, Expr, Flow, Op, Register, Thread, Unary};
 use crate::condition::{Observed, Place};
 use crate::file::Test;
 use crate::layout::{Layout, Type};
-use mu_base::{Diagnostic, SourceId};
+use mu_base::{Diagnostic, SourceId, narrow};
 use mu_program::expr::{Expr as Value, Width};
 use mu_program::litmus::{self, Read};
 use mu_program::outcome::Question;
@@ -41,14 +41,14 @@ pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<Test, Diagnostic
 
 /// Converts the type of a variable or register.
 fn type_of(ty: variables::Type) -> Type {
-    Type::integer(ty.width.bytes() as u8, ty.signed)
+    Type::integer(bytes(ty.width), ty.signed)
 }
 
 /// Builds the layout with the variables at their addresses in the code.
 fn layout(variables: &Variables) -> Layout {
     let mut layout = Layout::default();
     for v in variables.list() {
-        let elements = v.array.then_some(v.initial.len() as u32);
+        let elements = v.array.then_some(narrow::index(v.initial.len()));
         layout.declare(&v.name, v.address, v.declared.map(type_of), elements, v.initial.clone());
     }
     layout
@@ -68,7 +68,7 @@ fn observed(
             let copy = thread.register(&format!("{}.copy", o.text));
             let bits = Value::Part(Box::new(Value::Register(register)), o.shift, o.shown.width);
             thread.ops.push(Op::Let(copy, value(&bits, None)));
-            thread.instruction.push(thread.texts.len().saturating_sub(1) as u32);
+            thread.instruction.push(narrow::index(thread.texts.len().saturating_sub(1)));
             Place::Register(number, copy)
         }
         Observable::Cell(cell) => {
@@ -76,7 +76,7 @@ fn observed(
             let mut found = (0, 0);
             for (i, v) in variables.list().iter().enumerate() {
                 if rest < v.initial.len() {
-                    found = (i as u32, rest as u32 * v.element() as u32);
+                    found = (narrow::index(i), narrow::index(rest) * narrow::word(v.element()));
                     break;
                 }
                 rest -= v.initial.len();
@@ -98,7 +98,7 @@ fn value(e: &Value, loaded: Option<Register>) -> Expr {
 }
 
 fn bytes(width: Width) -> u8 {
-    width.bytes() as u8
+    u8::try_from(width.bytes()).expect("at most 8 bytes")
 }
 
 /// Lowers the steps of a thread.
@@ -112,10 +112,10 @@ fn thread(code: &mu_program::Thread, arch: Arch) -> Thread {
     };
     let mut first = Vec::with_capacity(code.steps.len() + 1);
     for step in &code.steps {
-        first.push(lowering.thread.ops.len() as u32);
+        first.push(narrow::index(lowering.thread.ops.len()));
         lowering.step(step, &code.instructions[step.instruction as usize].text);
     }
-    first.push(lowering.thread.ops.len() as u32);
+    first.push(narrow::index(lowering.thread.ops.len()));
     for (at, to) in std::mem::take(&mut lowering.jumps) {
         if let Op::Branch { to: target, .. } = &mut lowering.thread.ops[at] {
             *target = first[(to as usize).min(code.steps.len())];
@@ -178,7 +178,7 @@ impl Lowering {
                     joined: false,
                 };
                 self.push(store, step);
-                let after = self.thread.ops.len() as u32;
+                let after = narrow::index(self.thread.ops.len());
                 if let Some(Op::Branch { to, .. }) = skip.map(|at| &mut self.thread.ops[at]) {
                     *to = after;
                 }

@@ -16,7 +16,7 @@ use crate::names::{Declared, Key, Kind, NameOccurrence, Resolver};
 use crate::recovery::{RemovedDeclarations, leave_out};
 use mu_base::host::Instant;
 use mu_base::source::Source;
-use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
+use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage, narrow};
 use mu_formula::typecheck::check_formula;
 use mu_formula::typed::TypedFormula;
 use mu_frontends::Lexicon;
@@ -291,7 +291,7 @@ impl Analysis {
                 key = next.clone();
             }
             match key {
-                Key::Local(offset) => Key::Local(back(offset as u32)),
+                Key::Local(offset) => Key::Local(back(narrow::index(offset))),
                 key => key,
             }
         };

@@ -7,6 +7,7 @@
 
 pub(crate) use crate::kinds::Kind;
 use mu_base::Span;
+use mu_base::narrow;
 use mu_syntax::ast::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -287,7 +288,7 @@ impl<'a> Resolver<'a> {
             | SortKind::FSet(e)
             | SortKind::FBag(e) => self.sort(e, None),
             SortKind::Name(name) => {
-                let span = Span { end: sort.span.start + name.len() as u32, ..sort.span };
+                let span = Span { end: sort.span.start + narrow::index(name.len()), ..sort.span };
                 self.found.push(NameOccurrence {
                     span,
                     key: Key::Sort(name.clone()),
@@ -347,7 +348,8 @@ impl<'a> Resolver<'a> {
             DataKind::Name(name) => {
                 if !matches!(name.as_str(), "true" | "false") {
                     let key = self.variable(name).unwrap_or_else(|| Key::Data(name.clone()));
-                    let span = Span { end: data.span.start + name.len() as u32, ..data.span };
+                    let span =
+                        Span { end: data.span.start + narrow::index(name.len()), ..data.span };
                     self.found.push(NameOccurrence { span, key, declares: false });
                 }
             }

@@ -24,7 +24,7 @@ use std::io::{BufRead, Write};
 
 use ahash::AHashMap;
 
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 const MAGIC: u64 = 0x8baf;
 /// Supported versions; the last is written.
@@ -161,7 +161,7 @@ impl<R: BufRead> Reader<R> {
         let mut name = Vec::new();
         for _ in 0..length {
             // Eight bits.
-            name.push(self.take(8)? as u8);
+            name.push(narrow::byte_at(self.take(8)?, 0));
         }
         let name = String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?;
         let arity = self.number()?;

@@ -20,7 +20,7 @@ use ahash::AHashMap;
 
 use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 /// Options of the reader.
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ fn push_number(line: &mut Vec<u8>, mut n: u32) {
     let mut at = digits.len();
     loop {
         at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
+        digits[at] = b'0' + narrow::byte((n % 10) as usize);
         n /= 10;
         if n == 0 {
             break;
@@ -273,7 +273,7 @@ fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Faul
         ));
     }
     // Both are below the number of states, which was checked to fit.
-    Ok((source as u32, label, column, target as u32))
+    Ok((narrow::word(source), label, column, narrow::word(target)))
 }
 
 fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diagnostic> {

@@ -21,7 +21,7 @@ use std::io::{BufReader, BufWriter, Read, Write};
 
 use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"mu-blts\n";
@@ -67,11 +67,11 @@ impl<W: Write> Checksummed<W> {
     fn number(&mut self, mut value: u64) -> std::io::Result<()> {
         let (mut bytes, mut n) = ([0; 10], 0);
         while value > 127 {
-            bytes[n] = (value & 127) as u8 | 128;
+            bytes[n] = narrow::byte_at(value & 127, 0) | 128;
             (value, n) = (value >> 7, n + 1);
         }
         // Below 128.
-        bytes[n] = value as u8;
+        bytes[n] = narrow::byte_at(value, 0);
         self.bytes(&bytes[..=n])
     }
 }

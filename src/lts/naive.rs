@@ -1,6 +1,7 @@
 //! Naive implementation of the equivalences by their definitions, as greatest fixed points over all
 //! pairs: the oracle for the tests of the efficient algorithms.
 
+use mu_base::narrow;
 use std::collections::BTreeSet;
 
 use super::equivalence::{Equivalence, equivalent, partition, reduce};
@@ -243,7 +244,7 @@ fn copies_fold_back() {
                 (
                     StateId::of(c * 60 + s),
                     l,
-                    StateId::of(random.below(copies as usize) as u32 * 60 + t),
+                    StateId::of(narrow::index(random.below(copies as usize)) * 60 + t),
                 )
             })
             .collect();

@@ -11,7 +11,7 @@
 //! Invariant: a decided vertex never changes; an expanded undecided vertex has an undecided edge.
 
 use mu_base::ids::{LabelId, Maybe, VertexId};
-use mu_base::{Budget, Stop};
+use mu_base::{Budget, Stop, narrow};
 use mu_game::solve::Solver;
 use mu_game::{Game, Player};
 
@@ -63,7 +63,7 @@ impl Arena {
         self.open_edges.push(0);
         self.choice.push(Maybe::NONE);
         self.first_in.push(Maybe::NONE);
-        self.universal.len() as u32 - 1
+        narrow::index(self.universal.len()) - 1
     }
     /// Sets owner and rank of an unexpanded vertex.
     pub fn set_owner(&mut self, v: u32, universal: bool, rank: u32) {
@@ -124,13 +124,13 @@ impl Arena {
     }
     /// Sets the edges of a vertex.
     pub fn expand(&mut self, v: u32, edges: &[Edge]) {
-        let start = self.edges.len() as u32;
-        self.range[v as usize] = (Maybe::some(start), edges.len() as u32);
+        let start = narrow::index(self.edges.len());
+        self.range[v as usize] = (Maybe::some(start), narrow::index(edges.len()));
         let all = self.universal[v as usize];
         let mut open = 0;
         let mut won = None;
         for (i, edge) in edges.iter().enumerate() {
-            let e = start + i as u32;
+            let e = start + narrow::index(i);
             self.edges.push(*edge);
             self.from.push(v);
             self.next_in.push(self.first_in[edge.to as usize]);
@@ -162,11 +162,11 @@ impl Arena {
                 let u = self.from[edge as usize] as usize;
                 if self.truth[u] == Truth::Open {
                     if self.universal[u] != value {
-                        stack.push((u as u32, value, Some(edge)));
+                        stack.push((narrow::index(u), value, Some(edge)));
                     } else {
                         self.open_edges[u] -= 1;
                         if self.open_edges[u] == 0 {
-                            stack.push((u as u32, value, None));
+                            stack.push((narrow::index(u), value, None));
                         }
                     }
                 }
@@ -195,7 +195,7 @@ impl Arena {
             for i in 0..self.edges(v).len() {
                 let to = self.edges(v)[i].to;
                 if self.truth[to as usize] == Truth::Open && !number[to as usize].is_some() {
-                    number[to as usize] = Maybe::some(order.len() as u32);
+                    number[to as usize] = Maybe::some(narrow::index(order.len()));
                     order.push(to);
                 }
             }
@@ -233,7 +233,7 @@ impl Arena {
                     to.filter(|_| own).and_then(|to| self.edges(v).iter().position(|e| e.to == to));
                 let choice = place
                     .zip(self.range[v as usize].0.get())
-                    .map(|(place, first)| first + place as u32);
+                    .map(|(place, first)| first + narrow::index(place));
                 decided.push((v, winner, choice));
             }
         }
@@ -256,11 +256,11 @@ impl Arena {
             let u = self.from[edge as usize] as usize;
             if self.truth[u] == Truth::Open {
                 if self.universal[u] != value {
-                    self.spread(u as u32, value, Some(edge));
+                    self.spread(narrow::index(u), value, Some(edge));
                 } else {
                     self.open_edges[u] -= 1;
                     if self.open_edges[u] == 0 {
-                        self.spread(u as u32, value, None);
+                        self.spread(narrow::index(u), value, None);
                     }
                 }
             }

@@ -15,7 +15,7 @@
 use super::obligations::{BLOCK, EMPTY, Operations, Set, each_bit, halves, height};
 use ahash::{AHashMap, AHashSet};
 use mu_base::varint::{put, take};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 /// Maximum height of a node: all numbers of formula states are below it.
 const MAX_HEIGHT: u64 = 31;
@@ -168,7 +168,7 @@ impl Channel {
                 let known =
                     |n: u64| u32::try_from(n).ok().filter(|n| *n as usize <= self.nodes.len());
                 let (left, right) = (known(take(bytes)?)?, known(take(bytes)?)?);
-                let high = high as u32;
+                let high = narrow::word(high);
                 let below = |n: u32| match n.checked_sub(1).map(|at| self.nodes[at as usize]) {
                     None | Some(ReceivedNode::Leaf(_)) => true,
                     Some(ReceivedNode::Inner { height, .. }) => height < high,

@@ -11,6 +11,7 @@ use super::on_the_fly::DecidedGame;
 use mu_base::Budget;
 use mu_base::Stop;
 use mu_base::ids::VertexId;
+use mu_base::narrow;
 use mu_formula::equations::{Skeleton, System};
 use mu_game::moves::priorities;
 use mu_game::solve::Solver;
@@ -51,7 +52,7 @@ fn build_game(system: &System, value: bool) -> Game {
     // Parts of right-hand sides do not affect infinite plays: they have the innermost rank.
     let inner = priority_of.last().copied().unwrap_or(0);
     let vertex = |owner, priority, successors| Vertex { owner, priority, successors };
-    let start = VertexId::of(1 + system.start as u32);
+    let start = VertexId::of(1 + narrow::index(system.start));
     let mut vertices = vec![vertex(Player::Even, inner, vec![start])];
     vertices.extend(
         system.ranks.iter().map(|rank| vertex(Player::Even, priority_of[*rank], Vec::new())),
@@ -60,12 +61,12 @@ fn build_game(system: &System, value: bool) -> Game {
         .bare
         .iter()
         .enumerate()
-        .map(|(i, bare)| (VertexId::of(1 + i as u32), bare))
+        .map(|(i, bare)| (VertexId::of(1 + narrow::index(i)), bare))
         .collect();
     while let Some((from, bare)) = todo.pop() {
-        let next = VertexId::of(vertices.len() as u32);
+        let next = VertexId::of(narrow::index(vertices.len()));
         let to = match bare {
-            Skeleton::Call(number) => VertexId::of(1 + *number as u32),
+            Skeleton::Call(number) => VertexId::of(1 + narrow::index(*number)),
             Skeleton::Constant(_) | Skeleton::Condition => {
                 let holds = if let Skeleton::Constant(holds) = bare { *holds } else { !value };
                 vertices.push(vertex(

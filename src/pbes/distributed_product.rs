@@ -26,7 +26,7 @@ use super::transitions::Source;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::varint::{put, take};
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop, narrow};
 use mu_evidence::Builder;
 use mu_explore::{
     AnnotationWorker, JointOutcome, JointSearch, Partition, Peers, PortableAnnotator,
@@ -409,11 +409,11 @@ fn replay(
             }
         }
         let (_, label, target) = taken.ok_or_else(broken)?;
-        builder.step((at, n as u32), label, (target, n as u32 + 1));
+        builder.step((at, narrow::index(n)), label, (target, narrow::index(n) + 1));
         at = target;
     }
     let last = path.last().ok_or_else(broken)?;
-    let (q, n) = (automaton.named(&last.atom)?, path.len() as u32 - 1);
+    let (q, n) = (automaton.named(&last.atom)?, narrow::index(path.len()) - 1);
     source.successors(at, &mut transitions)?;
     let mut shown = Vec::new();
     if last.local {

@@ -15,6 +15,7 @@
 
 use ahash::AHashSet;
 use mu_base::ids::Maybe;
+use mu_base::narrow;
 use mu_explore::PairTable;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +58,7 @@ impl Sets {
     }
     /// Returns the nodes in the order of their numbers.
     pub fn records(&self) -> Vec<u64> {
-        (0..self.nodes.len() as u32).map(|n| self.nodes.get(n)).collect()
+        (0..narrow::index(self.nodes.len())).map(|n| self.nodes.get(n)).collect()
     }
     /// Restores the numbers of nodes. Returns false if other nodes exist already, or if the records
     /// are not sets over `states` formula states.
@@ -86,7 +87,7 @@ impl Sets {
         // The greatest member, relative to the base.
         let mut greatest = vec![0u64; self.nodes.len()];
         for n in 1..greatest.len() {
-            let record = self.record(n as u32);
+            let record = self.record(narrow::index(n));
             greatest[n] = match height(record) {
                 0 => 63 - u64::from((record & MASK).leading_zeros()),
                 h => (1u64 << (h - 1)) * u64::from(BLOCK) + greatest[halves(record).1 as usize],
@@ -197,7 +198,7 @@ impl Sets {
 }
 
 pub(super) fn height(record: u64) -> u32 {
-    (record >> 56) as u32
+    narrow::low(record >> 56)
 }
 
 pub(super) fn halves(record: u64) -> (Set, Set) {

@@ -13,7 +13,7 @@
 use super::arena::{Arena, Edge, Truth};
 use super::transitions::Source;
 use mu_base::ids::{LabelId, Maybe, StateId, VertexId};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_game::moves::{Move, no_move, priorities};
 use mu_game::solve::Solver;
 use mu_game::{Game, Player};
@@ -235,7 +235,7 @@ impl Construction<'_> {
             for edge in self.arena.edges(v) {
                 let to = number[edge.to as usize].get().unwrap_or_else(|| {
                     order.push(edge.to);
-                    order.len() as u32 - 1
+                    narrow::index(order.len()) - 1
                 });
                 number[edge.to as usize] = Maybe::some(to);
                 targets.push(VertexId::of(to));

@@ -33,7 +33,7 @@ use super::product::{Kind, Outcome, ProductCounts, Shape, close, local_value, lo
 use super::proviso::{self, Order};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use mu_data::engine::image_of;
 use mu_explore::{
     AnnotateExtras, AnnotationTable, AnnotationWorker, Annotator, CheckpointWriter, Cyclic, Peers,
@@ -68,7 +68,7 @@ impl Annotator for Obligations<'_> {
     }
     fn load(&self, records: &[u64]) -> Result<(), Diagnostic> {
         let states = send_query(&self.questions, |reply| Query::States { reply })?.len();
-        if self.sets.load(records, states as u32) {
+        if self.sets.load(records, narrow::index(states)) {
             return Ok(());
         }
         Err(Diagnostic::new(
@@ -178,7 +178,7 @@ impl<Q: AutomatonAccess> AnnotationWorker for ObligationWorker<'_, Q> {
         self.result(next.map_or(Transfer::Decided, Transfer::Value))
     }
     fn image(&mut self, element: usize, annotation: u32) -> Result<u32, Diagnostic> {
-        let image = self.operations.image(annotation, element as u32, &mut self.ask)?;
+        let image = self.operations.image(annotation, narrow::index(element), &mut self.ask)?;
         self.result(image)
     }
 }
@@ -396,7 +396,7 @@ impl<'a> AutomatonOwner<'a> {
     ) -> Option<&'s Symmetries> {
         let all = symmetries?;
         self.symmetry = Symmetry::new(all, task.model, task.labels, self.automaton);
-        let count = self.symmetry.as_ref().map_or(0, |s| s.elements.len() as u32);
+        let count = self.symmetry.as_ref().map_or(0, |s| narrow::index(s.elements.len()));
         let keep: Vec<bool> =
             (0..count).map(|e| self.image_set(e, initial) == Some(initial)).collect();
         all.retain(|e| keep.get(e).copied().unwrap_or(false));
@@ -426,7 +426,7 @@ impl<'a> AutomatonOwner<'a> {
         if symmetry.proven || symmetry.confirmed.contains(&(q.number(), label.number())) {
             return Ok(answer);
         }
-        let elements = symmetry.elements.len() as u32;
+        let elements = narrow::index(symmetry.elements.len());
         let mut orbit = vec![(q.number(), label.number())];
         let own = self.as_set(q, answer);
         for element in 0..elements {
@@ -470,8 +470,11 @@ impl<'a> AutomatonOwner<'a> {
         steps: &[(LabelId, StateId)],
         decided: bool,
     ) -> Result<(), Diagnostic> {
-        for element in
-            0..self.symmetry.as_ref().filter(|s| !s.proven).map_or(0, |s| s.elements.len() as u32)
+        for element in 0..self
+            .symmetry
+            .as_ref()
+            .filter(|s| !s.proven)
+            .map_or(0, |s| narrow::index(s.elements.len()))
         {
             let images: Option<Vec<u32>> = states.iter().map(|q| self.image(element, *q)).collect();
             let mut image_steps = Vec::new();

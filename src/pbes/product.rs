@@ -21,7 +21,7 @@ use super::rules::{Effect, When};
 use super::transitions::Source;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_formula::normal::{Node, NodeId, Normal};
 use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
@@ -625,7 +625,7 @@ fn acyclic_search(
     let mut frames: Vec<(u32, usize)> = Vec::new();
     let mut targets: Vec<u32> = Vec::new();
     for root in 0..n {
-        let mut enter = (colour[root] == NEW).then_some(root as u32);
+        let mut enter = (colour[root] == NEW).then_some(narrow::index(root));
         loop {
             if let Some(s) = enter.take() {
                 polls += 1;

@@ -25,7 +25,7 @@ use super::instantiate::Instance;
 use super::transitions::Source;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use mu_evidence::Builder;
 use mu_lts::equivalence::Equivalence;
 use mu_lts::reduce::{Partition, by_classes};
@@ -262,7 +262,7 @@ impl Lift<'_, '_> {
         let Self { whole, block_of, before, paths, .. } = self;
         paths.entry(leap).or_insert_with(|| {
             let (before, members) = before.get_or_insert_with(|| {
-                let states = whole.lts.state_count() as u32;
+                let states = narrow::index(whole.lts.state_count());
                 let steps =
                     |s: u32| whole.lts.successors(StateId::of(s)).map(move |(l, t)| (s, l, t));
                 let inert = |&(s, l, t): &(u32, LabelId, StateId)| {
@@ -274,7 +274,7 @@ impl Lift<'_, '_> {
                         (0..states).flat_map(steps).filter(inert).map(|(s, _, t)| (t.number(), s))
                     }),
                     Rows::build(classes, || {
-                        block_of.iter().enumerate().map(|(s, b)| (*b, s as u32))
+                        block_of.iter().enumerate().map(|(s, b)| (*b, narrow::index(s)))
                     }),
                 )
             });

@@ -21,7 +21,7 @@ use super::symbolic_game::by_game;
 use super::transitions::steps_of;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use mu_evidence::{Evidence, EvidenceStep, Taken};
 use mu_formula::normal::Node;
 use mu_formula::typed::TypedFormula;
@@ -350,9 +350,9 @@ fn evidence(
             _ => i + 1,
         };
         steps.push(EvidenceStep {
-            from: i as u32,
+            from: narrow::index(i),
             label: *label,
-            to: target as u32,
+            to: narrow::index(target),
             taken: vec![taken],
         });
         if target == i + 1 {
@@ -370,9 +370,9 @@ fn evidence(
         for (label, i) in shown {
             let taken = leaving[i.index()].clone();
             steps.push(EvidenceStep {
-                from: last as u32,
+                from: narrow::index(last),
                 label,
-                to: states.len() as u32,
+                to: narrow::index(states.len()),
                 taken: vec![taken.clone()],
             });
             states.push(taken.state);
@@ -389,7 +389,7 @@ pub(super) fn steps_from(
 ) -> Result<Vec<Taken>, Diagnostic> {
     let mut all = Vec::new();
     for group in 0..model.groups().len() {
-        all.extend(steps_of(model, evaluated, group as u32, from)?);
+        all.extend(steps_of(model, evaluated, narrow::index(group), from)?);
     }
     Ok(all)
 }

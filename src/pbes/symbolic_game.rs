@@ -17,7 +17,7 @@ use super::check::Verdict;
 use super::symbolic::{CheckOptions, SymbolicAnswer, steps_from};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, VertexId};
-use mu_base::{Budget, Diagnostic};
+use mu_base::{Budget, Diagnostic, narrow};
 use mu_evidence::{Evidence, EvidenceStep, Taken};
 use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Solution, verify};
@@ -179,7 +179,7 @@ fn evidence_of(
     let mut number = |state: &Vec<u32>| {
         *known.entry(state.clone()).or_insert_with(|| {
             states.push(state.clone());
-            states.len() as u32 - 1
+            narrow::index(states.len()) - 1
         })
     };
     let stepping = play

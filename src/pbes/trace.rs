@@ -10,7 +10,7 @@ use super::product::{Kind, Shape, local_value};
 use super::transitions::Source;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic};
+use mu_base::{Budget, Diagnostic, narrow};
 use mu_evidence::Builder;
 use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
@@ -148,7 +148,7 @@ fn add(
     if known.get(&key).is_some_and(|p| pairs[*p as usize].distance <= pair.distance) {
         return;
     }
-    let p = pairs.len() as u32;
+    let p = narrow::index(pairs.len());
     known.insert(key, p);
     if pair.label.is_none() && pair.parent.is_some() {
         queue.push_front(p)

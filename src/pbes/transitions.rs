@@ -7,7 +7,7 @@
 
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_evidence::Taken;
 use mu_explore::Lazy;
 use mu_model::Model;
@@ -77,7 +77,8 @@ impl<'m> Source<'m> {
         let mut queue = VecDeque::from([from]);
         while let Some(v) = queue.pop_front() {
             let mut next = Vec::new();
-            for group in (0..self.confluent.len()).filter(|g| self.confluent[*g]).map(|g| g as u32)
+            for group in
+                (0..self.confluent.len()).filter(|g| self.confluent[*g]).map(|g| narrow::index(g))
             {
                 next.extend(steps_of(self.model, evaluated, group, &v)?);
             }
@@ -160,7 +161,7 @@ impl Explainer<'_, '_> {
         }
         let end = source.vector(to);
         let usual = self.usual.get(&label).cloned().unwrap_or_default();
-        for group in usual.into_iter().chain(0..self.computed.len() as u32) {
+        for group in usual.into_iter().chain(0..narrow::index(self.computed.len())) {
             self.compute(group)?;
             if let Some(step) = self.steps.iter().find(|s| s.label == label && s.state == end) {
                 let step = step.clone();

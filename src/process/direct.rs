@@ -9,7 +9,7 @@ use crate::labels::MultiAction;
 use crate::spec::{NameSet, Proc, ProcKind, ProcSpec};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, VarId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_data::engine::{Engine, Program, Value};
 use mu_data::expr::{Expr, Substitution};
 use mu_data::signature::Signature;
@@ -64,18 +64,18 @@ pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic>
         if state == State::Done {
             let target = *dead.get_or_insert_with(|| {
                 states.push(None);
-                states.len() as u32 - 1
+                narrow::index(states.len()) - 1
             });
-            transitions.push((next as u32, None, target));
+            transitions.push((narrow::index(next), None, target));
         } else {
             let mut steps = Vec::new();
             rules.steps(&state, 0, &mut steps)?;
             for (label, target) in steps {
                 let id = *ids.entry(target.clone()).or_insert_with(|| {
                     states.push(Some(target));
-                    states.len() as u32 - 1
+                    narrow::index(states.len()) - 1
                 });
-                transitions.push((next as u32, Some(label), id));
+                transitions.push((narrow::index(next), Some(label), id));
             }
         }
         next += 1;

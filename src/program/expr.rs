@@ -7,6 +7,7 @@
 //! AF.
 
 use super::Register;
+use mu_base::narrow;
 
 /// The width of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,7 +103,7 @@ impl BinOp {
     /// Computes the result in a width.
     pub fn apply(self, width: Width, a: u64, b: u64) -> u64 {
         // Intel masks the count by 31, or by 63 for quad words.
-        let count = (b & if width == Width::W64 { 63 } else { 31 }) as u32;
+        let count = narrow::low(b & if width == Width::W64 { 63 } else { 31 });
         let shifted = |v: Option<u64>| v.unwrap_or(0);
         let result = match self {
             BinOp::Add | BinOp::Inc => a.wrapping_add(b),
@@ -131,7 +132,7 @@ impl BinOp {
             BinOp::Dec => carry | when(sa && !sr, flags::OF),
             BinOp::And | BinOp::Or | BinOp::Xor => 0,
             BinOp::Shl | BinOp::Shr | BinOp::Sar => {
-                let count = (b & if width == Width::W64 { 63 } else { 31 }) as u32;
+                let count = narrow::low(b & if width == Width::W64 { 63 } else { 31 });
                 if count == 0 {
                     return before;
                 }

@@ -17,7 +17,7 @@ use super::x86::{Assembler, Order, Refusal};
 use super::{Program, Thread};
 use crate::outcome::{Head, Names, Question, head, table};
 use mu_base::words::{Cursor, Form, Kind, Token, tokens};
-use mu_base::{Diagnostic, SourceId, Stage};
+use mu_base::{Diagnostic, SourceId, Stage, narrow};
 
 /// The architecture in the first line of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,13 +220,16 @@ impl Names for Observer<'_> {
         let mut index = 0;
         if !bracketed && cursor.is("[") {
             let open = cursor.take();
-            index = cursor.number()?;
+            let given = cursor.number()?;
             cursor.expect("]")?;
-            if !v.array || index < 0 || index as usize >= v.initial.len() {
+            let inside = |i: &usize| v.array && *i < v.initial.len();
+            if let Some(i) = usize::try_from(given).ok().filter(inside) {
+                index = i;
+            } else {
                 return Err(Diagnostic::at(
                     Stage::Type,
                     open.span,
-                    format!("`{}` has no element {index}", name.text),
+                    format!("`{}` has no element {given}", name.text),
                 ));
             }
         } else if v.array {
@@ -244,7 +247,7 @@ impl Names for Observer<'_> {
             .take_while(|o| o.name != name.text)
             .map(|o| o.initial.len())
             .sum::<usize>();
-        let what = Observable::Cell(number as u32 + index as u32);
+        let what = Observable::Cell(narrow::index(number + index));
         let shown = v.declared.unwrap_or(Type::INT);
         Ok(Observed { what, shift: 0, shown, text })
     }

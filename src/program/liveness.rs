@@ -7,6 +7,7 @@
 
 use super::expr::Expr;
 use super::{Access, Next, Program, Register, Step, Thread};
+use mu_base::narrow;
 
 /// Returns the possible successors of step `at` of a thread with `count` steps.
 pub fn successors(step: &Step, at: usize, count: usize) -> impl Iterator<Item = usize> {
@@ -96,7 +97,7 @@ pub struct Future {
 /// Computes the cells that a thread may still access, for each step and for the end.
 pub fn futures(program: &Program, thread: &Thread) -> Vec<Future> {
     let cells = |address: &Expr| match address {
-        Expr::Const(a) => program.cell_at(*a).map_or(Cells::MAX, |c| cell_bit(c as u32)),
+        Expr::Const(a) => program.cell_at(*a).map_or(Cells::MAX, |c| cell_bit(narrow::index(c))),
         _ => Cells::MAX,
     };
     let own: Vec<Future> = (thread.steps.iter())

@@ -17,7 +17,7 @@ use super::expr::{Expr, Width};
 use super::memory::{Entry, MemoryModel};
 use super::variables::mixed_sizes;
 use super::{Access, Fence, Next, Program, Register, liveness};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 /// The effect of a move, with decoded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,7 +131,7 @@ impl Machine {
         let mut next = 0;
         for t in &program.threads {
             threads.push(next);
-            next += 1 + u32::from(memory.buffered()) + t.registers.len() as u32;
+            next += 1 + u32::from(memory.buffered()) + narrow::index(t.registers.len());
         }
         let none = Vec::new();
         let live = program
@@ -186,13 +186,13 @@ impl Machine {
     /// Returns the slot of a value.
     pub fn encode(&self, value: u64) -> u32 {
         if value < u64::from(BIG) {
-            return value as u32;
+            return narrow::word(value);
         }
         if let Some(&id) = held!(self.values.read()).ids.get(&value) {
             return id;
         }
         let mut values = held!(self.values.write());
-        let next = BIG | values.list.len() as u32;
+        let next = BIG | narrow::index(values.list.len());
         let id = *values.ids.entry(value).or_insert(next);
         if id == next {
             values.list.push(value);
@@ -221,7 +221,7 @@ impl Machine {
         }
         let mut buffers = held!(self.buffers.write());
         let entries: Arc<[Entry]> = entries.into();
-        let next = buffers.list.len() as u32;
+        let next = narrow::index(buffers.list.len());
         let id = *buffers.ids.entry(entries.clone()).or_insert(next);
         if id == next {
             buffers.list.push(entries);
@@ -274,7 +274,7 @@ impl Machine {
         if let Some(b) = self.buffer_slot(thread)
             && state[b] != 0
             && let Some(newest) = self.buffer(state[b]).iter().rev().find_map(|e| match *e {
-                Entry::Store { cell: to, value } if to == cell as u32 => Some(value),
+                Entry::Store { cell: to, value } if to == narrow::index(cell) => Some(value),
                 _ => None,
             })
         {
@@ -327,7 +327,7 @@ impl Machine {
                 let cell =
                     self.resolve(thread, step.instruction, eval(state, address, 0), *width, false)?;
                 loaded = self.seen(thread, cell, state) & width.mask();
-                event = Event::Read { cell: cell as u32, value: loaded };
+                event = Event::Read { cell: narrow::index(cell), value: loaded };
             }
             Access::Write { address, width, value, when } => {
                 if when.as_ref().is_none_or(|w| eval(state, w, 0) != 0) {
@@ -350,11 +350,11 @@ impl Machine {
                                 self.full.store(true, Ordering::Relaxed);
                                 return Ok(None);
                             }
-                            entries.push(Entry::Store { cell: cell as u32, value: slot });
+                            entries.push(Entry::Store { cell: narrow::index(cell), value: slot });
                             state[b] = self.intern(entries);
                         }
                     }
-                    event = Event::Write { cell: cell as u32, value };
+                    event = Event::Write { cell: narrow::index(cell), value };
                 }
             }
             Access::Update { address, width, value, when } => {
@@ -371,7 +371,7 @@ impl Machine {
                     new = self.merged(cell, *width, eval(state, value, loaded));
                     state[self.cell_slot(cell)] = self.encode(new);
                 }
-                event = Event::Update { cell: cell as u32, old, new, wrote };
+                event = Event::Update { cell: narrow::index(cell), old, new, wrote };
             }
             Access::Fence(fence) => {
                 event = Event::Fence(*fence);
@@ -411,7 +411,7 @@ impl Machine {
                 }
             }
         }
-        state[self.place_slot(thread)] = next as u32;
+        state[self.place_slot(thread)] = narrow::index(next);
         for (r, &live) in self.live[thread][next].iter().enumerate() {
             if !live {
                 state[base + r] = 0;

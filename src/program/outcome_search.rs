@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use super::liveness::{self, Cells, Future, cell_bit};
 use super::machine::Machine;
 use super::{Access, Register};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 
 /// A component of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -171,9 +171,10 @@ pub(super) fn persistent_move(
                 Access::Read { address, .. }
                 | Access::Write { address, .. }
                 | Access::Update { address, .. } => match address {
-                    super::expr::Expr::Const(a) => {
-                        machine.program.cell_at(*a).map_or(Cells::MAX, |c| cell_bit(c as u32))
-                    }
+                    super::expr::Expr::Const(a) => machine
+                        .program
+                        .cell_at(*a)
+                        .map_or(Cells::MAX, |c| cell_bit(narrow::index(c))),
                     _ => Cells::MAX,
                 },
             }

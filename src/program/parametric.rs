@@ -15,7 +15,7 @@ use super::property::{Comparison, Property, Term};
 use super::registers::name_at;
 use super::x86::statement::{Element, Place, SourceOperand, Statement};
 use super::x86::table::{Entry, Kind};
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 pub use super::nasm::Declaration;
 pub use super::x86::statement::Number;
@@ -155,7 +155,7 @@ fn code(program: &X86Program, width: Width) -> Result<Vec<Instruction>, Diagnost
         .iter()
         .map(|s| instruction(s, before(s.first), width))
         .collect::<Result<Vec<_>, _>>()?;
-    let end = program.program.threads.last().map_or(0, |t| t.steps.len() as u32);
+    let end = program.program.threads.last().map_or(0, |t| narrow::index(t.steps.len()));
     let last = before(end);
     if !last.is_empty() {
         let span = out.last().map_or(program.codes[0], |i| i.span);

@@ -14,7 +14,7 @@ use super::axiomatic::{Event, EventKind, Execution};
 use super::liveness::{self, Future};
 use super::machine::{self, Machine};
 use super::outcome_search::{Move, Observable, moves, outcome, persistent_move};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 
 /// The result of a search for an execution.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ pub fn witness(
         let mut take = |step: Move, next: Box<[u32]>| {
             if seen.insert(next.clone()) {
                 before.push((number, step));
-                queue.push_back((before.len() as u32 - 1, next));
+                queue.push_back((narrow::index(before.len()) - 1, next));
             }
         };
         match persistent_move(machine, &futures, &state, &mut ready)? {

@@ -13,6 +13,7 @@
 use crate::counts::Count;
 use crate::residues::Residues;
 use crate::simplex::Relation;
+use mu_base::narrow;
 
 /// Largest number of process variables of a cube.
 pub const MAX_PROCESSES: usize = 24;
@@ -103,12 +104,12 @@ impl Cell {
     }
     /// Returns its arguments, padded with [`NONE`].
     pub fn args(self) -> [u8; 3] {
-        [(self.0 >> 32) as u8, (self.0 >> 24) as u8, (self.0 >> 16) as u8]
+        [32, 24, 16].map(|at| narrow::byte_at(self.0, at))
     }
     /// Returns the process and stage of its view; `None` if it is in memory now.
     pub fn view(self) -> Option<(u8, u8)> {
-        let process = (self.0 >> 8) as u8;
-        (process != NONE).then_some((process, self.0 as u8))
+        let process = narrow::byte_at(self.0, 8);
+        (process != NONE).then_some((process, narrow::byte_at(self.0, 0)))
     }
     /// Returns the same cell in another view.
     #[must_use]
@@ -125,14 +126,17 @@ impl Cell {
     #[must_use]
     pub fn map(self, to: impl Fn(u8) -> u8) -> Cell {
         let put = |at: u32| {
-            let p = (self.0 >> at) as u8;
+            let p = narrow::byte_at(self.0, at);
             u64::from(if p == NONE { NONE } else { to(p) }) << at
         };
         Cell(self.0 & !0xff_ffff_ff00 | put(32) | put(24) | put(16) | put(8))
     }
     /// Returns the processes that it mentions.
     pub fn processes(self) -> impl Iterator<Item = u8> {
-        [32, 24, 16, 8].into_iter().map(move |at| (self.0 >> at) as u8).filter(|&p| p != NONE)
+        [32, 24, 16, 8]
+            .into_iter()
+            .map(move |at| narrow::byte_at(self.0, at))
+            .filter(|&p| p != NONE)
     }
 }
 
@@ -278,7 +282,7 @@ impl Linear {
 pub fn map_set(set: u64, from: usize, processes: usize, to: impl Fn(u8) -> u8) -> u64 {
     let mut mapped = if set & OTHER != 0 { OTHER | ((1 << processes) - 1) } else { 0 };
     for p in 0..from {
-        let bit = 1 << to(p as u8);
+        let bit = 1 << to(narrow::byte(p));
         if set & (1 << p) == 0 { mapped &= !bit } else { mapped |= bit }
     }
     mapped

@@ -16,6 +16,7 @@ use crate::initial::arranged;
 use crate::instance::{Instance, Prepared, State};
 use crate::parallel;
 use crate::rules::Rules;
+use mu_base::narrow;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
@@ -72,7 +73,7 @@ impl<'a> Bank<'a> {
         let instance = Instance::new(rules, processes, LAG);
         let along = Instance::new(rules, processes, LAG_ALONG);
         let columns: Columns = vec![HashMap::default(); instance.cells];
-        let named: Vec<u8> = (0..rules.signature.fixed as u8).collect();
+        let named: Vec<u8> = (0..narrow::byte(rules.signature.fixed)).collect();
         let assumed = assumed
             .iter()
             .filter(|c| c.processes <= processes)
@@ -132,7 +133,7 @@ impl<'a> Bank<'a> {
     }
     /// Returns the processes that are constants.
     fn named(&self) -> Vec<u8> {
-        (0..self.fixed as u8).collect()
+        (0..narrow::byte(self.fixed)).collect()
     }
     /// Explores up to `most` states. Returns true if these are all. The result does not depend on
     /// the threads.
@@ -221,7 +222,7 @@ impl<'a> Bank<'a> {
     }
     /// True if some state is in the cube; adds the cost to `spent`, in units of inspected states.
     pub fn meets(&self, signature: &Signature, cube: &Cube, spent: &mut u64) -> bool {
-        let processes = self.instance.processes as u8;
+        let processes = narrow::byte(self.instance.processes);
         arranged(cube.processes, processes, &mut self.named(), &mut |place| {
             self.has(signature, cube, place, spent)
         })
@@ -278,7 +279,7 @@ impl<'a> Bank<'a> {
 /// Prepares a cube for each choice of processes of the instance that begins with those in `named`.
 fn placed(instance: &Instance<'_>, cube: &Cube, named: &[u8]) -> Vec<Prepared> {
     let mut all = Vec::new();
-    arranged(cube.processes, instance.processes as u8, &mut named.to_vec(), &mut |place| {
+    arranged(cube.processes, narrow::byte(instance.processes), &mut named.to_vec(), &mut |place| {
         all.push(instance.prepare(cube.atoms.iter(), place));
         false
     });

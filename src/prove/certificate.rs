@@ -26,6 +26,7 @@ use crate::atom::{Atom, Cell, JOINT, OTHER, Point, Signature, Sort};
 use crate::cube::Cube;
 use crate::residues::Side;
 use crate::simplex::Relation;
+use mu_base::narrow;
 use mu_cubicle::system::System;
 use std::fmt::Write;
 
@@ -70,7 +71,9 @@ impl Writer<'_> {
         let mut names: Vec<String> = Vec::new();
         if self.signature.sort(cell) == Sort::Process {
             names.extend(
-                (0..processes as u8).filter(|p| set & (1 << p) != 0).map(|p| self.process(p)),
+                (0..narrow::byte(processes))
+                    .filter(|p| set & (1 << p) != 0)
+                    .map(|p| self.process(p)),
             );
             if set & OTHER != 0 {
                 names.push("other".into());
@@ -155,7 +158,7 @@ pub fn write(system: &System, signature: &Signature, tso: bool, cubes: &[Cube]) 
     for cube in cubes {
         out.push_str("never");
         for p in signature.fixed..cube.processes {
-            let _ = write!(out, " {}", writer.process(p as u8));
+            let _ = write!(out, " {}", writer.process(narrow::byte(p)));
         }
         out.push('\n');
         for a in &cube.atoms {

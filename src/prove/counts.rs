@@ -22,6 +22,7 @@ use crate::image::for_each_binding;
 use crate::residues::{self, Residues, Side};
 use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::Relation;
+use mu_base::narrow;
 use mu_cubicle::system::Op;
 use std::ops::ControlFlow;
 
@@ -55,7 +56,7 @@ pub fn facts(signature: &Signature, processes: usize, atoms: &[Atom]) -> Vec<Ato
             continue;
         }
         let (mut inside, mut outside) = (0, 0);
-        for p in 0..processes as u8 {
+        for p in 0..narrow::byte(processes) {
             let cell = Cell::new(count.symbol, &[p]);
             let sets = atoms.iter().filter_map(|a| match a {
                 Atom::In(c, set) if *c == cell => Some(*set),

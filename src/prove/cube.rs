@@ -13,6 +13,7 @@ use crate::decide::satisfiable;
 use crate::simplex::{Answer, Relation};
 use crate::stages;
 use mu_base::mixing::fx;
+use mu_base::narrow;
 use std::hash::{Hash, Hasher};
 
 /// A conjunction of atoms over distinct processes, in normal form.
@@ -99,10 +100,10 @@ impl Cube {
         order.sort_unstable();
         let mut to = vec![NONE; self.processes.max(1)];
         for (p, t) in to.iter_mut().enumerate().take(fixed) {
-            *t = p as u8;
+            *t = narrow::byte(p);
         }
         for (i, (_, p)) in order.iter().enumerate() {
-            to[*p] = (fixed + i) as u8;
+            to[*p] = narrow::byte(fixed + i);
         }
         let processes = fixed + order.len();
         let mut atoms: Vec<Atom> = self
@@ -283,7 +284,7 @@ pub fn simplify(signature: &Signature, processes: usize, atoms: &mut Vec<Atom>) 
         if let Atom::Before(a, b, strict) = rest[i] {
             let point = |p: Point| match p {
                 Point::Cell(c) if single(domain(&domains, c)) => {
-                    Point::Variable(domain(&domains, c).trailing_zeros() as u8)
+                    Point::Variable(narrow::byte(domain(&domains, c).trailing_zeros() as usize))
                 }
                 p => p,
             };

@@ -21,6 +21,7 @@ use crate::residues::{self, Side};
 use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::{Answer, Relation};
 use crate::stages;
+use mu_base::narrow;
 use std::ops::ControlFlow;
 
 /// The view of an eliminated value.
@@ -80,13 +81,15 @@ pub fn for_each_binding<B>(
             return Ok(f(binding, total));
         }
         for p in 0..=total {
-            if binding.contains(&(p as u8)) || (p == total && most.is_some_and(|m| total >= m)) {
+            if binding.contains(&(narrow::byte(p)))
+                || (p == total && most.is_some_and(|m| total >= m))
+            {
                 continue;
             }
             if p >= MAX_PROCESSES {
                 return Err(Trouble::Processes);
             }
-            binding.push(p as u8);
+            binding.push(narrow::byte(p));
             let flow = extend(binding, params, total.max(p + 1), most, f)?;
             binding.pop();
             if flow.is_break() {
@@ -558,7 +561,7 @@ impl Image<'_> {
             return Ok(());
         }
         let others: Vec<(usize, u8)> = (0..self.rule.universal.len())
-            .flat_map(|u| (0..self.processes as u8).map(move |p| (u, p)))
+            .flat_map(|u| (0..narrow::byte(self.processes)).map(move |p| (u, p)))
             .filter(|(_, p)| !self.binding[..self.rule.declared].contains(p))
             .collect();
         self.everyone(&others, draft)

@@ -7,6 +7,7 @@ use crate::decide::satisfiable;
 use crate::image::{Binding, Trouble, for_each_binding};
 use crate::rules::{FIXED, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::Answer;
+use mu_base::narrow;
 use std::ops::ControlFlow::{Break, Continue};
 
 /// Number of further sizes that are tried for an initial state if `init` mentions an array over
@@ -102,7 +103,7 @@ pub(crate) fn maps(params: usize, processes: usize) -> Vec<Vec<u8>> {
     for _ in 0..params {
         found = found
             .iter()
-            .flat_map(|m| (0..processes as u8).map(move |p| [m.as_slice(), &[p]].concat()))
+            .flat_map(|m| (0..narrow::byte(processes)).map(move |p| [m.as_slice(), &[p]].concat()))
             .collect();
     }
     found
@@ -249,7 +250,7 @@ fn excluded(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, T
     let mut found = Vec::new();
     for (params, tests) in &rules.invariants {
         let mut maps = Vec::new();
-        arranged(*params, processes as u8, &mut Vec::new(), &mut |map| {
+        arranged(*params, narrow::byte(processes), &mut Vec::new(), &mut |map| {
             maps.push(map.to_vec());
             false
         });
@@ -291,7 +292,8 @@ fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
     // the instance.
     Ok((0..cells.len()).any(|first| {
         let further = Point::Cell(cells[first]);
-        let after = (0..processes as u8).map(|p| Atom::Before(Point::Variable(p), further, true));
+        let after =
+            (0..narrow::byte(processes)).map(|p| Atom::Before(Point::Variable(p), further, true));
         let atoms = cells[..first]
             .iter()
             .map(named)

@@ -12,6 +12,7 @@ use crate::cube::Cube;
 use crate::residues::Residues;
 use crate::rules::{Change, FIXED, Rule, Rules, Test, Value, is_cell};
 use crate::simplex::Relation;
+use mu_base::narrow;
 use mu_cubicle::system::Op;
 
 /// Largest lag of a process in any instance.
@@ -89,7 +90,7 @@ impl<'a> Instance<'a> {
         let mut cells = 0;
         for arity in &rules.signature.arity {
             offset.push(cells);
-            cells += processes.pow(*arity as u32);
+            cells += processes.pow(narrow::index(*arity));
         }
         Instance { rules, processes, offset, cells, lag: lag.min(MAX_LAG) }
     }
@@ -187,7 +188,7 @@ impl<'a> Instance<'a> {
     /// processes. If `elsewhere`, undetermined cells of processes contain a process beyond the
     /// instance, as in larger systems.
     pub fn initial(&self, most: usize, within: Option<&Cube>, elsewhere: bool) -> Vec<State> {
-        let place: Vec<u8> = (0..within.map_or(0, |c| c.processes) as u8).collect();
+        let place: Vec<u8> = (0..narrow::byte(within.map_or(0, |c| c.processes))).collect();
         let constrained: Vec<(usize, u64, Sort)> = within
             .iter()
             .flat_map(|c| &c.atoms)
@@ -289,7 +290,7 @@ impl<'a> Instance<'a> {
     }
     fn bind(&self, state: &State, rule: &Rule, binding: &mut Vec<u8>, out: &mut Vec<State>) {
         if binding.len() < rule.params {
-            for p in 0..self.processes as u8 {
+            for p in 0..narrow::byte(self.processes) {
                 if !binding.contains(&p) {
                     binding.push(p);
                     self.bind(state, rule, binding, out);
@@ -322,7 +323,9 @@ impl<'a> Instance<'a> {
             return;
         }
         for (variable, dnf) in &rule.universal {
-            for q in (0..self.processes as u8).filter(|q| !binding[..rule.declared].contains(q)) {
+            for q in
+                (0..narrow::byte(self.processes)).filter(|q| !binding[..rule.declared].contains(q))
+            {
                 let env = |p: u8| if p == *variable { q } else { process(p, binding) };
                 if !dnf.iter().any(|(cube, fence)| {
                     !(*fence && own_unseen(ago)) && self.holds(state, cube, &env, actor, ago)
@@ -355,7 +358,7 @@ impl<'a> Instance<'a> {
                 let old = sets
                     .iter()
                     .filter(|(c, _)| self.is_weak(*c))
-                    .map(|(c, _)| (*c as u32, state.values[*c]))
+                    .map(|(c, _)| (narrow::index(*c), state.values[*c]))
                     .collect();
                 s.writes.insert(0, Write { writer: actor, old });
                 for (p, lag) in s.lag.iter_mut().enumerate() {
@@ -366,7 +369,7 @@ impl<'a> Instance<'a> {
             if usize::from(most) > self.lag {
                 // The process with the largest lag advances.
                 for lag in &mut s.lag {
-                    *lag = (*lag).min(self.lag as u8);
+                    *lag = (*lag).min(narrow::byte(self.lag));
                 }
             }
             let most = s.lag.iter().copied().max().unwrap_or(0);
@@ -514,8 +517,9 @@ impl<'a> Instance<'a> {
         // The end of the run is one moment, and no stage of any process is later.
         let end = so_far().find(|(v, _)| v.1 == JOINT).map(|x| *x.1);
         let earlier = if view.1 == JOINT { so_far().map(|x| *x.1).min() } else { previous };
-        let most =
-            earlier.unwrap_or(MAX_LAG as u8).min(state.lag[usize::from(atoms.who[ago.len()])]);
+        let most = earlier
+            .unwrap_or(narrow::byte(MAX_LAG))
+            .min(state.lag[usize::from(atoms.who[ago.len()])]);
         let fits = |a: &u8| end.is_none_or(|e| if view.1 == JOINT { *a == e } else { *a >= e });
         (0..=most).filter(fits).any(|a| {
             ago.push(a);

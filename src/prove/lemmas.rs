@@ -29,6 +29,7 @@ use crate::search::{MAX_OPEN, STEPS_OF_WORK};
 use crate::simplex::Relation;
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::Budget;
+use mu_base::narrow;
 use std::ops::ControlFlow;
 
 /// Limits on the terms and on the candidates; beyond them no template is used.
@@ -40,7 +41,7 @@ const MAX_DEPTH: u8 = 4;
 /// Returns the numbers that two processes compare: cells without an index, and cells of each of the
 /// two.
 fn terms(signature: &Signature) -> Vec<Cell> {
-    let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
+    let (p, q) = (narrow::byte(signature.fixed), narrow::byte(signature.fixed) + 1);
     let mut found = Vec::new();
     for symbol in 0..signature.sorts.len() {
         let cells = match signature.arity[symbol] {
@@ -77,7 +78,7 @@ fn places(signature: &Signature, process: u8) -> Vec<Option<Atom>> {
 /// second`: a word is between the two, it is one of them or next to it, a view of the second is not
 /// after it.
 fn comparisons_of_words(signature: &Signature, count: &Count) -> Vec<Atom> {
-    let p = signature.fixed as u8;
+    let p = narrow::byte(signature.fixed);
     let bits = count.bits;
     let cell = |c: Cell| Side::new([(c, 1)], 0, bits);
     let minus = |a: Cell, b: Cell, n: i128| Side::new([(a, 1), (b, -1)], n, bits);
@@ -119,7 +120,7 @@ fn comparisons_of_words(signature: &Signature, count: &Count) -> Vec<Atom> {
 /// Returns the candidates for words: comparisons at places of one process, and equal words of two
 /// processes.
 fn candidates_of_words(signature: &Signature) -> Vec<Cube> {
-    let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
+    let (p, q) = (narrow::byte(signature.fixed), narrow::byte(signature.fixed) + 1);
     let processes = signature.fixed + 2;
     let mut found: Vec<Cube> = Vec::new();
     let mut add = |atoms: Vec<Atom>| {
@@ -165,7 +166,7 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
         return candidates_of_words(signature);
     }
     let terms = terms(signature);
-    let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
+    let (p, q) = (narrow::byte(signature.fixed), narrow::byte(signature.fixed) + 1);
     let processes = signature.fixed + 2;
     if terms.len() < 2 || terms.len() > MAX_TERMS || signature.most.is_some_and(|m| m < processes) {
         return Vec::new();

@@ -7,6 +7,7 @@
 use crate::atom::NONE;
 use crate::rules::Rules;
 use crate::search::Node;
+use mu_base::narrow;
 
 /// A path with the names of its processes on the machine.
 pub struct NamedPath {
@@ -23,7 +24,7 @@ pub fn steps(rules: &Rules, path: &[Node]) -> NamedPath {
     let Some(last) = path.last() else {
         return NamedPath { steps: Vec::new(), names: Vec::new(), processes: 0 };
     };
-    let mut names: Vec<u8> = (0..last.cube.processes as u8).collect();
+    let mut names: Vec<u8> = (0..narrow::byte(last.cube.processes)).collect();
     let mut most = names.len().max(rules.signature.fixed);
     let mut found = NamedPath { steps: Vec::new(), names: vec![names.clone()], processes: 0 };
     for node in path.iter().rev().filter(|n| n.parent.is_some()) {

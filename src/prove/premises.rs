@@ -18,6 +18,7 @@
 
 use crate::atom::MAX_PROCESSES;
 use crate::rules::Memory;
+use mu_base::narrow;
 use mu_base::source::Place;
 use mu_cubicle::system::{
     Access, Atom, Case, Claim, Cube, Kind, Op, Proc, Sum, Symbol, System, Term, Transition, Update,
@@ -463,7 +464,8 @@ fn acts_alone(t: &Transition, owner: &[Option<usize>]) -> bool {
         None => {
             let fixed =
                 touched(t).into_iter().flat_map(|a| a.args).filter(|p| matches!(p, Proc::Fixed(_)));
-            let own: Vec<Proc> = (0..t.params.len() as u32).map(Proc::Var).chain(fixed).collect();
+            let own: Vec<Proc> =
+                (0..narrow::index(t.params.len())).map(Proc::Var).chain(fixed).collect();
             own.into_iter().any(|p| owns_all(t, owner, p))
                 || t.params.is_empty() && owns_all(t, owner, Proc::Var(u32::MAX))
         }

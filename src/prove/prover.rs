@@ -24,6 +24,7 @@ use crate::search::{Counts, End, Exact, Node, Search};
 use crate::verify::{QueryCounts, Refused, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
+use mu_base::narrow;
 use mu_cubicle::instance::Reach;
 use mu_cubicle::machine::Machine;
 use mu_cubicle::system::{System, Update};
@@ -573,7 +574,7 @@ fn instances(
             let states = states_of(&machine, &replayed, &system.unsafes[*claim], procs);
             let numbers = if every { Numbers::default() } else { Numbers::of_file(system) };
             let run = Run {
-                processes: n as u32,
+                processes: narrow::index(n),
                 replayed,
                 steps,
                 states,
@@ -612,9 +613,9 @@ fn search_instance<'s>(
     budget: &Budget,
 ) -> Option<(Machine<'s>, Reach)> {
     let machine = if candidates {
-        machine(system, memory, processes as u32, Some(budget))
+        machine(system, memory, narrow::index(processes), Some(budget))
     } else {
-        bare_machine(system, memory, processes as u32, Some(budget))
+        bare_machine(system, memory, narrow::index(processes), Some(budget))
     }
     .ok()?;
     let reach = machine.reach(most, true, budget).ok()?;
@@ -632,7 +633,7 @@ fn ground_size(system: &System, n: usize) -> Option<usize> {
         let cases = |u: &Update| match u {
             Update::Assign { .. } => Some(1),
             Update::Cases { bound, cases, .. } => {
-                n.checked_pow(bound.len() as u32)?.checked_mul(cases.len())
+                n.checked_pow(narrow::index(bound.len()))?.checked_mul(cases.len())
             }
         };
         let updates = t.updates.iter().try_fold(1usize, |all, u| all.checked_add(cases(u)?))?;
@@ -641,5 +642,5 @@ fn ground_size(system: &System, n: usize) -> Option<usize> {
     for c in system.unsafes.iter().chain(&system.invariants) {
         size = size.checked_add(injective(c.params.len())?)?;
     }
-    size.checked_add(n.checked_pow(system.init.params.len() as u32)?)
+    size.checked_add(n.checked_pow(narrow::index(system.init.params.len()))?)
 }

@@ -17,6 +17,7 @@ use crate::rules::{FIXED, Memory, Rules};
 use crate::search::Node;
 use mu_base::Diagnostic;
 use mu_base::limits::Budget;
+use mu_base::narrow;
 use mu_cubicle::instance::Replayed;
 use mu_cubicle::machine::{Act, Machine, Memory as MachineMemory, Setup};
 use mu_cubicle::system::{Claim, System};
@@ -130,8 +131,9 @@ pub fn replay(
         found.or_else(|_| replay_with(system, rules, path, budget, &free))
     };
     found.map_err(|reason| {
-        let least =
-            system.processes.map_or(1, |n| n as usize).max(system.fixed as usize).max(1) as u32;
+        let least = narrow::index(
+            system.processes.map_or(1, |n| n as usize).max(system.fixed as usize).max(1),
+        );
         let bare = bare_machine(system, rules.memory, least, Some(budget)).ok();
         let determined = bare.is_some_and(|m| {
             m.initial_states().is_ok_and(|states| states.iter().all(|s| m.numbers_are_known(s)))
@@ -156,11 +158,11 @@ fn replay_with(
     let least = system.processes.map_or(1, |n| n as usize).max(most).max(1);
     let mut reason = "the run needs no process".to_string();
     for processes in least..=least.max(params) {
-        let processes = processes as u32;
+        let processes = narrow::index(processes);
         let machine = with_numbers(system, rules.memory, processes, numbers.clone(), Some(budget))
             .map_err(|d| d.message.clone())?;
         let acts: Vec<Act> =
-            steps.iter().map(|(t, who)| Act::Fire(*t as u32, who.clone())).collect();
+            steps.iter().map(|(t, who)| Act::Fire(narrow::index(*t), who.clone())).collect();
         match on_machine(&machine, &acts, numbers) {
             Ok(run) => return Ok(run),
             Err(r) => reason = r,
@@ -209,7 +211,7 @@ fn queues(rules: &Rules, steps: &[(usize, Vec<u32>)], processes: u32) -> Vec<Vec
             Some(a) => who[usize::from(a)],
             None => who.first().copied().unwrap_or(0),
         };
-        queues[actor as usize].push(Act::Fire(*transition as u32, who.clone()));
+        queues[actor as usize].push(Act::Fire(narrow::index(*transition), who.clone()));
     }
     queues
 }
@@ -220,7 +222,7 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act], numbers: &Numbers) -> Result<
         let mut done = None;
         crate::initial::arranged(
             claim.params.len(),
-            machine.processes() as u8,
+            narrow::byte(machine.processes() as usize),
             &mut Vec::new(),
             &mut |procs| {
                 let procs: Vec<u32> = procs.iter().copied().map(u32::from).collect();

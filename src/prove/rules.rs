@@ -13,6 +13,7 @@ use crate::initial::initial;
 use crate::premises::{Premises, Refusal, premises};
 use crate::residues::{self, Residues};
 use crate::simplex::Relation;
+use mu_base::narrow;
 use mu_base::source::Place;
 use mu_cubicle::system::{self, Kind, Op, Proc, System, Term, TypeId, Update};
 use num_traits::{One, ToPrimitive};
@@ -152,8 +153,8 @@ fn too_large() -> Refusal {
 
 fn template(p: Proc) -> u8 {
     match p {
-        Proc::Var(v) => v as u8,
-        Proc::Fixed(n) => FIXED + (n - 1) as u8,
+        Proc::Var(v) => narrow::byte(v as usize),
+        Proc::Fixed(n) => FIXED + narrow::byte(n as usize - 1),
     }
 }
 
@@ -253,7 +254,7 @@ impl Translator<'_> {
                 Change::Assign(Cell::new(symbol.index(), &args), value(v)?)
             }
             Update::Cases { symbol, bound, cases, .. } => {
-                let bound = bound.iter().map(|b| b.0 as u8).collect();
+                let bound = bound.iter().map(|b| narrow::byte(b.0 as usize)).collect();
                 let mut list = Vec::new();
                 for c in cases {
                     match self.cube(&c.condition, false)? {
@@ -284,7 +285,7 @@ impl Translator<'_> {
                 TypeId::REAL => Sort::Real,
                 t if t.bits().is_some() => Sort::Word(t.bits().unwrap_or(1)),
                 _ if of.constructors.is_empty() => Sort::Abstract,
-                _ => Sort::Finite(of.constructors.len() as u32),
+                _ => Sort::Finite(narrow::index(of.constructors.len())),
             };
             signature.sorts.push(sort);
             signature.weak.push(memory == Memory::Tso && s.kind == Kind::Weak);
@@ -302,7 +303,7 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     let mut index = vec![0; system.constructors.len()];
     for t in &system.types {
         for (i, c) in t.constructors.iter().enumerate() {
-            index[c.index()] = i as u32;
+            index[c.index()] = narrow::index(i);
         }
     }
     let t = Translator { system, index };
@@ -317,7 +318,7 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
             .map(|u| {
                 let cubes = u.dnf.iter().filter_map(|c| t.cube(c, false).transpose());
                 Ok((
-                    u.var as u8,
+                    narrow::byte(u.var as usize),
                     cubes
                         .map(|c| c.map(|(tests, fence)| (tests, fence && memory == Memory::Tso)))
                         .collect::<Result<_, _>>()?,

@@ -29,6 +29,7 @@
 
 use crate::atom::{Atom, Cell, JOINT, Literal, Signature};
 use crate::residues::Residues;
+use mu_base::narrow;
 
 /// Returns the stages of a process in a list of atoms, in order.
 pub fn of(atoms: &[Atom], process: u8) -> Vec<u8> {
@@ -190,7 +191,7 @@ pub fn tidy(signature: &Signature, atoms: &mut Vec<Atom>) {
         while tidy_one(atoms, p, ending) {}
         for (i, s) in of(atoms, p).into_iter().enumerate() {
             if s != JOINT && usize::from(s) != i {
-                shift(atoms, (p, s), Some((p, i as u8)));
+                shift(atoms, (p, s), Some((p, narrow::byte(i))));
             }
         }
     }

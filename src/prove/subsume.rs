@@ -15,6 +15,7 @@ use crate::decide::Decider;
 use crate::simplex::Answer;
 use crate::stages;
 use crate::trie::{Bits, Trie};
+use mu_base::narrow;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -86,7 +87,7 @@ impl Pattern {
                         .iter()
                         .filter(|a| a.processes(signature, cube.processes) & (1 << p) != 0)
                         .count(),
-                    p as u8,
+                    narrow::byte(p),
                 )
             })
             .collect();
@@ -94,7 +95,7 @@ impl Pattern {
         weight.sort_unstable_by(|a, b| b.cmp(a));
         let mut steps: Vec<Step> = Vec::new();
         let viewers = stages::viewers(&cube.atoms);
-        for p in (0..signature.fixed as u8).chain(weight.iter().map(|w| w.1)) {
+        for p in (0..narrow::byte(signature.fixed)).chain(weight.iter().map(|w| w.1)) {
             if usize::from(p) >= signature.fixed {
                 steps.push(Step::Process(p));
             }
@@ -198,7 +199,7 @@ impl<'a> Target<'a> {
         } else {
             Cow::Borrowed(cube)
         };
-        let processes = cube.processes as u8;
+        let processes = narrow::byte(cube.processes);
         let weak = signature.weak.contains(&true);
         Target {
             signature,
@@ -241,7 +242,7 @@ impl<'a> Target<'a> {
     fn start(&self, pattern: &Pattern, most: usize) -> Assignment {
         let mut to = vec![62u8; pattern.cube.processes];
         for (p, t) in to.iter_mut().enumerate().take(self.signature.fixed) {
-            *t = p as u8;
+            *t = narrow::byte(p);
         }
         Assignment { to, stage: Vec::new(), joint: None, most, open: Vec::new() }
     }
@@ -299,7 +300,7 @@ impl<'a> Target<'a> {
         let Some((step, atoms)) = pattern.plan.get(at) else { return found(assignment) };
         match *step {
             Step::Process(p) => {
-                for q in self.signature.fixed as u8..self.cube.processes as u8 {
+                for q in narrow::byte(self.signature.fixed)..narrow::byte(self.cube.processes) {
                     if assignment.to.contains(&q) {
                         continue;
                     }

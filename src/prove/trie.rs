@@ -6,6 +6,8 @@
 //! member is passed. Cost: the visited nodes, in the worst case all; a set needs at most as many
 //! nodes as it has members. Nothing is removed: the caller filters removed ids.
 
+use mu_base::narrow;
+
 /// A set of numbers below 256, as bits.
 pub type Bits = [u64; 4];
 
@@ -47,7 +49,7 @@ impl Trie {
                 Err(i) => {
                     let new = self.nodes.len();
                     self.nodes.push(Node::default());
-                    self.nodes[at].next.insert(i, (m, new as u32));
+                    self.nodes[at].next.insert(i, (m, narrow::index(new)));
                     new
                 }
             };

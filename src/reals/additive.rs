@@ -18,6 +18,7 @@ use crate::number::Real;
 use crate::system::{Equations, NodeId, Op};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::VarId;
+use mu_base::narrow;
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
@@ -183,7 +184,7 @@ impl Slopes {
         if let Some(&known) = self.by_slope.get(&slope) {
             return known;
         }
-        let id = self.all.len() as u32;
+        let id = narrow::index(self.all.len());
         self.all.push(slope.clone());
         self.by_slope.insert(slope, id);
         id
@@ -248,7 +249,7 @@ pub(crate) fn settle(equations: &mut Equations, growth: &SlopeData, width: usize
         if matches!(node, Op::Value(v) if matches!(equations.values[*v as usize], Real::Number(_)))
         {
             slopes.of[i] =
-                growth.leaves.get(&(i as u32)).map_or(level, |s| slopes.number(s.clone()));
+                growth.leaves.get(&(narrow::index(i))).map_or(level, |s| slopes.number(s.clone()));
         }
     }
     growth.added.iter().for_each(|(node, ..)| slopes.of[*node as usize] = level);

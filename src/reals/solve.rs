@@ -12,7 +12,7 @@ use crate::number::Real;
 use crate::strategy_improvement::{Arg, LocalEquation, least};
 use crate::system::{Equations, NodeId, Op};
 use mu_base::components::{Graph, components};
-use mu_base::{Budget, Diagnostic};
+use mu_base::{Budget, Diagnostic, narrow};
 use num_traits::Zero;
 use std::ops::Range;
 
@@ -86,7 +86,7 @@ pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnosti
     // Number of remaining uses of each value: unused ones are freed, since fractions may be long.
     let mut pending = vec![0u32; n];
     for node in 0..n {
-        equations.each_argument(node as u32, |a| {
+        equations.each_argument(narrow::index(node), |a| {
             targets.push(a);
             pending[a as usize] += 1;
         });
@@ -171,7 +171,10 @@ impl Solver<'_> {
         known: &[Real],
         sign: bool,
     ) -> Option<Vec<Real>> {
-        component.iter().enumerate().for_each(|(at, n)| self.place[*n as usize] = at as u32);
+        component
+            .iter()
+            .enumerate()
+            .for_each(|(at, n)| self.place[*n as usize] = narrow::index(at));
         // Greatest solutions are the negations of the least ones of the dual equations.
         let signed = |value: &Real| if sign { value.clone() } else { value.negated() };
         let place = &self.place;

@@ -20,6 +20,7 @@
 use crate::linear::{Pair, Row, solve};
 use crate::number::Real;
 use mu_base::components::{Adjacency, Graph, components};
+use mu_base::narrow;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 use std::collections::BTreeMap;
@@ -287,9 +288,9 @@ impl<'a> Improvement<'a> {
         let mut graph = Adjacency { offsets: vec![0], targets: Vec::new() };
         for i in 0..n {
             match self.plain(i) {
-                PolicyTerm::Copy(j) if self.alive[i] => graph.targets.push(j as u32),
+                PolicyTerm::Copy(j) if self.alive[i] => graph.targets.push(narrow::index(j)),
                 PolicyTerm::Sum(terms, _) if self.alive[i] => {
-                    graph.targets.extend(terms.iter().map(|t| t.1 as u32))
+                    graph.targets.extend(terms.iter().map(|t| narrow::index(t.1)))
                 }
                 _ => {}
             }

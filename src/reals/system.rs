@@ -7,6 +7,7 @@
 use crate::fraction::{Fractions, Sum};
 use crate::number::Real;
 use ahash::AHashMap;
+use mu_base::narrow;
 use num_rational::BigRational;
 
 /// The number of a node.
@@ -70,7 +71,7 @@ impl Equations {
         let known = &mut self.by_value.entry(key).or_default()[side];
         *known.get_or_insert_with(|| {
             self.values.push(value);
-            self.values.len() as u32 - 1
+            narrow::index(self.values.len()) - 1
         })
     }
 
@@ -80,8 +81,8 @@ impl Equations {
             return known;
         }
         self.factors.push(factor.clone());
-        self.by_factor.insert(factor.clone(), self.factors.len() as u32 - 1);
-        self.factors.len() as u32 - 1
+        self.by_factor.insert(factor.clone(), narrow::index(self.factors.len()) - 1);
+        narrow::index(self.factors.len()) - 1
     }
 
     /// Returns the arguments of a node.

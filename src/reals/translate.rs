@@ -12,7 +12,7 @@ use crate::number::Real;
 use crate::system::{Equations, NodeId, Op};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, FixId, LabelId, StateId, VarId};
-use mu_base::{Budget, Diagnostic, Span, Stage};
+use mu_base::{Budget, Diagnostic, Span, Stage, narrow};
 use mu_chance::{DistId, System};
 use mu_data::engine::{Code, Engine, Problem, Program, Value};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
@@ -283,7 +283,7 @@ impl<'f> Translation<'f> {
         }
         let part = self.by_formula[&std::ptr::from_ref(formula)];
         let values: Vec<Value> = self.parts[part].live.iter().map(|v| valued(scope, *v)).collect();
-        let key = (dist, part as u32, negated, self.tuple(values));
+        let key = (dist, narrow::index(part), negated, self.tuple(values));
         if let Some(&known) = self.means.get(&key) {
             return Ok(known);
         }
@@ -308,7 +308,7 @@ impl<'f> Translation<'f> {
         let part = self.by_formula[&std::ptr::from_ref(formula)];
         let values: Vec<Value> = self.parts[part].live.iter().map(|v| valued(scope, *v)).collect();
         let values = self.tuple(values);
-        let key = (part as u32, negated, state, values);
+        let key = (narrow::index(part), negated, state, values);
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
@@ -322,7 +322,7 @@ impl<'f> Translation<'f> {
         if let Some(&known) = self.by_tuple.get(&values[..]) {
             return known;
         }
-        let id = self.tuples.len() as u32;
+        let id = narrow::index(self.tuples.len());
         let values: Rc<[Value]> = values.into();
         self.tuples.push(values.clone());
         self.by_tuple.insert(values, id);

@@ -6,7 +6,7 @@
 //! are those of names inside the operator if they are found in its text, otherwise of the operator.
 //! Cost: a text search for each name in its operator.
 
-use mu_base::{SourceMap, Span};
+use mu_base::{SourceMap, Span, narrow};
 use mu_model::deadlock::{ComponentReport, DeadlockReport, End, Obstacle, Posture};
 use serde_json::{Value, json};
 
@@ -50,8 +50,8 @@ pub fn place_of(sources: &SourceMap, operator: Span, name: &str) -> Span {
     });
     match found {
         Some(at) => {
-            let start = operator.start + at as u32;
-            Span { start, end: start + name.len() as u32, ..operator }
+            let start = operator.start + narrow::index(at);
+            Span { start, end: start + narrow::index(name.len()), ..operator }
         }
         None => operator,
     }

@@ -7,6 +7,7 @@
 //! load of an initial value has a short arrow from `init`. The layout ([`Layout`]) is computed
 //! first, with the line of each arrow; it depends only on the execution.
 
+use super::memory_graph::event_name;
 use super::svg::{Anchor, Svg, number, width_of};
 use mu_program::Fence;
 use mu_program::axiomatic::{Edge, Event, EventKind, Execution};
@@ -73,11 +74,6 @@ pub struct Layout {
     pub size: Point,
 }
 
-/// Returns the name of an event: a, b, …, z, e27, …
-fn letter(i: usize) -> String {
-    if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
-}
-
 /// Describes an event.
 fn text(test: &Litmus, e: &Event) -> String {
     let cell = test.program.cells.get(e.cell);
@@ -122,7 +118,7 @@ pub fn json(test: &Litmus, execution: &Execution, title: &str) -> Value {
     let event = |(p, &i): (usize, &usize)| {
         let e = &execution.events[i];
         let initial = e.reads() && e.source.is_none();
-        json!({ "name": letter(p), "thread": e.thread, "text": text(test, e), "code": code(test, e), "reads_initial": initial })
+        json!({ "name": event_name(p), "thread": e.thread, "text": text(test, e), "code": code(test, e), "reads_initial": initial })
     };
     let events: Vec<Value> = order.iter().enumerate().map(event).collect();
     let mut edges: Vec<(usize, Edge, usize)> =
@@ -276,7 +272,7 @@ impl Frame {
         let mut stub = vec![0.0; grid.rows];
         for place in places() {
             let e = grid.event(place);
-            let label = format!("{}: {}", letter(place), text(grid.test, e));
+            let label = format!("{}: {}", event_name(place), text(grid.test, e));
             let wide =
                 (width_of(&label, 12.0) * 1.06).max(width_of(code(grid.test, e), 10.0)) + 20.0;
             let row = grid.row[place];
@@ -498,7 +494,7 @@ pub fn svg(test: &Litmus, execution: &Execution, what: &str) -> String {
             "event",
             (x, y - 1.0),
             Anchor::Middle,
-            &format!("{}: {}", letter(place), text(test, e)),
+            &format!("{}: {}", event_name(place), text(test, e)),
         );
         svg.text("code", (x, y + 12.0), Anchor::Middle, code(test, e));
     }
@@ -541,8 +537,8 @@ pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
                 let _ = writeln!(
                     out,
                     "    {} [label={}];",
-                    letter(place),
-                    quoted(&format!("{}: {}", letter(place), text(test, e)))
+                    event_name(place),
+                    quoted(&format!("{}: {}", event_name(place), text(test, e)))
                 );
             }
         }
@@ -556,14 +552,14 @@ pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
             Edge::Fr => "darkorange3",
         };
         let from = match arrow.from {
-            Some(from) => letter(from),
+            Some(from) => event_name(from),
             None => {
                 let _ = writeln!(out, "  init{i} [label=\"init\", shape=plaintext];");
                 format!("init{i}")
             }
         };
         let weight = if arrow.edge == Edge::Po { "" } else { ", constraint=false" };
-        let to = letter(arrow.to);
+        let to = event_name(arrow.to);
         let _ = writeln!(
             out,
             "  {from} -> {to} [label=\"{0}\", color={colour}, fontcolor={colour}{weight}];",

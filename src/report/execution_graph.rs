@@ -8,6 +8,7 @@
 //! red and have the names of the model's relations. A pair of a relation that such an edge shows is
 //! not drawn again. The layout depends only on the execution.
 
+use super::memory_graph::event_name;
 #[cfg(test)]
 use super::svg::escape;
 use super::svg::{Anchor, Svg, number, width_of};
@@ -49,11 +50,6 @@ struct Arrow {
     to: usize,
     name: String,
     forbids: bool,
-}
-
-/// Returns the name of an event: a, b, …, z, e27, …
-fn letter(i: usize) -> String {
-    if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
 }
 
 /// Returns the name of a thread.
@@ -147,7 +143,7 @@ pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
     let one = |(p, &e): (usize, &usize)| {
         let whole = text(drawn, e, "");
         json!({
-            "name": letter(p),
+            "name": event_name(p),
             "thread": drawn.events[e].thread,
             "text": whole.trim_start_matches([':', ' ']),
             "code": "",
@@ -238,7 +234,7 @@ pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
     for (i, &e) in events.iter().enumerate() {
         let (x, y) = centre(e);
         picture.rect("box", (x - BOX.0 / 2.0, y - BOX.1 / 2.0), BOX);
-        picture.text("event", (x, y - 3.0), Anchor::Middle, &text(drawn, e, &letter(i)));
+        picture.text("event", (x, y - 3.0), Anchor::Middle, &text(drawn, e, &event_name(i)));
         picture.text("code", (x, y + 13.0), Anchor::Middle, &drawn.texts[e]);
     }
     picture.finish(width, height, STYLE)
@@ -366,7 +362,7 @@ pub fn dot(drawn: &DecidingExecution, title: &str) -> String {
         let _ = writeln!(
             out,
             "e{e} [label=\"{}\\n{}\"];",
-            quoted(&text(drawn, e, &letter(i))),
+            quoted(&text(drawn, e, &event_name(i))),
             quoted(&drawn.texts[e])
         );
     }

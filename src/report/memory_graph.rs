@@ -10,6 +10,7 @@
 
 use super::printed_evidence::PrintedEvidence;
 use super::shorten::ShortNames;
+use mu_base::narrow;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -195,9 +196,9 @@ pub struct OperationBox {
     pub reads_initial: bool,
 }
 
-/// Returns the name of the `i`-th event.
-pub fn name(i: usize) -> String {
-    if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
+/// Returns the name of the `i`-th event: a, b, …, z, e27, …
+pub fn event_name(i: usize) -> String {
+    if i < 26 { char::from(b'a' + narrow::byte(i)).to_string() } else { format!("e{}", i + 1) }
 }
 
 /// Returns the graph of events and arrows (from, relation, to, true if forbidden), as an object
@@ -208,7 +209,7 @@ pub fn graph_json(
     edges: &[(usize, &str, usize, bool)],
     short: &ShortNames,
 ) -> Value {
-    let event = |(i, e): (usize, &OperationBox)| json!({ "name": name(i), "thread": e.thread, "text": short.text(&e.text), "code": e.code, "reads_initial": e.reads_initial });
+    let event = |(i, e): (usize, &OperationBox)| json!({ "name": event_name(i), "thread": e.thread, "text": short.text(&e.text), "code": e.code, "reads_initial": e.reads_initial });
     let edge = |&(from, relation, to, forbids): &(usize, &str, usize, bool)| json!({ "from": from, "to": to, "relation": relation, "forbids": forbids });
     json!({
         "title": "Memory operations of the run",

@@ -5,7 +5,7 @@
 //! each step.
 
 use super::deadlock::{self, Ending};
-use mu_base::{Diagnostic, SourceMap};
+use mu_base::{Diagnostic, SourceMap, narrow};
 use mu_evidence::{Evidence, Linear, Taken};
 use mu_model::step_cache::StepCache;
 use mu_model::{Model, StepPart, Worker};
@@ -90,7 +90,9 @@ pub fn values(model: &dyn Model, state: &[u32]) -> Vec<Option<String>> {
     state
         .iter()
         .enumerate()
-        .map(|(i, v)| model.is_live(i as u32, state).then(|| model.value_text(i as u32, *v)))
+        .map(|(i, v)| {
+            model.is_live(narrow::index(i), state).then(|| model.value_text(narrow::index(i), *v))
+        })
         .collect()
 }
 
@@ -117,15 +119,15 @@ fn printed_step_of(
         None => model.parts(group, before, taken.label, &taken.state)?,
     };
     let changed = (before.iter().zip(&taken.state).enumerate())
-        .filter(|(i, (a, b))| a != b && model.is_live(*i as u32, &taken.state))
-        .map(|(i, (_, b))| (i as u32, model.value_text(i as u32, *b)))
+        .filter(|(i, (a, b))| a != b && model.is_live(narrow::index(*i), &taken.state))
+        .map(|(i, (_, b))| (narrow::index(i), model.value_text(narrow::index(i), *b)))
         .collect();
-    let live = |i: usize, state: &[u32]| model.is_live(i as u32, state);
+    let live = |i: usize, state: &[u32]| model.is_live(narrow::index(i), state);
     let meaning = (0..before.len())
         .filter_map(|i| match (live(i, before), live(i, &taken.state)) {
-            (true, false) => Some((i as u32, None)),
+            (true, false) => Some((narrow::index(i), None)),
             (false, true) if before[i] == taken.state[i] => {
-                Some((i as u32, Some(model.value_text(i as u32, before[i]))))
+                Some((narrow::index(i), Some(model.value_text(narrow::index(i), before[i]))))
             }
             _ => None,
         })
@@ -214,7 +216,7 @@ pub fn ending(
     let Some(state) = evidence.states.get(last) else { return Ok(None) };
     let mut evaluated = StepCache::new(model);
     for group in 0..model.groups().len() {
-        if !evaluated.steps(group as u32, state)?.labels.is_empty() {
+        if !evaluated.steps(narrow::index(group), state)?.labels.is_empty() {
             return Ok(None);
         }
     }
@@ -281,7 +283,7 @@ impl PrintedStep {
                 .iter()
                 .enumerate()
                 .filter(|(_, v)| v.is_some())
-                .map(|(i, v)| (name(i as u32), json!(v)))
+                .map(|(i, v)| (name(narrow::index(i)), json!(v)))
                 .collect();
             object["state"] = Value::Object(state);
         }

@@ -7,7 +7,7 @@
 //! model.
 
 use super::printed_evidence::{PrintedEvidence, printed_step, values};
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 use mu_evidence::Taken;
 use mu_explore::walk::{Move, Walk};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub fn story(walk: &Walk) -> Result<PrintedEvidence, Diagnostic> {
     let mut steps = Vec::new();
     for (i, step) in walk.path()[..walk.position()].iter().enumerate() {
         let mut step = printed_step(model, walk.state_after(i), &taken(step), false)?;
-        (step.from, step.to) = (i as u32, i as u32 + 1);
+        (step.from, step.to) = (narrow::index(i), narrow::index(i) + 1);
         steps.push(step);
     }
     Ok(PrintedEvidence {
@@ -62,7 +62,7 @@ pub fn to_json(walk: &Walk) -> Result<Value, Diagnostic> {
 pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
     let object: Value = serde_json::from_str(text).map_err(|e| {
         let line_start = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum::<usize>();
-        let start = (line_start + e.column().saturating_sub(1)).min(text.len().saturating_sub(1)) as u32;
+        let start = narrow::index((line_start + e.column().saturating_sub(1)).min(text.len().saturating_sub(1)));
         let message = e.to_string();
         let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
         Diagnostic::at(Stage::File, Span { source, start, end: start + 1 }, format!("not JSON: {what}"))
@@ -188,10 +188,13 @@ fn changes(
         .iter()
         .zip(after)
         .enumerate()
-        .filter(|(i, (a, b))| a != b && model.is_live(*i as u32, after))
+        .filter(|(i, (a, b))| a != b && model.is_live(narrow::index(*i), after))
     {
         let name = &model.slots()[slot].name;
-        if !changed.iter().any(|(n, v)| n == name && *v == model.value_text(slot as u32, *value)) {
+        if !changed
+            .iter()
+            .any(|(n, v)| n == name && *v == model.value_text(narrow::index(slot), *value))
+        {
             return false;
         }
         count += 1;

@@ -10,7 +10,7 @@
 
 use super::monitor::Action;
 use super::robust::{MonitoredMachine, Robustness, check};
-use mu_base::{Budget, Diagnostic, Span, Stop};
+use mu_base::{Budget, Diagnostic, Span, Stop, narrow};
 use mu_program::machine::Event;
 use mu_program::{Access, Fence, Instruction, Next, Program, Step};
 
@@ -68,7 +68,7 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
         let mut moved = vec![0u32; old.len() + 1];
         let mut steps: Vec<Step> = Vec::with_capacity(old.len());
         for (at, step) in old.iter().enumerate() {
-            moved[at] = steps.len() as u32;
+            moved[at] = narrow::index(steps.len());
             let instruction = &firsts[step.instruction as usize];
             let span = instruction.span;
             let first = at == 0 || old[at - 1].instruction != step.instruction;
@@ -76,11 +76,11 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
                 let new = Instruction {
                     text: "mfence".into(),
                     span,
-                    first: steps.len() as u32,
+                    first: narrow::index(steps.len()),
                     locked: None,
                 };
                 thread.instructions.push(new);
-                let number = thread.instructions.len() as u32 - 1;
+                let number = narrow::index(thread.instructions.len()) - 1;
                 steps.push(Step {
                     access: Access::Fence(Fence::Full),
                     assigns: Vec::new(),
@@ -90,20 +90,21 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
             }
             let locked = instruction.locked.as_ref().filter(|_| put(Repair::Lock, span));
             if first {
-                let mut new = Instruction { first: steps.len() as u32, ..instruction.clone() };
+                let mut new =
+                    Instruction { first: narrow::index(steps.len()), ..instruction.clone() };
                 if locked.is_some() {
                     new = Instruction { text: format!("lock {}", new.text), locked: None, ..new };
                 }
                 thread.instructions.push(new);
             }
-            let number = thread.instructions.len() as u32 - 1;
+            let number = narrow::index(thread.instructions.len()) - 1;
             match locked {
                 None => steps.push(Step { instruction: number, ..step.clone() }),
                 Some(one) if first => steps.push(Step { instruction: number, ..(**one).clone() }),
                 Some(_) => {}
             }
         }
-        moved[old.len()] = steps.len() as u32;
+        moved[old.len()] = narrow::index(steps.len());
         for step in &mut steps {
             if let Next::Jump(to) | Next::Branch(_, to) = &mut step.next {
                 *to = moved[(*to as usize).min(old.len())];

@@ -20,6 +20,8 @@
 //! A fence is a locked operation on a cell of its own. A locked instruction that writes nothing is
 //! a fence and a load.
 
+use mu_base::narrow;
+
 /// A vector of store numbers, one per cell; 0 is the initial value.
 type Clock = Vec<u32>;
 
@@ -179,7 +181,7 @@ impl Monitor {
             known.sort_unstable();
             known.dedup();
             for number in key.iter_mut().skip(cell).step_by(cells) {
-                *number = known.binary_search(number).expect("each number is known") as u32;
+                *number = narrow::index(known.binary_search(number).expect("each number is known"));
             }
         }
         key

@@ -7,7 +7,7 @@
 //! Before it is returned, an interleaving is replayed move by move on the machine, independently of
 //! the search; unnecessary steps without memory access are removed.
 
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use mu_explore::{FindOutcome, Options, PathStep, Progress, Target, find};
 use mu_model::{Model, Slot};
 use mu_program::liveness::successors;
@@ -164,7 +164,7 @@ fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<b
             Move::Step { thread, place } if group.tau && group.confluent => {
                 let (t, at) = (thread as usize, m.place_slot(thread as usize) as Slot);
                 let steps = &m.program.threads[t].steps;
-                let observed = |p: usize| places[t].contains(&(p as u32));
+                let observed = |p: usize| places[t].contains(&(narrow::index(p)));
                 !observed(place as usize)
                     && !successors(&steps[place as usize], place as usize, steps.len())
                         .any(observed)
@@ -193,7 +193,8 @@ fn replay(
         .ok_or_else(|| wrong("a step is blocked, or the end is not unsafe"))?;
     for (step, found) in replayed.steps.iter().zip(path) {
         if step.state != found.state
-            || model.label_text(found.label) != model.event_text(step.thread as u32, step.event)
+            || model.label_text(found.label)
+                != model.event_text(narrow::index(step.thread), step.event)
         {
             return Err(wrong("a step does something else"));
         }

@@ -20,7 +20,7 @@ use ahash::AHashSet;
 
 use super::monitor::{Action, Monitor};
 use crate::reach::{Interleaving, InterleavingStep, ObservedMachine, seen};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_model::Slot;
 use mu_program::machine::{Event, Machine};
 use mu_program::memory;
@@ -124,7 +124,7 @@ impl MonitoredMachine {
     /// access.
     fn may_distinguish(&self, thread: usize, before: &[u32], after: &[u32]) -> bool {
         let place = |slots: &[u32]| {
-            self.observed[thread].contains(&(self.machine.place(thread, slots) as u32))
+            self.observed[thread].contains(&(narrow::index(self.machine.place(thread, slots))))
         };
         let at = self.machine.place_slot(thread) as Slot;
         place(before)
@@ -280,7 +280,7 @@ impl Search {
             return;
         }
         self.found.push((before, schedule));
-        let number = self.found.len() as u32 - 1;
+        let number = narrow::index(self.found.len()) - 1;
         if self.out.unsafe_state.is_none()
             && let Some((property, threads)) = self.monitored.unsafe_at(&state)
         {

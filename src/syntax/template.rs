@@ -37,7 +37,7 @@ pub use expression::Value;
 use parse::{Body, ForItem, Item, ParamItem};
 
 use mu_base::source::Source;
-use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
+use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage, narrow};
 
 /// Limit on the length of an expansion in bytes; beyond it, the expansion fails.
 pub const MAX_OUTPUT: usize = 64 << 20;
@@ -221,8 +221,8 @@ pub fn expand_representative(
         Err(Fault { stage, place, message, notes }) => {
             let span = place.map(|(start, end)| Span {
                 source: sources.add(name, text),
-                start: start as u32,
-                end: end as u32,
+                start: narrow::index(start),
+                end: narrow::index(end),
             });
             Err(Diagnostic { span, notes, ..Diagnostic::new(stage, message) })
         }
@@ -239,7 +239,7 @@ pub fn greatest_values(text: &str, defines: &[(String, String)]) -> Vec<(String,
         let set = defines.iter().find(|d| d.0 == p.name).map(|d| d.1.as_str());
         let value = match set {
             None => p.default.value(&scope).ok(),
-            Some("any") => Some(Value::Any { param: scope.len() as u32, plus: 0 }),
+            Some("any") => Some(Value::Any { param: narrow::index(scope.len()), plus: 0 }),
             Some(text) => parse_value(text),
         };
         let Some(value) = value else { return Vec::new() };
@@ -405,7 +405,7 @@ impl Expansion<'_> {
                 .note(format!("expected {}", p.sort.values())));
             }
             Some("any") if matches!(p.sort, Sort::Pos | Sort::Nat) => {
-                Value::Any { param: self.params.len() as u32, plus: 0 }
+                Value::Any { param: narrow::index(self.params.len()), plus: 0 }
             }
             Some(text) => parse_value(text).filter(|v| p.sort.has(*v)).ok_or_else(|| {
                 Fault::at(
@@ -535,12 +535,12 @@ impl Expansion<'_> {
     }
 
     fn mark(&mut self, origin: usize, advances: bool) {
-        let at = self.out.len() as u32;
+        let at = narrow::index(self.out.len());
         // Replaces the breakpoint of an insertion without text.
         if self.back.last().is_some_and(|b| b.0 == at) {
             self.back.pop();
         }
-        self.back.push((at, origin as u32, advances));
+        self.back.push((at, narrow::index(origin), advances));
     }
 
     fn push(&mut self, text: &str, origin: usize) -> Result<(), Fault> {

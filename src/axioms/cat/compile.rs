@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
+use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage, narrow};
 
 use super::ast::{Exp, Ident, Ins, Pattern, Role, Statement, Test, TestKind};
 use super::expression::{Compiled, bind};
@@ -287,7 +287,7 @@ impl<'a> Compiler<'a> {
         }
         // A check of the body that does not use the element is still evaluated only if there is an
         // element.
-        let stage = 3 + index as u8;
+        let stage = 3 + narrow::byte(index);
         self.program.checks[checks..].iter_mut().for_each(|c| c.stage = c.stage.max(stage));
         Ok(env)
     }
@@ -300,7 +300,7 @@ impl<'a> Compiler<'a> {
                 "more than 200 `with` and `forall` in a model",
             ));
         }
-        let element = self.program.node(Op::Element(index as u32), Type::Value);
+        let element = self.program.node(Op::Element(narrow::index(index)), Type::Value);
         self.places.insert(element, span);
         self.program.choices.push(Choice { span, from, element, all, end: index + 1 });
         Ok((element, index))

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 
 use super::ast::{Binary, Binding, Condition, Exp, Node, Pattern, Unary};
 use super::compile::Compiler;
@@ -805,7 +805,9 @@ impl Compiler<'_> {
         let variables: Vec<CatNode> = kinds
             .iter()
             .enumerate()
-            .map(|(i, &kind)| self.program.node(Op::Variable(group as u32, i as u32), kind))
+            .map(|(i, &kind)| {
+                self.program.node(Op::Variable(narrow::index(group), narrow::index(i)), kind)
+            })
             .collect();
         self.program.groups.push(Group { span, variables: variables.clone(), ..Group::default() });
         // As in the herd tools, a round computes the values in order, and each uses the new values
@@ -841,7 +843,7 @@ impl Compiler<'_> {
         let mut out = env.clone();
         for (i, name) in names.iter().enumerate() {
             let slot = closure.unwrap_or_else(|| {
-                self.program.node(Op::Fixpoint(group as u32, i as u32), kinds[i])
+                self.program.node(Op::Fixpoint(narrow::index(group), narrow::index(i)), kinds[i])
             });
             self.program.names.entry(slot).or_insert_with(|| (*name).to_string());
             out = out.with(name, Value::Node(slot));
@@ -855,7 +857,7 @@ impl Compiler<'_> {
     pub(super) fn interpret(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
         let mut inputs = BTreeSet::new();
         self.inputs(exp, env, &mut inputs, &mut HashSet::new())?;
-        let index = self.program.interpreted.len() as u32;
+        let index = narrow::index(self.program.interpreted.len());
         self.program.interpreted.push(Interpreted {
             exp: exp.clone(),
             env: env.clone(),

@@ -2,7 +2,7 @@
 //! to the end of the line.
 
 use mu_base::words::nested_comment;
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 /// A token.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,7 +92,11 @@ fn name(text: &[u8]) -> usize {
 /// Splits a text into tokens; the last is [`Token::End`].
 pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
     let bytes = text.as_bytes();
-    let span = |from: usize, to: usize| Span { source, start: from as u32, end: to as u32 };
+    let span = |from: usize, to: usize| Span {
+        source,
+        start: narrow::index(from),
+        end: narrow::index(to),
+    };
     let mut out = Vec::new();
     let mut at = 0;
     while at < bytes.len() {

@@ -7,6 +7,7 @@
 
 use super::ast::Role;
 use super::program::{CatNode, Op, Program, Property};
+use mu_base::narrow;
 
 /// A step of the evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,7 +123,7 @@ impl Plan {
                 .filter(|(_, c)| must(c.role) && c.stage as usize == stage)
             {
                 take(&needed(program, [root(c.property)]), steps_out);
-                steps_out.push(Step::Check(i as u32));
+                steps_out.push(Step::Check(narrow::index(i)));
             }
             // The nodes of this stage that later stages need.
             let later = program
@@ -142,7 +143,7 @@ impl Plan {
                 };
                 steps(program, &list, wanted, &mut plan.flags[stage]);
                 if c.stage as usize == stage {
-                    plan.flags[stage].push(Step::Check(i as u32));
+                    plan.flags[stage].push(Step::Check(narrow::index(i)));
                 }
             }
         }

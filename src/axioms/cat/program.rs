@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mu_base::{Span, id_types};
+use mu_base::{Span, id_types, narrow};
 
 use super::ast::{Exp, Role, TestKind};
 use super::value::Env;
@@ -238,7 +238,7 @@ impl Program {
             Op::GivenRelation(RelationId::CO | RelationId::FR) | Op::GivenSet(SetId::FINAL) => {
                 stage = 2
             }
-            Op::Element(k) => stage = 3 + k as u8,
+            Op::Element(k) => stage = 3 + narrow::byte(k as usize),
             // Values are chosen with the sources of reads.
             Op::DifferentValues(_) => stage = stage.max(1),
             Op::Variable(group, _) => groups |= 1 << group,

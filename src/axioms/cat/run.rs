@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 
 use super::Model;
 use super::ast::{Role, TestKind};
@@ -766,7 +766,7 @@ impl Run<'_, '_> {
     pub(super) fn demand_constant(&mut self, check: usize) {
         let c = &self.session.model.program.checks[check];
         if c.role == Role::Assert {
-            self.session.special.axioms[1].push(Step::Check(check as u32));
+            self.session.special.axioms[1].push(Step::Check(narrow::index(check)));
         } else {
             self.holds &= self.passes(c.property, c.negated);
         }

@@ -14,6 +14,7 @@
 //! Cost: linear in the size of the model for each skeleton.
 
 use mu_base::Diagnostic;
+use mu_base::narrow;
 
 use super::Model;
 use super::ast::Role;
@@ -272,7 +273,7 @@ fn plan(model: &Model, special: &mut Special) -> Vec<usize> {
         special.chosen_flags |= !must(check.role) && stage > 2;
         let lists = if must(check.role) { &mut axioms } else { &mut flags };
         need(model, special, slot, &mut done, lists);
-        lists[stage as usize].push(Step::Check(i as u32));
+        lists[stage as usize].push(Step::Check(narrow::index(i)));
     }
     for (k, choice) in program.choices.iter().enumerate() {
         if !special.fixed[k] {

@@ -9,6 +9,7 @@
 use crate::execution::Kind;
 use crate::history::{History, Operation};
 use crate::models::Mark;
+use mu_base::narrow;
 
 /// The operations of programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,10 +106,10 @@ fn useful(program: &History, used: u32) -> bool {
 fn renamed(threads: &[&Vec<Operation>]) -> Vec<Vec<Operation>> {
     let mut names: Vec<u32> = Vec::new();
     let mut name = |l: u32| match names.iter().position(|n| *n == l) {
-        Some(i) => i as u32,
+        Some(i) => narrow::index(i),
         None => {
             names.push(l);
-            names.len() as u32 - 1
+            narrow::index(names.len()) - 1
         }
     };
     let mut rename = |o: &Operation| Operation {

@@ -26,7 +26,7 @@ pub mod search;
 mod tests;
 
 use mu_base::source::Source;
-use mu_base::{Diagnostic, SourceMap, Span, Stage};
+use mu_base::{Diagnostic, SourceMap, Span, Stage, narrow};
 
 use crate::cat::{Model, Session, each_order};
 use crate::execution::{RelationId, SetId, Skeleton, Vocabulary};
@@ -112,7 +112,11 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<SplitText, Diagnostic> {
             continue;
         }
         let from = start + line.len() - trimmed.len();
-        let span = Span { source, start: from as u32, end: (start + line.trim_end().len()) as u32 };
+        let span = Span {
+            source,
+            start: narrow::index(from),
+            end: narrow::index(start + line.trim_end().len()),
+        };
         let refuse = |message: String| Err(Diagnostic::at(Stage::Syntax, span, message));
         let Some((head, rest)) = trimmed.split_once(" of ") else {
             return refuse("expected `of` and a set".into());
@@ -123,7 +127,8 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<SplitText, Diagnostic> {
         let place = |part: &str| {
             let start = part.as_ptr() as usize - text.as_ptr() as usize;
             let skipped = part.len() - part.trim_start().len();
-            let (start, length) = ((start + skipped) as u32, part.trim().len() as u32);
+            let (start, length) =
+                (narrow::index(start + skipped), narrow::index(part.trim().len()));
             Span { source, start, end: start + length }
         };
         let (set_span, order_span) = (place(set), place(order));
@@ -188,7 +193,7 @@ impl Views {
         if statements.is_empty() {
             return Err(Diagnostic::at(
                 Stage::Syntax,
-                Span { source, start: 0, end: text.len() as u32 },
+                Span { source, start: 0, end: narrow::index(text.len()) },
                 "a model of serial views has at least one `view`",
             ));
         }
@@ -322,7 +327,7 @@ impl Views {
                 for (id, set) in self.parameters.iter().zip(&sets) {
                     skeleton.set_mut(*id).copy(set);
                 }
-                let (members, mut order) = self.evaluate(i as u8, skeleton, rf)?;
+                let (members, mut order) = self.evaluate(narrow::byte(i), skeleton, rf)?;
                 // Whatever the order says, initial writes come before all other operations.
                 order.unite(skeleton.relation(self.initially));
                 if let Some(co) = co.filter(|_| s.coherent) {

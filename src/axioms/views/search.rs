@@ -6,6 +6,7 @@
 //! at most the number of these pairs, times the operations. Each processor's operations are usually
 //! a chain, so this is polynomial for a fixed number of processors.
 
+use mu_base::narrow;
 use std::collections::HashSet;
 
 use crate::execution::Skeleton;
@@ -89,7 +90,7 @@ impl ViewSearch<'_> {
             }
             let written = location.filter(|_| kind.writes());
             if let Some(l) = written {
-                last[l] = e as u8 + 1;
+                last[l] = narrow::byte(e) + 1;
             }
             self.order.push(e);
             if self.go(placed | 1 << e, last) {

@@ -9,7 +9,7 @@
 
 use crate::output::progress::grouped;
 use crate::pipeline::Session;
-use mu_base::{Diagnostic, SourceMap, Span, Stage};
+use mu_base::{Diagnostic, SourceMap, Span, Stage, narrow};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::Expr;
 use mu_evidence::{Evidence, RenumberedLabels};
@@ -269,7 +269,7 @@ fn steps_of(
 ) -> Result<Vec<String>, Diagnostic> {
     let mut out = BTreeSet::new();
     for group in 0..model.groups().len() {
-        let labels = evaluated.steps(group as u32, state)?.labels.clone();
+        let labels = evaluated.steps(narrow::index(group), state)?.labels.clone();
         for label in labels {
             let hidden = &model.groups()[group].hidden;
             let tau = label == mu_base::ids::LabelId::TAU && !hidden.is_empty();
@@ -441,7 +441,7 @@ fn unfair(context: &NoteContext, evidence: &Evidence) -> Result<Vec<Note>, Diagn
         let state = &evidence.states[evidence.steps[*i].from as usize];
         let mut here = BTreeSet::new();
         for group in 0..context.model.groups().len() {
-            let labels = evaluated.steps(group as u32, state)?.labels.clone();
+            let labels = evaluated.steps(narrow::index(group), state)?.labels.clone();
             here.extend(labels.into_iter().map(|l| context.model.label_text(l)));
         }
         here.into_iter()

@@ -158,7 +158,7 @@ fn operation_box(operation: &Operation, run: &Run) -> OperationBox {
     };
     if operation.sources.len() > 1 {
         let source_text =
-            |s: &Option<usize>| s.map_or_else(|| "the start".to_string(), memory_graph::name);
+            |s: &Option<usize>| s.map_or_else(|| "the start".to_string(), memory_graph::event_name);
         code.push_str(&format!(
             ", from {}",
             operation.sources.iter().map(source_text).collect::<Vec<_>>().join(" or ")

@@ -491,8 +491,9 @@ impl Translator<'_> {
             );
         };
         let among = |wanted: bool| {
-            let fits =
-                results.iter().filter(|v| (**v as u8).count_ones().is_multiple_of(2) == wanted);
+            let fits = results
+                .iter()
+                .filter(|v| v.to_le_bytes()[0].count_ones().is_multiple_of(2) == wanted);
             let mut equal: Vec<Expr> =
                 fits.map(|v| compare(own("ZF"), Cmp::Eq, number(*v))).collect();
             if equal.len() < 2 { equal.pop() } else { Some(Expr::Or(equal)) }

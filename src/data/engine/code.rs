@@ -233,7 +233,7 @@ impl Key {
             (Key::Op(op, 1), Value::App1(n)) => n.op == *op,
             (Key::Op(op, 2), Value::App2(n)) => n.op == *op,
             (Key::Op(op, 3), Value::App3(n)) => n.op == *op,
-            (Key::Op(op, k), Value::AppN(n)) => n.op == *op && n.args.len() as u32 == *k,
+            (Key::Op(op, k), Value::AppN(n)) => n.op == *op && n.args.len() == *k as usize,
             (Key::Cons, Value::Cons(_)) | (Key::Nil, Value::Nil(_)) => true,
             (Key::Bool(a), Value::Bool(b)) => a == b,
             (Key::Int(a), Value::Int(b)) => a == b,

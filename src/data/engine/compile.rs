@@ -17,6 +17,7 @@ use ahash::AHashMap;
 use mu_base::Span;
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::narrow;
 use num_traits::ToPrimitive;
 use std::sync::Arc;
 
@@ -124,9 +125,9 @@ impl Scope {
             slots: vars
                 .iter()
                 .enumerate()
-                .map(|(i, v)| (*v, VariableLocation::Slot(i as u32)))
+                .map(|(i, v)| (*v, VariableLocation::Slot(narrow::index(i))))
                 .collect(),
-            height: vars.len() as u32,
+            height: narrow::index(vars.len()),
         }
     }
     /// Returns the argument, with its scope, that a parameter of an inlined function stands for.
@@ -154,7 +155,7 @@ fn op_sorts(signature: &Signature, op: OpId) -> (Vec<u32>, SortId, SortId) {
     let first = domain.first().copied().unwrap_or(sort);
     let mut at = sort;
     while let SortKind::Function(domain, range) = signature.sorts.kind(at) {
-        levels.push(levels[levels.len() - 1] + domain.len() as u32);
+        levels.push(levels[levels.len() - 1] + narrow::index(domain.len()));
         at = *range;
     }
     (levels, first, range)
@@ -311,8 +312,9 @@ impl Program {
             .ops()
             .map(|(id, op)| {
                 let (levels, first, range) = op_sorts(&signature, id);
-                let funcs: Box<[Option<u32>]> =
-                    (0..levels.len()).map(|l| index.get(&(id, l)).map(|&f| f as u32)).collect();
+                let funcs: Box<[Option<u32>]> = (0..levels.len())
+                    .map(|l| index.get(&(id, l)).map(|&f| narrow::index(f)))
+                    .collect();
                 let free =
                     matches!(op.kind, OpKind::Constructor(_)) && funcs.iter().all(Option::is_none);
                 let lazy = funcs
@@ -404,7 +406,7 @@ impl Program {
     pub(super) fn builds(&self, op: OpId, args: usize) -> bool {
         self.ops
             .get(op.index())
-            .is_some_and(|info| info.flags == 0 && info.levels[..] == [0, args as u32])
+            .is_some_and(|info| info.flags == 0 && info.levels[..] == [0, narrow::index(args)])
     }
 
     /// Returns element and list, if an expression prepends the one to the other and no equation
@@ -451,7 +453,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<(Vec<CodeNode>, bool), Diagnostic> {
         let mut nodes = Vec::with_capacity(es.len());
         for (i, e) in es.iter().enumerate() {
-            nodes.push(self.node(e, scope, height + i as u32 * step)?);
+            nodes.push(self.node(e, scope, height + narrow::index(i) * step)?);
         }
         let closed = nodes.iter().all(|n| n.1);
         let nodes =
@@ -521,9 +523,10 @@ impl<'a> Compiler<'a> {
                 let (nodes, closed) = self.nodes(&rights, scope, height, 1)?;
                 let mut inner = scope.clone();
                 for (i, (v, _)) in defs.iter().enumerate() {
-                    inner.slots.insert(*v, VariableLocation::Slot(height + i as u32));
+                    inner.slots.insert(*v, VariableLocation::Slot(height + narrow::index(i)));
                 }
-                let (body, body_closed) = self.node(body, &inner, height + defs.len() as u32)?;
+                let (body, body_closed) =
+                    self.node(body, &inner, height + narrow::index(defs.len()))?;
                 let body = self.share(body, body_closed);
                 Ok((CodeNode::Let(nodes.into(), Box::new(body)), closed && body_closed))
             }
@@ -644,12 +647,12 @@ impl<'a> Compiler<'a> {
                 VariableLocation::Argument(Arc::new((arg.clone(), scope.clone())))
             } else {
                 rights.push(arg.clone());
-                VariableLocation::Slot(height + rights.len() as u32 - 1)
+                VariableLocation::Slot(height + narrow::index(rights.len()) - 1)
             };
             inner.slots.insert(*v, place);
         }
         let (nodes, _) = self.nodes(&rights, scope, height, 1)?;
-        let (body, _) = self.node(&f.body, &inner, height + rights.len() as u32)?;
+        let (body, _) = self.node(&f.body, &inner, height + narrow::index(rights.len()))?;
         Ok((CodeNode::Let(nodes.into(), Box::new(body)), false))
     }
 
@@ -666,14 +669,14 @@ impl<'a> Compiler<'a> {
         let (mut nodes, mut waiting) = (Vec::with_capacity(args.len()), 0);
         for (i, arg) in args.iter().enumerate() {
             if has(lazy, i) {
-                let above = self.node(arg, scope, height + args.len() as u32)?;
+                let above = self.node(arg, scope, height + narrow::index(args.len()))?;
                 if above.0.is_costly() {
                     waiting |= 1 << i;
                     nodes.push(above);
                     continue;
                 }
             }
-            nodes.push(self.node(arg, scope, height + i as u32)?);
+            nodes.push(self.node(arg, scope, height + narrow::index(i))?);
         }
         let closed = nodes.iter().all(|n| n.1);
         let nodes: Box<[CodeNode]> =
@@ -768,10 +771,12 @@ impl<'a> Compiler<'a> {
             None => {
                 let mut free = Vec::new();
                 e.free_vars(&mut free);
-                let mut inner =
-                    Scope { slots: AHashMap::new(), height: (free.len() + vars.len()) as u32 };
+                let mut inner = Scope {
+                    slots: AHashMap::new(),
+                    height: narrow::index(free.len() + vars.len()),
+                };
                 for (i, v) in vars.iter().chain(&free).enumerate() {
-                    inner.slots.insert(*v, VariableLocation::Slot(i as u32));
+                    inner.slots.insert(*v, VariableLocation::Slot(narrow::index(i)));
                 }
                 let code = self.root(body, &inner)?;
                 let sorts = match self.signature.sorts.kind(e.sort) {

@@ -24,6 +24,7 @@ use crate::value::{Closure, IMPURE, Rich, Value};
 use ahash::AHashMap;
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::OpId;
+use mu_base::narrow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -796,7 +797,7 @@ impl Machine {
         }
         if let Some((op, first)) = function.as_app() {
             let info = p.op(op);
-            let have = first.len() as u32;
+            let have = narrow::index(first.len());
             if let Some(level) = info.levels.iter().position(|&n| n == have)
                 && let Some(&total) = info.levels.get(level + 1)
                 && total as usize == first.len() + args.len()

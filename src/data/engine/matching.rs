@@ -14,6 +14,7 @@ use crate::signature::{Builtin, Signature};
 use crate::sort::basic;
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::narrow;
 use num_traits::ToPrimitive;
 
 /// Limit on the leaves of a tree; beyond it, a sequence of trees is used.
@@ -114,7 +115,7 @@ fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
                 for group in groups.iter().rev() {
                     args.extend(all(group)?);
                 }
-                Ok(Pattern::Head(Key::Op(op, args.len() as u32), args))
+                Ok(Pattern::Head(Key::Op(op, narrow::index(args.len())), args))
             }
             ExprKind::Bind(..) | ExprKind::Where(..) => Err(Diagnostic::at(
                 Stage::Unsupported,
@@ -171,14 +172,14 @@ pub fn compile_tree(compiler: &mut Compiler, equations: &[&Equation]) -> Result<
         let at = rows.iter().position(hides).unwrap_or(rows.len());
         rows.insert(at, (patterns, equation));
     }
-    let height = rows.first().map_or(0, |r| r.0.len() as u32);
+    let height = rows.first().map_or(0, |r| narrow::index(r.0.len()));
     let rows: Vec<Row> = rows
         .into_iter()
         .map(|(patterns, equation)| {
             let mut row =
                 Row { pending: vec![], bound: vec![], checks: vec![], numbers: vec![], equation };
             for (i, p) in patterns.into_iter().enumerate() {
-                row.add(i as u32, p);
+                row.add(narrow::index(i), p);
             }
             row
         })
@@ -291,7 +292,7 @@ fn build(
                 }
             }
         }
-        let fields: Vec<u32> = (0..arity as u32).filter(|&i| needed[i as usize]).collect();
+        let fields: Vec<u32> = (0..narrow::index(arity)).filter(|&i| needed[i as usize]).collect();
         let mut sub = Vec::new();
         for row in rows {
             match head_at(row) {
@@ -301,14 +302,16 @@ fn build(
                     let (_, Pattern::Head(k, args)) = row.pending.remove(i) else { continue };
                     if k == key {
                         for (j, &field) in fields.iter().enumerate() {
-                            row.add(height + j as u32, args[field as usize].clone());
+                            row.add(height + narrow::index(j), args[field as usize].clone());
                         }
                         sub.push(row);
                     }
                 }
             }
         }
-        let Some(tree) = build(compiler, &sub, height + fields.len() as u32, leaves, limit)? else {
+        let Some(tree) =
+            build(compiler, &sub, height + narrow::index(fields.len()), leaves, limit)?
+        else {
             return Ok(None);
         };
         cases.push(Case { key, fields: fields.into(), tree });

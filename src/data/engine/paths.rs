@@ -26,6 +26,7 @@ use crate::sort::{SortKind, basic};
 use crate::value::Rich;
 use mu_base::diagnostic::Diagnostic;
 use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::narrow;
 use std::cell::RefCell;
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -531,7 +532,7 @@ impl Walk<'_> {
                 }
                 let mut out = Vec::with_capacity(args.len());
                 for (i, (a, s)) in args.iter().zip(domain).enumerate() {
-                    out.push(part(a, *s, inside(root, op.number(), i as u32), see)?);
+                    out.push(part(a, *s, inside(root, op.number(), narrow::index(i)), see)?);
                 }
                 Ok(Value::app(op, 0, out))
             }

@@ -18,6 +18,7 @@ use crate::value::{IMPURE, Rich, Value};
 use ahash::AHashMap;
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::{OpId, SortId};
+use mu_base::narrow;
 use std::sync::Arc;
 
 /// State of an engine for one table.
@@ -207,7 +208,9 @@ impl Conversion<'_> {
 
     fn node(&self, v: &Value, sort: SortId) -> TermId {
         match v {
-            Value::Int(n) => self.terms.intern(&[kind::INT, *n as u32, (*n as u64 >> 32) as u32]),
+            Value::Int(n) => {
+                self.terms.intern(&[kind::INT, narrow::low(*n as u64), narrow::high(*n as u64)])
+            }
             Value::Cons(_) => self.cells(v),
             Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) if !v.is_open() => {
                 let (op, args) = v.application();

@@ -5,6 +5,7 @@ use super::machine::Machine;
 use crate::expr::Binder;
 use crate::signature::{Builtin, Op, OpKind};
 use crate::value::{Lambda, Rich, Value};
+use mu_base::narrow;
 use std::fmt::Write;
 
 /// Limit on the length of a text in a message.
@@ -53,7 +54,7 @@ impl Machine {
             Value::Cons(cell) if is(&cell.tail) => Some((whole, "tail".to_string())),
             v => {
                 let (op, args) = v.as_app()?;
-                let at = args.iter().position(is)? as u32;
+                let at = narrow::index(args.iter().position(is)?);
                 let projects = |o: &Op| matches!(&o.kind, OpKind::Projection(parts) if parts.contains(&(op, at)));
                 let projection = p.signature.ops().find(|(_, o)| projects(o)).map(|(_, o)| o.name.clone());
                 Some((whole, projection.unwrap_or_else(|| format!(".{}", at + 1))))

@@ -7,6 +7,7 @@
 
 use crate::value::{Rich, Value};
 use mu_base::ids::{SortId, VarId};
+use mu_base::narrow;
 
 /// Unknown.
 #[derive(Debug)]
@@ -41,13 +42,13 @@ impl Unknowns {
     /// Creates an unknown of a sort, for a variable if one is given.
     pub fn fresh(&mut self, sort: SortId, var: Option<VarId>) -> Value {
         self.all.push(Unknown { sort, var, binding: None, rigid: false });
-        Value::Unknown(self.all.len() as u32 - 1)
+        Value::Unknown(narrow::index(self.all.len()) - 1)
     }
 
     /// Creates a rigid unknown of a sort of numbers, for a variable.
     pub fn rigid(&mut self, sort: SortId, var: VarId) -> Value {
         self.all.push(Unknown { sort, var: Some(var), binding: None, rigid: true });
-        Value::Unknown(self.all.len() as u32 - 1)
+        Value::Unknown(narrow::index(self.all.len()) - 1)
     }
 
     /// True if an unknown is rigid.
@@ -82,7 +83,7 @@ impl Unknowns {
 
     /// Returns the numbers of the unknowns created since.
     pub fn since(&self, mark: Mark) -> std::ops::Range<u32> {
-        mark.unknowns as u32..self.all.len() as u32
+        narrow::index(mark.unknowns)..narrow::index(self.all.len())
     }
 
     /// Binds an unknown, until the previous mark is undone.

@@ -14,7 +14,7 @@ use crate::signature::{Op, OpKind};
 use crate::sort::{SortKind, basic};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, SortId, VarId};
-use mu_base::{Diagnostic, Span};
+use mu_base::{Diagnostic, Span, narrow};
 use mu_syntax::ast::{self, Section};
 
 /// Identity of a structured sort: for each constructor its name, arguments with projection names,
@@ -102,7 +102,7 @@ impl Checker {
         let sort_of = |i: usize| {
             (0..signature.sorts.len())
                 .map(SortId::new)
-                .find(|s| *signature.sorts.kind(*s) == SortKind::Named(i as u32))
+                .find(|s| *signature.sorts.kind(*s) == SortKind::Named(narrow::index(i)))
         };
         let mut projections: AHashMap<(OpId, u32), String> = AHashMap::new();
         let mut recognisers: AHashMap<OpId, String> = AHashMap::new();
@@ -131,7 +131,7 @@ impl Checker {
                     let args = domain
                         .iter()
                         .enumerate()
-                        .map(|(i, s)| (projections.get(&(c, i as u32)).cloned(), *s))
+                        .map(|(i, s)| (projections.get(&(c, narrow::index(i))).cloned(), *s))
                         .collect();
                     (op.name.clone(), args, recognisers.get(&c).cloned())
                 });
@@ -364,7 +364,7 @@ impl Checker {
                 let op = self.add_op(
                     &name.kind,
                     op_sort,
-                    OpKind::Constructor(i as u32),
+                    OpKind::Constructor(narrow::index(i)),
                     name.span,
                     "constructor",
                 )?;
@@ -376,7 +376,7 @@ impl Checker {
                         .signature
                         .sorts
                         .intern(SortKind::Function([id].into(), args[j].1));
-                    self.add_projection(projection, sort, (op, j as u32))?;
+                    self.add_projection(projection, sort, (op, narrow::index(j)))?;
                 }
                 if let Some(recogniser) = &constructor.recogniser {
                     let sort = self
@@ -481,7 +481,7 @@ impl Checker {
         let op_sort = self.sort(sort)?;
         let (_, range) = self.data.signature.domain_range(op_sort);
         let place = match self.data.signature.sorts.named_of(range) {
-            Some(named) if !named.structured => named.constructors.len() as u32,
+            Some(named) if !named.structured => narrow::index(named.constructors.len()),
             _ => {
                 let text = self.data.signature.sorts.text(range);
                 return Err(error(name.span, format!("`{}` cannot be a constructor of sort {text}", name.kind))
@@ -559,7 +559,7 @@ impl Checker {
             ));
         }
         for i in 0..sorts.named.len() {
-            if self.recursive_through_function(i as u32) {
+            if self.recursive_through_function(narrow::index(i)) {
                 let name = &sorts.named[i].name;
                 return Err(refuse(
                     i,

@@ -9,7 +9,7 @@
 
 use super::{Scan, start_of_equations};
 use mu_base::naming::{Mention, Naming, Role, line};
-use mu_base::{SourceId, Span};
+use mu_base::{SourceId, Span, narrow};
 use mu_syntax::ast::{
     Data, DataKind, Ident, Section, Sort, SortKind, StateFormula, StateFormulaKind, VarDecl,
 };
@@ -108,7 +108,8 @@ fn equations(source: SourceId, text: &str, start: usize) -> Equations {
     let cuts: Vec<usize> =
         tokens(behind).iter().filter(|t| begins(t)).map(|t| start + t.range.start).collect();
     let ends = cuts.iter().skip(1).copied().chain([text.len()]);
-    let span = |r: Range<usize>| Span { source, start: r.start as u32, end: r.end as u32 };
+    let span =
+        |r: Range<usize>| Span { source, start: narrow::index(r.start), end: narrow::index(r.end) };
     for (from, to) in cuts.iter().copied().zip(ends) {
         let part = &text[..to];
         let mut scan = Scan { text: part, source, at: from };
@@ -318,7 +319,7 @@ impl<'t> NameCollector<'t> {
             SortKind::Name(name) => {
                 if let Some(of) = self.sorts.get(name) {
                     self.out.mention(
-                        Span { end: sort.span.start + name.len() as u32, ..sort.span },
+                        Span { end: sort.span.start + narrow::index(name.len()), ..sort.span },
                         *of,
                     );
                 }
@@ -348,7 +349,7 @@ impl<'t> NameCollector<'t> {
                 let variable = self.scope.iter().rev().find(|s| s.0 == *name).map(|s| s.1);
                 if let Some(of) = variable.or_else(|| self.operations.get(name).copied()) {
                     self.out.mention(
-                        Span { end: data.span.start + name.len() as u32, ..data.span },
+                        Span { end: data.span.start + narrow::index(name.len()), ..data.span },
                         of,
                     );
                 }

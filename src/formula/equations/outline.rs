@@ -10,7 +10,7 @@ use super::{
 };
 use super::{Scan, refuse_negated};
 use ahash::AHashMap;
-use mu_base::{Diagnostic, SourceId, Span};
+use mu_base::{Diagnostic, SourceId, Span, narrow};
 use mu_lts::mcrl2::{Outlined, OutlinedPredicate, TextRange};
 use mu_syntax::ast::{Data, Node, VarDecl};
 use mu_syntax::{parse_data_in, parse_head_in, parse_variables_in};
@@ -65,7 +65,8 @@ impl Parts<'_> {
             let mut variables = known.clone();
             // The same declarations in another quantifier, with another position.
             let shift = place.start as i64 - *start as i64;
-            let moved = |at: u32| (i64::from(at) + shift) as u32;
+            let moved =
+                |at: u32| u32::try_from(i64::from(at) + shift).expect("a place in the text");
             for span in variables.iter_mut().map(|v| &mut v.name.span) {
                 (span.start, span.end) = (moved(span.start), moved(span.end));
             }
@@ -110,8 +111,8 @@ impl Parts<'_> {
                 P::Call(name, arguments) => {
                     let span = Span {
                         source: self.source,
-                        start: name.start as u32,
-                        end: name.end as u32,
+                        start: narrow::index(name.start),
+                        end: narrow::index(name.end),
                     };
                     let name = Node::new(self.text[name.clone()].to_string(), span);
                     if !sign {

@@ -8,7 +8,7 @@ use super::{ARCH, register, tags};
 use crate::asm::{Assembler, Target};
 use crate::code::{Binary, Expr, Op, Unary};
 use mu_base::words::{Cursor, Token};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 
 /// The conditions, in the order of their codes.
 pub(super) const CONDITIONS: [&str; 16] = [
@@ -22,7 +22,7 @@ pub(super) fn condition_code(name: &str) -> Option<u8> {
         "LO" => "CC",
         name => name,
     };
-    CONDITIONS.iter().position(|c| *c == name).map(|i| i as u8)
+    CONDITIONS.iter().position(|c| *c == name).map(|i| narrow::byte(i))
 }
 
 /// Returns the truth of a condition, by its code.

@@ -19,7 +19,7 @@ use crate::code::{Arch, Binary, Expr, Op, Register, Thread, Unary};
 use crate::init::type_of;
 use crate::layout::{Layout, Type};
 use mu_base::words::{Cursor, Kind, Token};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_program::outcome::question::DEPTH;
 use std::collections::{HashMap, HashSet};
 
@@ -128,7 +128,7 @@ impl<'s> Lowering<'s> {
     }
     fn push(&mut self, op: Op) {
         self.thread.ops.push(op);
-        self.thread.instruction.push(self.thread.texts.len() as u32);
+        self.thread.instruction.push(narrow::index(self.thread.texts.len()));
     }
     /// Ends the instruction with the text between a position and the cursor.
     fn end(&mut self, start: Span, cursor: &Cursor<'_, '_>) {
@@ -144,7 +144,7 @@ impl<'s> Lowering<'s> {
         self.thread.register(&format!("temporary {}", self.temporaries))
     }
     fn here(&self) -> u32 {
-        self.thread.ops.len() as u32
+        narrow::index(self.thread.ops.len())
     }
     /// Adds a jump with a target that is set later.
     fn branch(&mut self, when: Option<Expr>) -> usize {

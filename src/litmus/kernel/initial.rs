@@ -111,7 +111,7 @@ fn item<'a>(
             );
         }
         cursor.expect("]")?;
-        elements = Some(n as u32);
+        elements = Some(u32::try_from(n).expect("at most 4096"));
     }
     if bracketed {
         cursor.expect("]")?;

@@ -9,7 +9,7 @@ use super::syntax::{Exp, Form, Node, Operator, Statement};
 use super::{Language, tag};
 use crate::code::{Atomicity, Binary, Expr, Flow, Op, Register, Thread, Unary};
 use crate::layout::Layout;
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use std::collections::HashSet;
 
 /// Bytes of every variable.
@@ -92,7 +92,7 @@ struct Lowering<'l> {
 impl Lowering<'_> {
     fn push(&mut self, op: Op) -> usize {
         self.thread.ops.push(op);
-        self.thread.instruction.push(self.thread.texts.len() as u32);
+        self.thread.instruction.push(narrow::index(self.thread.texts.len()));
         self.thread.ops.len() - 1
     }
     /// Adds a fence, if there is one.
@@ -103,7 +103,7 @@ impl Lowering<'_> {
     }
     /// Ends an instruction, if it has operations.
     fn end(&mut self, span: Span) {
-        if self.thread.instruction.last() == Some(&(self.thread.texts.len() as u32)) {
+        if self.thread.instruction.last() == Some(&(narrow::index(self.thread.texts.len()))) {
             let written = self.text.get(span.start as usize..span.end as usize).unwrap_or("");
             let line = written.split_whitespace().collect::<Vec<_>>().join(" ");
             self.thread.texts.push((line, span));
@@ -114,7 +114,7 @@ impl Lowering<'_> {
         self.thread.register(&format!("temporary {}", self.temporaries))
     }
     fn land(&mut self, branch: usize) {
-        let place = self.thread.ops.len() as u32;
+        let place = narrow::index(self.thread.ops.len());
         if let Op::Branch { to, .. } | Op::Either { to } = &mut self.thread.ops[branch] {
             *to = place;
         }
@@ -167,7 +167,7 @@ impl Lowering<'_> {
             }
             Form::While(condition, body) => {
                 self.push(Op::Enter);
-                let back = self.thread.ops.len() as u32;
+                let back = narrow::index(self.thread.ops.len());
                 let out = self.branch(condition)?;
                 self.end(condition.span);
                 self.statement(body)?;

@@ -8,6 +8,7 @@ use crate::code::{Atomicity, Expr, Flow, Op, Register};
 use crate::inside::{Node, Port, memory};
 use mu_axioms::Kind;
 use mu_base::Stop;
+use mu_base::narrow;
 
 impl Runner<'_> {
     /// Executes a store. Returns the path, unless it ends here.
@@ -54,7 +55,7 @@ impl Runner<'_> {
             s.index += 1;
         }
         let from = self.sources(&mut s, address, Port::Address, 0);
-        let first = s.shape.events.len() as u32;
+        let first = narrow::index(s.shape.events.len());
         let event = EventShape::new(Kind::Read, None, *tags, &s, instruction).at(&access);
         let mut one = first;
         match &mut s.reservation {
@@ -123,7 +124,7 @@ impl Runner<'_> {
             return None;
         }
         s.index += 1;
-        let first = s.shape.events.len() as u32;
+        let first = narrow::index(s.shape.events.len());
         let mut written = 0;
         for (access, value, with) in [(Some(&access), Some(value), Some(&with))]
             .into_iter()
@@ -216,7 +217,7 @@ impl Runner<'_> {
     ) -> State {
         let Op::Update { into, value, when, read, address, .. } = op else { return s };
         let from = self.sources(&mut s, address, Port::Address, 0);
-        let first = s.shape.events.len() as u32;
+        let first = narrow::index(s.shape.events.len());
         let event =
             EventShape::new(Kind::Update, None, *read, &s, self.thread.instruction[here as usize])
                 .at(access);
@@ -260,7 +261,7 @@ impl Runner<'_> {
             return s;
         };
         let from = self.sources(&mut s, address, Port::Address, 0);
-        let first = s.shape.events.len() as u32;
+        let first = narrow::index(s.shape.events.len());
         let tags = if outcome == Outcome::Unwritten { *failed } else { *read };
         let event =
             EventShape::new(Kind::Read, None, tags, &s, self.thread.instruction[here as usize])
@@ -301,7 +302,7 @@ impl Runner<'_> {
             let new =
                 if outcome == Outcome::Back { loaded } else { value.value(&s.registers, loaded) };
             s.index += 1;
-            let second = s.shape.events.len() as u32;
+            let second = narrow::index(s.shape.events.len());
             let with = if outcome == Outcome::Back {
                 loads.clone()
             } else {

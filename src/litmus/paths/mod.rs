@@ -19,7 +19,7 @@ use crate::inside::{Inside, Node, Port, Recorder, memory};
 use crate::layout::{Found, GRANULE, Layout};
 use crate::speculation;
 use mu_axioms::Kind;
-use mu_base::{Budget, Stop};
+use mu_base::{Budget, Stop, narrow};
 use std::collections::HashMap;
 
 /// Events of a thread, as bits.
@@ -182,7 +182,7 @@ impl Origins {
                     || matches!(op, Op::Jump(_))
             });
             let start = next;
-            next += t.ops.len() as u32;
+            next += narrow::index(t.ops.len());
             (!loops && next <= u128::BITS).then_some(start)
         });
         let first = first.collect();
@@ -196,7 +196,7 @@ impl Origins {
                 .flat_map(|(c, cell)| {
                     std::iter::once(cell.initial)
                         .chain(layout.any())
-                        .map(move |v| ((c as u32, v), 0))
+                        .map(move |v| ((narrow::index(c), v), 0))
                 })
                 .collect(),
         }
@@ -225,7 +225,7 @@ impl Origins {
             for (cell, value) in speculation::stores(thread, layout) {
                 let list = &mut values[cell as usize];
                 if let Err(place) = list.binary_search_by_key(&value, |v| v.0) {
-                    list.insert(place, (value, writer(t as u32)));
+                    list.insert(place, (value, writer(narrow::index(t))));
                     self.needs.entry((cell, value)).or_insert(0);
                     grown = true;
                 }
@@ -249,7 +249,7 @@ impl Origins {
                             found.truncate(before);
                             return false;
                         };
-                        found.push((cell, trace.writes[e], writer(t as u32), needs));
+                        found.push((cell, trace.writes[e], writer(narrow::index(t)), needs));
                     }
                     true
                 });
@@ -313,7 +313,7 @@ pub fn run(
             let mut reads = 0;
             for (t, thread) in threads.iter().enumerate() {
                 let mut runner = Runner {
-                    number: t as u32,
+                    number: narrow::index(t),
                     thread,
                     layout,
                     values: &values,
@@ -497,7 +497,7 @@ impl Runner<'_> {
             let instruction = thread.instruction[here as usize];
             if s.running.replace(instruction) != Some(instruction) {
                 s.instance += 1;
-                (s.choice, s.ordered, s.first) = (0, None, s.shape.events.len() as u32);
+                (s.choice, s.ordered, s.first) = (0, None, narrow::index(s.shape.events.len()));
                 s.recorder.begin(s.instance, instruction);
             }
             match op {
@@ -550,7 +550,7 @@ impl Runner<'_> {
                     let from = self.sources(&mut s, e, Port::Data, 0);
                     s.recorder.choose(&from);
                 }
-                Op::Ordered => s.ordered = Some((s.first, s.shape.events.len() as u32)),
+                Op::Ordered => s.ordered = Some((s.first, narrow::index(s.shape.events.len()))),
                 Op::Assume(e) => {
                     if e.value(&s.registers, 0) == 0 {
                         return Ok(());
@@ -755,7 +755,7 @@ impl Runner<'_> {
     }
     /// Adds an event of a read for each cell. Returns them.
     fn read(&self, s: &mut State, access: &Access, loaded: u64, event: &EventShape) -> Events {
-        let first = s.shape.events.len() as u32;
+        let first = narrow::index(s.shape.events.len());
         let mut all = 0;
         for i in 0..access.count {
             all |= 1 << s.shape.events.len();
@@ -778,7 +778,7 @@ impl Runner<'_> {
         tags: u64,
         here: u32,
     ) -> Events {
-        let first = s.shape.events.len() as u32;
+        let first = narrow::index(s.shape.events.len());
         let mut event =
             EventShape::new(Kind::Write, None, tags, s, self.thread.instruction[here as usize])
                 .at(access);
@@ -823,7 +823,7 @@ impl EventShape {
             cell,
             tags,
             index: s.index,
-            access: s.shape.events.len() as u32,
+            access: narrow::index(s.shape.events.len()),
             instruction,
             address: 0,
             data: 0,
@@ -879,7 +879,7 @@ impl State {
     /// Returns the events of the current instruction so far.
     fn own(&self) -> Events {
         let below = |n: u32| if n >= Events::BITS { Events::MAX } else { (1 << n) - 1 };
-        below(self.shape.events.len() as u32) & !below(self.first)
+        below(narrow::index(self.shape.events.len())) & !below(self.first)
     }
     /// Relates the reads of the current instruction with a tag to the writes of the same cells.
     fn pair(&mut self, tag: u64, written: Events) {
@@ -892,7 +892,7 @@ impl State {
                     && read.cell == write.cell
                     && read.tags & tag != 0
             });
-            self.shape.amo.extend(reads.map(|(r, _)| (r as u32, w as u32)));
+            self.shape.amo.extend(reads.map(|(r, _)| (narrow::index(r), narrow::index(w))));
         }
     }
     /// Returns the reads that control the registers of a value.
@@ -911,7 +911,7 @@ impl State {
         all & !(if uses { needed | loaded } else { needed })
     }
     fn push(&mut self, event: EventShape, read: u64, write: u64) {
-        let at = self.shape.events.len() as u32;
+        let at = narrow::index(self.shape.events.len());
         if let Some((first, end)) = self.ordered {
             self.shape.order.extend((first..end).map(|e| (e, at)));
         }

@@ -18,7 +18,7 @@ mod target;
 use super::rules::{self, Effect, Rules, When};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, LabelId, OpId, VarId};
-use mu_base::{Budget, Diagnostic, Stage, id_types};
+use mu_base::{Budget, Diagnostic, Stage, id_types, narrow};
 use mu_data::engine::{Code, Engine, Problem, Program, Value};
 use mu_data::expr::{DataSpec, Expr};
 use mu_formula::normal::{Node, NodeId, Normal, normalise};
@@ -250,7 +250,7 @@ impl Automaton {
         if let Some(&id) = self.set_ids.get(&states) {
             return id;
         }
-        let id = Demand::Set(self.sets.len() as u32);
+        let id = Demand::Set(narrow::index(self.sets.len()));
         self.sets.push(states.clone());
         self.set_ids.insert(states, id);
         id

@@ -18,6 +18,7 @@ use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::Stage;
 use mu_base::ids::VarId;
+use mu_base::narrow;
 use mu_data::engine::Value;
 use mu_formula::normal::NodeId;
 use std::rc::Rc;
@@ -77,7 +78,7 @@ impl Automaton {
             let Patterns { numbers, patterns, .. } = &mut self.patterns;
             *numbers.entry(matches.into()).or_insert_with_key(|matches| {
                 patterns.push(matches.clone());
-                patterns.len() as u32 - 1
+                narrow::index(patterns.len()) - 1
             })
         });
         self.patterns.found.insert((context, name), pattern);
@@ -99,7 +100,7 @@ impl Automaton {
         }?;
         let key: Key = (node, read.iter().map(|&at| values[at].clone()).collect());
         let Patterns { contexts, context_of, .. } = &mut self.patterns;
-        let next = contexts.len() as u32 + 1;
+        let next = narrow::index(contexts.len()) + 1;
         let context = *contexts.entry(key).or_insert(next);
         if context_of.len() <= q.index() {
             context_of.resize(q.index() + 1, 0);

@@ -15,6 +15,7 @@ use super::{ActionDecl, ActionLabels, MultiAction, untimed};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{ActId, LabelId, OpId, SortId};
+use mu_base::narrow;
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
@@ -229,7 +230,7 @@ impl InferredLabels {
                     arguments.push(if let Some(e) = argument.plain(&mut data.signature, *sort) {
                         e
                     } else if argument.shape == Shape::Value {
-                        let next = constants.len() as u32;
+                        let next = narrow::index(constants.len());
                         let op = constants
                             .entry(argument.text.clone())
                             .or_insert_with(|| constant(&mut data, values, &argument.text, next));

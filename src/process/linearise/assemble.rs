@@ -17,7 +17,7 @@ use crate::spec::ProcSpec;
 use ahash::AHashMap;
 use fixedbitset::FixedBitSet;
 use mu_base::ids::{ActId, SortId, VarId};
-use mu_base::{Diagnostic, Place};
+use mu_base::{Diagnostic, Place, narrow};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
@@ -195,7 +195,7 @@ fn termination(
     (c, dead): (usize, usize),
 ) -> Summand {
     let at = |signature: &mut Signature, control: usize, location: usize| {
-        let here = Expr::number(location as u32 + 1, basic::POS);
+        let here = Expr::number(narrow::index(location) + 1, basic::POS);
         Expr::equal(signature, param_exprs[control].clone(), here)
     };
     let action = ActId::new(declared.len());
@@ -216,7 +216,7 @@ fn termination(
         }
     }
     let control = placements[c].control.expect("two locations at least");
-    let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
+    let updates = vec![(control, Expr::number(narrow::index(dead) + 1, basic::POS))];
     let actions = vec![Act { action, args: vec![], from: vec![], place: Place::default() }];
     Summand {
         sum_vars: vec![],
@@ -251,7 +251,7 @@ fn layout_parameters(automata: &[Automaton], data: &mut DataSpec, unused: &mut U
         !automata.is_empty() && automata.iter().all(|a| a.locations.iter().any(|l| l.terminated));
     let mut ending = None;
     for (c, automaton) in automata.iter().enumerate() {
-        let component = c as u32;
+        let component = narrow::index(c);
         let mut locations = automaton.locations.len();
         if terminates && ending.is_none() && !automaton.phase {
             ending = Some((c, locations));
@@ -259,7 +259,7 @@ fn layout_parameters(automata: &[Automaton], data: &mut DataSpec, unused: &mut U
         }
         let control = (locations > 1).then(|| {
             let var = signature.fresh_var(format!("s{}", c + 1), basic::POS);
-            let init = Expr::number(automaton.initial as u32 + 1, basic::POS);
+            let init = Expr::number(narrow::index(automaton.initial) + 1, basic::POS);
             params.push(Param { var, role: ParamRole::Control(component), init });
             defaults.push(Expr::number(1, basic::POS));
             params.len() - 1
@@ -417,7 +417,7 @@ impl SummandBuilder<'_> {
         if let Some(p) = placement.control
             && edge.from != edge.to
         {
-            joint.updates.push((p, Expr::number(edge.to as u32 + 1, basic::POS)));
+            joint.updates.push((p, Expr::number(narrow::index(edge.to) + 1, basic::POS)));
         }
         let mut set = vec![];
         for (v, value) in &edge.assigns {
@@ -439,7 +439,7 @@ impl SummandBuilder<'_> {
 
     /// Returns the condition that an automaton is at a location; `None` if it has only one.
     fn at_location(&self, signature: &mut Signature, c: usize, location: usize) -> Option<Expr> {
-        let here = Expr::number(location as u32 + 1, basic::POS);
+        let here = Expr::number(narrow::index(location) + 1, basic::POS);
         self.placements[c].control.map(|p| Expr::equal(signature, self.params[p].clone(), here))
     }
 }

@@ -22,6 +22,7 @@ use crate::linear::Act;
 use ahash::AHashMap;
 use mu_base::Place;
 use mu_base::ids::{ActId, SortId, VarId};
+use mu_base::narrow;
 use mu_data::expr::{DataSpec, Equation, Expr, Substitution};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
@@ -164,7 +165,7 @@ impl<'a> Fold<'a> {
         let over = locations[edge.to].terminated.then_some(edge.to);
         let actions = edge.acts.iter().map(|a| a.action).collect();
         let kind = Kind { actions, sum_vars, had_sum: edge.had_sum, args, guard: of_kind, over };
-        let to = Expr::number(edge.to as u32 + 1, basic::POS);
+        let to = Expr::number(narrow::index(edge.to) + 1, basic::POS);
         (
             kind,
             Row {
@@ -202,7 +203,9 @@ impl<'a> Fold<'a> {
         }
         let (initial, mut initial_values) = match ends.get(&self.automaton.initial) {
             Some(end) => (*end, self.automaton.initial_values.clone()),
-            None => (0, vec![(at, Expr::number(self.automaton.initial as u32 + 1, basic::POS))]),
+            None => {
+                (0, vec![(at, Expr::number(narrow::index(self.automaton.initial) + 1, basic::POS))])
+            }
         };
         if initial == 0 {
             for (shared, var) in self.places.iter().zip(&self.vars) {
@@ -271,7 +274,7 @@ fn edge(
     }
     let signature = &mut functions.data.signature;
     let bound = number.map(|k| {
-        let (k, last) = (Expr::var(signature, k), Expr::number(most as u32, basic::POS));
+        let (k, last) = (Expr::var(signature, k), Expr::number(narrow::index(most), basic::POS));
         Expr::builtin(signature, Builtin::LessEqual, vec![k, last], basic::BOOL)
     });
     Edge {
@@ -373,7 +376,8 @@ impl Functions<'_> {
         let (low, high) = cases.split_at(middle);
         let (a, b) = (self.tree(low), self.tree(high));
         let signature = &mut self.data.signature;
-        let (var, bound) = (Expr::var(signature, var), Expr::number(bound as u32, basic::POS));
+        let (var, bound) =
+            (Expr::var(signature, var), Expr::number(narrow::index(bound), basic::POS));
         let below = Expr::builtin(signature, Builtin::Less, vec![var, bound], basic::BOOL);
         conditional(signature, below, a, b)
     }

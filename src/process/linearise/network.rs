@@ -16,7 +16,7 @@ use crate::labels::ActionDecl;
 use crate::linear::{Act, Origin};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_data::expr::{Expr, ExprKind, Substitution};
 use mu_data::signature::{OpKind, Signature};
 use mu_data::sort::basic;
@@ -841,7 +841,7 @@ fn origin(component: usize, edge: &Edge, act: &Act) -> Origin {
         .iter()
         .filter(|e| matches!(e.kind, ExprKind::Var(v) if edge.sum_vars.contains(&v)))
         .count();
-    Origin { component: component as u32, action: act.action, open: open as u32 }
+    Origin { component: narrow::index(component), action: act.action, open: narrow::index(open) }
 }
 
 fn merge(a: &Combined, b: &Combined) -> Combined {

@@ -9,6 +9,7 @@
 use super::term::Term;
 use ahash::AHashMap;
 use mu_base::ids::VarId;
+use mu_base::narrow;
 use mu_data::expr::{Expr, ExprKind, Substitution};
 use mu_data::signature::Signature;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -135,7 +136,7 @@ impl Sequences {
         }
         let after = &self.nodes[rest.0 as usize];
         let vars = union(&vars, &after.vars);
-        let sequence = Sequence(self.nodes.len() as u32);
+        let sequence = Sequence(narrow::index(self.nodes.len()));
         let shape = hash_of(|h| (shape, after.shape).hash(h));
         self.nodes.push(SequenceNode { first, rest, vars, shape });
         self.by_parts.entry((digest, rest)).or_default().push(sequence);

@@ -24,7 +24,7 @@ use crate::linear::{Act, Chance};
 use crate::spec::ProcSpec;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, ProcId, SortId, VarId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_data::expr::{Expr, ExprKind, Substitution};
 use mu_data::signature::{Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
@@ -350,7 +350,7 @@ impl<'a> Builder<'a> {
         let SortKind::Named(named) = *self.signature.sorts.kind(sort) else {
             unreachable!("stack sorts are declared")
         };
-        let index = self.signature.sorts.named[named as usize].constructors.len() as u32;
+        let index = narrow::index(self.signature.sorts.named[named as usize].constructors.len());
         let op = self.signature.add_op(Op { name, sort: full, kind: OpKind::Constructor(index) });
         self.signature.sorts.named[named as usize].constructors.push(op);
         op
@@ -375,7 +375,7 @@ impl<'a> Builder<'a> {
         let projections = (args.iter().enumerate())
             .map(|(i, &arg)| {
                 let fun = self.signature.sorts.intern(SortKind::Function([sort].into(), arg));
-                let kind = OpKind::Projection(vec![(constructor, i as u32)]);
+                let kind = OpKind::Projection(vec![(constructor, narrow::index(i))]);
                 self.signature.add_op(Op { name: format!("{base}_{i}"), sort: fun, kind })
             })
             .collect();

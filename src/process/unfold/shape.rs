@@ -11,6 +11,7 @@
 
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::narrow;
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
@@ -186,7 +187,7 @@ impl ShapeBuilder<'_> {
             _ => &[],
         };
         let projection = |i: usize| {
-            let of = |kind: &OpKind| matches!(kind, OpKind::Projection(parts) if parts.contains(&(op, i as u32)));
+            let of = |kind: &OpKind| matches!(kind, OpKind::Projection(parts) if parts.contains(&(op, narrow::index(i))));
             self.signature
                 .ops()
                 .find(|(_, o)| of(&o.kind))

@@ -33,7 +33,7 @@ use graph::Graph;
 use super::liveness::{self, Future, cell_bit};
 use super::outcome_search::{Observable, Outcomes};
 use super::{Access, Program};
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use std::collections::BTreeSet;
 
 /// The part of program order that a model preserves.
@@ -171,7 +171,8 @@ impl<'a> Search<'a> {
                 }
             }
             let coming = |u: usize| {
-                u != t && self.futures[u][graph.place(u)].writes & cell_bit(cell as u32) != 0
+                u != t
+                    && self.futures[u][graph.place(u)].writes & cell_bit(narrow::index(cell)) != 0
             };
             if (0..self.program.threads.len()).any(coming) {
                 graph.wait(t);

@@ -5,7 +5,7 @@
 //! skipped. Cost: linear.
 
 use mu_base::words::{Form, comment};
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 /// The head of a file.
 #[derive(Clone, Debug)]
@@ -33,7 +33,11 @@ pub fn head<A>(
     names: &str,
 ) -> Result<Head<A>, Diagnostic> {
     let bytes = text.as_bytes();
-    let span = |start: usize, end: usize| Span { source, start: start as u32, end: end as u32 };
+    let span = |start: usize, end: usize| Span {
+        source,
+        start: narrow::index(start),
+        end: narrow::index(end),
+    };
     let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let skip = |at: usize| match comment(bytes, at, Form::Free) {
         Some(None) => {

@@ -18,7 +18,7 @@ use super::expr::{Expr, Width};
 use super::variables::{Use, Variables};
 use super::{Access, Instruction, Next, Step, Thread};
 use mu_base::words::{Cursor, Kind};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 
 /// The order of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Assembler {
         while cursor.peek().kind == Kind::Name && cursor.ahead(1).text == ":" {
             let label = cursor.take();
             cursor.take();
-            let current_span = (self.thread.steps.len() as u32, label.span);
+            let current_span = (narrow::index(self.thread.steps.len()), label.span);
             if let Some((_, before)) = self.labels.insert(label.text.into(), current_span) {
                 let error = Diagnostic::at(
                     Stage::Type,
@@ -126,7 +126,7 @@ impl Assembler {
             return Ok(());
         }
         let start = cursor.peek().span;
-        let first = self.thread.steps.len() as u32;
+        let first = narrow::index(self.thread.steps.len());
         self.thread.instructions.push(Instruction {
             text: String::new(),
             span: start,
@@ -175,7 +175,7 @@ impl Assembler {
         }
         self.compute_parity();
         // A return jumps past the last step.
-        let end = self.thread.steps.len() as u32;
+        let end = narrow::index(self.thread.steps.len());
         for at in self.returns {
             self.thread.steps[at].next = Next::Jump(end);
         }
@@ -203,12 +203,12 @@ impl Assembler {
         assigns: Vec<(super::Register, super::expr::Expr)>,
         next: Next,
     ) {
-        let instruction = self.thread.instructions.len() as u32 - 1;
+        let instruction = narrow::index(self.thread.instructions.len()) - 1;
         self.thread.steps.push(Step { access, assigns, next, instruction });
     }
     /// Records the step of the current instruction with the prefix `lock`.
     fn lockable(&mut self, access: Access, assigns: Vec<(super::Register, super::expr::Expr)>) {
-        let instruction = self.thread.instructions.len() as u32 - 1;
+        let instruction = narrow::index(self.thread.instructions.len()) - 1;
         if let Some(last) = self.thread.instructions.last_mut() {
             last.locked = Some(Box::new(Step { access, assigns, next: Next::Fall, instruction }));
         }

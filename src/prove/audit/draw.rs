@@ -6,6 +6,7 @@
 
 use super::machine::{Entry, Env, Machine, State};
 use super::value::{Number, Value, divided, number, plus, residue, times, whole};
+use mu_base::narrow;
 use mu_base::random::Random;
 use mu_cubicle::system::{
     Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update, Value as Stored, Words,
@@ -87,15 +88,15 @@ impl Draw {
     /// Draws a value of a sort.
     pub fn value(&mut self, machine: &Machine, sort: TypeId, state: Option<&State>) -> Value {
         match sort {
-            TypeId::PROC => Value::Process(
-                self.random.below(machine.n as usize + usize::from(self.beyond)) as u32,
-            ),
+            TypeId::PROC => Value::Process(narrow::index(
+                self.random.below(machine.n as usize + usize::from(self.beyond)),
+            )),
             TypeId::INT | TypeId::REAL => Value::Number(self.number(sort, state)),
             t if t.bits().is_some() => Value::Number(self.number(sort, state)),
             t => {
                 let constructors = &machine.system.type_of(t).constructors;
                 if constructors.is_empty() {
-                    return Value::Element(self.random.below(ELEMENTS) as u32);
+                    return Value::Element(narrow::index(self.random.below(ELEMENTS)));
                 }
                 Value::Constructor(self.random.choose(constructors).number())
             }

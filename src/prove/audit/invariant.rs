@@ -13,6 +13,7 @@
 
 use super::machine::{Machine, State};
 use super::value::{Number, Value, plus, times};
+use mu_base::narrow;
 use mu_cubicle::system::{Kind, System, TypeId};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -330,11 +331,13 @@ impl Invariant {
             return Some(self.cubes.len() + at);
         }
         self.cubes.iter().position(|cube| {
-            if timeline.machine.n < cube.names as u32 || timeline.machine.n < self.fixed as u32 {
+            if timeline.machine.n < narrow::index(cube.names)
+                || timeline.machine.n < narrow::index(self.fixed)
+            {
                 return false;
             }
             // Facts at the first choices that name no process are decided with the fixed ones.
-            let names = (0..self.fixed.min(cube.names) as u32).collect();
+            let names = (0..narrow::index(self.fixed.min(cube.names))).collect();
             let mut choice = Choice { cube, timeline, names, moments: Vec::new() };
             let early =
                 (0..choice.names.len()).all(|made| cube.facts[made].iter().all(|f| choice.fact(f)));

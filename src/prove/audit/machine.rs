@@ -8,6 +8,7 @@
 //! Cost: linear in the choices of processes for parameters.
 
 use super::value::{Number, Value, number, plus, residue, times};
+use mu_base::narrow;
 use mu_cubicle::system::{
     Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
     Update, Value as Stored,
@@ -93,7 +94,7 @@ impl<'s> Machine<'s> {
         let mut first = Vec::new();
         for symbol in &system.symbols {
             first.push(slots);
-            slots += (n as usize).pow(symbol.arity as u32);
+            slots += (n as usize).pow(narrow::index(symbol.arity));
         }
         let params = system
             .transitions
@@ -126,7 +127,7 @@ impl<'s> Machine<'s> {
         let mut rest = slot - self.first[symbol];
         let mut args = vec![0; arity];
         for arg in args.iter_mut().rev() {
-            *arg = (rest % self.n as usize) as u32;
+            *arg = narrow::index(rest % self.n as usize);
             rest /= self.n as usize;
         }
         (symbol, args)

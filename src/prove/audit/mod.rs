@@ -25,7 +25,7 @@ pub mod value;
 use draw::{Draw, MAX_ENTRIES, buffered_slots, constants};
 use invariant::{Invariant, Timeline, read};
 use machine::{Effect, Machine, State, Step};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_cubicle::system::System;
 
 /// Largest number of processes of an instance.
@@ -126,7 +126,7 @@ fn instances(system: &System, tso: bool) -> Vec<Instance<'_>> {
     let least = system.fixed.max(1);
     let most = system.processes.map_or(MAX_PROCESSES, |n| n.min(MAX_PROCESSES)).max(least);
     let is_small = |n: u32| {
-        let power = |arity: usize| (n as usize).checked_pow(arity as u32);
+        let power = |arity: usize| (n as usize).checked_pow(narrow::index(arity));
         let cells =
             system.symbols.iter().try_fold(0usize, |all, s| all.checked_add(power(s.arity)?));
         power(system.init.params.len()).is_some_and(|c| c <= MAX_CHOICES)
@@ -272,8 +272,12 @@ impl Check<'_> {
 
     /// Draws an order in which the entries of buffers reach memory.
     fn order(&mut self, state: &State) -> Vec<u32> {
-        let mut order: Vec<u32> =
-            state.buffers.iter().enumerate().flat_map(|(p, b)| vec![p as u32; b.len()]).collect();
+        let mut order: Vec<u32> = state
+            .buffers
+            .iter()
+            .enumerate()
+            .flat_map(|(p, b)| vec![narrow::index(p); b.len()])
+            .collect();
         for i in (1..order.len()).rev() {
             order.swap(i, self.draw.random.below(i + 1));
         }

@@ -13,6 +13,7 @@ use super::step::Changed;
 use super::sums::Sign;
 use super::words::{Part, Words};
 use super::{ExcludedCube, Refused, Verifier};
+use mu_base::narrow;
 use mu_cubicle::system::Update;
 
 /// A counting invariant.
@@ -50,7 +51,7 @@ impl Count {
     /// Returns the facts that follow for the named processes with these domains.
     pub fn facts(&self, world: World<'_>, domains: &Domains) -> Vec<Fact> {
         let held = |p: u8| world.held(domains, &Cell::new(self.symbol, [p], None));
-        let all = || 0..world.named as u8;
+        let all = || 0..narrow::byte(world.named);
         let inside = all().filter(|p| held(*p) & !self.values == 0).count() as i128;
         let outside = all().filter(|p| held(*p) & self.values == 0).count() as i128;
         let most = i128::from(self.most);
@@ -128,7 +129,8 @@ impl Verifier<'_> {
             self.budget.check(0).map_err(Refused::Stopped)?;
             let step = self.step(t, binding, self.world(named));
             let sum: Vec<Cell> = count.sum.terms.iter().map(|t| t.0).collect();
-            let places = (0..named as u8).map(|p| Cell::new(count.symbol, [p], None)).collect();
+            let places =
+                (0..narrow::byte(named)).map(|p| Cell::new(count.symbol, [p], None)).collect();
             let cases = step.changes(&sum, places, count.bits).ok_or_else(refused)?;
             for Changed { before, sums, values } in cases {
                 for (facts, change) in self.moved(count, &values) {

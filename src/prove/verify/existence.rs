@@ -10,6 +10,7 @@
 
 use super::logic::{self, Cell, Fact, Kind, OTHER, Point, Set, only};
 use super::{Reader, Refused, Verifier, choices};
+use mu_base::narrow;
 use mu_cubicle::system::Proc;
 
 /// Number of further sizes that are tried for an initial state if an array over processes is
@@ -58,7 +59,7 @@ impl Verifier<'_> {
             for map in choices(claim.params.len(), named, true) {
                 let process = |p: Proc| match p {
                     Proc::Var(v) => map[v as usize],
-                    Proc::Fixed(n) => (n - 1) as u8,
+                    Proc::Fixed(n) => narrow::byte(n as usize - 1),
                 };
                 let world = self.world(named);
                 let reader = Reader {
@@ -85,7 +86,7 @@ impl Verifier<'_> {
         let (instances, excluded) = (self.initial(named), self.excluded(named));
         let all = [instances.as_slice(), &excluded].concat();
         let cells = self.holders(&all);
-        let inside: Set = only(named as u32) - 1;
+        let inside: Set = only(narrow::index(named)) - 1;
         let among = |c: &Cell| Fact::Among(*c, inside);
         if !self.meets_none(named, cells.iter().map(among).collect(), &instances) {
             return excluded.is_empty()
@@ -95,7 +96,8 @@ impl Verifier<'_> {
             let mut facts: Vec<Fact> = cells[..first].iter().map(among).collect();
             facts.push(Fact::Among(*further, only(OTHER)));
             facts.extend(
-                (0..named as u8).map(|p| Fact::Ahead(Point::Named(p), Point::Held(*further), true)),
+                (0..narrow::byte(named))
+                    .map(|p| Fact::Ahead(Point::Named(p), Point::Held(*further), true)),
             );
             let either = |c: &Cell| vec![vec![among(c)], vec![Fact::Twins(*c, *further, true)]];
             let choices: Vec<_> =

@@ -8,6 +8,7 @@ use super::logic::{
     stages_of,
 };
 use super::{ExcludedCube, Verifier};
+use mu_base::narrow;
 use std::collections::HashMap;
 
 /// The images of stages: stages, or now.
@@ -47,7 +48,7 @@ fn needs(kinds: &[Kind], fact: &Fact, named: usize) -> Set {
         .fold(0, |s, p| s | only(p.into()));
     match fact {
         Fact::Among(c, set) if kinds[c.symbol()] == Kind::Process => {
-            found |= if set & only(OTHER) != 0 { only(named as u32) - 1 } else { *set };
+            found |= if set & only(OTHER) != 0 { only(narrow::index(named)) - 1 } else { *set };
         }
         Fact::Ahead(a, b, _) => {
             for p in [a, b] {
@@ -66,7 +67,7 @@ impl Plan {
     /// Prepares the cube.
     pub(super) fn new(kinds: &[Kind], fixed: usize, cube: &ExcludedCube) -> Plan {
         let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
-        let mut order: Vec<u8> = (fixed as u8..cube.named as u8).collect();
+        let mut order: Vec<u8> = (narrow::byte(fixed)..narrow::byte(cube.named)).collect();
         order.sort_by_key(|p| {
             std::cmp::Reverse(needed.iter().filter(|n| **n & only((*p).into()) != 0).count())
         });
@@ -190,7 +191,7 @@ impl<'a> Target<'a> {
         }
         (self.best, self.most) = (None, most);
         let mut names = vec![u8::MAX; inner.named];
-        (0..self.world.fixed.min(inner.named)).for_each(|p| names[p] = p as u8);
+        (0..self.world.fixed.min(inner.named)).for_each(|p| names[p] = narrow::byte(p));
         self.name(inner, plan, 0, &mut names, &mut Vec::new());
         self.best.take()
     }
@@ -218,7 +219,7 @@ impl<'a> Target<'a> {
             match plan.order.get(at) {
                 None => self.place(inner, plan, names, &mut Vec::new(), open),
                 Some(process) => {
-                    for p in 0..self.cube.named as u8 {
+                    for p in 0..narrow::byte(self.cube.named) {
                         if names.contains(&p) {
                             continue;
                         }
@@ -402,7 +403,7 @@ pub(super) fn instance(
                     .iter()
                     .filter(|n| usize::from(**n) < named)
                     .fold(0, |s, n| s | only((*n).into()));
-                image |= only(OTHER) | (only(named as u32) - 1) & !taken;
+                image |= only(OTHER) | (only(narrow::index(named)) - 1) & !taken;
             }
             Fact::Among(cell(c), image)
         }

@@ -9,6 +9,7 @@
 use super::counts::Count;
 use super::sums::{Sum, unbalanced};
 use super::words::{Words, inconsistent};
+use mu_base::narrow;
 use std::sync::atomic::AtomicU64;
 
 /// In values of a cell: a process without a name.
@@ -44,7 +45,7 @@ pub struct Cell {
 impl Cell {
     /// Creates a cell with at most three indices.
     pub fn new(symbol: usize, args: impl IntoIterator<Item = u8>, look: Option<(u8, u8)>) -> Cell {
-        let mut cell = Cell { symbol: symbol as u32, args: [NO_INDEX; 3], look };
+        let mut cell = Cell { symbol: narrow::index(symbol), args: [NO_INDEX; 3], look };
         for (to, from) in cell.args.iter_mut().zip(args) {
             *to = from;
         }
@@ -165,8 +166,8 @@ impl World<'_> {
     pub fn all(&self, cell: &Cell) -> Set {
         match self.kinds.get(cell.symbol()) {
             Some(Kind::Values(n)) => only(*n) - 1,
-            Some(Kind::Process) if self.closed => only(self.named as u32) - 1,
-            Some(Kind::Process) => (only(self.named as u32) - 1) | only(OTHER),
+            Some(Kind::Process) if self.closed => only(narrow::index(self.named)) - 1,
+            Some(Kind::Process) => (only(narrow::index(self.named)) - 1) | only(OTHER),
             _ => 0,
         }
     }

@@ -31,6 +31,7 @@ use counts::Count;
 use inclusion::{Plan, Target};
 use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
+use mu_base::narrow;
 use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, Transition, TypeId};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -147,7 +148,7 @@ pub fn kinds(system: &System) -> Vec<Kind> {
         TypeId::REAL => Kind::Real,
         t if t.bits().is_some() => Kind::Word(t.bits().unwrap_or(1)),
         _ if system.type_of(sort).constructors.is_empty() => Kind::Opaque,
-        _ => Kind::Values(system.type_of(sort).constructors.len() as u32),
+        _ => Kind::Values(narrow::index(system.type_of(sort).constructors.len())),
     };
     system.symbols.iter().map(|s| kind(s.sort)).collect()
 }
@@ -178,7 +179,7 @@ fn prepare<'a>(
     premises(system, memory(certificate.tso)).map_err(Refused::Premise)?;
     let mut index = vec![0; system.constructors.len()];
     for t in &system.types {
-        t.constructors.iter().enumerate().for_each(|(i, c)| index[c.index()] = i as u32);
+        t.constructors.iter().enumerate().for_each(|(i, c)| index[c.index()] = narrow::index(i));
     }
     let weak = system
         .symbols
@@ -357,7 +358,7 @@ fn choices(count: usize, named: usize, distinct: bool) -> Vec<Vec<u8>> {
         list = list
             .iter()
             .flat_map(|l| {
-                (0..named as u8)
+                (0..narrow::byte(named))
                     .filter(move |p| !distinct || !l.contains(p))
                     .map(move |p| [l.as_slice(), &[p]].concat())
             })
@@ -466,7 +467,7 @@ impl Verifier<'_> {
             return if named <= most { does(bound, named) } else { Ok(()) };
         }
         for p in 0..=named {
-            let process = p as u8;
+            let process = narrow::byte(p);
             if bound.contains(&process) {
                 continue;
             }
@@ -486,7 +487,7 @@ impl Verifier<'_> {
         let _ = self.for_each_binding(claim.params.len(), fixed, &mut |binding, named| {
             let process = |p: Proc| match p {
                 Proc::Var(v) => binding[v as usize],
-                Proc::Fixed(n) => (n - 1) as u8,
+                Proc::Fixed(n) => narrow::byte(n as usize - 1),
             };
             let look = |a: &Access| {
                 if self.weak[a.symbol.index()] { a.by.map(|p| (process(p), JOINT)) } else { None }
@@ -550,7 +551,7 @@ impl Verifier<'_> {
             .map(|map| {
                 let process = |p: Proc| match p {
                     Proc::Var(v) => map[v as usize],
-                    Proc::Fixed(n) => (n - 1) as u8,
+                    Proc::Fixed(n) => narrow::byte(n as usize - 1),
                 };
                 let reader = Reader {
                     process: &process,

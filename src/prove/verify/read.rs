@@ -6,6 +6,7 @@ use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, only};
 use super::sums::{Sign, Sum};
 use super::words::{Part, Words};
 use super::{Certificate, ExcludedCube};
+use mu_base::narrow;
 use mu_cubicle::system::{Kind as SymbolKind, System};
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -48,7 +49,7 @@ impl Reader<'_> {
             _ => None,
         };
         match found {
-            Some(p) if p < self.named => Ok(p as u8),
+            Some(p) if p < self.named => Ok(narrow::byte(p)),
             _ => self.fail(format!("`{text}` is not a process of this cube")),
         }
     }
@@ -148,7 +149,7 @@ impl Reader<'_> {
                     let of = self.system.type_of(self.system.symbols[cell.symbol()].sort);
                     match of.constructors.iter().position(|c| self.system.constructor(*c).name == v)
                     {
-                        Some(i) => values |= only(i as u32),
+                        Some(i) => values |= only(narrow::index(i)),
                         None => {
                             return self
                                 .fail(format!("`{v}` is not a value of type `{}`", of.name));
@@ -239,7 +240,7 @@ impl Reader<'_> {
             let Some(at) = at else {
                 return self.fail(format!("`{v}` is not a value of type `{}`", of.name));
             };
-            set |= only(at as u32);
+            set |= only(narrow::index(at));
         }
         let bits = match bits.parse::<u32>() {
             Ok(bits) if (1..=32).contains(&bits) => bits,

@@ -10,6 +10,7 @@ use super::logic::{
 };
 use super::sums::{LARGEST, Sign, Sum};
 use super::words::{Part, Words};
+use mu_base::narrow;
 use mu_cubicle::system::{self, Access, Atom, Op, Proc, System, Term, Transition, Update, Value};
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -284,7 +285,7 @@ impl Step<'_> {
     }
     fn process(&self, p: Proc, bound: &Bound) -> u8 {
         match p {
-            Proc::Fixed(n) => (n - 1) as u8,
+            Proc::Fixed(n) => narrow::byte(n as usize - 1),
             Proc::Var(v) => {
                 bound.iter().find(|b| b.0 == v).map_or_else(|| self.binding[v as usize], |b| b.1)
             }
@@ -580,7 +581,7 @@ impl Step<'_> {
     fn everyone(&self, before: Vec<Fact>, found: &mut Vec<Vec<Fact>>) {
         let mut list = vec![before];
         for u in &self.transition.universal {
-            for q in (0..self.world.named as u8)
+            for q in (0..narrow::byte(self.world.named))
                 .filter(|q| !self.binding[..self.transition.declared].contains(q))
             {
                 let bound = vec![(u.var, q)];
@@ -629,8 +630,8 @@ pub fn wider(set: Set, from: usize, named: usize) -> Set {
     if set & only(OTHER) == 0 {
         set
     } else {
-        set | members(only(named as u32) - 1)
-            .filter(|v| *v >= from as u32)
+        set | members(only(narrow::index(named)) - 1)
+            .filter(|v| *v >= narrow::index(from))
             .fold(0, |s, v| s | only(v))
     }
 }

@@ -16,7 +16,7 @@ use pest::Parser as _;
 use pest::iterators::{Pair, Pairs};
 
 use super::ast;
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 use std::ops::Range;
 
 /// The generated parser.
@@ -114,7 +114,7 @@ fn head_in(
         _ => None,
     };
     head.map(|[head]| head).ok_or_else(|| {
-        let span = Span { source, start: part.start as u32, end: part.end as u32 };
+        let span = Span { source, start: narrow::index(part.start), end: narrow::index(part.end) };
         Diagnostic::at(Stage::Syntax, span, "this is not one name with parameters")
     })
 }
@@ -251,7 +251,7 @@ struct Builder {
 
 impl Builder {
     fn range(&self, start: usize, end: usize) -> Span {
-        let place = |at: usize| (at as i64 + self.shift).max(0) as u32;
+        let place = |at: usize| narrow::word((at as i64 + self.shift).max(0).unsigned_abs());
         Span { source: self.source, start: place(start), end: place(end) }
     }
     fn span(&self, pair: &P) -> Span {

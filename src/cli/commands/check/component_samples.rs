@@ -11,7 +11,7 @@ use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::random::Random;
 use mu_base::source::SourceMap;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_process::linearise;
 use mu_regions::audit::AuditRequest;
 use mu_regions::constant_counts;
@@ -152,7 +152,8 @@ impl ComponentAudit<'_, '_> {
                     continue;
                 }
             };
-            let share = (self.limit.saturating_sub(used) / (count - turn) as u32).max(MIN_TIME);
+            let share =
+                (self.limit.saturating_sub(used) / narrow::index(count - turn)).max(MIN_TIME);
             let begin = Instant::now();
             let enough = || begin.elapsed() > share || self.session.budget.check(0).is_err();
             let found = self.case(

@@ -9,7 +9,7 @@ use super::every_value::{Abstract, Instance, merged};
 use crate::output::progress::counted;
 use crate::pipeline::Session;
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_regions::audit::AuditRequest;
 use mu_regions::thread_modular::LocalState;
 use mu_regions::{Audit, Family, Study, audit};
@@ -103,7 +103,7 @@ pub(super) fn check<'s>(
         study.all_covered(SEED)?;
         for case in study.cases() {
             seen += 1;
-            let until = limit * seen / cases as u32;
+            let until = limit * seen / narrow::index(cases);
             let regions = study.model(case)?;
             let found = merged(&regions, &families, &mut |base| {
                 audit(&AuditRequest {

@@ -8,7 +8,7 @@
 //! that occur in it. What the rewriter does not decide is an error.
 
 use mu_base::ids::{SortId, VarId};
-use mu_base::{Diagnostic, SourceId, Stage};
+use mu_base::{Diagnostic, SourceId, Stage, narrow};
 use mu_conform::every_length::verify::NaiveMachine;
 use mu_conform::every_length::verify::labels::LabelPart;
 use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
@@ -99,7 +99,7 @@ impl<'p> NaiveProcess<'p> {
     fn number(&mut self, e: &Expr) -> Result<u32, Diagnostic> {
         let normal = self.normal(e)?;
         let contents = self.contents(&normal)?;
-        let next = self.values.len() as u32;
+        let next = narrow::index(self.values.len());
         let number = *self.numbers.entry((normal.sort, contents)).or_insert(next);
         if number == next {
             self.values.push(normal);

@@ -7,6 +7,7 @@ use crate::output::progress::grouped;
 use crate::pipeline::Session;
 use mu_axioms::history::{History, location_name};
 use mu_base::Stop;
+use mu_base::narrow;
 use mu_conform::alphabet::Phase;
 use mu_conform::completeness::Completeness;
 use mu_conform::names::NameMap;
@@ -54,7 +55,7 @@ pub(super) fn names(meaning: &NameMap) -> Value {
     let address = |(l, (name, values)): (usize, &(String, Vec<String>))| {
         let values: Vec<Value> =
             values.iter().enumerate().map(|(v, name)| pair(v.to_string(), name)).collect();
-        json!({ "test": location_name(l as u32), "machine": name, "values": values })
+        json!({ "test": location_name(narrow::index(l)), "machine": name, "values": values })
     };
     let processors: Vec<Value> =
         meaning.processors.iter().enumerate().map(|(t, p)| pair(format!("P{t}"), p)).collect();

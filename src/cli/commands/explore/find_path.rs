@@ -21,7 +21,7 @@ use crate::pipeline::memory;
 use crate::pipeline::operation_log;
 use crate::pipeline::{Session, file_error};
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Span, Stage, Stop};
+use mu_base::{Diagnostic, Span, Stage, Stop, narrow};
 use mu_conform::interface::Interface;
 use mu_data::typecheck::with_suggestions;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
@@ -444,14 +444,15 @@ pub(crate) fn evidence(model: &dyn Model, way: &LassoPath) -> Evidence {
     let mut steps = Vec::new();
     for (i, PathStep { label, group, state }) in way.steps.iter().enumerate() {
         let to = match way.cycle_start {
-            Some(back) if i + 1 == way.steps.len() => back as u32,
+            Some(back) if i + 1 == way.steps.len() => narrow::index(back),
             _ => {
                 states.push(state.clone());
-                i as u32 + 1
+                narrow::index(i) + 1
             }
         };
-        let taken = vec![Taken { group: *group as u32, label: *label, state: state.clone() }];
-        steps.push(EvidenceStep { from: i as u32, label: *label, to, taken });
+        let taken =
+            vec![Taken { group: narrow::index(*group), label: *label, state: state.clone() }];
+        steps.push(EvidenceStep { from: narrow::index(i), label: *label, to, taken });
     }
     Evidence { verdict: false, states, steps, before: Vec::new() }
 }

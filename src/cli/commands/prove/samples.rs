@@ -8,7 +8,7 @@ use crate::args::{InitialValues, TranslationArgs};
 use crate::output::progress::grouped;
 use crate::pipeline::Session;
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_cubicle::System;
 use mu_program::memory::MemoryModel;
 use mu_program::nasm;
@@ -73,7 +73,7 @@ pub(crate) fn walk_program(
     for threads in 1..=MAX_THREADS {
         // If a claim or the code needs more threads, the reader reports it.
         let Ok(program) = nasm::parse(source, &text, threads) else { continue };
-        let until = limit * threads as u32 / MAX_THREADS as u32;
+        let until = limit * narrow::index(threads) / narrow::index(MAX_THREADS);
         let enough = || start.elapsed() > until || session.budget.check(0).is_err();
         let any_registers = translation.initial == InitialValues::Any;
         let walks = samples.div_ceil(WALK_PART);

@@ -8,7 +8,7 @@ use super::command::{self, Command};
 use crate::pipeline::files::write_text;
 use crate::pipeline::operation_log::{self, LogForm};
 use crate::pipeline::read_text;
-use mu_base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
+use mu_base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop, narrow};
 use mu_conform::interface::Interface;
 use mu_explore::walk::{Move, Walk};
 use mu_model::Model;
@@ -240,8 +240,8 @@ impl<'m> Interpreter<'m> {
             let component =
                 components.get(info.component as usize).filter(|_| components.len() > 1).cloned();
             let changed = before[slot] != self.walk.state()[slot];
-            let before = (changed && model.is_live(slot as u32, before))
-                .then(|| model.value_text(slot as u32, before[slot]));
+            let before = (changed && model.is_live(narrow::index(slot), before))
+                .then(|| model.value_text(narrow::index(slot), before[slot]));
             Some(Row { component, name: info.name.clone(), value, before })
         };
         let fits = |r: &Row| {
@@ -281,7 +281,7 @@ impl<'m> Interpreter<'m> {
             &trace::taken(&self.walk.path()[i]),
             false,
         )?;
-        (step.from, step.to) = (i as u32, i as u32 + 1);
+        (step.from, step.to) = (narrow::index(i), narrow::index(i) + 1);
         Ok(step)
     }
 

@@ -22,7 +22,7 @@ use crate::args::{Format, SimulateArgs};
 use crate::output;
 use crate::pipeline::{Session, file_error, memory};
 use mu_base::files::decode;
-use mu_base::{Diagnostic, SourceMap, Span, Stage};
+use mu_base::{Diagnostic, SourceMap, Span, Stage, narrow};
 use mu_model::Model;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, IsTerminal};
@@ -116,8 +116,8 @@ fn script(
             let from = start + line.find(trimmed).unwrap_or(0);
             let span = Span {
                 source: sources.add(name.clone(), text.clone()),
-                start: from as u32,
-                end: (from + trimmed.len()) as u32,
+                start: narrow::index(from),
+                end: narrow::index(from + trimmed.len()),
             };
             error.within(span, "by this command")
         };

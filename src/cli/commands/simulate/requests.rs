@@ -11,7 +11,7 @@
 use crate::output;
 use crate::pipeline::Session;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic, SourceMap, Stage};
+use mu_base::{Budget, Diagnostic, SourceMap, Stage, narrow};
 use mu_explore::walk::{Move, moves};
 use mu_lts::equivalence::{Equivalence, reduce};
 use mu_lts::{Labels, Lts};
@@ -223,11 +223,11 @@ impl<'m> States<'m> {
                 (HashMap::new(), Vec::new());
             let of = |state: &usize| {
                 let vector = &self.vectors[*state];
-                if !self.model.is_live(slot as u32, vector) {
+                if !self.model.is_live(narrow::index(slot), vector) {
                     return -1;
                 }
                 *known.entry(vector[slot]).or_insert_with(|| {
-                    texts.push(self.model.value_text(slot as u32, vector[slot]));
+                    texts.push(self.model.value_text(narrow::index(slot), vector[slot]));
                     texts.len() as i64 - 1
                 })
             };

@@ -15,7 +15,7 @@ use crate::pipeline::Session;
 use mu_axioms::Kind as EventKind;
 use mu_axioms::history::{History, Operation};
 use mu_axioms::models::Mark as HistoryMark;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop, narrow};
 use mu_conform::litmus_outcomes::Behaviour;
 use mu_traces::readers::Collected;
 use mu_traces::{Fence, Initial, Kind, Mark, ReadOptions, Trace};
@@ -65,7 +65,7 @@ pub(super) fn run(
     let bound = collected.traces.iter().map(longest).filter(|l| *l <= MAX_OPERATIONS).max();
     let interface = args.interface.as_deref().unwrap_or(Path::new(""));
     let (behaviour, stop) =
-        behaviour(session, machine, interface, bound.unwrap_or(1).max(1) as u32)?;
+        behaviour(session, machine, interface, narrow::index(bound.unwrap_or(1).max(1)))?;
     for trace in &collected.traces {
         let mut result = TraceResult::of(trace);
         result.answers.push(answer(trace, longest(trace), &behaviour, &stop));

@@ -7,7 +7,7 @@ use crate::pipeline::Session;
 use crate::pipeline::files::{unknown_evidence_extension, write_text};
 use mu_axioms::cat::Failure;
 use mu_axioms::{Event, Kind as EventKind};
-use mu_base::{Diagnostic, Span};
+use mu_base::{Diagnostic, Span, narrow};
 use mu_litmus::report::DecidingExecution;
 use mu_report::execution_graph;
 use mu_report::page::PageResult;
@@ -64,8 +64,8 @@ fn execution(shown: &Shown, model: &str) -> DecidingExecution {
         first.map_or_else(String::new, |o| format!("thread {}", o.thread_name))
     };
     let event = |o: &super::results::ShownOperation| Event {
-        thread: threads.binary_search(&o.thread).ok().map(|t| t as u32),
-        index: o.index as u32,
+        thread: threads.binary_search(&o.thread).ok().map(|t| narrow::index(t)),
+        index: narrow::index(o.index),
         kind: match o.operation.kind {
             Kind::Load => EventKind::Read,
             Kind::Store => EventKind::Write,
