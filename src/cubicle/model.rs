@@ -68,7 +68,7 @@ impl Dense {
                     return *d;
                 }
                 let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
-                let next = table.1.len() as u32;
+                let next = narrow::index(table.1.len());
                 let dense = *table.0.entry(code).or_insert(next);
                 if dense == next {
                     table.1.push(code);
@@ -139,7 +139,7 @@ impl<'s> SystemModel<'s> {
         Self::of(machine, vec![start])
     }
     fn of(machine: Machine<'s>, starts: Vec<Vec<u32>>) -> Self {
-        let dense = (0..machine.system.types.len() as u32)
+        let dense = (0..narrow::index(machine.system.types.len()))
             .map(|t| dense(&machine, TypeId::of(t)))
             .chain([Dense::Same])
             .collect();
@@ -181,7 +181,7 @@ impl<'s> SystemModel<'s> {
     fn dense_of(&self, slot: usize) -> &Dense {
         let last = self.dense.len() - 1;
         if slot < self.machine.layout.cells as usize {
-            let sort = sort(self.machine.system, &self.machine.layout, slot as u32);
+            let sort = sort(self.machine.system, &self.machine.layout, narrow::index(slot));
             // All words share the table of integers.
             let sort = if sort.bits().is_some() { TypeId::INT } else { sort };
             &self.dense[sort.index()]
@@ -260,10 +260,10 @@ impl<'s> SystemModel<'s> {
             let (name, args) = (t.name.clone(), g.procs[..t.declared].to_vec());
             let text =
                 self.machine.act_text(&crate::machine::Act::Fire(g.transition, g.procs.clone()));
-            let mut group = group(text, requires, reads, writes);
+            let mut group = Group::new(text, requires, reads, writes);
             self.assumed(&mut group);
             let label = self.label(&name, args);
-            self.add(group, Move::Fire(at as u32), label);
+            self.add(group, Move::Fire(narrow::index(at)), label);
         }
     }
     fn updated(&self, g: &Ground, reads: &mut Vec<Slot>, writes: &mut Vec<Slot>) {
@@ -306,7 +306,7 @@ impl<'s> SystemModel<'s> {
             // An entry may omit cells of its shape, which then keep their values.
             let reads = [&[buffer], &cells[..]].concat();
             let writes = [&[buffer], &cells[..]].concat();
-            let mut group = group(format!("{FLUSH}({})", p + 1), Vec::new(), reads, writes);
+            let mut group = Group::new(format!("{FLUSH}({})", p + 1), Vec::new(), reads, writes);
             self.assumed(&mut group);
             let label = self.label(FLUSH, vec![p]);
             self.add(group, Move::Flush(p, shape), label);
@@ -321,9 +321,10 @@ impl<'s> SystemModel<'s> {
             let (mut requires, mut reads) = (Vec::new(), Vec::new());
             self.tested(&cube, &mut requires, &mut reads);
             let who: Vec<_> = procs.iter().map(|p| format!("#{}", p + 1)).collect();
-            let group = group(format!("{UNSAFE} {}", who.join(" ")), requires, reads, Vec::new());
+            let group =
+                Group::new(format!("{UNSAFE} {}", who.join(" ")), requires, reads, Vec::new());
             self.claims.push(cube);
-            self.add(group, Move::Unsafe(self.claims.len() as u32 - 1), label);
+            self.add(group, Move::Unsafe(narrow::index(self.claims.len()) - 1), label);
         }
     }
     fn init_group(&mut self) {
@@ -332,7 +333,7 @@ impl<'s> SystemModel<'s> {
             .filter(|s| self.starts.iter().any(|v| v[*s] != self.starts[0][*s]));
         let writes = differ.map(|s| s as Slot).chain([start]).collect();
         let label = self.label(INIT, Vec::new());
-        self.add(group(INIT.into(), vec![(start, 0)], Vec::new(), writes), Move::Init, label);
+        self.add(Group::new(INIT, vec![(start, 0)], Vec::new(), writes), Move::Init, label);
     }
 
     /// Returns the exchanges of neighbouring processes that the system does not name.
@@ -402,20 +403,6 @@ fn swapped(p: u32, q: u32) -> u32 {
     }
 }
 
-fn group(name: String, requires: Vec<(Slot, u32)>, reads: Vec<Slot>, writes: Vec<Slot>) -> Group {
-    Group {
-        name,
-        requires,
-        tests: reads.clone(),
-        reads,
-        writes,
-        actions: None,
-        hidden: Vec::new(),
-        tau: false,
-        confluent: false,
-    }
-}
-
 fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
     let constructors = &machine.system.type_of(t).constructors;
     match constructors.first() {
@@ -425,13 +412,15 @@ fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
         Some(first) => Dense::Range(first.number(), narrow::index(constructors.len())),
         None => Dense::Range(
             0,
-            machine
-                .layout
-                .symbol
-                .iter()
-                .filter(|s| machine.system.symbol(**s).sort == t)
-                .count()
-                .max(1) as u32,
+            narrow::index(
+                machine
+                    .layout
+                    .symbol
+                    .iter()
+                    .filter(|s| machine.system.symbol(**s).sort == t)
+                    .count()
+                    .max(1),
+            ),
         ),
     }
 }
@@ -595,7 +584,7 @@ impl SystemWorker<'_, '_> {
             Move::Init => {
                 let start = self.model.start_slot().expect("a model with this move has the slot");
                 let all = self.model.starts.iter().map(|v| {
-                    let cells = v.iter().enumerate().map(|(s, code)| (s as u32, *code));
+                    let cells = v.iter().enumerate().map(|(s, code)| (narrow::index(s), *code));
                     cells.chain([(start, 1)]).collect()
                 });
                 self.results.extend(all);
@@ -656,7 +645,7 @@ impl Worker for SystemWorker<'_, '_> {
             return Ok(Some(value));
         }
         let dense = model.dense_of(slot as usize);
-        let p = model.machine.system.fixed + symmetry as u32;
+        let p = model.machine.system.fixed + narrow::index(symmetry);
         Ok(model.code_image(p, slot, dense.code(value)).map(|code| dense.of(code)))
     }
     fn image_label(
@@ -664,7 +653,7 @@ impl Worker for SystemWorker<'_, '_> {
         symmetry: usize,
         label: LabelId,
     ) -> Result<Option<LabelId>, Diagnostic> {
-        let p = self.model.machine.system.fixed + symmetry as u32;
+        let p = self.model.machine.system.fixed + narrow::index(symmetry);
         let of = self.model.names.get(label);
         let (name, args) = &*of;
         if args.is_empty() {

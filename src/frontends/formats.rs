@@ -73,6 +73,19 @@ pub fn formats() -> &'static [&'static dyn Format] {
     &[&Aldebaran, &Compressed, &Compact, &Mcrl2, &StateMachine, PICTURE]
 }
 
+/// Returns the first endings of all formats, as a list for texts: ".aut, .blts or .lts", each
+/// ending between two quotes. `is_read`: only of formats that are read.
+pub fn endings_text(is_read: bool, quote: &str) -> String {
+    let listed = formats().iter().filter(|f| f.is_read() || !is_read);
+    let all: Vec<String> =
+        listed.filter_map(|f| Some(format!("{quote}{}{quote}", f.endings().first()?))).collect();
+    match all.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
 /// Returns the format of a file, by its name; `None` if no format has its ending.
 pub fn of(path: &Path) -> Option<&'static dyn Format> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();

@@ -2,7 +2,7 @@
 //! Their reader rejects them with a message. Editors support the texts of memory models.
 
 use crate::editing::{Edited, EditedText, Meaning};
-use crate::formats::PICTURE;
+use crate::formats::{self, PICTURE};
 use crate::{FrontEnd, Input, Lexicon, Loaded, Loading, Properties};
 use mu_axioms::cat::Model;
 use mu_axioms::models::Dialect;
@@ -131,7 +131,8 @@ fn meaning(
 
 /// Returns the error for a file that contains no model.
 fn no_model(input: &Input<'_>) -> Diagnostic {
-    Diagnostic::new(Stage::Usage, format!("`{}` is not a model", input.name())).note(
-        "expected a specification, a program, an equation system with data, or an .aut, .aut.gz, .blts or .lts file",
-    )
+    let endings = formats::endings_text(true, "");
+    Diagnostic::new(Stage::Usage, format!("`{}` is not a model", input.name())).note(format!(
+        "expected a specification, a program, an equation system with data, or an {endings} file"
+    ))
 }

@@ -21,17 +21,8 @@ impl LtsModel {
     /// Wraps a transition system.
     pub fn new(lts: Arc<Lts>) -> Self {
         let slots = vec![SlotInfo { name: "state".into(), component: 0, control: true }];
-        let group = Group {
-            name: "step".into(),
-            requires: Vec::new(),
-            reads: vec![0],
-            tests: vec![0],
-            actions: None,
-            writes: vec![0],
-            hidden: Vec::new(),
-            tau: lts.labels.iter().all(|l| *l == LabelId::TAU),
-            confluent: false,
-        };
+        let tau = lts.labels.iter().all(|l| *l == LabelId::TAU);
+        let group = Group { tau, ..Group::new("step", Vec::new(), vec![0], vec![0]) };
         Self { lts, slots, groups: vec![group] }
     }
     /// Returns the transition system.

@@ -92,17 +92,7 @@ impl HandModel {
             reads.windows(2).all(|w| w[0] < w[1]) && writes.windows(2).all(|w| w[0] < w[1])
         );
         let at = self.groups.len();
-        self.groups.push(Group {
-            name: name.into(),
-            requires: requires.to_vec(),
-            reads: reads.to_vec(),
-            tests: reads.to_vec(),
-            actions: None,
-            writes: writes.to_vec(),
-            hidden: Vec::new(),
-            tau: false,
-            confluent: false,
-        });
+        self.groups.push(Group::new(name, requires.to_vec(), reads.to_vec(), writes.to_vec()));
         self.functions.push(Box::new(steps));
         &mut self.groups[at]
     }

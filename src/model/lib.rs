@@ -66,6 +66,29 @@ pub struct Group {
     pub confluent: bool,
 }
 
+impl Group {
+    /// Creates a group with tests for all slots that it reads, and without facts about its labels.
+    /// The slots are ascending.
+    pub fn new(
+        name: impl Into<String>,
+        requires: Vec<(Slot, u32)>,
+        reads: Vec<Slot>,
+        writes: Vec<Slot>,
+    ) -> Self {
+        Group {
+            name: name.into(),
+            requires,
+            tests: reads.clone(),
+            reads,
+            writes,
+            actions: None,
+            hidden: Vec::new(),
+            tau: false,
+            confluent: false,
+        }
+    }
+}
+
 /// Steps of one group from one state: label and values of the written slots, flat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {

@@ -17,6 +17,7 @@ use super::memory::Entry;
 use super::{Access, Fence, Program, Register};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
+use mu_base::narrow;
 use mu_model::table::LabelTable;
 use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
 
@@ -77,7 +78,10 @@ impl ProgramModel {
             for place in 0..model.machine.program.threads[thread].steps.len() {
                 let group = model.step_group(thread, place);
                 model.groups.push(group);
-                model.moves.push(Move::Step { thread: thread as u32, place: place as u32 });
+                model.moves.push(Move::Step {
+                    thread: narrow::index(thread),
+                    place: narrow::index(place),
+                });
             }
             model.flush_groups(thread);
         }
@@ -173,7 +177,7 @@ impl ProgramModel {
         let instruction = &code.instructions[step.instruction as usize];
         let mut g = group(
             format!("{}: {}", code.name, instruction.text),
-            vec![(at, place as u32)],
+            vec![(at, narrow::index(place))],
             reads,
             writes,
         );
@@ -210,7 +214,8 @@ impl ProgramModel {
                 vec![buffer],
                 vec![buffer, self.machine.cell_slot(cell) as Slot],
             ));
-            self.moves.push(Move::Flush { thread: thread as u32, cell: cell as u32 });
+            self.moves
+                .push(Move::Flush { thread: narrow::index(thread), cell: narrow::index(cell) });
         }
     }
 
@@ -294,28 +299,18 @@ fn group(
         list.sort_unstable();
         list.dedup();
     }
-    Group {
-        name,
-        requires,
-        tests: reads.clone(),
-        reads,
-        writes,
-        actions: None,
-        hidden: Vec::new(),
-        tau: false,
-        confluent: false,
-    }
+    Group::new(name, requires, reads, writes)
 }
 
 /// Returns the slots: for each thread its position, its buffer, and its registers; then the cells.
 fn slots(m: &Machine) -> Vec<SlotInfo> {
     let mut slots = Vec::with_capacity(m.slot_count());
-    let threads = m.program.threads.len() as u32;
+    let threads = narrow::index(m.program.threads.len());
     for (t, thread) in m.program.threads.iter().enumerate() {
         let mut add = |name: &str, control: bool| {
             slots.push(SlotInfo {
                 name: format!("{}.{name}", thread.name),
-                component: t as u32,
+                component: narrow::index(t),
                 control,
             })
         };

@@ -67,7 +67,7 @@ pub fn play(
 ) -> Result<GameOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
         let mut search = Search::new(model, options, budget, None)?;
-        search.engage(team);
+        search.set_helpers(team);
         let states = search.run(Strategy::Saturation)?;
         let played = |outcome| GameOutcome {
             outcome,
@@ -236,16 +236,7 @@ impl Arena<'_, '_> {
 
     /// Returns the steps from a state, both by level.
     fn steps_from(&mut self, vector: &[u32]) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
-        let from = self.search.to_slots(vector);
-        let mut all = Vec::new();
-        let groups = self.search.model.groups();
-        for member in self.search.relations.iter().flat_map(|r| &r.members) {
-            all.extend(member.steps_from(
-                &groups[member.group],
-                &mut self.search.evaluator,
-                &from,
-            )?);
-        }
+        let mut all = self.search.steps_from(vector)?;
         for (_, to) in &mut all {
             *to = self.search.to_levels(to);
         }

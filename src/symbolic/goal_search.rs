@@ -46,18 +46,18 @@ pub fn find(
             _ => None,
         };
         let mut search = Search::new(model, options, budget, wanted)?;
-        search.hasty = true;
-        search.engage(team);
+        search.stops_at_goal = true;
+        search.set_helpers(team);
         if options.strategy != Strategy::BreadthFirst {
             let states = search.run(options.strategy)?;
-            search.hasty = false;
+            search.stops_at_goal = false;
             let reached = search.evaluator.found
                 || !search.halted() && !search.goals(goal, states)?.is_empty();
             if !reached {
                 return Ok((search.outcome(states)?, None));
             }
         }
-        search.hasty = false;
+        search.stops_at_goal = false;
         search.resume();
         search.trace(goal)
     })

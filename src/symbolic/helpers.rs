@@ -84,7 +84,7 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
         let Some(task) = task.downcast_ref::<Task>() else { continue };
         lent.with(|manager| {
             let own = evaluator.take().unwrap_or_else(|| GroupEvaluator::new(model, None));
-            let mut search = Search::assistant(model, options, budget, manager, own);
+            let mut search = Search::without_relations(model, options, budget, manager, own);
             match task {
                 Task::Closure { context, set, board } => {
                     if let Some(board) = board {

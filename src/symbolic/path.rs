@@ -42,10 +42,20 @@ type Step = (LabelId, Vec<u32>);
 
 /// Target of a path search.
 pub(super) enum Target<'a> {
-    /// The location of a decision.
-    Decision(Decision),
+    /// A label that decides the obligation of a place.
+    Label(usize),
+    /// A failing test of an obligation, after a step under the obligation of a place.
+    Test(usize, u32),
     /// A state (by level) under the obligation of a place.
     State(usize, &'a [u32]),
+}
+
+impl Target<'_> {
+    fn place(&self) -> usize {
+        match *self {
+            Target::Label(place) | Target::Test(place, _) | Target::State(place, _) => place,
+        }
+    }
 }
 
 /// Predicate on a step: its target (by level), and the successors of the obligation.
@@ -63,17 +73,15 @@ impl ObservedSearch<'_, '_> {
         decision: Decision,
         start: &[u32],
     ) -> Result<Option<Run>, Diagnostic> {
-        let end = match decision {
-            Decision::Label(_) => End::Label,
-            Decision::Test(_, q) => End::Test(q),
+        let (end, steps) = match decision {
+            Decision::Label(place) => (End::Label, self.steps_to(&Target::Label(place), start)?),
+            Decision::Test(None, q) => (End::Test(q), Some(Vec::new())),
+            Decision::Test(Some(place), q) => {
+                (End::Test(q), self.steps_to(&Target::Test(place, q), start)?)
+            }
         };
         let initial = self.search.model.initial();
-        if let Decision::Test(None, _) = decision {
-            return Ok(Some(Run { trace: Trace { initial, steps: Vec::new() }, end }));
-        }
-        Ok(self
-            .steps_to(&Target::Decision(decision), start)?
-            .map(|steps| Run { trace: Trace { initial, steps }, end }))
+        Ok(steps.map(|steps| Run { trace: Trace { initial, steps }, end }))
     }
 
     /// Returns the steps from the start to a target.
@@ -82,11 +90,7 @@ impl ObservedSearch<'_, '_> {
         target: &Target,
         start: &[u32],
     ) -> Result<Option<Vec<Step>>, Diagnostic> {
-        let last = match *target {
-            Target::Decision(Decision::Label(place) | Decision::Test(Some(place), _))
-            | Target::State(place, _) => place,
-            Target::Decision(Decision::Test(None, _)) => return Ok(Some(Vec::new())),
-        };
+        let last = target.place();
         let allowed = self.ancestors(last);
         let initial = self.search.initial();
         let first = start
@@ -150,17 +154,17 @@ impl ObservedSearch<'_, '_> {
     /// place.
     fn goal(&mut self, target: &Target) -> Result<Ldd, Diagnostic> {
         let all = self.all;
-        let outline = self.outline(target_place(target))?;
+        let outline = self.outline(target.place())?;
         let mut goal = Ldd::EMPTY;
         match *target {
             Target::State(_, vector) => goal = self.search.manager.singleton(vector),
-            Target::Decision(Decision::Label(_)) => {
+            Target::Label(_) => {
                 for &(relation, rows) in &outline.decides {
                     let able = self.sources(all, relation, rows);
                     goal = self.search.manager.union(goal, able);
                 }
             }
-            Target::Decision(Decision::Test(_, q)) => {
+            Target::Test(_, q) => {
                 let failing = self.failing(q, all)?;
                 for edge in outline.edges.iter().filter(|e| e.to == q) {
                     let plan = self.search.relations[edge.relation].image[0];
@@ -244,19 +248,16 @@ impl ObservedSearch<'_, '_> {
     fn last_step(&mut self, target: &Target, vector: &[u32]) -> Result<Option<Step>, Diagnostic> {
         let step = match *target {
             Target::State(..) => return Ok(None),
-            Target::Decision(Decision::Label(place)) => {
+            Target::Label(place) => {
                 self.step_of(place, vector, &mut |_, _, answer| Ok(answer.is_none()))?
             }
-            Target::Decision(Decision::Test(_, q)) => {
-                let place = target_place(target);
-                self.step_of(place, vector, &mut |watch, to, answer| {
-                    if !answer.is_some_and(|a| a.contains(&q)) {
-                        return Ok(false);
-                    }
-                    let after = watch.search.manager.singleton(to);
-                    Ok(!watch.failing(q, after)?.is_empty())
-                })?
-            }
+            Target::Test(place, q) => self.step_of(place, vector, &mut |watch, to, answer| {
+                if !answer.is_some_and(|a| a.contains(&q)) {
+                    return Ok(false);
+                }
+                let after = watch.search.manager.singleton(to);
+                Ok(!watch.failing(q, after)?.is_empty())
+            })?,
         };
         step.map(Some).ok_or_else(broken)
     }
@@ -342,16 +343,7 @@ impl ObservedSearch<'_, '_> {
         wanted: &mut Wanted,
     ) -> Result<Option<Step>, Diagnostic> {
         let q = self.places[place].obligation;
-        let from = self.search.to_slots(from);
-        let mut all = Vec::new();
-        let groups = self.search.model.groups();
-        for member in self.search.relations.iter().flat_map(|r| &r.members) {
-            all.extend(member.steps_from(
-                &groups[member.group],
-                &mut self.search.evaluator,
-                &from,
-            )?);
-        }
+        let all = self.search.steps_from(from)?;
         for (label, state) in all {
             let class = self.observer.class(label)?;
             let answer = self.observer.step(q, class)?;
@@ -361,13 +353,5 @@ impl ObservedSearch<'_, '_> {
             }
         }
         Ok(None)
-    }
-}
-
-fn target_place(target: &Target) -> usize {
-    match *target {
-        Target::Decision(Decision::Label(place) | Decision::Test(Some(place), _))
-        | Target::State(place, _) => place,
-        Target::Decision(Decision::Test(None, _)) => 0,
     }
 }

@@ -146,7 +146,7 @@ pub fn watch(
 ) -> Result<ProductOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
         let mut search = Search::new(model, options, budget, None)?;
-        search.engage(team);
+        search.set_helpers(team);
         let states = search.run(Strategy::Saturation)?;
         let nothing = |outcome| ProductOutcome {
             outcome,
@@ -211,7 +211,7 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
 
     /// Returns the states reached under the obligation of a place.
     pub fn states(&self, place: usize) -> Ldd {
-        self.search.kept[2 * place]
+        self.search.retained[2 * place]
     }
 
     fn run(&mut self, start: &[u32]) -> Result<Option<Decision>, Diagnostic> {
@@ -234,17 +234,17 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
     /// Processes the new states of a place.
     fn visit(&mut self, i: usize) -> Result<Option<Decision>, Diagnostic> {
         let outline = self.outline(i)?;
-        let seen = self.search.kept[2 * i];
-        let new = self.search.manager.minus(self.search.kept[2 * i + 1], seen);
-        self.search.kept[2 * i + 1] = new;
+        let seen = self.search.retained[2 * i];
+        let new = self.search.manager.minus(self.search.retained[2 * i + 1], seen);
+        self.search.retained[2 * i + 1] = new;
         if new.is_empty() {
             return Ok(None);
         }
         let closure = self.search.saturate_in(&outline.context, new);
         let fresh = self.search.manager.minus(closure, seen);
-        self.search.kept[2 * i] = self.search.manager.union(seen, closure);
+        self.search.retained[2 * i] = self.search.manager.union(seen, closure);
         // Protected while its images are computed; no obligation has edges to itself.
-        self.search.kept[2 * i + 1] = fresh;
+        self.search.retained[2 * i + 1] = fresh;
         for &(relation, rows) in &outline.decides {
             if !self.image(fresh, relation, rows).is_empty() {
                 return Ok(Some(Decision::Label(i)));
@@ -260,7 +260,7 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
                 return Ok(None);
             }
         }
-        self.search.kept[2 * i + 1] = Ldd::EMPTY;
+        self.search.retained[2 * i + 1] = Ldd::EMPTY;
         Ok(None)
     }
 
@@ -279,16 +279,16 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
         let place = *self.place_of.entry(to).or_insert(fresh);
         if place == fresh {
             self.places.push(ObligationPlace { obligation: to, outline: None, from: Vec::new() });
-            self.search.kept.extend([Ldd::EMPTY; 2]);
+            self.search.retained.extend([Ldd::EMPTY; 2]);
         }
         if let Some(from) = from
             && !self.places[place].from.contains(&from)
         {
             self.places[place].from.push(from);
         }
-        let old = self.search.kept[2 * place + 1];
-        let new = self.search.manager.minus(set, self.search.kept[2 * place]);
-        self.search.kept[2 * place + 1] = self.search.manager.union(old, new);
+        let old = self.search.retained[2 * place + 1];
+        let new = self.search.manager.minus(set, self.search.retained[2 * place]);
+        self.search.retained[2 * place + 1] = self.search.manager.union(old, new);
         if !new.is_empty() {
             self.queue.insert(place);
         }

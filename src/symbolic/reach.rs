@@ -109,7 +109,7 @@ pub struct Outcome {
 pub fn reach(model: &dyn Model, options: &Options, budget: &Budget) -> Result<Outcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
         let mut search = Search::new(model, options, budget, None)?;
-        search.engage(team);
+        search.set_helpers(team);
         let states = search.run(options.strategy)?;
         search.outcome(states)
     })
@@ -134,7 +134,7 @@ pub(super) fn stack_size(model: &dyn Model) -> usize {
 type Reason = std::cell::RefCell<Option<Stop>>;
 
 /// Number of nodes after which a better order is searched.
-const PATIENCE: u64 = 60_000_000;
+const MAX_NODES_BEFORE_REORDERING: u64 = 60_000_000;
 
 /// State of a search.
 pub(super) struct Search<'m> {
@@ -150,18 +150,19 @@ pub(super) struct Search<'m> {
     pub failure: Option<Diagnostic>,
     stop: Rc<Reason>,
     levels: Option<usize>,
-    /// The layers of a breadth-first search, which survive collections.
-    pub kept: Vec<Ldd>,
+    /// Sets that survive collections: the layers of a breadth-first search, or the states and the
+    /// new states of each place of a product.
+    pub retained: Vec<Ldd>,
     /// All states of a breadth-first search so far, which survive collections.
-    known: Ldd,
+    reached: Ldd,
     /// Other sets that survive collections.
     pub pinned: Vec<Ldd>,
     /// Numbers of saturation's contexts.
     pub numbers: Numbers,
     /// True if the search ended early because it reached its goal.
-    early: bool,
+    reached_goal: bool,
     /// True if the search stops as soon as a goal label is learned.
-    pub hasty: bool,
+    pub stops_at_goal: bool,
     /// The helpers, if any.
     pub team: Option<Arc<Team>>,
     /// While threads learn together: the board, and for each relation the version known here.
@@ -188,13 +189,13 @@ impl<'m> Search<'m> {
         evaluator: GroupEvaluator<'m>,
     ) -> Result<Self, Diagnostic> {
         let manager = Manager::new(Settings { initial_bits: 4, ..Settings::default() });
-        let mut search = Self::assistant(model, &options, budget, manager, evaluator);
+        let mut search = Self::without_relations(model, &options, budget, manager, evaluator);
         search.start(order)?;
         Ok(search)
     }
 
     /// Creates a search without relations, on a given manager.
-    pub fn assistant(
+    pub fn without_relations(
         model: &'m dyn Model,
         options: &Options,
         budget: &'m Budget,
@@ -212,19 +213,19 @@ impl<'m> Search<'m> {
             failure: None,
             stop: Rc::default(),
             levels: None,
-            kept: Vec::new(),
-            known: Ldd::EMPTY,
+            retained: Vec::new(),
+            reached: Ldd::EMPTY,
             pinned: Vec::new(),
             numbers: Numbers::default(),
-            early: false,
-            hasty: false,
+            reached_goal: false,
+            stops_at_goal: false,
             team: None,
             board: None,
         }
     }
 
     /// Sets the helpers.
-    pub fn engage(&mut self, team: Option<&Arc<Team>>) {
+    pub fn set_helpers(&mut self, team: Option<&Arc<Team>>) {
         self.team = team.cloned();
         if let Some(team) = team {
             self.manager.set_team(team.clone());
@@ -277,7 +278,7 @@ impl<'m> Search<'m> {
         if self.options.order != Order::Tuned || strategy != Strategy::Saturation {
             return self.run_once(strategy);
         }
-        self.manager.set_max_made(Some(PATIENCE));
+        self.manager.set_max_made(Some(MAX_NODES_BEFORE_REORDERING));
         let states = self.run_once(strategy)?;
         self.manager.set_max_made(None);
         if self.manager.halted() != Some(Halt::Effort) {
@@ -296,7 +297,7 @@ impl<'m> Search<'m> {
         let initial = self.initial();
         let states = match strategy {
             Strategy::BreadthFirst => self.layers(initial, |search, _| {
-                search.kept.clear();
+                search.retained.clear();
                 false
             }),
             Strategy::Chaining => self.chain(initial),
@@ -321,6 +322,16 @@ impl<'m> Search<'m> {
             state[slot as usize] = value;
         }
         state
+    }
+    /// Returns the steps from a state, which is by level; their targets are by slot.
+    pub fn steps_from(&mut self, state: &[u32]) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
+        let from = self.to_slots(state);
+        let mut all = Vec::new();
+        let groups = self.model.groups();
+        for member in self.relations.iter().flat_map(|r| &r.members) {
+            all.extend(member.steps_from(&groups[member.group], &mut self.evaluator, &from)?);
+        }
+        Ok(all)
     }
     /// Returns the level of a slot.
     pub fn level(&self, slot: Slot) -> usize {
@@ -368,7 +379,7 @@ impl<'m> Search<'m> {
                 }
             },
         }
-        if self.hasty && self.evaluator.found {
+        if self.stops_at_goal && self.evaluator.found {
             self.manager.halt();
         }
     }
@@ -406,8 +417,8 @@ impl<'m> Search<'m> {
             let task = self.manager.recall();
             let board = self.board.as_ref().map_or(Vec::new(), |(board, _)| board.roots());
             let relations = self.relations.iter().flat_map(Relation::roots);
-            let others = self.kept.iter().chain(&self.pinned).chain(roots).copied();
-            self.manager.collect(relations.chain(others).chain(board).chain([self.known]));
+            let others = self.retained.iter().chain(&self.pinned).chain(roots).copied();
+            self.manager.collect(relations.chain(others).chain(board).chain([self.reached]));
             if let Some(task) = task {
                 self.manager.offer(task);
             }
@@ -419,13 +430,13 @@ impl<'m> Search<'m> {
     pub fn layers(&mut self, initial: Ldd, mut each: impl FnMut(&mut Self, Ldd) -> bool) -> Ldd {
         let (mut states, mut frontier) = (initial, initial);
         let mut count = 0;
-        (self.levels, self.early) = (None, false);
-        self.kept.clear();
+        (self.levels, self.reached_goal) = (None, false);
+        self.retained.clear();
         while !frontier.is_empty() {
-            self.kept.push(frontier);
-            self.known = states;
+            self.retained.push(frontier);
+            self.reached = states;
             if each(self, frontier) {
-                self.early = true;
+                self.reached_goal = true;
                 return states;
             }
             let mut next = Ldd::EMPTY;
@@ -451,8 +462,8 @@ impl<'m> Search<'m> {
             self.poll(states);
         }
         self.levels = Some(count);
-        self.kept.clear();
-        self.known = Ldd::EMPTY;
+        self.retained.clear();
+        self.reached = Ldd::EMPTY;
         states
     }
 
@@ -509,7 +520,10 @@ impl<'m> Search<'m> {
     pub fn outcome(mut self, states: Ldd) -> Result<Outcome, Diagnostic> {
         let (mut transitions, mut deadlocks) = (None, None);
         let count = self.manager.count(states);
-        if !self.halted() && !self.early && (self.options.transitions || self.options.deadlocks) {
+        if !self.halted()
+            && !self.reached_goal
+            && (self.options.transitions || self.options.deadlocks)
+        {
             self.learn_rest(states);
             if self.options.deadlocks {
                 let set = self.deadlocks(states);

@@ -166,8 +166,9 @@ pub(crate) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnosti
 /// Returns the error for a file name without a known extension of transition systems.
 fn unknown_format(option: &str, path: &Path) -> Diagnostic {
     let message = format!(
-        "`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts, .fsm or .dot",
-        path.display()
+        "`{option}{}`: expected a name that ends in {}",
+        path.display(),
+        formats::endings_text(false, "")
     );
     Diagnostic::new(Stage::Usage, message)
 }

@@ -272,10 +272,7 @@ impl<'m> Partition<'m> {
             let Some(&(taken, first)) = annotations.now.last() else { break };
             self.make_room()?;
             let (key, orbit) = self.with_new_layout(|partition| {
-                let key = *partition
-                    .now
-                    .last()
-                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                let key = partition.newest()?;
                 let orbit =
                     if first { partition.expander.orbit(&partition.store, key, None)? } else { 1 };
                 partition.expander.successors(&partition.store, key, &mut partition.found)?;
@@ -475,20 +472,8 @@ impl<'m> Partition<'m> {
         let mut least: Option<Vec<u8>> = None;
         let mut labels = Vec::new();
         while let Some(own) = taken.pop() {
-            if taken.len().is_multiple_of(super::trace::POLL_INTERVAL) {
-                self.budget
-                    .check(0)
-                    .and_then(|()| self.budget.check_memory())
-                    .map_err(Diagnostic::stopped)?;
-            }
-            let key = self.with_new_layout(|partition| {
-                let key = *partition
-                    .now
-                    .last()
-                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
-                partition.expander.successors(&partition.store, key, &mut partition.found)?;
-                Ok(key)
-            })?;
+            self.poll(taken.len())?;
+            let key = self.expand_newest()?;
             self.now.pop();
             let target = self.goal.hits.first().copied();
             if !self.found.iter().any(|s| Some(s.key) == target) {

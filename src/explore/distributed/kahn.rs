@@ -120,14 +120,7 @@ impl Partition<'_> {
             if self.now.is_empty() {
                 break;
             }
-            let key = self.with_new_layout(|partition| {
-                let key = *partition
-                    .now
-                    .last()
-                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
-                partition.expander.successors(&partition.store, key, &mut partition.found)?;
-                Ok(key)
-            })?;
+            let key = self.expand_newest()?;
             let lfp_part = self.lfp_part_at(annotations, key)?;
             self.now.pop();
             self.removed += 1;

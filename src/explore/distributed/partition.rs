@@ -156,6 +156,9 @@ pub(crate) fn store(
     )
 }
 
+/// Expansions between two checks of the limits.
+const POLL_INTERVAL: usize = 1 << 12;
+
 /// A batch of states, with the process that it is sent to.
 pub type Batch = (usize, Vec<u8>);
 
@@ -337,10 +340,7 @@ impl<'m> Partition<'m> {
             self.make_room()?;
             // Keys change with the layout.
             let (key, orbit) = self.with_new_layout(|partition| {
-                let key = *partition
-                    .now
-                    .last()
-                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                let key = partition.newest()?;
                 let orbit = partition.expander.orbit(&partition.store, key, None)?;
                 partition.expander.successors(&partition.store, key, &mut partition.found)?;
                 Ok((key, orbit))
@@ -495,6 +495,32 @@ impl<'m> Partition<'m> {
             store_bytes: self.store.bytes(),
             ..self.tally
         }
+    }
+
+    /// Returns the key of the state that is expanded next: the last of the waiting ones.
+    pub(crate) fn newest(&self) -> Result<u64, Diagnostic> {
+        let key = self.now.last().copied();
+        key.ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))
+    }
+
+    /// Computes the successors of the newest waiting state, which continues to wait. Returns its
+    /// key, which changes with the layout.
+    pub(crate) fn expand_newest(&mut self) -> Result<u64, Diagnostic> {
+        self.with_new_layout(|partition| {
+            let key = partition.newest()?;
+            partition.expander.successors(&partition.store, key, &mut partition.found)?;
+            Ok(key)
+        })
+    }
+
+    /// Checks the limits of a pass over states, once for many of them: if the number of those left
+    /// is a multiple of the interval.
+    pub(crate) fn poll(&self, left: usize) -> Result<(), Diagnostic> {
+        if !left.is_multiple_of(POLL_INTERVAL) {
+            return Ok(());
+        }
+        let limits = self.budget.check(0).and_then(|()| self.budget.check_memory());
+        limits.map_err(Diagnostic::stopped)
     }
 
     /// Retries `action` after changing the layout of the store, until the layout suffices.

@@ -25,9 +25,6 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
 use mu_model::{Model, Portable};
 
-/// Expansions between two checks of the limits.
-pub(crate) const POLL_INTERVAL: usize = 1 << 12;
-
 /// Goal of a distributed search, and the states that reached it.
 #[derive(Default)]
 pub(crate) struct DistributedGoal<'m> {
@@ -146,21 +143,9 @@ impl<'m> Partition<'m> {
             .collect();
         let mut least: Option<Vec<u8>> = None;
         while !self.now.is_empty() {
-            if self.now.len().is_multiple_of(POLL_INTERVAL) {
-                self.budget
-                    .check(0)
-                    .and_then(|()| self.budget.check_memory())
-                    .map_err(Diagnostic::stopped)?;
-            }
+            self.poll(self.now.len())?;
             // A successor owned by another process may need a wider field here.
-            let key = self.with_new_layout(|partition| {
-                let key = *partition
-                    .now
-                    .last()
-                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
-                partition.expander.successors(&partition.store, key, &mut partition.found)?;
-                Ok(key)
-            })?;
+            let key = self.expand_newest()?;
             self.now.pop();
             if self.found.iter().any(|s| Some(&s.key) == self.goal.hits.first()) {
                 let bytes = exported(self.portable, &self.store.vector(key))?;
