@@ -593,6 +593,33 @@ fn no_unsafe_code() {
     }
 }
 
+/// Product code narrows numbers by `base::narrow` or `try_from`, which check them. A layer has at
+/// most the casts listed here, each with the reason why it loses nothing; others have none.
+#[test]
+fn narrowing_is_checked() {
+    const CASTS: [(&str, usize); 5] =
+        [("base", 7), ("cli", 1), ("explore", 5), ("game", 3), ("prove", 2)];
+    // Layers that do not follow the rule yet.
+    const OPEN: [&str; 5] = ["conform", "murphi", "regions", "traces", "zones"];
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let casts = |text: &str| {
+        let words = [" as u8", " as u16", " as u32"];
+        words.map(|w| text.split(w).skip(1).filter(|rest| ends(rest)).count()).iter().sum::<usize>()
+    };
+    let is_test =
+        |f: &Path| f.components().any(|c| c.as_os_str() == "tests") || f.ends_with("tests.rs");
+    let mut seen = 0;
+    for layer in modules().into_iter().filter(|l| !OPEN.contains(&l.as_str())) {
+        let folder = format!("src/{layer}");
+        let product = files(&folder, "rs").into_iter().filter(|f| !is_test(f));
+        let found: usize = product.map(|f| casts(&code(&read(&f)))).sum();
+        let most = CASTS.iter().find(|c| c.0 == layer).map_or(0, |c| c.1);
+        assert!(found <= most, "{folder}: {found} narrowing casts, at most {most} expected");
+        seen += found;
+    }
+    assert!(seen > 0, "no cast was found");
+}
+
 #[test]
 fn the_commands_of_the_readme_run_in_ci() {
     let readme = read("README.md");

@@ -11,8 +11,8 @@
 //! with other values of the parameters ([`Analysis::complete`]). Words that no reading covers refer
 //! to the declarations with their name. Cost: that of the command line, for each reported error.
 
-use crate::foreign::Thing;
-use crate::names::{Declared, Key, Kind, NameOccurrence, Resolver};
+use crate::foreign::NamedEntity;
+use crate::names::{Declared, Key, NameKind, NameOccurrence, Resolver};
 use crate::recovery::{RemovedDeclarations, leave_out};
 use mu_base::host::Instant;
 use mu_base::source::Source;
@@ -57,17 +57,17 @@ pub(crate) struct Name {
     pub(crate) declares: bool,
     /// True if the name is written literally: `core_${i}` is an occurrence of `core_0`, but not
     /// literal.
-    pub(crate) whole: bool,
+    pub(crate) is_literal: bool,
 }
 
 /// A declaration in the file.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Declaration {
     pub(crate) key: Key,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NameKind,
     pub(crate) name: String,
     pub(crate) range: Range<usize>,
-    pub(crate) whole: Range<usize>,
+    pub(crate) extent: Range<usize>,
     pub(crate) signature: String,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Analysis {
     /// Reserved words of another front end.
     pub(crate) keywords: &'static [&'static str],
     /// Named entities of another front end, including those that an outline hides.
-    pub(crate) things: Vec<Thing>,
+    pub(crate) entities: Vec<NamedEntity>,
     pub(crate) parts: Vec<(String, Range<usize>)>,
     /// Included texts.
     pub(crate) included: Vec<(PathBuf, String)>,
@@ -248,14 +248,14 @@ impl Analysis {
         let end = end.min(self.text.len());
         // Text from a directive is reported at the directive.
         if end <= start || !self.text.is_char_boundary(start) {
-            self.cluster(start)
+            self.adjacent_tokens(start)
         } else {
             start..ceil(&self.text, end)
         }
     }
 
     /// Returns the adjacent words, numbers and values around an offset.
-    fn cluster(&self, offset: usize) -> Range<usize> {
+    fn adjacent_tokens(&self, offset: usize) -> Range<usize> {
         let at = self.tokens.partition_point(|t| t.range.end <= offset);
         let Some(token) = self.tokens.get(at) else { return self.last_token() };
         let part =
@@ -301,20 +301,20 @@ impl Analysis {
         for NameOccurrence { span, key: raw, declares } in found {
             let name = source.text.get(span.start as usize..span.end as usize).unwrap_or("");
             let (start, end) = (back(span.start), back(span.end.max(1) - 1) + 1);
-            let whole = self.text.get(start..end) == Some(name);
-            let range = if whole { start..end } else { self.cluster(start) };
+            let is_literal = self.text.get(start..end) == Some(name);
+            let range = if is_literal { start..end } else { self.adjacent_tokens(start) };
             let key = key(raw);
             if !known.contains(&(range.start, range.end))
                 && seen.insert((range.start, range.end, key.clone()))
             {
-                self.names.push(Name { range, key, declares, whole });
+                self.names.push(Name { range, key, declares, is_literal });
             }
         }
-        for Declared { key: raw, kind, name, span, whole, signature } in declared {
+        for Declared { key: raw, kind, name, span, extent, signature } in declared {
             let span = Span { source: id, ..span };
-            let (range, whole) =
-                (self.place(&sources, span), self.place(&sources, Span { source: id, ..whole }));
-            let declaration = Declaration { key: key(raw), kind, name, range, whole, signature };
+            let (range, extent) =
+                (self.place(&sources, span), self.place(&sources, Span { source: id, ..extent }));
+            let declaration = Declaration { key: key(raw), kind, name, range, extent, signature };
             if !known.contains(&(declaration.range.start, declaration.range.end))
                 && !self.declarations.contains(&declaration)
             {
@@ -350,25 +350,25 @@ impl Analysis {
                                 .join(" ");
                             (
                                 Key::Parameter(name.clone()),
-                                Kind::Parameter,
+                                NameKind::Parameter,
                                 rest.trim_end_matches(';').to_string(),
                             )
                         } else {
                             coming = Some((name.clone(), range.start));
-                            (Key::Local(range.start), Kind::Variable, ": Int".to_string())
+                            (Key::Local(range.start), NameKind::Variable, ": Int".to_string())
                         };
                         self.names.push(Name {
                             range: range.clone(),
                             key: key.clone(),
                             declares: true,
-                            whole: true,
+                            is_literal: true,
                         });
                         self.declarations.push(Declaration {
                             key,
                             kind,
                             name,
                             range,
-                            whole: token.range.start..end,
+                            extent: token.range.start..end,
                             signature,
                         });
                     }
@@ -412,11 +412,11 @@ impl Analysis {
                 let key = variable.or_else(|| {
                     self.declarations
                         .iter()
-                        .any(|d| d.kind == Kind::Parameter && d.name == name)
+                        .any(|d| d.kind == NameKind::Parameter && d.name == name)
                         .then_some(Key::Parameter(name.clone()))
                 });
                 if let Some(key) = key.filter(|_| !self.names.iter().any(|n| n.range == range)) {
-                    self.names.push(Name { range, key, declares: false, whole: true });
+                    self.names.push(Name { range, key, declares: false, is_literal: true });
                 }
             }
         }
@@ -505,7 +505,7 @@ impl Analysis {
                 range: token.range.clone(),
                 key: key.clone(),
                 declares: false,
-                whole: true,
+                is_literal: true,
             }));
         }
         self.names.extend(found);
@@ -520,7 +520,7 @@ impl Analysis {
             .rev()
             .take(8)
             .filter(|n| offset <= n.range.end)
-            .max_by_key(|n| (offset < n.range.end, n.whole, n.declares))
+            .max_by_key(|n| (offset < n.range.end, n.is_literal, n.declares))
     }
 
     /// Returns the comment of a declaration: at the end of its line, otherwise on the lines above.
@@ -593,10 +593,10 @@ fn neutralise(
     for section in &mut tree.sections {
         match section {
             Section::Sorts(decls) => decls.retain(|(name, definition)| {
-                let whole = definition.as_ref().map_or(name.span, |d| name.span.to(d.span));
-                let out = within(whole);
+                let extent = definition.as_ref().map_or(name.span, |d| name.span.to(d.span));
+                let out = within(extent);
                 if out {
-                    lose(whole, lost);
+                    lose(extent, lost);
                 }
                 changed |= out;
                 !out

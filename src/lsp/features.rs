@@ -6,7 +6,7 @@
 
 use crate::analysis::{Analysis, Declaration, Problem};
 use crate::generic_language;
-use crate::names::{Key, Kind};
+use crate::names::{Key, NameKind};
 use crate::positions::Lines;
 use crate::workspace::Workspace;
 use mu_base::naming::Role;
@@ -83,16 +83,16 @@ fn location(
 pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
     let analysis = workspace.complete(path)?;
     let name = analysis.name_at(offset)?.clone();
-    if analysis.thing(&name.key).is_some() {
+    if analysis.entity(&name.key).is_some() {
         return generic_language::hover(workspace, path, &analysis, &name);
     }
     let mut parts: Vec<String> = Vec::new();
     for (_, of, declaration) in declarations(workspace, path, &name.key) {
         let word = match (declaration.kind, &declaration.key) {
-            (Kind::Variable, Key::ProcessParameter(process, _)) => {
+            (NameKind::Variable, Key::ProcessParameter(process, _)) => {
                 format!("parameter of {process}:")
             }
-            (Kind::Parameter, _) => "$param".to_string(),
+            (NameKind::Parameter, _) => "$param".to_string(),
             (kind, _) => kind.word().to_string(),
         };
         let mut part =
@@ -100,7 +100,7 @@ pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option
         if let Some(param) = of
             .params
             .iter()
-            .find(|p| declaration.kind == Kind::Parameter && p.name == declaration.name)
+            .find(|p| declaration.kind == NameKind::Parameter && p.name == declaration.name)
         {
             part += &format!("\nvalue: `{}`", param.value);
         }
@@ -217,7 +217,7 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
             let local = matches!(d.key, Key::Local(_) | Key::ProcessParameter(..));
             let shown =
                 if local { own && is_near(of, d, offset) } else { own || d.key.is_shared() };
-            if !shown || d.kind == Kind::Parameter {
+            if !shown || d.kind == NameKind::Parameter {
                 continue;
             }
             let order = if local { 0 } else { 1 };
@@ -269,27 +269,27 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
     for d in analysis
         .declarations
         .iter()
-        .filter(|d| analysis.thing(&d.key).is_none_or(|t| t.is_outlined()))
+        .filter(|d| analysis.entity(&d.key).is_none_or(|t| t.is_outlined()))
     {
         let Some(kind) = d.kind.symbol() else { continue };
-        let whole = d.whole.start.min(d.range.start)..d.whole.end.max(d.range.end);
+        let extent = d.extent.start.min(d.range.start)..d.extent.end.max(d.range.end);
         let symbol = json!({
             "name": d.name, "detail": d.signature.trim_start_matches([':', ' ']), "kind": kind,
-            "range": lines.range(text, &whole), "selectionRange": lines.range(text, &d.range), "children": [],
+            "range": lines.range(text, &extent), "selectionRange": lines.range(text, &d.range), "children": [],
         });
         match out.last_mut() {
             Some((outer, parent))
                 if matches!(
                     d.kind,
-                    Kind::Constructor | Kind::Of(Role::Constructor | Role::Function)
-                ) && outer.start <= whole.start
-                    && whole.end <= outer.end =>
+                    NameKind::Constructor | NameKind::Of(Role::Constructor | Role::Function)
+                ) && outer.start <= extent.start
+                    && extent.end <= outer.end =>
             {
                 if let Some(children) = parent["children"].as_array_mut() {
                     children.push(symbol);
                 }
             }
-            _ => out.push((whole, symbol)),
+            _ => out.push((extent, symbol)),
         }
     }
     let init = analysis.tokens.iter().position(|t| {

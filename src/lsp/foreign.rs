@@ -8,7 +8,7 @@
 //! Invariant: tokens are ascending and do not overlap.
 
 use crate::analysis::{Analysis, Declaration, Name};
-use crate::names::{Key, Kind};
+use crate::names::{Key, NameKind};
 use crate::workspace::normal;
 use mu_base::naming::Role;
 use mu_base::words::nested_comment;
@@ -21,22 +21,22 @@ use std::rc::Rc;
 
 /// A named entity in a text of another front end.
 #[derive(Clone)]
-pub(crate) struct Thing {
+pub(crate) struct NamedEntity {
     pub(crate) key: Key,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NameKind,
     pub(crate) name: String,
-    pub(crate) says: String,
+    pub(crate) declaration: String,
     pub(crate) note: String,
     /// Its scope; `None`: everywhere.
     pub(crate) scope: Option<Range<usize>>,
     pub(crate) fixed: Option<&'static str>,
 }
 
-impl Thing {
+impl NamedEntity {
     /// True if an outline shows it: entities that are visible in more than one declaration, and
     /// labels of a thread's code.
     pub(crate) fn is_outlined(&self) -> bool {
-        self.scope.is_none() || matches!(self.kind, Kind::Of(Role::Claim | Role::Label))
+        self.scope.is_none() || matches!(self.kind, NameKind::Of(Role::Claim | Role::Label))
     }
 }
 
@@ -135,8 +135,8 @@ impl Analysis {
     }
 
     /// Returns the named entity of a key; `None` if there is none.
-    pub(crate) fn thing(&self, key: &Key) -> Option<&Thing> {
-        self.things.iter().find(|t| t.key == *key)
+    pub(crate) fn entity(&self, key: &Key) -> Option<&NamedEntity> {
+        self.entities.iter().find(|t| t.key == *key)
     }
 
     /// Adds the names with the meaning that the reader supplies.
@@ -168,12 +168,12 @@ impl Analysis {
         };
         for (of, b) in naming.bindings.iter().enumerate() {
             let scope = b.scope.filter(|s| s.source == *source).map(range);
-            let (says, note) = (b.declaration.clone(), b.note.clone());
-            self.things.push(Thing {
+            let (declaration, note) = (b.declaration.clone(), b.note.clone());
+            self.entities.push(NamedEntity {
                 key: key_of(of),
-                kind: Kind::Of(b.role),
+                kind: NameKind::Of(b.role),
                 name: b.name.clone(),
-                says,
+                declaration,
                 note,
                 scope,
                 fixed: b.fixed,
@@ -184,17 +184,18 @@ impl Analysis {
                 range: range(mention.place),
                 key: key_of(mention.of),
                 declares: mention.declares,
-                whole: true,
+                is_literal: true,
             });
             let b = &naming.bindings[mention.of];
             if mention.declares && !self.declarations.iter().any(|d| d.key == key_of(mention.of)) {
-                let (key, kind, whole) = (key_of(mention.of), Kind::Of(b.role), range(b.whole));
+                let (key, kind, extent) =
+                    (key_of(mention.of), NameKind::Of(b.role), range(b.whole));
                 let declaration = Declaration {
                     key,
                     kind,
                     name: b.name.clone(),
                     range: range(mention.place),
-                    whole,
+                    extent,
                     signature: b.declaration.clone(),
                 };
                 self.declarations.push(declaration);
@@ -231,7 +232,7 @@ impl Analysis {
             text.lines().map(str::trim).collect::<Vec<_>>().join("\n").trim().to_string()
         };
         let comments = || self.tokens.iter().filter(|t| t.kind == TokenKind::Comment);
-        let start = declaration.whole.start.min(declaration.range.start);
+        let start = declaration.extent.start.min(declaration.range.start);
         let between = |from: usize, to: usize| self.text.get(from..to).unwrap_or("x");
         let end = self.text[declaration.range.end..]
             .find('\n')
@@ -270,14 +271,14 @@ impl Analysis {
         let words: Vec<&Token> =
             self.tokens.iter().filter(|t| t.kind != TokenKind::Comment).collect();
         let is_keyword = |t: &Token| self.is_keyword(t.text(&self.text));
-        let mut found: Vec<(Kind, Token)> = Vec::new();
+        let mut found: Vec<(NameKind, Token)> = Vec::new();
         for (i, token) in words.iter().enumerate().filter(|(_, t)| t.kind == TokenKind::Word) {
             let word = token.text(&self.text);
             if let Some((_, role)) = lexicon.declares.iter().find(|(w, _)| *w == word) {
                 let next = words[i + 1..].iter().find(|t| !is_keyword(t));
                 found.extend(
                     next.filter(|t| t.kind == TokenKind::Word)
-                        .map(|t| (Kind::Of(*role), (*t).clone())),
+                        .map(|t| (NameKind::Of(*role), (*t).clone())),
                 );
             }
         }
@@ -288,14 +289,14 @@ impl Analysis {
                 range: token.range.clone(),
                 key: key.clone(),
                 declares: true,
-                whole: true,
+                is_literal: true,
             });
             let declaration = Declaration {
                 key,
                 kind,
                 name,
                 range: token.range.clone(),
-                whole: token.range.clone(),
+                extent: token.range.clone(),
                 signature: String::new(),
             };
             if !self.declarations.contains(&declaration) {

@@ -6,7 +6,7 @@
 //! rules, and no language needs its own renaming rules.
 
 use crate::analysis::{Analysis, Name};
-use crate::foreign::{Thing, lexicon_of};
+use crate::foreign::{NamedEntity, lexicon_of};
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
@@ -40,12 +40,12 @@ pub(crate) fn hover(
     analysis: &Analysis,
     name: &Name,
 ) -> Option<Value> {
-    let thing = analysis.thing(&name.key)?;
+    let entity = analysis.entity(&name.key)?;
     let language = ending(path)?;
-    let mut lines = vec![format!("```{language}\n{}\n```", thing.says)];
+    let mut lines = vec![format!("```{language}\n{}\n```", entity.declaration)];
     let mut word =
-        if thing.note.is_empty() { thing.kind.word().to_string() } else { thing.note.clone() };
-    match &thing.key {
+        if entity.note.is_empty() { entity.kind.word().to_string() } else { entity.note.clone() };
+    match &entity.key {
         Key::Placed(file, _) if **file != *path => {
             let file =
                 file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -55,9 +55,9 @@ pub(crate) fn hover(
         _ => {}
     }
     lines.push(word);
-    if let Key::Placed(file, _) = &thing.key
+    if let Key::Placed(file, _) = &entity.key
         && let Some(of) = workspace.complete(file)
-        && let Some(declaration) = of.declarations.iter().find(|d| d.key == thing.key)
+        && let Some(declaration) = of.declarations.iter().find(|d| d.key == entity.key)
     {
         lines.push(of.comment_near(declaration));
     }
@@ -71,23 +71,23 @@ pub(crate) fn hover(
 /// Returns the names in scope, those of this part of the text first, and the reserved words.
 pub(crate) fn completion(analysis: &Analysis, offset: usize) -> Value {
     let mut items: Vec<Value> = Vec::new();
-    if analysis.things.is_empty() {
+    if analysis.entities.is_empty() {
         items.extend(analysis.declarations.iter().map(|d| json!({ "label": d.name, "kind": 6 })));
     }
     let mut seen: Vec<&str> = Vec::new();
     // The last declaration of a name is in scope.
-    for thing in analysis.things.iter().rev() {
-        let inside = thing.scope.as_ref().is_none_or(|s| s.start <= offset && offset <= s.end);
-        if inside && !seen.contains(&thing.name.as_str()) {
-            seen.push(&thing.name);
-            let order = match (&thing.scope, &thing.key) {
+    for entity in analysis.entities.iter().rev() {
+        let inside = entity.scope.as_ref().is_none_or(|s| s.start <= offset && offset <= s.end);
+        if inside && !seen.contains(&entity.name.as_str()) {
+            seen.push(&entity.name);
+            let order = match (&entity.scope, &entity.key) {
                 (Some(_), _) => 0,
                 (None, Key::Given(_)) => 2,
                 _ => 1,
             };
             items.push(json!({
-                "label": thing.name, "kind": thing.kind.completion(), "detail": thing.says, "documentation": thing.note,
-                "sortText": format!("{order}{}", thing.name),
+                "label": entity.name, "kind": entity.kind.completion(), "detail": entity.declaration, "documentation": entity.note,
+                "sortText": format!("{order}{}", entity.name),
             }));
         }
     }
@@ -101,17 +101,17 @@ pub(crate) fn completion(analysis: &Analysis, offset: usize) -> Value {
 }
 
 /// Rejects entities with a name that cannot change.
-pub(crate) fn may_be_renamed(workspace: &Workspace, thing: &Thing) -> Result<(), String> {
-    if let Some(why) = thing.fixed {
-        return Err(format!("`{}` cannot be renamed: {why}", thing.name));
+pub(crate) fn may_be_renamed(workspace: &Workspace, entity: &NamedEntity) -> Result<(), String> {
+    if let Some(why) = entity.fixed {
+        return Err(format!("`{}` cannot be renamed: {why}", entity.name));
     }
-    match &thing.key {
+    match &entity.key {
         Key::Placed(file, _) if workspace.text(file).is_none() => {
             let file =
                 file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             Err(format!(
                 "`{}` cannot be renamed: it is declared in `{file}`, which is built in",
-                thing.name
+                entity.name
             ))
         }
         _ => Ok(()),
@@ -128,7 +128,7 @@ pub(crate) fn rename(
     let mut changes = Map::new();
     let mut renamed: Vec<Renamed> = Vec::new();
     for (file, before) in files_with(workspace, path, key) {
-        if before.things.iter().any(|t| matches!(&t.key, Key::Given(name) if name == new)) {
+        if before.entities.iter().any(|t| matches!(&t.key, Key::Given(name) if name == new)) {
             return Err(format!("`{new}` is a built-in name of the language"));
         }
         let ranges: Vec<Range<usize>> =

@@ -5,7 +5,7 @@ use mu_base::naming::Role;
 
 /// Kind of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum NameKind {
     Parameter,
     Sort,
     Constructor,
@@ -20,34 +20,34 @@ pub(crate) enum Kind {
     Of(Role),
 }
 
-impl Kind {
+impl NameKind {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Kind::Parameter => "parameter",
-            Kind::Sort => "sort",
-            Kind::Constructor => "constructor",
-            Kind::Projection => "projection",
-            Kind::Recogniser => "recogniser",
-            Kind::Mapping => "map",
-            Kind::Action => "act",
-            Kind::Process => "proc",
-            Kind::Variable => "variable",
-            Kind::FixedPoint => "fixed point",
-            Kind::Of(role) => role.word(),
+            NameKind::Parameter => "parameter",
+            NameKind::Sort => "sort",
+            NameKind::Constructor => "constructor",
+            NameKind::Projection => "projection",
+            NameKind::Recogniser => "recogniser",
+            NameKind::Mapping => "map",
+            NameKind::Action => "act",
+            NameKind::Process => "proc",
+            NameKind::Variable => "variable",
+            NameKind::FixedPoint => "fixed point",
+            NameKind::Of(role) => role.word(),
         }
     }
 
     /// Returns the protocol's `CompletionItemKind`.
     pub(crate) fn completion(self) -> u8 {
         match self {
-            Kind::Parameter | Kind::Variable | Kind::FixedPoint => 6,
-            Kind::Sort => 22,
-            Kind::Constructor => 20,
-            Kind::Projection => 5,
-            Kind::Recogniser | Kind::Mapping => 3,
-            Kind::Action => 23,
-            Kind::Process => 7,
-            Kind::Of(role) => match role {
+            NameKind::Parameter | NameKind::Variable | NameKind::FixedPoint => 6,
+            NameKind::Sort => 22,
+            NameKind::Constructor => 20,
+            NameKind::Projection => 5,
+            NameKind::Recogniser | NameKind::Mapping => 3,
+            NameKind::Action => 23,
+            NameKind::Process => 7,
+            NameKind::Of(role) => match role {
                 Role::Type => 22,
                 Role::Constructor => 20,
                 Role::Storage
@@ -67,14 +67,14 @@ impl Kind {
     /// Returns the protocol's `SymbolKind`; `None` for kinds that an outline leaves out.
     pub(crate) fn symbol(self) -> Option<u8> {
         Some(match self {
-            Kind::Parameter => 14,
-            Kind::Sort => 23,
-            Kind::Constructor => 22,
-            Kind::Mapping | Kind::FixedPoint => 12,
-            Kind::Action => 24,
-            Kind::Process => 5,
-            Kind::Projection | Kind::Recogniser | Kind::Variable => return None,
-            Kind::Of(role) => match role {
+            NameKind::Parameter => 14,
+            NameKind::Sort => 23,
+            NameKind::Constructor => 22,
+            NameKind::Mapping | NameKind::FixedPoint => 12,
+            NameKind::Action => 24,
+            NameKind::Process => 5,
+            NameKind::Projection | NameKind::Recogniser | NameKind::Variable => return None,
+            NameKind::Of(role) => match role {
                 Role::Type => 23,
                 Role::Constructor => 22,
                 Role::Storage | Role::Relation => 13,
@@ -91,15 +91,15 @@ impl Kind {
     /// Returns the token type, one of [`crate::semantic_tokens::TOKEN_TYPES`].
     pub(crate) fn token_type(self) -> &'static str {
         match self {
-            Kind::Sort => "type",
-            Kind::Constructor => "enumMember",
-            Kind::Projection => "property",
-            Kind::Mapping | Kind::Recogniser => "function",
-            Kind::Action => "event",
-            Kind::Process | Kind::FixedPoint => "class",
-            Kind::Parameter => "macro",
-            Kind::Variable => "variable",
-            Kind::Of(role) => match role {
+            NameKind::Sort => "type",
+            NameKind::Constructor => "enumMember",
+            NameKind::Projection => "property",
+            NameKind::Mapping | NameKind::Recogniser => "function",
+            NameKind::Action => "event",
+            NameKind::Process | NameKind::FixedPoint => "class",
+            NameKind::Parameter => "macro",
+            NameKind::Variable => "variable",
+            NameKind::Of(role) => match role {
                 Role::Type => "type",
                 Role::Constructor => "enumMember",
                 Role::Storage => "property",

@@ -5,7 +5,7 @@
 //! first, then operations; sorts, data, actions and processes have separate name spaces. Overloads
 //! share a key, so that they are found and renamed together. Cost: linear in the tree.
 
-pub(crate) use crate::kinds::Kind;
+pub(crate) use crate::kinds::NameKind;
 use mu_base::Span;
 use mu_base::narrow;
 use mu_syntax::ast::*;
@@ -53,11 +53,11 @@ pub(crate) struct NameOccurrence {
 /// A declaration, in the parsed text.
 pub(crate) struct Declared {
     pub(crate) key: Key,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NameKind,
     pub(crate) name: String,
     pub(crate) span: Span,
     /// The whole declaration.
-    pub(crate) whole: Span,
+    pub(crate) extent: Span,
     /// Its sort or parameters, as in the text: `: A # B -> C`.
     pub(crate) signature: String,
 }
@@ -102,14 +102,14 @@ impl<'a> Resolver<'a> {
         self.found.push(NameOccurrence { span: name.span, key, declares: false });
     }
 
-    fn declare(&mut self, name: &Ident, key: Key, kind: Kind, whole: Span, signature: String) {
+    fn declare(&mut self, name: &Ident, key: Key, kind: NameKind, extent: Span, signature: String) {
         self.found.push(NameOccurrence { span: name.span, key: key.clone(), declares: true });
         self.declared.push(Declared {
             key,
             kind,
             name: name.kind.clone(),
             span: name.span,
-            whole,
+            extent,
             signature,
         });
     }
@@ -139,15 +139,16 @@ impl<'a> Resolver<'a> {
             match section {
                 Section::Sorts(sorts) => {
                     for (name, definition) in sorts {
-                        let whole = definition.as_ref().map_or(name.span, |d| name.span.to(d.span));
+                        let extent =
+                            definition.as_ref().map_or(name.span, |d| name.span.to(d.span));
                         let signature = definition.as_ref().map_or_else(String::new, |d| {
                             format!(" = {}", written(self.text, d.span))
                         });
                         self.declare(
                             name,
                             Key::Sort(name.kind.clone()),
-                            Kind::Sort,
-                            whole,
+                            NameKind::Sort,
+                            extent,
                             signature,
                         );
                         if let Some(definition) = definition {
@@ -157,9 +158,9 @@ impl<'a> Resolver<'a> {
                 }
                 Section::Constructors(decls) | Section::Mappings(decls) => {
                     let kind = if matches!(section, Section::Mappings(_)) {
-                        Kind::Mapping
+                        NameKind::Mapping
                     } else {
-                        Kind::Constructor
+                        NameKind::Constructor
                     };
                     for (name, sort) in decls {
                         let signature = format!(": {}", written(self.text, sort.span));
@@ -183,12 +184,12 @@ impl<'a> Resolver<'a> {
                         } else {
                             format!(": {}", texts.join(" # "))
                         };
-                        let whole = sorts.last().map_or(name.span, |s| name.span.to(s.span));
+                        let extent = sorts.last().map_or(name.span, |s| name.span.to(s.span));
                         self.declare(
                             name,
                             Key::Action(name.kind.clone()),
-                            Kind::Action,
-                            whole,
+                            NameKind::Action,
+                            extent,
                             signature,
                         );
                         sorts.iter().for_each(|s| self.sort(s, None));
@@ -229,7 +230,7 @@ impl<'a> Resolver<'a> {
         self.declare(
             name,
             Key::Process(name.kind.clone()),
-            Kind::Process,
+            NameKind::Process,
             name.span.to(equation.body.span),
             signature,
         );
@@ -249,7 +250,7 @@ impl<'a> Resolver<'a> {
 
     fn declare_variable(&mut self, name: &Ident, key: Key, sort: &Sort) {
         let signature = format!(": {}", written(self.text, sort.span));
-        self.declare(name, key, Kind::Variable, name.span.to(sort.span), signature);
+        self.declare(name, key, NameKind::Variable, name.span.to(sort.span), signature);
     }
 
     fn push(&mut self, name: &str, key: Key) {
@@ -308,12 +309,12 @@ impl<'a> Resolver<'a> {
                     } else {
                         format!(": {} -> {of}", texts.join(" # "))
                     };
-                    let whole = c.args.last().map_or(c.name.span, |a| c.name.span.to(a.1.span));
+                    let extent = c.args.last().map_or(c.name.span, |a| c.name.span.to(a.1.span));
                     self.declare(
                         &c.name,
                         Key::Data(c.name.kind.clone()),
-                        Kind::Constructor,
-                        whole,
+                        NameKind::Constructor,
+                        extent,
                         signature,
                     );
                     for (projection, sort) in &c.args {
@@ -322,7 +323,7 @@ impl<'a> Resolver<'a> {
                             self.declare(
                                 p,
                                 Key::Data(p.kind.clone()),
-                                Kind::Projection,
+                                NameKind::Projection,
                                 p.span.to(sort.span),
                                 signature,
                             );
@@ -333,7 +334,7 @@ impl<'a> Resolver<'a> {
                         self.declare(
                             r,
                             Key::Data(r.kind.clone()),
-                            Kind::Recogniser,
+                            NameKind::Recogniser,
                             r.span,
                             format!(": {of} -> Bool"),
                         );
@@ -384,7 +385,7 @@ impl<'a> Resolver<'a> {
                     self.declare(
                         name,
                         key.clone(),
-                        Kind::Variable,
+                        NameKind::Variable,
                         name.span.to(value.span),
                         signature,
                     );
@@ -540,7 +541,13 @@ impl<'a> Resolver<'a> {
                     format!("({})", texts.join(", "))
                 };
                 let word = if *least { " (least)" } else { " (greatest)" };
-                self.declare(name, key.clone(), Kind::FixedPoint, formula.span, signature + word);
+                self.declare(
+                    name,
+                    key.clone(),
+                    NameKind::FixedPoint,
+                    formula.span,
+                    signature + word,
+                );
                 let mark = self.bind(&decls);
                 self.fixed.push((name.kind.clone(), key));
                 self.state(body);

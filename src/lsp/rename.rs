@@ -28,8 +28,8 @@ pub(crate) fn prepare(workspace: &Workspace, path: &Path, offset: usize) -> Resu
 fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysis>, Name), String> {
     let analysis = workspace.complete(path).ok_or("the file cannot be read")?;
     let name = analysis.name_at(offset).cloned().ok_or("there is no name here")?;
-    if let Some(thing) = analysis.thing(&name.key) {
-        generic_language::may_be_renamed(workspace, thing)?;
+    if let Some(entity) = analysis.entity(&name.key) {
+        generic_language::may_be_renamed(workspace, entity)?;
         return Ok((analysis, name));
     }
     let files = files_with(workspace, path, &name.key);
@@ -40,7 +40,7 @@ fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysi
         ));
     }
     for (file, of) in &files {
-        if let Some(part) = of.names.iter().find(|n| n.key == name.key && !n.whole) {
+        if let Some(part) = of.names.iter().find(|n| n.key == name.key && !n.is_literal) {
             let line = Lines::new(&of.text).line(part.range.start).0 + 1;
             return Err(format!(
                 "the parameter layer builds this name, as `{}` in {}:{line}",
@@ -60,7 +60,7 @@ pub(crate) fn rename(
     new: &str,
 ) -> Result<Value, String> {
     let (analysis, name) = find(workspace, path, offset)?;
-    if analysis.thing(&name.key).is_some() {
+    if analysis.entity(&name.key).is_some() {
         return generic_language::rename(workspace, path, &name.key, new);
     }
     if !is_name(new) {

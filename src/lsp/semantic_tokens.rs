@@ -4,7 +4,7 @@
 //! protocol requires.
 
 use crate::analysis::{Analysis, Name};
-use crate::kinds::Kind;
+use crate::kinds::NameKind;
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
@@ -48,7 +48,7 @@ pub(crate) fn semantic_tokens(workspace: &Workspace, path: &Path) -> Option<Valu
                 model.as_ref().and_then(|m| m.declarations.iter().find(|d| d.key == name.key))
             })
             .map(|d| d.kind);
-        declared.or_else(|| analysis.thing(&name.key).map(|t| t.kind))
+        declared.or_else(|| analysis.entity(&name.key).map(|t| t.kind))
     };
     let mut kinds = std::collections::HashMap::new();
     let (mut data, mut last) = (Vec::new(), (0, 0));
@@ -82,7 +82,7 @@ pub(crate) fn semantic_tokens(workspace: &Workspace, path: &Path) -> Option<Valu
             TokenKind::Word => {
                 let Some(name) = analysis.name_at(token.range.start) else { continue };
                 match kinds.entry(name.key.clone()).or_insert_with(|| kind_of(name)) {
-                    Some(Kind::Variable) if matches!(name.key, Key::ProcessParameter(..)) => {
+                    Some(NameKind::Variable) if matches!(name.key, Key::ProcessParameter(..)) => {
                         "parameter"
                     }
                     Some(kind) => kind.token_type(),
@@ -129,7 +129,7 @@ pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
     // Other front ends supply their declarations.
     let sections = if analysis.lexicon.is_none() { &SECTIONS[..] } else { &[] };
     let wholes =
-        analysis.declarations.iter().map(|d| &d.whole).chain(analysis.parts.iter().map(|p| &p.1));
+        analysis.declarations.iter().map(|d| &d.extent).chain(analysis.parts.iter().map(|p| &p.1));
     if analysis.lexicon.is_some() {
         folds.extend(
             wholes

@@ -6,7 +6,7 @@
 use crate::analysis::Analysis;
 use mu_base::Span;
 use mu_data::expr::{DataSpec, Expr, ExprKind};
-use mu_formula::typed::{Action, Regular, State, StateKind};
+use mu_formula::typed::{Action, Regular, StateKind, TypedStateFormula};
 use mu_process::spec::{Proc, ProcKind};
 use std::ops::Range;
 
@@ -82,7 +82,7 @@ fn of_process<'a>(process: &'a Proc, out: &mut Vec<&'a Expr>) {
     }
 }
 
-fn of_formula(formula: &State) -> Vec<&Expr> {
+fn of_formula(formula: &TypedStateFormula) -> Vec<&Expr> {
     let mut out = Vec::new();
     let (mut states, mut regulars, mut actions) = (vec![formula], Vec::new(), Vec::new());
     while let Some(state) = states.pop() {

@@ -19,17 +19,22 @@
 //! [`mu_model::hand::HandModel`] (see `examples/own_model.rs`).
 
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
+use mu_base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage, narrow};
 use mu_frontends::{
     EditedText, FrontEnd, Input, Loaded, Loading, Options, Silent, among, load_with, registry,
 };
 use mu_library::{Run, Specification, Verdict};
 use mu_lts::{Labels, Lts};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Front end of lists of transitions: a line per transition (`0 "a(1)" 1`), from state 0.
 struct Transitions;
+
+/// Lines between two checks of the limits.
+const POLL_INTERVAL: usize = 1024;
 
 impl FrontEnd for Transitions {
     fn language(&self) -> &'static str {
@@ -44,10 +49,17 @@ impl FrontEnd for Transitions {
         loading.expect_no_parameters(input)?;
         let (source, text) = input.source(loading.sources)?;
         let mut table = Labels::default();
-        let (mut edges, mut states, mut start) = (Vec::new(), 1, 0);
-        for line in text.split_inclusive('\n') {
-            let place = Span { source, start, end: start + line.trim_end().len() as u32 };
-            start += line.len() as u32;
+        let mut label_of = HashMap::from([("tau".to_string(), LabelId::TAU)]);
+        // Numbers in the text may have gaps; the states of the system have none.
+        let mut state_of = HashMap::from([(0, StateId::of(0))]);
+        let (mut edges, mut start) = (Vec::new(), 0);
+        for (number, line) in text.split_inclusive('\n').enumerate() {
+            if number.is_multiple_of(POLL_INTERVAL) {
+                loading.budget.check(0).map_err(Diagnostic::stopped)?;
+            }
+            let end = start + narrow::index(line.trim_end().len());
+            let place = Span { source, start, end };
+            start += narrow::index(line.len());
             if line.trim().is_empty() {
                 continue;
             }
@@ -55,15 +67,17 @@ impl FrontEnd for Transitions {
                 let message = "expected a state, a label in quotes, and a state, as in `0 \"a\" 1`";
                 Diagnostic::at(Stage::Syntax, place, message)
             })?;
-            let known = table.texts.iter().position(|t| t == label);
-            let label = known.unwrap_or_else(|| {
+            let label = *label_of.entry(label.to_string()).or_insert_with(|| {
                 table.texts.push(label.to_string());
-                table.texts.len() - 1
+                LabelId::new(table.texts.len() - 1)
             });
-            states = states.max(from as usize + 1).max(to as usize + 1);
-            edges.push((StateId::of(from), LabelId::new(label), StateId::of(to)));
+            let mut state = |number: u32| {
+                let next = StateId::new(state_of.len());
+                *state_of.entry(number).or_insert(next)
+            };
+            edges.push((state(from), label, state(to)));
         }
-        let lts = Lts::from_edges(StateId::of(0), states, &edges, table);
+        let lts = Lts::from_edges(StateId::of(0), state_of.len(), &edges, table);
         Loaded::stored(Arc::new(lts), None)
     }
 }
@@ -106,6 +120,32 @@ fn errors_have_places() {
     assert!(error.message().contains("parameter `n=1` is set"), "{error}");
     let error = model.priority(mu_library::Priority::Proven).model().unwrap_err();
     assert!(error.message().contains("is a list of transitions"), "{error}");
+}
+
+/// A large number of a state costs no memory, and the numbers of the text do not matter.
+#[test]
+fn numbers_of_states_may_have_gaps() {
+    let text = "0 \"a\" 4000000000\n4000000000 \"b\" 7\n";
+    let model = Specification::in_language(&Transitions, "gaps.transitions", text).model().unwrap();
+    let counts = model.explore(&Run::new()).unwrap();
+    assert_eq!((counts.states, counts.deadlocks), (3u32.into(), Some(1u32.into())));
+}
+
+#[test]
+fn limits_stop_the_reader() {
+    let input = Input::text_named(Path::new("buffer.transitions"), BUFFER);
+    let limits = Limits { timeout: Some(Duration::ZERO), ..Limits::default() };
+    let (mut sources, budget) = (SourceMap::new(), Budget::new(limits));
+    let options = Options { confluence: mu_compile::Confluence::Auto, ..Options::default() };
+    let mut loading = Loading {
+        sources: &mut sources,
+        defines: &[],
+        budget: &budget,
+        options: &options,
+        journal: &Silent,
+    };
+    let error = load_with(&Transitions, &input, &mut loading).err().unwrap();
+    assert!(error.stop.is_some(), "{error}");
 }
 
 #[test]

@@ -62,14 +62,14 @@ init a(d_1) $if n > 7 { + b(d_0) };
     assert_eq!(analysis.problems, []);
     analysis.complete();
     let keys =
-        |at: &str| analysis.name_at(text.find(at).unwrap()).map(|n| (n.key.clone(), n.whole));
+        |at: &str| analysis.name_at(text.find(at).unwrap()).map(|n| (n.key.clone(), n.is_literal));
     assert_eq!(keys("n: Nat"), Some((Key::Parameter("n".into()), true)));
     assert_eq!(keys("n < 5"), Some((Key::Parameter("n".into()), true)));
     assert_eq!(keys("i} }"), Some((Key::Local(text.find("i in").unwrap()), true)));
     assert_eq!(keys("d_1"), Some((Key::Data("d_1".into()), true)));
     assert!(matches!(keys("d_${"), Some((Key::Data(_), false))));
     assert_eq!(keys("a(d_1)"), Some((Key::Action("a".into()), true)));
-    let param = analysis.declarations.iter().find(|d| d.kind == Kind::Parameter).unwrap();
+    let param = analysis.declarations.iter().find(|d| d.kind == NameKind::Parameter).unwrap();
     assert_eq!(
         (analysis.comment(param).as_str(), param.signature.as_str()),
         ("how many", ": Nat = 2 where n < 5")
@@ -96,5 +96,5 @@ fn what_is_left_out_by_default_is_known() {
             assert!(matches!(name.key, Key::Action(_) | Key::Process(_)), "{name:?}");
         }
     }
-    assert_eq!(analysis.declarations.iter().filter(|d| d.kind == Kind::Action).count(), 2);
+    assert_eq!(analysis.declarations.iter().filter(|d| d.kind == NameKind::Action).count(), 2);
 }
