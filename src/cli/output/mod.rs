@@ -10,6 +10,7 @@
 //! Invariant: the result is printed once, by the first holder of the lock. The state in this module
 //! is global, because standard output is global.
 
+pub(crate) mod certificate;
 pub(crate) mod notes;
 pub(crate) mod page;
 pub(crate) mod picture;
@@ -44,7 +45,7 @@ pub(crate) trait Unfinished: Send + Sync {
 }
 
 /// Global state of the output.
-struct State {
+struct OutputState {
     format: Format,
     /// Current stage, its file, and its start.
     stage: &'static str,
@@ -73,8 +74,8 @@ struct State {
     partial_files: Vec<PathBuf>,
 }
 
-static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
-    Mutex::new(State {
+static STATE: LazyLock<Mutex<OutputState>> = LazyLock::new(|| {
+    Mutex::new(OutputState {
         format: Format::Text,
         stage: "starting",
         about: None,
@@ -93,7 +94,7 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
     })
 });
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, OutputState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -249,7 +250,7 @@ pub(crate) fn write_timings(budget: &Budget) -> Result<(), Diagnostic> {
     crate::pipeline::files::write_text(&path, &text)
 }
 
-impl State {
+impl OutputState {
     /// Returns the formulas without a result.
     fn waiting(&self) -> Vec<String> {
         self.unfinished.as_ref().map_or_else(Vec::new, |u| u.waiting())
@@ -423,7 +424,7 @@ pub(crate) fn give_up(budget: &Budget, stop: &Stop) {
     })
 }
 
-fn as_json(state: &State, budget: &Budget, stop: &Stop) -> Value {
+fn as_json(state: &OutputState, budget: &Budget, stop: &Stop) -> Value {
     let mut object = state.known.clone();
     if state.has_one_verdict {
         object.insert("verdict".into(), "unknown".into());
@@ -438,7 +439,7 @@ fn as_json(state: &State, budget: &Budget, stop: &Stop) -> Value {
     object.into()
 }
 
-fn as_text(state: &State, stop: &Stop) -> String {
+fn as_text(state: &OutputState, stop: &Stop) -> String {
     let mut text = String::new();
     for (key, value) in &state.known {
         text += &format!("{key:<13}{value}\n");

@@ -8,8 +8,9 @@
 use super::every_value::{Abstract, abstracted};
 use super::plan::Plan;
 use super::verified::Verification;
-use crate::args::{Format, Reduction, VerifyArgs};
-use crate::output::{self, print};
+use crate::args::{Reduction, VerifyArgs};
+use crate::output;
+use crate::output::certificate::{CertificateReport, Described};
 use crate::pipeline::Session;
 use crate::pipeline::files::write_text;
 use crate::pipeline::properties;
@@ -284,36 +285,33 @@ pub(crate) fn verify_formula(
         let notes = why.notes.iter().map(|note| format!("; {note}"));
         format!("{}{}", why.message, notes.collect::<String>())
     });
-    if session.common.format == Format::Json {
-        let mut object = json!({
-            "verdict": output::verdict_word(word), "certificate": word, "for": every, "seconds": seconds,
-        });
-        match (&found, why) {
-            (Ok(found), _) => {
-                object["verified"] = json!({
-                    "obligations": found.obligations, "initiation": found.initiation,
-                    "consecution": found.consecution, "formula": found.formula,
-                });
-            }
-            (_, why) => object["why"] = json!(why),
-        }
-        output::print_object(object)?;
-    } else {
-        let named = values.iter().map(|(name, value)| format!("{name} = {value}"));
-        let named = named.collect::<Vec<_>>().join(", ");
-        let mut out = format!("certificate    {word}\nfor            {named}\n");
-        match (&found, why) {
-            (Ok(found), _) => {
-                let Verified { obligations, initiation, consecution, formula } = found;
-                out += &format!(
-                    "verified       {obligations} obligations: {initiation} checks of initiation, {consecution} of consecution, {formula} of the formula\n"
-                );
-            }
-            (_, why) => out += &format!("why            {}\n", why.unwrap_or_default()),
-        }
-        print(&format!("{out}seconds        {seconds:.3}\n"))?;
-    }
+    let named = values.iter().map(|(name, value)| format!("{name} = {value}"));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let claim =
+        Described { text: format!("for            {named}\n"), object: json!({ "for": every }) };
+    let check = match (&found, why) {
+        (Ok(found), _) => Ok(described(found)),
+        (_, why) => Err(why.unwrap_or_default()),
+    };
+    let report = CertificateReport { word, claim, check, seconds };
+    report.print(session.common.format)?;
     Ok(code)
+}
+
+/// Describes a successful check by its figures.
+fn described(found: &Verified) -> Described {
+    let Verified { obligations, initiation, consecution, formula } = found;
+    Described {
+        text: format!(
+            "verified       {obligations} obligations: {initiation} checks of initiation, {consecution} of consecution, {formula} of the formula\n"
+        ),
+        object: json!({
+            "verified": {
+                "obligations": obligations, "initiation": initiation,
+                "consecution": consecution, "formula": formula,
+            },
+        }),
+    }
 }
 
 /// Returns the parameters of the run with their values; those that are `any` first.

@@ -8,9 +8,10 @@ use super::every_length::{Ground, LABELS, ground};
 use super::naive::NaiveProcess;
 use super::sorts::Sorts;
 use super::{LoadedMachine, loaded};
-use crate::args::{Format, Operations, VerifyArgs};
+use crate::args::{Operations, VerifyArgs};
+use crate::output;
+use crate::output::certificate::{CertificateReport, Described};
 use crate::output::progress::grouped;
-use crate::output::{self, print};
 use crate::pipeline::Session;
 use crate::pipeline::files::write_text;
 use crate::pipeline::load::Origin;
@@ -102,62 +103,54 @@ pub(crate) fn verify_certificate(
         Err(d) => return Err(d.clone()),
     };
     let seconds = start.elapsed().as_secs_f64();
-    let (checked, assumed) = found.as_ref().map(grounds).unwrap_or_default();
-    let texts = |all: &[Ground]| all.iter().map(|g| g.text.clone()).collect::<Vec<_>>();
-    match session.common.format {
-        Format::Json => {
-            let mut object = json!({
-                "verdict": output::verdict_word(word), "certificate": word, "model": read.order,
-                "operations": "any", "processors": read.processors, "addresses": read.addresses,
-                "seconds": seconds,
-            });
-            match (&found, why) {
-                (Ok(f), _) => {
-                    object["verified"] = json!({
-                        "states": f.states, "steps": f.steps, "patterns": f.patterns,
-                        "products": f.products, "initiation": f.initiation,
-                        "consecution": f.consecution,
-                    });
-                    object["checked"] = json!(texts(&checked));
-                    object["assumed"] = json!(texts(&assumed));
-                }
-                (_, why) => object["why"] = json!(why),
-            }
-            output::print_object(object)?;
-        }
-        Format::Text => {
-            let mut out = format!(
-                "certificate    {word}\nmodel          {}, for programs of every length; {} processors, {} addresses\n",
-                read.order,
-                read.processors.len(),
-                read.addresses.len()
-            );
-            match (&found, why) {
-                (Ok(f), _) => {
-                    let _ = writeln!(
-                        out,
-                        "verified       {} states, {} of products with {} patterns: {} checks of initiation, {} of consecution",
-                        grouped(f.states as u64),
-                        grouped(f.products as u64),
-                        grouped(f.patterns as u64),
-                        grouped(f.initiation as u64),
-                        grouped(f.consecution as u64)
-                    );
-                    for (what, all) in [("checked", &checked), ("assumes", &assumed)] {
-                        for (i, g) in all.iter().enumerate() {
-                            let _ =
-                                writeln!(out, "{:15}{}", if i == 0 { what } else { "" }, g.text);
-                        }
-                    }
-                }
-                (_, why) => {
-                    let _ = writeln!(out, "why            {}", why.unwrap_or_default());
-                }
-            }
-            print(&format!("{out}seconds        {seconds:.3}\n"))?;
+    let claim = Described {
+        text: format!(
+            "model          {}, for programs of every length; {} processors, {} addresses\n",
+            read.order,
+            read.processors.len(),
+            read.addresses.len()
+        ),
+        object: json!({
+            "model": read.order, "operations": "any", "processors": read.processors,
+            "addresses": read.addresses,
+        }),
+    };
+    let check = match (&found, why) {
+        (Ok(found), _) => Ok(described(found)),
+        (_, why) => Err(why.unwrap_or_default()),
+    };
+    let report = CertificateReport { word, claim, check, seconds };
+    report.print(session.common.format)?;
+    Ok(code)
+}
+
+/// Describes a successful check: its figures, and its grounds.
+fn described(found: &Verified) -> Described {
+    let (checked, assumed) = grounds(found);
+    let mut text = format!(
+        "verified       {} states, {} of products with {} patterns: {} checks of initiation, {} of consecution\n",
+        grouped(found.states as u64),
+        grouped(found.products as u64),
+        grouped(found.patterns as u64),
+        grouped(found.initiation as u64),
+        grouped(found.consecution as u64)
+    );
+    for (what, all) in [("checked", &checked), ("assumes", &assumed)] {
+        for (i, g) in all.iter().enumerate() {
+            let _ = writeln!(text, "{:15}{}", if i == 0 { what } else { "" }, g.text);
         }
     }
-    Ok(code)
+    let texts = |all: &[Ground]| all.iter().map(|g| g.text.clone()).collect::<Vec<_>>();
+    let object = json!({
+        "verified": {
+            "states": found.states, "steps": found.steps, "patterns": found.patterns,
+            "products": found.products, "initiation": found.initiation,
+            "consecution": found.consecution,
+        },
+        "checked": texts(&checked),
+        "assumed": texts(&assumed),
+    });
+    Described { text, object }
 }
 
 /// Lists what the check of a certificate covers, and what is assumed.

@@ -11,6 +11,7 @@ pub(crate) mod samples;
 use crate::args::{Format, ProofMemory, ProveArgs, VerifyArgs};
 use crate::commands::threads::{NUMBERS, TranslatedProgram, translate};
 use crate::output;
+use crate::output::certificate::{CertificateReport, Described};
 use crate::output::print;
 use crate::output::progress::grouped;
 use crate::pipeline::Session;
@@ -27,7 +28,7 @@ use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
 use mu_prove::replay::Run;
 use mu_prove::rules::Memory;
 use mu_prove::verify::{QueryCounts, Refused, memory_of, obligations};
-use mu_prove::{Options, Outcome, UnknownReason, Verdict};
+use mu_prove::{Options, ProofOutcome, UnknownReason, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -84,7 +85,7 @@ pub(crate) fn search(
     args: &ProveArgs,
     system: &System,
     work: Option<u64>,
-) -> Result<Outcome, Diagnostic> {
+) -> Result<ProofOutcome, Diagnostic> {
     let options = Options {
         memory: memory(args.model),
         approximate: !args.no_approximations,
@@ -115,7 +116,7 @@ pub(crate) fn save(
     session: &mut Session,
     args: &ProveArgs,
     system: &System,
-    outcome: &Outcome,
+    outcome: &ProofOutcome,
 ) -> Result<(), Diagnostic> {
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {
         if let Some(path) = &args.certificate {
@@ -247,7 +248,7 @@ fn refused(session: &Session, system: &System, refused: &Refused) -> String {
     }
 }
 
-fn why(session: &Session, system: &System, outcome: &Outcome, why: &UnknownReason) -> String {
+fn why(session: &Session, system: &System, outcome: &ProofOutcome, why: &UnknownReason) -> String {
     match why {
         UnknownReason::Refused(refusal) => placed(session, refusal),
         UnknownReason::NoInitialState => "no initial state: no state satisfies `init`".into(),
@@ -299,7 +300,7 @@ pub(crate) fn as_text(
     session: &Session,
     system: &System,
     args: &ProveArgs,
-    outcome: &Outcome,
+    outcome: &ProofOutcome,
     seconds: f64,
     program: Option<&Translation>,
 ) -> String {
@@ -441,7 +442,7 @@ pub(crate) fn as_json(
     session: &Session,
     system: &System,
     args: &ProveArgs,
-    outcome: &Outcome,
+    outcome: &ProofOutcome,
     seconds: f64,
     program: Option<&Translation>,
 ) -> Value {
@@ -591,56 +592,39 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         )
     });
     let why = mismatch.or_else(|| found.as_ref().err().map(|r| refused(session, &system, r)));
-    match session.common.format {
-        Format::Text => {
-            let described = rests.as_ref().map_or(model(claimed), Premises::model);
-            let mut out = format!(
-                "certificate    {word}\nmodel          {described}\nprocesses      {}\n",
-                numbers(&system)
-            );
-            if let Ok(premises) = &rests {
-                let mut list = assumptions(premises, &system, translation.as_ref());
-                if let Ok(queries) = &found {
-                    list.extend(limit_text(queries, translation.as_ref()));
-                }
-                out += &assumptions_text(&list);
-            }
-            match (&found, why) {
-                (_, Some(why)) => {
-                    let _ = writeln!(out, "why            {why}");
-                }
-                (Ok(queries), None) => {
-                    let _ = writeln!(out, "verified       {}", checks_text(queries));
-                    let _ = writeln!(out, "checked        {}", samples::text(audit.as_ref()));
-                }
-                (Err(_), None) => {}
-            }
-            let _ = writeln!(out, "seconds        {seconds:.3}");
-            print(&out)?;
+    let list = rests.as_ref().ok().map(|p| assumptions(p, &system, translation.as_ref()));
+    let shown = list.clone().map_or_else(String::new, |mut list| {
+        if let Ok(queries) = &found {
+            list.extend(limit_text(queries, translation.as_ref()));
         }
-        Format::Json => {
-            let mut object = json!({
-                "verdict": output::verdict_word(word),
-                "certificate": word,
-                "model": model(claimed),
-                "processes": numbers(&system),
-                "assumptions": rests.as_ref().map(|p| assumptions(p, &system, translation.as_ref())).unwrap_or_default(),
-                "seconds": seconds,
-            });
-            match (&found, why) {
-                (_, Some(why)) => object["why"] = json!(why),
-                (Ok(queries), None) => {
-                    object["verified"] = checks_json(queries);
-                    object["checked"] = samples::object(audit.as_ref());
-                }
-                (Err(_), None) => {}
-            }
-            if let Some(translation) = &translation {
-                let proof = found.as_ref().ok();
-                object["threads"] = crate::commands::threads::threads_json(translation, proof);
-            }
-            output::print_object(object)?;
-        }
+        assumptions_text(&list)
+    });
+    let described = rests.as_ref().map_or(model(claimed), Premises::model);
+    let mut claim = Described {
+        text: format!("model          {described}\nprocesses      {}\n{shown}", numbers(&system)),
+        object: json!({
+            "model": model(claimed),
+            "processes": numbers(&system),
+            "assumptions": list.unwrap_or_default(),
+        }),
+    };
+    if let Some(translation) = &translation {
+        let proof = found.as_ref().ok();
+        claim.object["threads"] = crate::commands::threads::threads_json(translation, proof);
     }
+    let check = match (&found, why) {
+        (Ok(queries), None) => Ok(Described {
+            text: format!(
+                "verified       {}\nchecked        {}\n",
+                checks_text(queries),
+                samples::text(audit.as_ref())
+            ),
+            object: json!({
+                "verified": checks_json(queries), "checked": samples::object(audit.as_ref()),
+            }),
+        }),
+        (_, why) => Err(why.unwrap_or_default()),
+    };
+    CertificateReport { word, claim, check, seconds }.print(session.common.format)?;
     Ok(code)
 }
