@@ -1,9 +1,10 @@
 //! Process group of a run: connected once, the processes make any number of searches, one after the
 //! other, each the same.
 //!
-//! In: [`Connections`], a search. Out: an [`Outcome`], or the results of [`mu_explore::Peers`]. One
-//! worker of timely serves all searches; each search builds its dataflows anew (`dataflow`). After
-//! the loss of a process or a disorderly end of a search, later searches end at once as *lost*.
+//! In: [`Connections`], a search. Out: an [`ClusterOutcome`], or the results of
+//! [`mu_explore::Peers`]. One worker of timely serves all searches; each search builds its
+//! dataflows anew (`dataflow`). After the loss of a process or a disorderly end of a search, later
+//! searches end at once as *lost*.
 //!
 //! Cost: a thread for heartbeats, two for each connection. Invariant: all processes make the same
 //! searches in the same order, since each decides by common data.
@@ -63,7 +64,7 @@ pub struct Part {
 
 /// Result of all processes together.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ClusterOutcome {
     /// By process.
     pub parts: Vec<Part>,
     /// Reason for the end of the search.
@@ -89,7 +90,7 @@ pub struct Outcome {
 /// ended early.
 pub type Extra<'a> = &'a mut dyn FnMut(&mut Partition<'_>, bool) -> Result<Vec<u8>, Diagnostic>;
 
-impl Outcome {
+impl ClusterOutcome {
     /// Sums a number over all processes.
     pub fn sum(&self, of: impl Fn(&Part) -> u64) -> u64 {
         self.parts.iter().map(of).sum()
@@ -222,7 +223,7 @@ impl SearchGroup {
     ///
     /// # Errors
     /// Errors of the model in any process; a checkpoint that cannot be written or read.
-    pub fn explore(&mut self, task: Task<'_>) -> Result<Outcome, Diagnostic> {
+    pub fn explore(&mut self, task: Task<'_>) -> Result<ClusterOutcome, Diagnostic> {
         let Task { model, options, budget, progress, extra, shelf, sought } = task;
         let start = Instant::now();
         let mut order = 1;
@@ -260,7 +261,7 @@ impl SearchGroup {
         let lost = self.health.lost().filter(|_| ended.stop == Stop::Lost);
         let final_report = Some(ended.final_report).filter(|_| ended.stop == Stop::Complete);
         let (parts, stop, path, kept) = (ended.parts, ended.stop, ended.path, kept.get());
-        Ok(Outcome {
+        Ok(ClusterOutcome {
             parts,
             stop,
             lost,
@@ -584,7 +585,7 @@ impl SearchGroup {
 ///
 /// # Errors
 /// Errors of the model in any process; a checkpoint that cannot be written or read.
-pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diagnostic> {
+pub fn explore(connections: Connections, task: Task<'_>) -> Result<ClusterOutcome, Diagnostic> {
     let mut together = SearchGroup::new(connections, None)?;
     let outcome = together.explore(task);
     drop(together);

@@ -20,7 +20,7 @@ fn search(
     budget: &Budget,
     connections: Connections,
     sought: Option<PathGoal<'_>>,
-) -> Result<Outcome, Diagnostic> {
+) -> Result<ClusterOutcome, Diagnostic> {
     let (options, extra) = (&options(), &mut |_: &mut Partition<'_>, _: bool| Ok(Vec::new()));
     explore(
         connections,
@@ -66,7 +66,7 @@ fn together(
     count: usize,
     maker: &(dyn Fn(usize) -> HandModel + Sync),
     budget: &Budget,
-) -> Vec<Result<Outcome, Diagnostic>> {
+) -> Vec<Result<ClusterOutcome, Diagnostic>> {
     met(count, budget, &|me, connections| search(&maker(me), budget, connections, None))
         .into_iter()
         .map(|r| r?)
@@ -212,7 +212,8 @@ fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
         };
         explore(connections, task).unwrap()
     };
-    let outcomes: Vec<Outcome> = met(3, &budget, &run).into_iter().map(Result::unwrap).collect();
+    let outcomes: Vec<ClusterOutcome> =
+        met(3, &budget, &run).into_iter().map(Result::unwrap).collect();
     assert!(
         outcomes
             .iter()

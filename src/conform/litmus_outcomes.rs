@@ -12,7 +12,7 @@ use mu_axioms::models::{Accesses, Mark};
 use mu_axioms::{Kind, Name, RelationId, Skeleton};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_litmus::code::{Expr, Op, Thread};
-use mu_litmus::condition::Place;
+use mu_litmus::condition::ObservedPlace;
 use mu_litmus::paths::Bounds;
 use mu_litmus::{Arch, Judge, Test};
 use std::collections::BTreeSet;
@@ -309,7 +309,7 @@ pub fn outcomes(
             test.arch.name()
         )));
     };
-    if test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))) {
+    if test.question.observed.iter().any(|o| matches!(o.place, ObservedPlace::Memory(..))) {
         return Ok(Err(
             "its condition depends on the final memory, which labels of the machine do not contain"
                 .into(),

@@ -12,8 +12,8 @@ use crate::formula::{
 };
 use crate::model::FLUSH;
 use crate::system::{
-    Atom, Case, Claim, ConsId, Constructor, Init, Kind, Proc, Symbol, SymbolId, System, Transition,
-    TypeDecl, TypeId, Universal, Update, Value,
+    Atom, Case, Claim, ConsId, Constructor, Init, Proc, Symbol, SymbolId, SymbolKind, System,
+    Transition, TypeDecl, TypeId, Universal, Update, Value,
 };
 use mu_base::source::{Place, Span};
 use mu_base::{Diagnostic, Stage, narrow};
@@ -110,9 +110,9 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Ch
                     }
                 }
                 let kind = match declared {
-                    Declared::Constant => Kind::Constant,
-                    Declared::Plain => Kind::Plain,
-                    Declared::Weak => Kind::Weak,
+                    Declared::Constant => SymbolKind::Constant,
+                    Declared::Plain => SymbolKind::Plain,
+                    Declared::Weak => SymbolKind::Weak,
                 };
                 let symbol = Symbol {
                     name: name.text.clone(),
@@ -301,7 +301,7 @@ impl Declaration<'_> {
         let updates =
             self.updates.iter().map(|u| update(&mut scope, u)).collect::<Checked<Vec<_>>>()?;
         self.overlaps(system, &updates)?;
-        let writes = updates.iter().any(|u| system.symbol(u.symbol()).kind == Kind::Weak);
+        let writes = updates.iter().any(|u| system.symbol(u.symbol()).kind == SymbolKind::Weak);
         let accesses = scope.reads || writes || fences;
         let base = Transition {
             name: self.name.text.clone(),
@@ -438,7 +438,7 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
     let symbol = scope.symbol(&u.name)?;
     let info = scope.system.symbol(symbol);
     let (kind, arity, sort) = (info.kind, info.arity, info.sort);
-    if kind == Kind::Constant {
+    if kind == SymbolKind::Constant {
         return refuse(
             u.name.place.0,
             format!("`{}` is a constant and cannot be updated", u.name.text),
@@ -497,18 +497,18 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
 }
 
 /// Checks the writing process of an update.
-fn writer(scope: &Scope<'_, '_>, u: &ast::Update, kind: Kind) -> Checked<()> {
+fn writer(scope: &Scope<'_, '_>, u: &ast::Update, kind: SymbolKind) -> Checked<()> {
     let Reader::Actor(actor) = scope.reader else { return Ok(()) };
     match (&u.by, kind) {
-        (Some(by), Kind::Weak) if actor != Some(scope.process(by)?) => refuse(
+        (Some(by), SymbolKind::Weak) if actor != Some(scope.process(by)?) => refuse(
             by.place.0,
             "all accesses to memory of a transition are by one process, expected the same as before",
         ),
-        (Some(by), Kind::Plain | Kind::Constant) => refuse(
+        (Some(by), SymbolKind::Plain | SymbolKind::Constant) => refuse(
             by.place.0,
             format!("`{}` is not in memory, expected it without `{} @`", u.name.text, by.text),
         ),
-        (None, Kind::Weak) if actor.is_none() => refuse(
+        (None, SymbolKind::Weak) if actor.is_none() => refuse(
             u.name.place.0,
             format!(
                 "`{}` is in memory: expected a process that writes it, a parameter in brackets `[p]`",

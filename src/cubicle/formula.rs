@@ -161,7 +161,7 @@ impl Scope<'_, '_> {
                 .related(info.place.0, "it is declared here"));
         }
         let args = args.iter().map(|a| self.process(a)).collect::<Checked<Vec<_>>>()?;
-        let weak = info.kind == crate::system::Kind::Weak;
+        let weak = info.kind == crate::system::SymbolKind::Weak;
         let by = match (by, weak) {
             (None, false) => None,
             (Some(by), false) => {

@@ -7,8 +7,8 @@
 //! parameters times the size of the transition times the number of cells that it updates.
 
 use crate::system::{
-    Access, Atom, Case, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
-    Update, Value, residue,
+    Access, Atom, Case, Cube, Op, Proc, Sum, SymbolId, SymbolKind, System, Term, Transition,
+    TypeId, Update, Value, residue,
 };
 use crate::value::Numbers;
 use num_rational::BigRational;
@@ -288,7 +288,7 @@ impl Grounder<'_> {
         })
     }
     fn update(&mut self, u: &Update, out: &mut Vec<GroundUpdate>) {
-        let weak = self.buffers && self.system.symbol(u.symbol()).kind == Kind::Weak;
+        let weak = self.buffers && self.system.symbol(u.symbol()).kind == SymbolKind::Weak;
         let bits = self.system.symbol(u.symbol()).sort.bits();
         match u {
             Update::Assign { symbol, args, value, .. } => {

@@ -274,7 +274,7 @@ impl<'s> Machine<'s> {
     ) -> Val {
         let slot = self.layout.slot(symbol, args.iter().copied());
         let buffered = self.memory == Memory::Tso
-            && self.system.symbol(symbol).kind == crate::system::Kind::Weak;
+            && self.system.symbol(symbol).kind == crate::system::SymbolKind::Weak;
         let by = buffered.then_some(by);
         self.val(slot, self.read(state, Cell { slot, by }))
     }

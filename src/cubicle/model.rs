@@ -19,7 +19,7 @@ use crate::ground::{
     term_cells,
 };
 use crate::machine::{Machine, Memory, Need};
-use crate::system::{Atom, Kind, Op, Proc, System, Term, TypeId};
+use crate::system::{Atom, Op, Proc, SymbolKind, System, Term, TypeId};
 use crate::value::{ANY, Entry, NOTHING};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
@@ -460,7 +460,7 @@ fn slots(machine: &Machine<'_>, choice: bool) -> Vec<SlotInfo> {
     let mut out = Vec::new();
     for slot in 0..layout.cells {
         let symbol = layout.symbol[slot as usize];
-        let control = system.symbol(symbol).kind == Kind::Plain
+        let control = system.symbol(symbol).kind == SymbolKind::Plain
             && 2 * tests[symbol.index()] >= system.transitions.len().max(1);
         let args = layout.args(system, slot);
         out.push(SlotInfo { name: machine.cell_name(slot), component: component(&args), control });

@@ -117,7 +117,7 @@ pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
 }
 
 /// A term or a formula: after an opening parenthesis the kind is known only later.
-enum Node {
+enum TermOrFormula {
     Term(Term),
     Expr(Expr),
 }
@@ -420,27 +420,27 @@ impl Parser<'_> {
         let node = self.deeper(Self::sum)?;
         self.number(node)
     }
-    fn formula(&self, node: Node) -> Parsed<Expr> {
+    fn formula(&self, node: TermOrFormula) -> Parsed<Expr> {
         match node {
-            Node::Expr(e) => Ok(e),
-            Node::Term(t) => Err(Diagnostic::at(
+            TermOrFormula::Expr(e) => Ok(e),
+            TermOrFormula::Term(t) => Err(Diagnostic::at(
                 Stage::Syntax,
                 t.place().0,
                 "this is a term, expected a formula, as a comparison `.. = ..` is",
             )),
         }
     }
-    fn number(&self, node: Node) -> Parsed<Term> {
+    fn number(&self, node: TermOrFormula) -> Parsed<Term> {
         match node {
-            Node::Term(t) => Ok(t),
-            Node::Expr(e) => Err(Diagnostic::at(
+            TermOrFormula::Term(t) => Ok(t),
+            TermOrFormula::Expr(e) => Err(Diagnostic::at(
                 Stage::Syntax,
                 e.place().0,
                 "this is a formula, expected a term",
             )),
         }
     }
-    fn implication(&mut self) -> Parsed<Node> {
+    fn implication(&mut self) -> Parsed<TermOrFormula> {
         let left = self.disjunction()?;
         let iff = self.is("<=>");
         if !iff && !self.is("=>") {
@@ -450,20 +450,24 @@ impl Parser<'_> {
         self.next();
         let right = self.deeper(Self::implication)?;
         let right = Box::new(self.formula(right)?);
-        Ok(Node::Expr(if iff { Expr::Iff(left, right) } else { Expr::Implies(left, right) }))
+        Ok(TermOrFormula::Expr(if iff {
+            Expr::Iff(left, right)
+        } else {
+            Expr::Implies(left, right)
+        }))
     }
-    fn disjunction(&mut self) -> Parsed<Node> {
+    fn disjunction(&mut self) -> Parsed<TermOrFormula> {
         self.several(&["||"], Self::conjunction, Expr::Or)
     }
-    fn conjunction(&mut self) -> Parsed<Node> {
+    fn conjunction(&mut self) -> Parsed<TermOrFormula> {
         self.several(&["&&", "&"], Self::negation, Expr::And)
     }
     fn several(
         &mut self,
         signs: &[&str],
-        one: fn(&mut Self) -> Parsed<Node>,
+        one: fn(&mut Self) -> Parsed<TermOrFormula>,
         make: fn(Vec<Expr>) -> Expr,
-    ) -> Parsed<Node> {
+    ) -> Parsed<TermOrFormula> {
         let first = one(self)?;
         if !signs.iter().any(|s| self.is(s)) {
             return Ok(first);
@@ -473,12 +477,12 @@ impl Parser<'_> {
             let node = one(self)?;
             all.push(self.formula(node)?);
         }
-        Ok(Node::Expr(make(all)))
+        Ok(TermOrFormula::Expr(make(all)))
     }
-    fn negation(&mut self) -> Parsed<Node> {
+    fn negation(&mut self) -> Parsed<TermOrFormula> {
         if self.eat_word("not") {
             let node = self.deeper(Self::negation)?;
-            return Ok(Node::Expr(Expr::Not(Box::new(self.formula(node)?))));
+            return Ok(TermOrFormula::Expr(Expr::Not(Box::new(self.formula(node)?))));
         }
         if self.eat_word("if") {
             let condition = Box::new(self.expr()?);
@@ -490,7 +494,11 @@ impl Parser<'_> {
                 return self.error("`else`");
             }
             let node = self.deeper(Self::negation)?;
-            return Ok(Node::Expr(Expr::If(condition, yes, Box::new(self.formula(node)?))));
+            return Ok(TermOrFormula::Expr(Expr::If(
+                condition,
+                yes,
+                Box::new(self.formula(node)?),
+            )));
         }
         for (word, all, other) in [
             ("forall", true, false),
@@ -505,7 +513,7 @@ impl Parser<'_> {
                     self.separated("<>", |p| p.lower("a process variable"))?
                 };
                 self.expect(".")?;
-                return Ok(Node::Expr(Expr::Quantified(
+                return Ok(TermOrFormula::Expr(Expr::Quantified(
                     Quantifier { all, other },
                     names,
                     Box::new(self.expr()?),
@@ -514,7 +522,7 @@ impl Parser<'_> {
         }
         self.comparison()
     }
-    fn comparison(&mut self) -> Parsed<Node> {
+    fn comparison(&mut self) -> Parsed<TermOrFormula> {
         let left = self.sum()?;
         let cmp = match self.peek() {
             Tok::Sign("=") => Cmp::Eq,
@@ -536,9 +544,9 @@ impl Parser<'_> {
         let left = self.number(left)?;
         self.next();
         let right = self.sum()?;
-        Ok(Node::Expr(Expr::Compare(left, cmp, self.number(right)?)))
+        Ok(TermOrFormula::Expr(Expr::Compare(left, cmp, self.number(right)?)))
     }
-    fn sum(&mut self) -> Parsed<Node> {
+    fn sum(&mut self) -> Parsed<TermOrFormula> {
         let mut left = self.product()?;
         let mut length = 0;
         loop {
@@ -554,10 +562,10 @@ impl Parser<'_> {
             self.next();
             let b = self.product()?;
             let b = Box::new(self.number(b)?);
-            left = Node::Term(if minus { Term::Sub(a, b) } else { Term::Add(a, b) });
+            left = TermOrFormula::Term(if minus { Term::Sub(a, b) } else { Term::Add(a, b) });
         }
     }
-    fn product(&mut self) -> Parsed<Node> {
+    fn product(&mut self) -> Parsed<TermOrFormula> {
         let left = self.factor()?;
         if !self.is("*") {
             return Ok(left);
@@ -565,15 +573,15 @@ impl Parser<'_> {
         let a = Box::new(self.number(left)?);
         self.next();
         let b = self.factor()?;
-        Ok(Node::Term(Term::Mul(a, Box::new(self.number(b)?))))
+        Ok(TermOrFormula::Term(Term::Mul(a, Box::new(self.number(b)?))))
     }
-    fn factor(&mut self) -> Parsed<Node> {
+    fn factor(&mut self) -> Parsed<TermOrFormula> {
         let (token, span) = (self.peek().clone(), self.span());
         match token {
             Tok::Sign("-") => {
                 self.next();
                 let node = self.deeper(Self::factor)?;
-                Ok(Node::Term(Term::Neg(Box::new(self.number(node)?))))
+                Ok(TermOrFormula::Term(Term::Neg(Box::new(self.number(node)?))))
             }
             Tok::Sign("(") => {
                 self.next();
@@ -585,16 +593,16 @@ impl Parser<'_> {
                 self.next();
                 let by = self.process()?;
                 self.expect("]")?;
-                Ok(Node::Term(Term::By(by, Box::new(self.cell()?))))
+                Ok(TermOrFormula::Term(Term::By(by, Box::new(self.cell()?))))
             }
             Tok::Number(n, real) => {
                 self.next();
-                Ok(Node::Term(Term::Number(n, real, Place(span))))
+                Ok(TermOrFormula::Term(Term::Number(n, real, Place(span))))
             }
-            Tok::Upper(_) => Ok(Node::Term(self.cell()?)),
+            Tok::Upper(_) => Ok(TermOrFormula::Term(self.cell()?)),
             Tok::Lower(word) if word == "true" || word == "false" => {
                 self.next();
-                Ok(Node::Expr(Expr::Constant(word == "true", Place(span))))
+                Ok(TermOrFormula::Expr(Expr::Constant(word == "true", Place(span))))
             }
             Tok::Lower(word)
                 if !is_keyword(&word) && matches!(self.peek_second(), Tok::Sign("(")) =>
@@ -605,28 +613,28 @@ impl Parser<'_> {
             Tok::Lower(_) | Tok::Fixed(_) => {
                 let process = self.process()?;
                 if !self.eat("@") {
-                    return Ok(Node::Term(Term::Name(process)));
+                    return Ok(TermOrFormula::Term(Term::Name(process)));
                 }
-                Ok(Node::Term(Term::By(process, Box::new(self.cell()?))))
+                Ok(TermOrFormula::Term(Term::By(process, Box::new(self.cell()?))))
             }
             _ => self.error("a term or a formula"),
         }
     }
     /// Parses `fence(p)`, `read(p, X)` or a predicate.
-    fn call(&mut self, word: &str) -> Parsed<Node> {
+    fn call(&mut self, word: &str) -> Parsed<TermOrFormula> {
         let name = self.lower("a predicate")?;
         self.expect("(")?;
         if word == "fence" {
             let process = if self.is(")") { None } else { Some(self.process()?) };
             self.expect(")")?;
-            return Ok(Node::Expr(Expr::Fence(process, name.place)));
+            return Ok(TermOrFormula::Expr(Expr::Fence(process, name.place)));
         }
         if word == "read" {
             let process = self.process()?;
             self.expect(",")?;
             let cell = self.cell()?;
             self.expect(")")?;
-            return Ok(Node::Term(Term::By(process, Box::new(cell))));
+            return Ok(TermOrFormula::Term(Term::By(process, Box::new(cell))));
         }
         let mut args = if self.is(")") { Vec::new() } else { self.separated(",", Self::term)? };
         self.expect(")")?;
@@ -634,15 +642,15 @@ impl Parser<'_> {
         let is_upper = |n: &Name| n.text.starts_with(|c: char| c.is_ascii_uppercase());
         let process = |t: &Term| matches!(t, Term::Name(n) if !is_upper(n));
         if word == "signed" && matches!(args.as_slice(), [one] if !process(one)) {
-            return Ok(Node::Term(Term::Signed(Box::new(args.remove(0)))));
+            return Ok(TermOrFormula::Term(Term::Signed(Box::new(args.remove(0)))));
         }
         if word == "mask"
             && let [_, Term::Number(mask, false, _)] = args.as_slice()
         {
             let mask = mask.clone();
-            return Ok(Node::Term(Term::Mask(Box::new(args.remove(0)), mask)));
+            return Ok(TermOrFormula::Term(Term::Mask(Box::new(args.remove(0)), mask)));
         }
-        Ok(Node::Expr(Expr::Call(name, args)))
+        Ok(TermOrFormula::Expr(Expr::Call(name, args)))
     }
     /// Parses a name that begins with a capital letter, with optional indices.
     fn cell(&mut self) -> Parsed<Term> {

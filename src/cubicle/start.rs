@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 /// Limit on the number of initial states; more are an error.
 const MAX_VALUES: usize = 1 << 20;
 
-struct Search<'m, 's> {
+struct StartSearch<'m, 's> {
     machine: &'m Machine<'s>,
     /// True to enumerate every value of finite sorts; otherwise open cells stay open.
     eager: bool,
@@ -54,7 +54,7 @@ impl Machine<'_> {
                 _ => choices.push(dnf),
             }
         }
-        let mut search = Search { machine: self, eager, found: BTreeSet::new() };
+        let mut search = StartSearch { machine: self, eager, found: BTreeSet::new() };
         self.beyond.store(false, Ordering::Relaxed);
         let all = || choices.iter().map(|dnf| dnf.iter().collect()).collect();
         search.solve(vec![ANY; self.width()], atoms.clone(), all())?;
@@ -153,7 +153,7 @@ impl Machine<'_> {
 /// Instances of `init`: of each, one cube must hold.
 type Choices<'c> = Vec<Vec<&'c GroundCube>>;
 
-impl Search<'_, '_> {
+impl StartSearch<'_, '_> {
     fn solve(
         &mut self,
         state: Vec<u32>,

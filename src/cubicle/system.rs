@@ -8,11 +8,12 @@
 //!   with equality only.
 //! - `True`, `False`, constructors: [`ConsId`] in [`System::constructors`]; `False` is 0, `True` is
 //!   1.
-//! - `var X : t`, `array A[proc] : t`, `array M[proc, proc] : t`: a [`Symbol`] of [`Kind::Plain`]
+//! - `var X : t`, `array A[proc] : t`, `array M[proc, proc] : t`: a [`Symbol`] of
+//! [`SymbolKind::Plain`]
 //!   and arity 0, 1, 2 (or more).
-//! - `const N : int`, `const K[proc] : t`: a [`Symbol`] of [`Kind::Constant`], which is never
+//! - `const N : int`, `const K[proc] : t`: a [`Symbol`] of [`SymbolKind::Constant`], which is never
 //!   updated.
-//! - `weak var X`, `weak array A[proc]`: a [`Symbol`] of [`Kind::Weak`], that is, memory.
+//! - `weak var X`, `weak array A[proc]`: a [`Symbol`] of [`SymbolKind::Weak`], that is, memory.
 //! - `z` of `init (z)`, `unsafe (z)`, `transition t (z)`, `forall_other z`, `A[z] := case`:
 //!   [`Proc::Var`], numbered in its scope, parameters first, so `params[i]` is `Var(i)`. Bound
 //!   variables follow; their numbers are stored with the binder.
@@ -155,7 +156,7 @@ pub struct Constructor {
 
 /// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SymbolKind {
     /// A constant.
     Constant,
     /// A plain symbol: writes are visible to all processes immediately.
@@ -170,7 +171,7 @@ pub struct Symbol {
     /// Its name.
     pub name: String,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: SymbolKind,
     /// Number of processes that index it: 0 for a variable.
     pub arity: usize,
     /// The type of its values.
@@ -426,7 +427,7 @@ impl System {
     }
     /// True if any symbol is in memory; otherwise the memory models coincide.
     pub fn has_memory(&self) -> bool {
-        self.symbols.iter().any(|s| s.kind == Kind::Weak)
+        self.symbols.iter().any(|s| s.kind == SymbolKind::Weak)
     }
 }
 

@@ -123,7 +123,7 @@ pub enum Detail {
     /// Explicit search.
     Explicit(mu_explore::Outcome),
     /// Symbolic search.
-    Symbolic(mu_symbolic::Outcome),
+    Symbolic(mu_symbolic::ReachOutcome),
 }
 
 /// Result of a check.
@@ -143,7 +143,7 @@ pub struct Checked {
 #[derive(Clone, Debug)]
 pub struct Sets {
     /// The search of the model.
-    pub outcome: mu_symbolic::Outcome,
+    pub outcome: mu_symbolic::ReachOutcome,
     /// Obligations reached.
     pub obligations: usize,
     /// Pairs of state and obligation.

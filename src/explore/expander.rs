@@ -72,7 +72,7 @@ impl From<Diagnostic> for Halt {
 }
 
 #[derive(Clone, Copy)]
-struct Step {
+struct CachedStep {
     /// Added to the key, for the leaves that are fields of their own.
     delta: u64,
     label: LabelId,
@@ -82,8 +82,8 @@ struct Step {
 
 /// Creates the header entry that stores the number of following steps. The header of zero steps is
 /// at index 0.
-fn multi_step_header(count: usize) -> Step {
-    Step { delta: count as u64, label: LabelId::TAU, changes: Maybe::NONE }
+fn multi_step_header(count: usize) -> CachedStep {
+    CachedStep { delta: count as u64, label: LabelId::TAU, changes: Maybe::NONE }
 }
 
 /// Steps of the arena, as an optional word of 4 bytes. A single step, the usual case, is its index,
@@ -108,7 +108,7 @@ impl Entry {
         Entry(word.expect("the arena begins with the header of zero steps"))
     }
     #[inline]
-    fn steps(self, arena: &[Step]) -> Range<usize> {
+    fn steps(self, arena: &[CachedStep]) -> Range<usize> {
         let at = (self.0.get() & !(Self::SEVERAL | Self::CHANGES_HASH)) as usize;
         if self.0.get() < Self::SEVERAL {
             return at..at + 1;
@@ -237,7 +237,7 @@ pub(crate) struct Expander<'m> {
     /// By leaf: `(position in the leaf, value, group)` of the requirements.
     requirements: Vec<Vec<(u32, u32, u32)>>,
     groups: Vec<LocalGroupCache>,
-    arena: Vec<Step>,
+    arena: Vec<CachedStep>,
     changes: Vec<u32>,
     /// Buffer for an answer.
     steps: Steps,

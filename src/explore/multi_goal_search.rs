@@ -54,7 +54,7 @@ pub struct FoundPaths {
 }
 
 /// A step: group, label, target.
-type Step = (u32, LabelId, StateId);
+type FoundStep = (u32, LabelId, StateId);
 
 struct PathSearch<'m> {
     lazy: Lazy<'m>,
@@ -63,7 +63,7 @@ struct PathSearch<'m> {
 }
 
 impl PathSearch<'_> {
-    fn discover(&mut self, from: u32, steps: &[Step]) {
+    fn discover(&mut self, from: u32, steps: &[FoundStep]) {
         for (group, label, _) in
             steps.iter().filter(|s| s.2.index() >= self.parents.len()).collect::<Vec<_>>()
         {
@@ -109,7 +109,7 @@ pub fn find_paths(
     let lazy = Lazy::new(model, &options)?.reduced(stubborn.as_ref().ok().and_then(Option::as_ref));
     let mut search = PathSearch { lazy, parents: vec![(0, 0, LabelId::TAU)] };
     let mut paths = Vec::new();
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<FoundStep> = Vec::new();
     // Tau steps: start of each state's row, and targets.
     let (mut starts, mut hidden): (Vec<usize>, Vec<u32>) = (Vec::new(), Vec::new());
     let mut next = 0;
@@ -171,8 +171,8 @@ pub fn find_paths(
 }
 
 /// Returns the first step to each new state, in the order of their numbers.
-fn new_targets(steps: &[Step], known: usize) -> Vec<Step> {
-    let mut new: Vec<Step> = steps.iter().copied().filter(|s| s.2.index() >= known).collect();
+fn new_targets(steps: &[FoundStep], known: usize) -> Vec<FoundStep> {
+    let mut new: Vec<FoundStep> = steps.iter().copied().filter(|s| s.2.index() >= known).collect();
     new.sort_by_key(|s| s.2);
     new.dedup_by_key(|s| s.2);
     new
@@ -205,7 +205,7 @@ impl PathSearch<'_> {
         round.reverse();
         let mut steps = prefix;
         let cycle_start = Some(steps.len());
-        let mut found: Vec<Step> = Vec::new();
+        let mut found: Vec<FoundStep> = Vec::new();
         for pair in round.windows(2) {
             self.lazy.steps(StateId::of(pair[0]), &mut found)?;
             let step = found.iter().find(|s| s.1 == LabelId::TAU && s.2.number() == pair[1]);

@@ -83,7 +83,7 @@ pub(crate) struct Leaf {
     pub table: LeafTable,
 }
 
-struct Node {
+struct StoreNode {
     children: [Child; 2],
     table: PairTable,
 }
@@ -144,7 +144,7 @@ pub(crate) struct Store {
     pub epoch: u64,
     /// The leaves.
     pub leaves: Vec<Leaf>,
-    nodes: Vec<Node>,
+    nodes: Vec<StoreNode>,
     /// The fields of the root.
     pub fields: Vec<Field>,
     /// By slot: its leaf and the position in it.
@@ -245,8 +245,10 @@ impl Store {
         }
         let counts: Vec<usize> = self.leaves.iter().map(|l| l.table.len()).collect();
         let (nodes, tops) = tree_layout::choose(&counts, sample, margin, expected);
-        self.nodes =
-            nodes.into_iter().map(|children| Node { children, table: PairTable::new() }).collect();
+        self.nodes = nodes
+            .into_iter()
+            .map(|children| StoreNode { children, table: PairTable::new() })
+            .collect();
         let needs: Vec<(Child, u32, f64)> = tops
             .iter()
             .map(|t| match t.child {
@@ -505,7 +507,7 @@ impl Store {
     /// Returns the children of an inner node, with their indices in one of its pairs.
     #[inline]
     pub fn children(&self, node: u32, index: u32) -> [(Child, u32); 2] {
-        let Node { children: [a, b], table } = &self.nodes[node as usize];
+        let StoreNode { children: [a, b], table } = &self.nodes[node as usize];
         let pair = table.get(index);
         [(*a, narrow::high(pair)), (*b, narrow::low(pair))]
     }
@@ -625,7 +627,7 @@ impl Store {
             (0..narrow::index(l.table.len())).for_each(|i| l.table.read(i, &mut rows));
             LeafPart { slots: l.slots.clone(), rows, count: l.table.len() as u64 }
         };
-        let node = |n: &Node| NodePart {
+        let node = |n: &StoreNode| NodePart {
             children: n.children,
             pairs: (0..narrow::index(n.table.len())).map(|i| n.table.get(i)).collect(),
         };
@@ -685,7 +687,7 @@ impl Store {
             if table.len() != part.pairs.len() {
                 return Err(wrong());
             }
-            nodes.push(Node { children: part.children, table });
+            nodes.push(StoreNode { children: part.children, table });
         }
         let bits = parts.fields.iter().map(|f| f.width).sum();
         let mut store = Store {

@@ -686,7 +686,10 @@ mod tests {
         for seed in 0..8u64 {
             let bits = BITS[seed as usize];
             let expected = if seed < 4 { 0 } else { 1 << 10 };
-            let sizes = TableSizes { segment_bits: 3 + (seed % 4) as u32, ..TableSizes::SMALL };
+            let sizes = TableSizes {
+                segment_bits: 3 + u32::try_from(seed % 4).unwrap(),
+                ..TableSizes::SMALL
+            };
             let mut table = Table::new(bits, expected, Payload::Number, sizes);
             assert_eq!(table.is_short(), seed >= 4);
             let mut twin: HashMap<u64, u32> = HashMap::new();

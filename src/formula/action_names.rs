@@ -5,7 +5,7 @@
 //! polarity, and the kind of the modality (`[..]` or `<..>`) after negations are counted. Cost:
 //! linear in the formula.
 
-use super::typed::{Action, Regular, State, StateKind, TypedFormula};
+use super::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_base::Span;
 use mu_base::ids::ActId;
 use mu_data::expr::Expr;
@@ -30,7 +30,7 @@ pub fn mentioned(formula: &TypedFormula) -> Vec<NamedAction> {
     out
 }
 
-fn state(s: &State, positive: bool, out: &mut Vec<NamedAction>) {
+fn state(s: &TypedStateFormula, positive: bool, out: &mut Vec<NamedAction>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &s.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {}
         StateKind::Not(a) => state(a, !positive, out),
@@ -85,7 +85,7 @@ fn action(a: &Action, span: Span, must: bool, positive: bool, out: &mut Vec<Name
 /// Returns the innermost part of a formula behind `[..]`, `forall` and conditions on data alone. At
 /// the end of a path that refutes the formula, that part fails, unless the path continues in it
 /// ([`goes_on`]).
-pub fn innermost(formula: &TypedFormula) -> &State {
+pub fn innermost(formula: &TypedFormula) -> &TypedStateFormula {
     let mut at = &formula.formula;
     loop {
         at = match &at.kind {
@@ -98,7 +98,7 @@ pub fn innermost(formula: &TypedFormula) -> &State {
 }
 
 /// True if a formula depends on data only.
-fn is_data(s: &State) -> bool {
+fn is_data(s: &TypedStateFormula) -> bool {
     match &s.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => true,
         StateKind::Not(a) => is_data(a),
@@ -111,8 +111,8 @@ fn is_data(s: &State) -> bool {
 
 /// True if a path that refutes a part of a formula may continue from the state where the part is
 /// evaluated: it has `[..]` when negations are pushed inwards.
-pub fn goes_on(part: &State) -> bool {
-    fn box_in(s: &State, positive: bool) -> bool {
+pub fn goes_on(part: &TypedStateFormula) -> bool {
+    fn box_in(s: &TypedStateFormula, positive: bool) -> bool {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &s.kind {
             StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => false,
             StateKind::Not(a) => box_in(a, !positive),

@@ -12,7 +12,7 @@
 //!
 //! Cost: exponential in the nesting of fixed points; for small systems only.
 
-use super::typed::{Action, Regular, State, StateKind, TypedFormula};
+use super::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
 use mu_base::ids::{FixId, LabelId, SortId, VarId};
@@ -313,7 +313,11 @@ impl<'a> DirectEvaluator<'a> {
         set
     }
 
-    fn state(&mut self, f: &State, env: &Environment) -> Result<FixedBitSet, Diagnostic> {
+    fn state(
+        &mut self,
+        f: &TypedStateFormula,
+        env: &Environment,
+    ) -> Result<FixedBitSet, Diagnostic> {
         self.burn(1 + self.lts.state_count() as u64 / 64)?;
         stacker::maybe_grow(256 << 10, 4 << 20, || {
             Ok(match &f.kind {
@@ -412,7 +416,7 @@ impl<'a> DirectEvaluator<'a> {
         &mut self,
         var: FixId,
         params: &[(VarId, Expr)],
-        body: &State,
+        body: &TypedStateFormula,
         env: &Environment,
     ) -> Result<(), Diagnostic> {
         loop {
@@ -445,7 +449,7 @@ impl<'a> DirectEvaluator<'a> {
     fn quantify(
         &mut self,
         vars: &[VarId],
-        body: &State,
+        body: &TypedStateFormula,
         all: bool,
         env: &mut Environment,
         result: &mut FixedBitSet,

@@ -13,8 +13,8 @@
 //! Cost: linear in the formula, times the variables in scope. Invariant: the value is that of the
 //! quantified formula; sorts are not empty.
 
-use super::normal::{Node, NodeId, Normaliser, action_free_vars};
-use super::typed::{Action, Regular, State, StateKind};
+use super::normal::{NodeId, NormalNode, Normaliser, action_free_vars};
+use super::typed::{Action, Regular, StateKind, TypedStateFormula};
 use ahash::AHashMap;
 use mu_base::ids::VarId;
 use mu_base::{Diagnostic, Span};
@@ -23,7 +23,7 @@ use mu_data::sort::basic;
 use std::rc::Rc;
 
 /// Free data variables of parts of a formula, by their address.
-pub(super) type Uses = AHashMap<*const State, Rc<[VarId]>>;
+pub(super) type Uses = AHashMap<*const TypedStateFormula, Rc<[VarId]>>;
 
 /// Quantifiers that are moved inwards.
 #[derive(Clone)]
@@ -133,7 +133,7 @@ impl Normaliser<'_> {
     pub(super) fn quantified(
         &mut self,
         mut scope: Scope,
-        f: &State,
+        f: &TypedStateFormula,
         positive: bool,
     ) -> Result<NodeId, Diagnostic> {
         if scope.is_empty() {
@@ -173,7 +173,7 @@ impl Normaliser<'_> {
     fn split(
         &mut self,
         mut scope: Scope,
-        operands: &[(&State, bool)],
+        operands: &[(&TypedStateFormula, bool)],
         span: Span,
     ) -> Result<NodeId, Diagnostic> {
         let mut parts = Vec::new();
@@ -235,7 +235,7 @@ impl Normaliser<'_> {
     }
 
     /// True if quantifiers move further into a formula.
-    fn may_enter(&self, scope: &Scope, f: &State, positive: bool) -> bool {
+    fn may_enter(&self, scope: &Scope, f: &TypedStateFormula, positive: bool) -> bool {
         let own = positive == scope.all;
         match &f.kind {
             StateKind::Forall(..) | StateKind::Must(..) => own,
@@ -253,7 +253,7 @@ impl Normaliser<'_> {
         &mut self,
         mut scope: Scope,
         elements: &[&Regular],
-        body: &State,
+        body: &TypedStateFormula,
         positive: bool,
         span: Span,
     ) -> Result<NodeId, Diagnostic> {
@@ -290,11 +290,14 @@ impl Normaliser<'_> {
         }
         // Merge `forall x. forall y. f` into one quantifier.
         let (vars, inner) = match &self.nodes[inner.index()] {
-            Node::Forall(more, body) if all => ([&vars[..], more].concat(), *body),
-            Node::Exists(more, body) if !all => ([&vars[..], more].concat(), *body),
+            NormalNode::Forall(more, body) if all => ([&vars[..], more].concat(), *body),
+            NormalNode::Exists(more, body) if !all => ([&vars[..], more].concat(), *body),
             _ => (vars, inner),
         };
-        self.add(if all { Node::Forall(vars, inner) } else { Node::Exists(vars, inner) }, place)
+        self.add(
+            if all { NormalNode::Forall(vars, inner) } else { NormalNode::Exists(vars, inner) },
+            place,
+        )
     }
 
     /// Creates quantifiers before tests only.
@@ -319,7 +322,7 @@ impl Normaliser<'_> {
     }
 
     /// Returns the free data variables.
-    fn uses(&mut self, f: &State) -> Rc<[VarId]> {
+    fn uses(&mut self, f: &TypedStateFormula) -> Rc<[VarId]> {
         if let Some(known) = self.uses.get(&std::ptr::from_ref(f)) {
             return known.clone();
         }

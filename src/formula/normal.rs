@@ -24,7 +24,7 @@
 
 use super::action_miniscope::narrow;
 use super::miniscope::{Scope, Uses};
-use super::typed::{Action, Regular, State, StateKind, TypedFormula};
+use super::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_base::id_types;
 use mu_base::ids::{FixId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -39,7 +39,7 @@ id_types! {
 
 /// Kind of a node.
 #[derive(Clone, Debug)]
-pub enum Node {
+pub enum NormalNode {
     /// `true` or `false`.
     Const(bool),
     /// `val(e)`, a closed test under the valuation.
@@ -93,7 +93,7 @@ pub struct Fix {
 #[derive(Clone, Debug)]
 pub struct Normal {
     /// The nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<NormalNode>,
     /// Position of each node in the source.
     pub spans: Vec<Span>,
     /// Live variables of each node, ascending.
@@ -175,7 +175,7 @@ pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<No
 
 pub(super) struct Normaliser<'a> {
     pub(super) signature: &'a mut Signature,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<NormalNode>,
     spans: Vec<Span>,
     fixes: Vec<Fix>,
     /// Polarity at the binder, while in its scope.
@@ -188,27 +188,27 @@ pub(super) struct Normaliser<'a> {
 }
 
 impl Normaliser<'_> {
-    pub(super) fn add(&mut self, node: Node, span: Span) -> NodeId {
+    pub(super) fn add(&mut self, node: NormalNode, span: Span) -> NodeId {
         self.nodes.push(node);
         self.spans.push(span);
         NodeId::new(self.nodes.len() - 1)
     }
 
     pub(super) fn constant(&mut self, value: bool, span: Span) -> NodeId {
-        self.add(Node::Const(value), span)
+        self.add(NormalNode::Const(value), span)
     }
 
     /// Creates a test, or a constant if the test is one.
     pub(super) fn value(&mut self, test: Expr, span: Span) -> NodeId {
         match test.as_bool(self.signature) {
             Some(b) => self.constant(b, span),
-            None => self.add(Node::Val(test), span),
+            None => self.add(NormalNode::Val(test), span),
         }
     }
 
     pub(super) fn as_const(&self, node: NodeId) -> Option<bool> {
         match self.nodes[node.index()] {
-            Node::Const(b) => Some(b),
+            NormalNode::Const(b) => Some(b),
             _ => None,
         }
     }
@@ -218,10 +218,10 @@ impl Normaliser<'_> {
         let mut flat: Vec<NodeId> = Vec::new();
         for operand in operands {
             match &self.nodes[operand.index()] {
-                Node::Const(b) if *b == all => {}
-                Node::Const(_) => return operand,
-                Node::All(inner) if all => flat.extend(inner),
-                Node::Any(inner) if !all => flat.extend(inner),
+                NormalNode::Const(b) if *b == all => {}
+                NormalNode::Const(_) => return operand,
+                NormalNode::All(inner) if all => flat.extend(inner),
+                NormalNode::Any(inner) if !all => flat.extend(inner),
                 _ => flat.push(operand),
             }
         }
@@ -230,17 +230,17 @@ impl Normaliser<'_> {
         match flat.len() {
             0 => self.constant(all, span),
             1 => flat[0],
-            _ => self.add(if all { Node::All(flat) } else { Node::Any(flat) }, span),
+            _ => self.add(if all { NormalNode::All(flat) } else { NormalNode::Any(flat) }, span),
         }
     }
 
     /// Collects the operands of a chain of one connective without recursing along the chain's left
     /// spine.
     pub(super) fn chain<'f>(
-        f: &'f State,
+        f: &'f TypedStateFormula,
         positive: bool,
         all: bool,
-        out: &mut Vec<(&'f State, bool)>,
+        out: &mut Vec<(&'f TypedStateFormula, bool)>,
     ) {
         let mut stack = vec![(f, positive)];
         while let Some((f, positive)) = stack.pop() {
@@ -260,11 +260,15 @@ impl Normaliser<'_> {
         }
     }
 
-    pub(super) fn state(&mut self, f: &State, positive: bool) -> Result<NodeId, Diagnostic> {
+    pub(super) fn state(
+        &mut self,
+        f: &TypedStateFormula,
+        positive: bool,
+    ) -> Result<NodeId, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || self.state_inner(f, positive))
     }
 
-    fn state_inner(&mut self, f: &State, positive: bool) -> Result<NodeId, Diagnostic> {
+    fn state_inner(&mut self, f: &TypedStateFormula, positive: bool) -> Result<NodeId, Diagnostic> {
         let span = f.span;
         Ok(match &f.kind {
             StateKind::True => self.constant(positive, span),
@@ -300,9 +304,9 @@ impl Normaliser<'_> {
                     Some(_) => inner,
                     None => self.add(
                         if all {
-                            Node::Forall(vars.clone(), inner)
+                            NormalNode::Forall(vars.clone(), inner)
                         } else {
-                            Node::Exists(vars.clone(), inner)
+                            NormalNode::Exists(vars.clone(), inner)
                         },
                         span,
                     ),
@@ -324,7 +328,7 @@ impl Normaliser<'_> {
                     Ok((n.state(body, positive)?, n.bound.clone().unwrap_or_default()))
                 })?;
                 self.scope.pop();
-                let head = self.add(Node::Head(id), span);
+                let head = self.add(NormalNode::Head(id), span);
                 let fix = &mut self.fixes[id.index()];
                 (fix.least, fix.parent, fix.body, fix.head, fix.span) =
                     (least, parent, inner, head, span);
@@ -332,12 +336,12 @@ impl Normaliser<'_> {
                 if self.as_const(inner).is_some() {
                     return Ok(inner);
                 }
-                self.add(Node::Call(id, params.iter().map(|p| p.1.clone()).collect()), span)
+                self.add(NormalNode::Call(id, params.iter().map(|p| p.1.clone()).collect()), span)
             }
             StateKind::Var(id, args) => {
                 let name = self.fixes[id.index()].name.clone();
                 match self.polarity[id.index()] {
-                    Some(p) if p == positive => self.add(Node::Call(*id, args.clone()), span),
+                    Some(p) if p == positive => self.add(NormalNode::Call(*id, args.clone()), span),
                     Some(_) => {
                         return Err(Diagnostic::at(
                             Stage::Formula,
@@ -381,7 +385,10 @@ impl Normaliser<'_> {
                     return self.constant(all, span);
                 }
                 let a = Arc::new(narrow(self.signature, a));
-                self.add(if all { Node::Must(a, inner) } else { Node::May(a, inner) }, span)
+                self.add(
+                    if all { NormalNode::Must(a, inner) } else { NormalNode::May(a, inner) },
+                    span,
+                )
             }
             Regular::Seq(a, b) => {
                 let rest = self.modality(b, all, inner, span);
@@ -420,15 +427,15 @@ impl Normaliser<'_> {
         self.polarity.push(None);
         // Stars inside `r` are in the scope of this one.
         self.scope.push(id);
-        let call = self.add(Node::Call(id, Vec::new()), span);
+        let call = self.add(NormalNode::Call(id, Vec::new()), span);
         let again = self.modality(r, all, call, span);
         let body = self.junction(all, vec![inner, again], span);
         self.scope.pop();
-        let head = self.add(Node::Head(id), span);
+        let head = self.add(NormalNode::Head(id), span);
         let fix = &mut self.fixes[id.index()];
         (fix.body, fix.head) = (body, head);
         // The binder is a separate call after the body, so that children come first.
-        self.add(Node::Call(id, Vec::new()), span)
+        self.add(NormalNode::Call(id, Vec::new()), span)
     }
 }
 
@@ -440,7 +447,7 @@ fn union(a: &mut Vec<VarId>, b: &[VarId]) {
 
 impl Normal {
     /// Returns the node.
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub fn node(&self, id: NodeId) -> &NormalNode {
         &self.nodes[id.index()]
     }
     /// Returns the fixed-point variable.
@@ -461,8 +468,8 @@ impl Normal {
         for node in &self.nodes {
             let mut vars = Vec::new();
             match node {
-                Node::Val(e) => e.free_vars(&mut vars),
-                Node::Must(a, _) | Node::May(a, _) => action_free_vars(a, &mut vars),
+                NormalNode::Val(e) => e.free_vars(&mut vars),
+                NormalNode::Must(a, _) | NormalNode::May(a, _) => action_free_vars(a, &mut vars),
                 _ => {}
             }
             vars.sort_unstable();
@@ -475,18 +482,18 @@ impl Normal {
                 let mut vars = std::mem::take(&mut own[i]);
                 let keep = vars.clone();
                 match node {
-                    Node::Const(_) | Node::Val(_) => {}
-                    Node::All(list) | Node::Any(list) => {
+                    NormalNode::Const(_) | NormalNode::Val(_) => {}
+                    NormalNode::All(list) | NormalNode::Any(list) => {
                         list.iter().for_each(|n| union(&mut vars, &live[n.index()]))
                     }
-                    Node::Forall(bound, body) | Node::Exists(bound, body) => {
+                    NormalNode::Forall(bound, body) | NormalNode::Exists(bound, body) => {
                         vars = live[body.index()].clone();
                         vars.retain(|v| !bound.contains(v));
                     }
-                    Node::Must(_, body) | Node::May(_, body) => {
+                    NormalNode::Must(_, body) | NormalNode::May(_, body) => {
                         union(&mut vars, &live[body.index()])
                     }
-                    Node::Call(fix, args) => {
+                    NormalNode::Call(fix, args) => {
                         let params = &self.fixes[fix.index()].params;
                         for v in &of_fix[fix.index()] {
                             match params.iter().position(|p| p == v) {
@@ -497,7 +504,7 @@ impl Normal {
                         vars.sort_unstable();
                         vars.dedup();
                     }
-                    Node::Head(fix) => vars = of_fix[fix.index()].clone(),
+                    NormalNode::Head(fix) => vars = of_fix[fix.index()].clone(),
                 }
                 own[i] = keep;
                 live[i] = vars;
@@ -524,7 +531,9 @@ impl Normal {
     /// Removes quantified variables that the body does not use (sorts are not empty).
     fn prune_quantifiers(&mut self) {
         for i in 0..self.nodes.len() {
-            if let Node::Forall(vars, body) | Node::Exists(vars, body) = &mut self.nodes[i] {
+            if let NormalNode::Forall(vars, body) | NormalNode::Exists(vars, body) =
+                &mut self.nodes[i]
+            {
                 let live = &self.live[body.index()];
                 vars.retain(|v| live.contains(v));
             }
@@ -543,13 +552,13 @@ impl Normal {
                         continue;
                     }
                     match self.node(n) {
-                        Node::Const(_) | Node::Val(_) | Node::Head(_) => {}
-                        Node::All(list) | Node::Any(list) => stack.extend(list),
-                        Node::Forall(_, b)
-                        | Node::Exists(_, b)
-                        | Node::Must(_, b)
-                        | Node::May(_, b) => stack.push(*b),
-                        Node::Call(y, _) => out.push(*y),
+                        NormalNode::Const(_) | NormalNode::Val(_) | NormalNode::Head(_) => {}
+                        NormalNode::All(list) | NormalNode::Any(list) => stack.extend(list),
+                        NormalNode::Forall(_, b)
+                        | NormalNode::Exists(_, b)
+                        | NormalNode::Must(_, b)
+                        | NormalNode::May(_, b) => stack.push(*b),
+                        NormalNode::Call(y, _) => out.push(*y),
                     }
                 }
                 out.sort_unstable();
@@ -708,7 +717,7 @@ mod tests {
         let fixes = n.fixes.iter().map(|f| n.live(f.head).len()).collect();
         let mut quantifiers = Vec::new();
         for node in &n.nodes {
-            if let Node::Forall(vars, body) | Node::Exists(vars, body) = node {
+            if let NormalNode::Forall(vars, body) | NormalNode::Exists(vars, body) = node {
                 let kind = format!("{:?}", n.node(*body));
                 let kind = kind.split('(').next().unwrap_or_default();
                 quantifiers.push(format!("{} {kind}", vars.len()));

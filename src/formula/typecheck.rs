@@ -7,7 +7,7 @@
 //! in the formula, as for data expressions. Invariant: the model's ids of sorts, operations and
 //! actions are preserved.
 
-use super::typed::{Action, Regular, State, StateKind, TypedFormula};
+use super::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, FixId, SortId, VarId};
 use mu_base::similar::similar_names;
@@ -122,14 +122,14 @@ pub(crate) struct Formulas {
 }
 
 impl Formulas {
-    fn state(&mut self, formula: &ast::StateFormula) -> Result<State, Diagnostic> {
+    fn state(&mut self, formula: &ast::StateFormula) -> Result<TypedStateFormula, Diagnostic> {
         stacker::maybe_grow(128 << 10, 2 << 20, || {
             let kind = self.state_kind(formula)?;
-            Ok(State { kind, span: formula.span })
+            Ok(TypedStateFormula { kind, span: formula.span })
         })
     }
 
-    fn boxed(&mut self, formula: &ast::StateFormula) -> Result<Box<State>, Diagnostic> {
+    fn boxed(&mut self, formula: &ast::StateFormula) -> Result<Box<TypedStateFormula>, Diagnostic> {
         self.state(formula).map(Box::new)
     }
 
@@ -453,7 +453,7 @@ fn scope_ended(
 
 /// Returns the condition that is equivalent to a formula on data only: the data engine handles
 /// quantified conditions better than enumeration of their variables.
-fn test(formula: &State, signature: &mut Signature) -> Option<Expr> {
+fn test(formula: &TypedStateFormula, signature: &mut Signature) -> Option<Expr> {
     stacker::maybe_grow(128 << 10, 2 << 20, || {
         let mut both = |a, b| Some((test(a, signature)?, test(b, signature)?));
         let (builtin, args) = match &formula.kind {

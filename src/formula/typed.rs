@@ -7,7 +7,7 @@ use mu_process::labels::ActionDecl;
 
 /// A state formula with its position.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct TypedStateFormula {
     /// Its kind.
     pub kind: StateKind,
     /// Its position in the source.
@@ -21,20 +21,20 @@ pub enum StateKind {
     True,
     False,
     Val(Expr),
-    Not(Box<State>),
-    And(Box<State>, Box<State>),
-    Or(Box<State>, Box<State>),
-    Implies(Box<State>, Box<State>),
-    Forall(Vec<VarId>, Box<State>),
-    Exists(Vec<VarId>, Box<State>),
-    Must(Box<Regular>, Box<State>),
-    May(Box<Regular>, Box<State>),
+    Not(Box<TypedStateFormula>),
+    And(Box<TypedStateFormula>, Box<TypedStateFormula>),
+    Or(Box<TypedStateFormula>, Box<TypedStateFormula>),
+    Implies(Box<TypedStateFormula>, Box<TypedStateFormula>),
+    Forall(Vec<VarId>, Box<TypedStateFormula>),
+    Exists(Vec<VarId>, Box<TypedStateFormula>),
+    Must(Box<Regular>, Box<TypedStateFormula>),
+    May(Box<Regular>, Box<TypedStateFormula>),
     /// `mu`/`nu`: parameters with initial values, which are outside of the parameters' scope.
     Fix {
         least: bool,
         var: FixId,
         params: Vec<(VarId, Expr)>,
-        body: Box<State>,
+        body: Box<TypedStateFormula>,
     },
     Var(FixId, Vec<Expr>),
 }
@@ -78,7 +78,7 @@ pub struct TypedFormula {
     /// Names of fixed-point variables by `FixId`.
     pub fix_names: Vec<String>,
     /// The formula.
-    pub formula: State,
+    pub formula: TypedStateFormula,
     /// True if instances of a fixed point differ by all data variables in its scope, including
     /// those that the rest of the formula cannot test. The verdict is the same; the number of
     /// equations is that of a literal translation.

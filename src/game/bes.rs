@@ -23,7 +23,7 @@ use mu_base::ids::VertexId;
 use mu_base::narrow;
 
 /// A right-hand side, in an arena.
-enum Node {
+enum BesNode {
     Constant(bool),
     Variable(u32, usize),
     And(Vec<u32>),
@@ -108,7 +108,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
 /// Parses an expression by operator precedence with two stacks.
 fn expression<'a>(
     scan: &mut Scanner<'a>,
-    arena: &mut Vec<Node>,
+    arena: &mut Vec<BesNode>,
     numbers: &mut AHashMap<&'a str, u32>,
     used: &mut Vec<(&'a str, usize)>,
 ) -> Result<u32, Diagnostic> {
@@ -128,15 +128,15 @@ fn expression<'a>(
         }
         let place = scan.place();
         let node = match scan.word() {
-            Some("true") => Node::Constant(true),
-            Some("false") => Node::Constant(false),
+            Some("true") => BesNode::Constant(true),
+            Some("false") => BesNode::Constant(false),
             Some(name) if !matches!(name, "mu" | "nu" | "init") => {
                 let next = narrow::index(used.len());
                 let id = *numbers.entry(name).or_insert(next);
                 if id == next {
                     used.push((name, place));
                 }
-                Node::Variable(id, place)
+                BesNode::Variable(id, place)
             }
             Some(word) => {
                 return Err(scan
@@ -190,27 +190,27 @@ fn expression<'a>(
     }
 }
 
-fn apply(operator: Operator, arena: &mut Vec<Node>, operands: &mut Vec<u32>) {
+fn apply(operator: Operator, arena: &mut Vec<BesNode>, operands: &mut Vec<u32>) {
     let mut operand = || operands.pop().expect("an operator stands after its operands");
     let right = operand();
     let node = match operator {
-        Operator::Not => Node::Not(right),
+        Operator::Not => BesNode::Not(right),
         Operator::Implies => {
             let left = operand();
-            arena.push(Node::Not(left));
-            Node::Or(vec![narrow::index(arena.len()) - 1, right])
+            arena.push(BesNode::Not(left));
+            BesNode::Or(vec![narrow::index(arena.len()) - 1, right])
         }
         _ => {
             let left = operand();
             // A long conjunction or disjunction is extended in place.
             match (&mut arena[left as usize], operator) {
-                (Node::And(items), Operator::And) | (Node::Or(items), Operator::Or) => {
+                (BesNode::And(items), Operator::And) | (BesNode::Or(items), Operator::Or) => {
                     items.push(right);
                     operands.push(left);
                     return;
                 }
-                _ if operator == Operator::And => Node::And(vec![left, right]),
-                _ => Node::Or(vec![left, right]),
+                _ if operator == Operator::And => BesNode::And(vec![left, right]),
+                _ => BesNode::Or(vec![left, right]),
             }
         }
     };
@@ -229,7 +229,7 @@ enum VertexMeaning {
 fn build(
     scan: &Scanner,
     equations: &[Equation],
-    arena: &[Node],
+    arena: &[BesNode],
     vertex_of: &[u32],
     initial: VertexId,
 ) -> Result<Game, Diagnostic> {
@@ -237,19 +237,21 @@ fn build(
     let shape = |mut node: u32, mut negated: bool| -> Result<VertexMeaning, Diagnostic> {
         loop {
             let (items, and) = match &arena[node as usize] {
-                Node::Not(inner) => {
+                BesNode::Not(inner) => {
                     (node, negated) = (*inner, !negated);
                     continue;
                 }
-                Node::Constant(value) => return Ok(VertexMeaning::Constant(*value != negated)),
-                Node::Variable(id, place) if negated => {
+                BesNode::Constant(value) => return Ok(VertexMeaning::Constant(*value != negated)),
+                BesNode::Variable(id, place) if negated => {
                     let name = equations[vertex_of[*id as usize] as usize].name;
                     return Err(scan
                         .error(*place, format!("the variable '{name}' occurs under a negation")));
                 }
-                Node::Variable(id, _) => return Ok(VertexMeaning::Move(vertex_of[*id as usize])),
-                Node::And(items) => (items, true),
-                Node::Or(items) => (items, false),
+                BesNode::Variable(id, _) => {
+                    return Ok(VertexMeaning::Move(vertex_of[*id as usize]));
+                }
+                BesNode::And(items) => (items, true),
+                BesNode::Or(items) => (items, false),
             };
             let items = items.iter().map(|&i| (i, negated)).collect();
             return Ok(if and != negated {

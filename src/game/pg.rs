@@ -23,7 +23,7 @@ use mu_base::{Diagnostic, Stage};
 
 /// Reads a game.
 pub fn read(text: &str) -> Result<Game, Diagnostic> {
-    struct Row<'a> {
+    struct GameRow<'a> {
         place: usize,
         id: u32,
         priority: u32,
@@ -67,7 +67,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
                 scan.until('"').ok_or_else(|| scan.error(place, "the name has no closing '\"'"))?;
         }
         scan.expect(";")?;
-        rows.push(Row { place, id, priority, owner, from, name });
+        rows.push(GameRow { place, id, priority, owner, from, name });
     }
     if rows.is_empty() {
         return Err(Diagnostic::new(Stage::File, "the game has no vertices"));

@@ -16,7 +16,7 @@
 
 use crate::circles::Circles;
 use crate::code::Arch;
-use crate::condition::Place;
+use crate::condition::ObservedPlace;
 use crate::file::Test;
 use crate::inside::Others;
 use crate::judge::Judge;
@@ -126,7 +126,7 @@ fn search_with(
         .collect();
     let all_written: Vec<u128> =
         masks.iter().map(|shapes| shapes.iter().flatten().fold(0, |m, k| m | k.1)).collect();
-    let mut search = Search {
+    let mut search = CandidateSearch {
         test,
         judge,
         coherent: judge.coherent && visit.is_none(),
@@ -137,7 +137,11 @@ fn search_with(
         found: Found::default(),
         visit,
         skeleton_flags: Vec::new(),
-        asked_memory: test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))),
+        asked_memory: test
+            .question
+            .observed
+            .iter()
+            .any(|o| matches!(o.place, ObservedPlace::Memory(..))),
         open_flags: Vec::new(),
         pass: Pass::All,
         steps: 0,
@@ -262,7 +266,7 @@ enum Pass {
     Others,
 }
 
-struct Search<'a, 'v> {
+struct CandidateSearch<'a, 'v> {
     test: &'a Test,
     judge: &'a Judge,
     /// True if incoherent choices are dropped.
@@ -296,7 +300,7 @@ struct Choice {
     fine: bool,
 }
 
-impl<'a> Search<'a, '_> {
+impl<'a> CandidateSearch<'a, '_> {
     fn poll(&mut self) -> Result<(), End> {
         self.steps += 1;
         if self.steps.is_multiple_of(256) {
@@ -390,12 +394,10 @@ impl<'a> Search<'a, '_> {
         let mut instructions = Vec::new();
         let mut origin = Vec::new();
         for (c, cell) in cells.iter().enumerate().filter(|(c, _)| touched[*c]) {
-            events.push(Event {
-                width: cell.width,
-                ..Event::initial(narrow::index(c), cell.initial)
-            });
+            let c = narrow::index(c);
+            events.push(Event { width: cell.width, ..Event::initial(c, cell.initial) });
             instructions.push(None);
-            origin.push(Err(narrow::index(c)));
+            origin.push(Err(c));
         }
         let mut first = Vec::new();
         for (t, shape) in shapes.iter().enumerate() {
@@ -421,13 +423,8 @@ impl<'a> Search<'a, '_> {
         let mut others = Others::new(events.len());
         if self.judge.inside {
             for (t, shape) in shapes.iter().enumerate() {
-                others.add(
-                    narrow::index(t),
-                    &shape.inside,
-                    cells.len(),
-                    &mut events,
-                    &mut instructions,
-                );
+                let t = narrow::index(t);
+                others.add(t, &shape.inside, cells.len(), &mut events, &mut instructions);
             }
         }
         let mut skeleton = Skeleton::new(self.judge.model.vocabulary(), events);
@@ -587,8 +584,8 @@ impl<'a> Search<'a, '_> {
         let cells = self.test.layout.cells();
         let observed: BTreeSet<u32> = (self.test.question.observed.iter())
             .filter_map(|o| match o.place {
-                Place::Memory(v, _) => Some(v),
-                Place::Register(..) => None,
+                ObservedPlace::Memory(v, _) => Some(v),
+                ObservedPlace::Register(..) => None,
             })
             .collect();
         let finals = skeleton.events().iter().enumerate().filter(|(_, e)| {
@@ -659,10 +656,10 @@ impl<'a> Search<'a, '_> {
             choice.values.iter().zip(events).map(|(v, e)| if e.kind.writes() { v.1 } else { v.0 }),
         );
         for (k, o) in self.test.question.observed.iter().enumerate() {
-            if let Place::Register(t, _) = o.place {
+            if let ObservedPlace::Register(t, _) = o.place {
                 let before = self.test.question.observed[..k]
                     .iter()
-                    .filter(|p| matches!(p.place, Place::Register(u, _) if u == t))
+                    .filter(|p| matches!(p.place, ObservedPlace::Register(u, _) if u == t))
                     .count();
                 choice.outcome[k] = traces[t as usize].registers[before];
             }
@@ -843,7 +840,7 @@ impl<'a> Search<'a, '_> {
     fn observe(&self, joint: &Joint, choice: &mut Choice) -> Result<(), Diagnostic> {
         let layout = &self.test.layout;
         for (k, o) in self.test.question.observed.iter().enumerate() {
-            let Place::Memory(v, offset) = o.place else { continue };
+            let ObservedPlace::Memory(v, offset) = o.place else { continue };
             let element = layout.variables()[v as usize].element();
             let mut value = 0;
             for c in layout.cells_of(v) {

@@ -10,7 +10,7 @@ use mu_program::outcome::{Addresses, Names, question};
 
 /// A place with an observed final value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum ObservedPlace {
     /// A register of a thread.
     Register(u32, Register),
     /// A range of a variable, by its offset: an element, or the whole variable if it is not an
@@ -22,7 +22,7 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The place.
-    pub place: Place,
+    pub place: ObservedPlace,
     /// Its type, for comparisons and output.
     pub shown: Type,
     /// Its name.
@@ -43,7 +43,7 @@ impl question::Observed for Observed {
     /// Two registers are compared in full, independent of their types.
     fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
         match (self.place, other.place) {
-            (Place::Register(..), Place::Register(..)) => value == of_other,
+            (ObservedPlace::Register(..), ObservedPlace::Register(..)) => value == of_other,
             _ => self.number(value) == other.number(of_other),
         }
     }
@@ -52,8 +52,8 @@ impl question::Observed for Observed {
     }
     fn thread(&self) -> Option<u32> {
         match self.place {
-            Place::Register(thread, _) => Some(thread),
-            Place::Memory(..) => None,
+            ObservedPlace::Register(thread, _) => Some(thread),
+            ObservedPlace::Memory(..) => None,
         }
     }
 }
@@ -114,7 +114,7 @@ impl Names for Known<'_> {
                 cursor.take();
                 cursor.eat("]");
                 let element = |i: u32| Observed {
-                    place: Place::Memory(v, i * size),
+                    place: ObservedPlace::Memory(v, i * size),
                     shown,
                     text: format!("{}[{i}]", name.text),
                 };
@@ -134,7 +134,7 @@ impl Names for Known<'_> {
             let name = cursor.name("a register")?;
             let (register, shown, text) = self.registers.register(thread, &name, symbolic)?;
             return Ok(Observed {
-                place: Place::Register(thread, register),
+                place: ObservedPlace::Register(thread, register),
                 shown,
                 text: format!("{thread}:{text}"),
             });
@@ -179,7 +179,7 @@ impl Names for Known<'_> {
         let offset = u32::try_from(index.unwrap_or(0)).expect("an element of the variable")
             * variable.element();
         let shown = variable.declared.unwrap_or(DEFAULT);
-        Ok(Observed { place: Place::Memory(v, offset), shown, text })
+        Ok(Observed { place: ObservedPlace::Memory(v, offset), shown, text })
     }
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
         if let Some((thread, name)) = init::label(cursor)? {

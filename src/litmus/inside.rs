@@ -31,7 +31,7 @@ pub enum Port {
 
 /// The kind of an event without access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum PathEventKind {
     /// Reads a register.
     Read(Register, Port),
     /// Writes a register.
@@ -46,7 +46,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: PathEventKind,
     /// The execution of an instruction that it belongs to.
     pub instance: u32,
     /// Its instruction.
@@ -55,7 +55,7 @@ pub struct Event {
 
 /// An event of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Node {
+pub enum PathEvent {
     /// An event of the shape, by its index.
     Memory(u32),
     /// An event of [`Inside::events`], by its index.
@@ -68,9 +68,9 @@ pub struct Inside {
     /// The events, in order.
     pub events: Vec<Event>,
     /// Flow of data.
-    pub data: Vec<(Node, Node)>,
+    pub data: Vec<(PathEvent, PathEvent)>,
     /// Control.
-    pub control: Vec<(Node, Node)>,
+    pub control: Vec<(PathEvent, PathEvent)>,
 }
 
 /// Recorder of the events of a path. It does nothing unless a model reads such events.
@@ -83,16 +83,16 @@ pub struct Recorder {
     instance: u32,
     instruction: u32,
     /// The reads of registers of the current instruction.
-    reads: Vec<(Register, Port, Node)>,
+    reads: Vec<(Register, Port, PathEvent)>,
     /// The sources of the registers that only exist during the current instruction.
-    temporary: Vec<(Register, Vec<Node>)>,
+    temporary: Vec<(Register, Vec<PathEvent>)>,
     /// The choice that controls the rest of the current instruction.
-    choice: Option<Node>,
+    choice: Option<PathEvent>,
 }
 
 /// Returns the events of memory with the bits of a set.
-pub fn memory(events: Events) -> Vec<Node> {
-    (0..Events::BITS).filter(|i| events >> i & 1 == 1).map(Node::Memory).collect()
+pub fn memory(events: Events) -> Vec<PathEvent> {
+    (0..Events::BITS).filter(|i| events >> i & 1 == 1).map(PathEvent::Memory).collect()
 }
 
 impl Recorder {
@@ -116,10 +116,10 @@ impl Recorder {
             self.temporary.clear();
         }
     }
-    fn event(&mut self, kind: Kind) -> Node {
+    fn event(&mut self, kind: PathEventKind) -> PathEvent {
         let (instance, instruction) = (self.instance, self.instruction);
         self.inside.events.push(Event { kind, instance, instruction });
-        Node::Other(narrow::index(self.inside.events.len()) - 1)
+        PathEvent::Other(narrow::index(self.inside.events.len()) - 1)
     }
     /// Returns the sources of an expression: reads of its registers, and those of the loaded value.
     /// `is_temporary` is true for registers that only exist during the instruction.
@@ -127,15 +127,15 @@ impl Recorder {
         &mut self,
         e: &Expr,
         port: Port,
-        loaded: &[Node],
+        loaded: &[PathEvent],
         is_temporary: &dyn Fn(Register) -> bool,
-    ) -> Vec<Node> {
+    ) -> Vec<PathEvent> {
         if !self.on {
             return Vec::new();
         }
         let mut registers = Vec::new();
         let uses_loaded = e.sources(&mut |r| registers.push(r));
-        let mut out: Vec<Node> = if uses_loaded { loaded.to_vec() } else { Vec::new() };
+        let mut out: Vec<PathEvent> = if uses_loaded { loaded.to_vec() } else { Vec::new() };
         for r in registers {
             if is_temporary(r) {
                 let of = self.temporary.iter().rev().find(|t| t.0 == r);
@@ -144,7 +144,7 @@ impl Recorder {
             }
             let known = self.reads.iter().find(|k| (k.0, k.1) == (r, port)).map(|k| k.2);
             let read = known.unwrap_or_else(|| {
-                let read = self.event(Kind::Read(r, port));
+                let read = self.event(PathEventKind::Read(r, port));
                 self.reads.push((r, port, read));
                 self.inside.control.extend(self.choice.map(|c| (c, read)));
                 read
@@ -152,14 +152,19 @@ impl Recorder {
             out.push(read);
         }
         out.sort_unstable_by_key(|n| match n {
-            Node::Memory(i) => (0, *i),
-            Node::Other(i) => (1, *i),
+            PathEvent::Memory(i) => (0, *i),
+            PathEvent::Other(i) => (1, *i),
         });
         out.dedup();
         out
     }
     /// Records a write of a register.
-    pub fn assign(&mut self, r: Register, from: &[Node], is_temporary: &dyn Fn(Register) -> bool) {
+    pub fn assign(
+        &mut self,
+        r: Register,
+        from: &[PathEvent],
+        is_temporary: &dyn Fn(Register) -> bool,
+    ) {
         if !self.on {
             return;
         }
@@ -167,10 +172,10 @@ impl Recorder {
             self.temporary.push((r, from.to_vec()));
             return;
         }
-        let write = self.event(Kind::Write(r));
+        let write = self.event(PathEventKind::Write(r));
         self.data(from, &[write]);
         // A register that takes the value of memory waits for the access only.
-        if !from.iter().any(|n| matches!(n, Node::Memory(_))) {
+        if !from.iter().any(|n| matches!(n, PathEvent::Memory(_))) {
             self.inside.control.extend(self.choice.map(|c| (c, write)));
         }
     }
@@ -178,28 +183,28 @@ impl Recorder {
     pub fn assign_under(
         &mut self,
         r: Register,
-        from: &[Node],
-        control: Vec<Node>,
+        from: &[PathEvent],
+        control: Vec<PathEvent>,
         is_temporary: &dyn Fn(Register) -> bool,
     ) {
         if !self.on || is_temporary(r) {
             return;
         }
-        let write = self.event(Kind::Write(r));
+        let write = self.event(PathEventKind::Write(r));
         self.data(from, &[write]);
         self.control(&control, &[write]);
     }
     /// Records a conditional branch.
-    pub fn branch(&mut self, from: &[Node]) {
+    pub fn branch(&mut self, from: &[PathEvent]) {
         if self.on {
-            let branch = self.event(Kind::Branch);
+            let branch = self.event(PathEventKind::Branch);
             self.data(from, &[branch]);
         }
     }
     /// Records a choice. It controls the rest of the instruction.
-    pub fn choose(&mut self, from: &[Node]) {
+    pub fn choose(&mut self, from: &[PathEvent]) {
         if self.on {
-            let choice = self.event(Kind::Choice);
+            let choice = self.event(PathEventKind::Choice);
             self.data(from, &[choice]);
             self.choice = Some(choice);
         }
@@ -209,26 +214,29 @@ impl Recorder {
         self.choice = None;
     }
     /// Records a write of memory, which the current choice controls.
-    pub fn write(&mut self, to: &[Node]) {
+    pub fn write(&mut self, to: &[PathEvent]) {
         if let Some(choice) = self.choice.filter(|_| self.on) {
             self.inside.control.extend(to.iter().map(|t| (choice, *t)));
         }
     }
     /// Records a flow of data.
-    pub fn data(&mut self, from: &[Node], to: &[Node]) {
+    pub fn data(&mut self, from: &[PathEvent], to: &[PathEvent]) {
         if self.on {
             self.inside.data.extend(product(from, to));
         }
     }
     /// Records control.
-    pub fn control(&mut self, from: &[Node], to: &[Node]) {
+    pub fn control(&mut self, from: &[PathEvent], to: &[PathEvent]) {
         if self.on {
             self.inside.control.extend(product(from, to));
         }
     }
 }
 
-fn product<'n>(from: &'n [Node], to: &'n [Node]) -> impl Iterator<Item = (Node, Node)> + 'n {
+fn product<'n>(
+    from: &'n [PathEvent],
+    to: &'n [PathEvent],
+) -> impl Iterator<Item = (PathEvent, PathEvent)> + 'n {
     from.iter().flat_map(|a| to.iter().map(|b| (*a, *b)))
 }
 
@@ -259,11 +267,11 @@ impl Others {
         self.first.push(events.len());
         for e in &inside.events {
             let kind = match e.kind {
-                Kind::Branch | Kind::Choice => execution::Kind::Branch,
-                Kind::Read(..) | Kind::Write(_) => execution::Kind::Other,
+                PathEventKind::Branch | PathEventKind::Choice => execution::Kind::Branch,
+                PathEventKind::Read(..) | PathEventKind::Write(_) => execution::Kind::Other,
             };
             let mut event = execution::Event::other(thread, e.instance, kind);
-            if let Kind::Read(r, _) | Kind::Write(r) = e.kind {
+            if let PathEventKind::Read(r, _) | PathEventKind::Write(r) = e.kind {
                 let next = narrow::index(cells + self.locations.len());
                 event.location = Some(*self.locations.entry((thread, r)).or_insert(next));
             }
@@ -302,11 +310,13 @@ impl Others {
             for (i, e) in shape.inside.events.iter().enumerate() {
                 let at = first + i;
                 match e.kind {
-                    Kind::Branch => tag(skeleton, branches, at),
-                    Kind::Choice => tag(skeleton, choices, at),
+                    PathEventKind::Branch => tag(skeleton, branches, at),
+                    PathEventKind::Choice => tag(skeleton, choices, at),
                     // Models that take dependencies as given do not range over registers.
-                    Kind::Write(_) if judge.computes_dependencies => tag(skeleton, writes, at),
-                    Kind::Read(_, port) if judge.computes_dependencies => {
+                    PathEventKind::Write(_) if judge.computes_dependencies => {
+                        tag(skeleton, writes, at)
+                    }
+                    PathEventKind::Read(_, port) if judge.computes_dependencies => {
                         tag(skeleton, reads, at);
                         match port {
                             Port::Address => tag(skeleton, address, at),
@@ -314,12 +324,12 @@ impl Others {
                             Port::Other => {}
                         }
                     }
-                    Kind::Read(..) | Kind::Write(_) => {}
+                    PathEventKind::Read(..) | PathEventKind::Write(_) => {}
                 }
             }
-            let node = |n: &Node| match n {
-                Node::Memory(i) => memory + *i as usize,
-                Node::Other(i) => first + *i as usize,
+            let node = |n: &PathEvent| match n {
+                PathEvent::Memory(i) => memory + *i as usize,
+                PathEvent::Other(i) => first + *i as usize,
             };
             for (id, pairs) in edges.iter().zip([&shape.inside.data, &shape.inside.control]) {
                 if let Some(id) = id {
@@ -333,7 +343,8 @@ impl Others {
         if !judge.computes_dependencies {
             let mut hidden = mu_axioms::Set::empty(skeleton.len());
             for (shape, &first) in shapes.iter().zip(&self.first) {
-                let is_register = |e: &Event| matches!(e.kind, Kind::Read(..) | Kind::Write(_));
+                let is_register =
+                    |e: &Event| matches!(e.kind, PathEventKind::Read(..) | PathEventKind::Write(_));
                 registers(&shape.inside, &is_register)
                     .into_iter()
                     .for_each(|i| hidden.insert(first + i));
@@ -356,13 +367,13 @@ impl Others {
                 !later
             });
             match e.kind {
-                Kind::Write(r) => pending.push((r, e.instance, i)),
-                Kind::Read(r, _) => {
+                PathEventKind::Write(r) => pending.push((r, e.instance, i)),
+                PathEventKind::Read(r, _) => {
                     if let Some((_, w)) = last.get(&r) {
                         skeleton.relate(id, first + w, first + i);
                     }
                 }
-                Kind::Branch | Kind::Choice => {}
+                PathEventKind::Branch | PathEventKind::Choice => {}
             }
         }
     }

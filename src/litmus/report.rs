@@ -4,7 +4,7 @@
 
 use crate::candidates::{self, CandidateExecution};
 use crate::code::Arch;
-use crate::condition::Place;
+use crate::condition::ObservedPlace;
 use crate::file::Test;
 use crate::judge::Judge;
 use crate::paths::{self, Bounds, Reads, Runs};
@@ -42,7 +42,7 @@ fn prepare(
 ) -> Result<Runs, Stop> {
     let mut requested = vec![Vec::new(); test.threads.len()];
     for o in &test.question.observed {
-        if let Place::Register(t, r) = o.place {
+        if let ObservedPlace::Register(t, r) = o.place {
             requested[t as usize].push(r);
         }
     }

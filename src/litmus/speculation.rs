@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashSet};
 const MAX_STEPS: usize = 1 << 14;
 
 /// A position in the code, with the values of known registers.
-type State = (u32, Vec<Option<u64>>);
+type KnownRegisters = (u32, Vec<Option<u64>>);
 
 fn value(e: &Expr, registers: &[Option<u64>]) -> Option<u64> {
     let mut known = true;
@@ -43,8 +43,9 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
         // Without branches each store is already on a path.
         return found;
     }
-    let mut visited: HashSet<State> = HashSet::new();
-    let mut open: Vec<State> = vec![(0, thread.registers.iter().map(|r| Some(r.1)).collect())];
+    let mut visited: HashSet<KnownRegisters> = HashSet::new();
+    let mut open: Vec<KnownRegisters> =
+        vec![(0, thread.registers.iter().map(|r| Some(r.1)).collect())];
     while let Some((at, mut registers)) = open.pop() {
         let Some(op) = thread.ops.get(at as usize) else { continue };
         if visited.len() >= MAX_STEPS || !visited.insert((at, registers.clone())) {

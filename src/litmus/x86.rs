@@ -7,7 +7,7 @@
 //! Expressions of steps are those of the layer `program` ([`Expr::X86`]).
 
 use crate::code::{Arch, Atomicity, Expr, Flow, Op, Register, Thread, Unary};
-use crate::condition::{Observed, Place};
+use crate::condition::{Observed, ObservedPlace};
 use crate::file::Test;
 use crate::layout::{Layout, Type};
 use mu_base::{Diagnostic, SourceId, narrow};
@@ -16,7 +16,7 @@ use mu_program::litmus::{self, Read};
 use mu_program::outcome::Question;
 use mu_program::outcome_search::Observable;
 use mu_program::variables::{self, Variables};
-use mu_program::x86::table::{Kind, mnemonic};
+use mu_program::x86::table::{InstructionKind, mnemonic};
 use mu_program::{Access, Fence, Next, Step};
 
 /// Parses a test.
@@ -62,14 +62,16 @@ fn observed(
     threads: &mut [Thread],
 ) -> Observed {
     let place = match o.what {
-        Observable::Register(thread, register) if o.shift == 0 => Place::Register(thread, register),
+        Observable::Register(thread, register) if o.shift == 0 => {
+            ObservedPlace::Register(thread, register)
+        }
         Observable::Register(number, register) => {
             let thread = &mut threads[number as usize];
             let copy = thread.register(&format!("{}.copy", o.text));
             let bits = Value::Part(Box::new(Value::Register(register)), o.shift, o.shown.width);
             thread.ops.push(Op::Let(copy, value(&bits, None)));
             thread.instruction.push(narrow::index(thread.texts.len().saturating_sub(1)));
-            Place::Register(number, copy)
+            ObservedPlace::Register(number, copy)
         }
         Observable::Cell(cell) => {
             let mut rest = cell as usize;
@@ -81,7 +83,7 @@ fn observed(
                 }
                 rest -= v.initial.len();
             }
-            Place::Memory(found.0, found.1)
+            ObservedPlace::Memory(found.0, found.1)
         }
     };
     Observed { place, shown: type_of(o.shown), text: o.text.clone() }
@@ -235,5 +237,5 @@ impl Lowering {
 
 fn is_load_fence(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or("").to_ascii_lowercase();
-    mnemonic(&word).is_some_and(|(entry, _)| entry.kind == Kind::LoadFence)
+    mnemonic(&word).is_some_and(|(entry, _)| entry.kind == InstructionKind::LoadFence)
 }

@@ -23,7 +23,7 @@ use std::hash::{Hash, Hasher};
 
 /// Equivalence of states: a row of the table.
 #[derive(Clone, Copy)]
-pub struct Equivalence(&'static Row);
+pub struct Equivalence(&'static EquivalenceRow);
 
 /// Evidence that two systems differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ impl Evidence {
 }
 
 /// One equivalence.
-struct Row {
+struct EquivalenceRow {
     name: &'static str,
     alias: Option<&'static str>,
     about: &'static str,
@@ -71,7 +71,7 @@ struct Row {
     definition: fn(&Lts) -> naive::Relation,
 }
 
-static STRONG: Row = Row {
+static STRONG: EquivalenceRow = EquivalenceRow {
     name: "strong",
     alias: None,
     about: "Strong bisimulation",
@@ -88,7 +88,7 @@ static STRONG: Row = Row {
     definition: |lts| naive::bisimulation(lts, Bisimulation::Strong),
 };
 
-static DIVERGENCE_BRANCHING: Row = Row {
+static DIVERGENCE_BRANCHING: EquivalenceRow = EquivalenceRow {
     name: "divergence-branching",
     alias: Some("div-branching"),
     about: "Divergence-preserving branching bisimulation",
@@ -107,7 +107,7 @@ static DIVERGENCE_BRANCHING: Row = Row {
     definition: |lts| naive::bisimulation(lts, Bisimulation::DivergenceBranching),
 };
 
-static BRANCHING: Row = Row {
+static BRANCHING: EquivalenceRow = EquivalenceRow {
     name: "branching",
     alias: None,
     about: "Branching bisimulation",
@@ -124,7 +124,7 @@ static BRANCHING: Row = Row {
     definition: |lts| naive::bisimulation(lts, Bisimulation::Branching),
 };
 
-static WEAK: Row = Row {
+static WEAK: EquivalenceRow = EquivalenceRow {
     name: "weak",
     alias: None,
     about: "Weak bisimulation",
@@ -141,7 +141,7 @@ static WEAK: Row = Row {
     definition: |lts| naive::bisimulation(lts, Bisimulation::Weak),
 };
 
-static TRACE: Row = Row {
+static TRACE: EquivalenceRow = EquivalenceRow {
     name: "trace",
     alias: None,
     about: "Trace equivalence",
@@ -158,7 +158,7 @@ static TRACE: Row = Row {
     definition: |lts| naive::trace_equivalence(lts, false),
 };
 
-static WEAK_TRACE: Row = Row {
+static WEAK_TRACE: EquivalenceRow = EquivalenceRow {
     name: "weak-trace",
     alias: None,
     about: "Weak trace equivalence",

@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Property compared after each trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum FailureKind {
     Failures,
     WeakFailures,
     ImpossibleFutures,
@@ -41,7 +41,7 @@ struct TraceNode {
 
 struct RefusalSearch<'a> {
     lts: &'a Lts,
-    kind: Kind,
+    kind: FailureKind,
     budget: &'a Budget,
     /// Cache by two states: a weak trace of the first that the second lacks.
     inclusions: AHashMap<(StateId, StateId), Option<Vec<String>>>,
@@ -54,7 +54,7 @@ struct RefusalSearch<'a> {
 pub(super) fn refusal_excess(
     lts: &Lts,
     (a, b): (StateId, StateId),
-    kind: Kind,
+    kind: FailureKind,
     budget: &Budget,
 ) -> Result<Option<Difference>, Stop> {
     RefusalSearch { lts, kind, budget, inclusions: AHashMap::new(), included: Included::new() }
@@ -63,7 +63,7 @@ pub(super) fn refusal_excess(
 
 impl RefusalSearch<'_> {
     fn weak(&self) -> bool {
-        self.kind != Kind::Failures
+        self.kind != FailureKind::Failures
     }
 
     fn run(mut self, a: StateId, b: StateId) -> Result<Option<Difference>, Stop> {
@@ -131,8 +131,8 @@ impl RefusalSearch<'_> {
         let own = self.offered_labels(state);
         let mut parts = BTreeSet::new();
         match self.kind {
-            Kind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
-            Kind::Failures | Kind::WeakFailures => {
+            FailureKind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
+            FailureKind::Failures | FailureKind::WeakFailures => {
                 // If taus do not count, only a state without tau refuses. This conjunct is always
                 // present: taus within a class of the quotient are invisible here.
                 if self.weak() {
@@ -149,7 +149,7 @@ impl RefusalSearch<'_> {
                     }
                 }
             }
-            Kind::ImpossibleFutures => {
+            FailureKind::ImpossibleFutures => {
                 for &q in set {
                     match self.trace_difference(q, state)? {
                         None => return Ok(None),

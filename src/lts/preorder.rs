@@ -11,7 +11,7 @@ use super::compare::disjoint_union;
 use super::coupled::coupled_excess;
 use super::distinguish::Difference;
 use super::equivalence::{Equivalence, Evidence, reduce};
-use super::failures::{Kind, refusal_excess};
+use super::failures::{FailureKind, refusal_excess};
 use super::simulation::simulation_excess;
 use super::trace_inclusion::{Included, trace_excess};
 use mu_base::ids::StateId;
@@ -21,13 +21,13 @@ use std::hash::{Hash, Hasher};
 
 /// Refinement preorder: a row of the table.
 #[derive(Clone, Copy)]
-pub struct Preorder(&'static Row);
+pub struct Preorder(&'static PreorderRow);
 
 /// Behaviour of the first state that the second lacks.
 type Excess = fn(&Lts, (StateId, StateId), &Budget) -> Result<Option<Difference>, Stop>;
 
 /// One preorder.
-struct Row {
+struct PreorderRow {
     name: &'static str,
     about: &'static str,
     preserves: &'static str,
@@ -39,7 +39,7 @@ struct Row {
     excess: Excess,
 }
 
-static TRACE: Row = Row {
+static TRACE: PreorderRow = PreorderRow {
     name: "trace",
     about: "Every trace of A is a trace of B",
     preserves: "`[R]false` for regular formulas `R`",
@@ -50,7 +50,7 @@ static TRACE: Row = Row {
     excess: |lts, pair, budget| trace_excess(lts, pair, false, &mut Included::new(), budget),
 };
 
-static WEAK_TRACE: Row = Row {
+static WEAK_TRACE: PreorderRow = PreorderRow {
     name: "weak-trace",
     about: "Every weak trace of A is a weak trace of B",
     preserves: "`[R]false` for regular formulas `R` with `tau*` before each step",
@@ -61,7 +61,7 @@ static WEAK_TRACE: Row = Row {
     excess: |lts, pair, budget| trace_excess(lts, pair, true, &mut Included::new(), budget),
 };
 
-static SIMULATION: Row = Row {
+static SIMULATION: PreorderRow = PreorderRow {
     name: "simulation",
     about: "B simulates A",
     preserves: "formulas of boxes, `false`, `&&`, `||`, and fixed points",
@@ -72,7 +72,7 @@ static SIMULATION: Row = Row {
     excess: |lts, pair, budget| simulation_excess(lts, pair, false, budget),
 };
 
-static READY_SIMULATION: Row = Row {
+static READY_SIMULATION: PreorderRow = PreorderRow {
     name: "ready-simulation",
     about: "B simulates A, and related states have the same initial labels",
     preserves: "the formulas of simulation, also with `<a>true` as a part",
@@ -83,7 +83,7 @@ static READY_SIMULATION: Row = Row {
     excess: |lts, pair, budget| simulation_excess(lts, pair, true, budget),
 };
 
-static COUPLED_SIMULATION: Row = Row {
+static COUPLED_SIMULATION: PreorderRow = PreorderRow {
     name: "coupled-simulation",
     about: "B weakly simulates A, and after internal steps A simulates B in turn",
     preserves: "the formulas of simulation with `tau*` before and after each step",
@@ -94,7 +94,7 @@ static COUPLED_SIMULATION: Row = Row {
     excess: |lts, (a, b), budget| coupled_excess(lts, a, b, budget),
 };
 
-static FAILURES: Row = Row {
+static FAILURES: PreorderRow = PreorderRow {
     name: "failures",
     about: "Each set of labels that A can refuse after a trace, B can refuse too",
     preserves: "`[R](<a>true || ...)`: after each run of `R`, one of these labels is possible",
@@ -102,10 +102,10 @@ static FAILURES: Row = Row {
     abstracts: false,
     evidence: Evidence::Formula,
     finer: Equivalence::STRONG,
-    excess: |lts, pair, budget| refusal_excess(lts, pair, Kind::Failures, budget),
+    excess: |lts, pair, budget| refusal_excess(lts, pair, FailureKind::Failures, budget),
 };
 
-static WEAK_FAILURES: Row = Row {
+static WEAK_FAILURES: PreorderRow = PreorderRow {
     name: "weak-failures",
     about: "As `failures`, for weak traces and stable states (without internal steps)",
     preserves: "the formulas of failures with `tau*` around each step of `R` and `<tau>true` as an \
@@ -115,10 +115,10 @@ static WEAK_FAILURES: Row = Row {
     evidence: Evidence::Formula,
     // A state that only diverges is not a state without tau.
     finer: Equivalence::DIVERGENCE_BRANCHING,
-    excess: |lts, pair, budget| refusal_excess(lts, pair, Kind::WeakFailures, budget),
+    excess: |lts, pair, budget| refusal_excess(lts, pair, FailureKind::WeakFailures, budget),
 };
 
-static IMPOSSIBLE_FUTURES: Row = Row {
+static IMPOSSIBLE_FUTURES: PreorderRow = PreorderRow {
     name: "impossible-futures",
     about: "Each set of futures that A can make impossible after a weak trace, B can make \
             impossible too",
@@ -127,7 +127,7 @@ static IMPOSSIBLE_FUTURES: Row = Row {
     abstracts: true,
     evidence: Evidence::Formula,
     finer: Equivalence::BRANCHING,
-    excess: |lts, pair, budget| refusal_excess(lts, pair, Kind::ImpossibleFutures, budget),
+    excess: |lts, pair, budget| refusal_excess(lts, pair, FailureKind::ImpossibleFutures, budget),
 };
 
 impl Preorder {

@@ -20,7 +20,7 @@ use super::channel::Channel;
 use super::obligations::{EMPTY, Set, Sets};
 use super::parallel_product::{AutomatonOwner, ObligationWorker, Searched, Symmetry, Task};
 use super::priority::{self, Priority};
-use super::product::{Kind, Outcome, ProductCounts, Shape, local_value, loops_here};
+use super::product::{Kind, ProductCounts, ProductResult, Shape, local_value, loops_here};
 use super::proviso::Order;
 use super::transitions::Source;
 use ahash::{AHashMap, AHashSet};
@@ -207,7 +207,7 @@ pub(super) fn search(
             // Otherwise a path may decide that does not exist in the full system, which has tau
             // steps between its steps.
             match (&result.found, tau_sensitive) {
-                (Some((Outcome::Verdict(_), _)), Some(name)) => {
+                (Some((ProductResult::Verdict(_), _)), Some(name)) => {
                     let q = automaton.named(&name)?;
                     priority::of_states(automaton, task.labels, &[q.number()])?
                 }
@@ -227,10 +227,10 @@ fn search_with(
     shape: &Shape,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
-) -> Result<(Outcome, ProductCounts, Option<Vec<u8>>), Diagnostic> {
+) -> Result<(ProductResult, ProductCounts, Option<Vec<u8>>), Diagnostic> {
     let sets = Sets::default();
     let mut oracle = AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, false);
-    let at_once = |value: bool| Ok((Outcome::Verdict(value), ProductCounts::default(), None));
+    let at_once = |value: bool| Ok((ProductResult::Verdict(value), ProductCounts::default(), None));
     let Some(initial) = oracle.start(roots)? else { return at_once(!shape.universal) };
     if initial == EMPTY {
         return at_once(shape.universal);
@@ -285,10 +285,10 @@ fn search_with(
     let mut all = Report::combine(&met.final_report, &mut |bytes| automaton.merge_record(bytes))?;
     all.figures.symmetries = order;
     let outcome = match met.stop {
-        _ if met.decided => Outcome::Verdict(!shape.universal),
-        Stop::Complete if all.loops || met.has_lfp_cycle == Some(true) => Outcome::Cycle,
-        Stop::Complete => Outcome::Verdict(shape.universal),
-        stop => Outcome::Stopped(stop),
+        _ if met.decided => ProductResult::Verdict(!shape.universal),
+        Stop::Complete if all.loops || met.has_lfp_cycle == Some(true) => ProductResult::Cycle,
+        Stop::Complete => ProductResult::Verdict(shape.universal),
+        stop => ProductResult::Stopped(stop),
     };
     Ok((outcome, all.figures, all.tau_sensitive))
 }

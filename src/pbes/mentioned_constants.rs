@@ -12,7 +12,7 @@ use mu_base::ids::OpId;
 use mu_data::expr::Expr;
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
-use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_formula::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 
 /// Returns the constructors that a formula mentions; `None` if it uses an order on sorts that have
 /// no order of their own.
@@ -87,7 +87,7 @@ impl ConstantCollector<'_> {
         e.each_op(&mut |op| self.op(op));
     }
 
-    fn state(&mut self, s: &State) {
+    fn state(&mut self, s: &TypedStateFormula) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &s.kind {
             StateKind::True | StateKind::False => {}
             StateKind::Val(e) => self.expr(e),

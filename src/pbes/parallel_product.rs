@@ -29,7 +29,7 @@ use super::automaton_client::{
 };
 use super::obligations::{Answer, EMPTY, Operations, Set, Sets};
 use super::priority::{self, Priority};
-use super::product::{Kind, Outcome, ProductCounts, Shape, close, local_value, loops_here};
+use super::product::{Kind, ProductCounts, ProductResult, Shape, close, local_value, loops_here};
 use super::proviso::{self, Order};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
@@ -568,7 +568,7 @@ pub trait CheckpointStore: Sync {
 /// Result of a search, with the reductions used.
 pub struct Searched {
     /// Outcome and counts; `None` if there are too many sets to number.
-    pub found: Option<(Outcome, ProductCounts)>,
+    pub found: Option<(ProductResult, ProductCounts)>,
     /// Use of confluent steps.
     pub priority: Priority,
     /// Use of partial-order reduction.
@@ -604,7 +604,7 @@ pub fn search(
                 // Otherwise a path may decide that does not exist in the full system, which has tau
                 // steps between its steps.
                 let priority = match &result.found {
-                    Some((Outcome::Verdict(_), _)) => {
+                    Some((ProductResult::Verdict(_), _)) => {
                         priority::of_states(automaton, task.labels, &seen.reached)?
                     }
                     _ => Priority::Used,
@@ -625,7 +625,7 @@ pub fn search(
             let order = match (seen.distinguishing, &result) {
                 (Some(q), _) => proviso::of_state(automaton, q),
                 // A decision by a taken step is final.
-                (None, Ok(Searched { found: Some((Outcome::Verdict(value), _)), .. }))
+                (None, Ok(Searched { found: Some((ProductResult::Verdict(value), _)), .. }))
                     if *value == shape.universal =>
                 {
                     proviso::of_states(automaton, shape, &seen.reached)?.unwrap_or(seen.order)
@@ -678,16 +678,16 @@ fn search_with(
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
     (visibility, seen): (Option<&Visibility>, &mut Observations),
-) -> Result<Option<(Outcome, ProductCounts)>, Diagnostic> {
+) -> Result<Option<(ProductResult, ProductCounts)>, Diagnostic> {
     let sets = Sets::default();
     let mut oracle =
         AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, visibility.is_some());
     let start = oracle.start(roots)?;
     let Some(initial) = start else {
-        return Ok(Some((Outcome::Verdict(!shape.universal), ProductCounts::default())));
+        return Ok(Some((ProductResult::Verdict(!shape.universal), ProductCounts::default())));
     };
     if initial == EMPTY {
-        return Ok(Some((Outcome::Verdict(shape.universal), ProductCounts::default())));
+        return Ok(Some((ProductResult::Verdict(shape.universal), ProductCounts::default())));
     }
     let symmetries = oracle.stabiliser(symmetries, task, initial);
     oracle.symmetry =
@@ -827,22 +827,22 @@ fn conclude(
     automaton: &mut Automaton,
     shape: &Shape,
     symmetries: Option<&Symmetries>,
-) -> Result<Outcome, Diagnostic> {
+) -> Result<ProductResult, Diagnostic> {
     if found.decided {
-        return Ok(Outcome::Verdict(!shape.universal));
+        return Ok(ProductResult::Verdict(!shape.universal));
     }
     if found.stop != Stop::Complete {
-        return Ok(Outcome::Stopped(found.stop));
+        return Ok(ProductResult::Stopped(found.stop));
     }
     if shape.hostile.is_empty() {
-        return Ok(Outcome::Verdict(shape.universal));
+        return Ok(ProductResult::Verdict(shape.universal));
     }
     let all: Vec<FormulaState> = FormulaState::all(automaton.state_count()).collect();
     if loops_here(automaton, shape, &all)? {
-        return Ok(Outcome::Cycle);
+        return Ok(ProductResult::Cycle);
     }
     if found.forward || task.runs_end {
-        return Ok(Outcome::Verdict(shape.universal));
+        return Ok(ProductResult::Verdict(shape.universal));
     }
     Ok(
         match mu_explore::is_acyclic(
@@ -853,9 +853,9 @@ fn conclude(
             None,
             symmetries,
         )? {
-            Cyclic::No(_) => Outcome::Verdict(shape.universal),
-            Cyclic::Yes(..) => Outcome::Cycle,
-            Cyclic::Unknown(outcome) => Outcome::Stopped(outcome.stop),
+            Cyclic::No(_) => ProductResult::Verdict(shape.universal),
+            Cyclic::Yes(..) => ProductResult::Cycle,
+            Cyclic::Unknown(outcome) => ProductResult::Stopped(outcome.stop),
         },
     )
 }

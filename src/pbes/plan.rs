@@ -9,7 +9,7 @@ use super::product::shape;
 use super::rules::When;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
-use mu_formula::normal::{Node, NodeId};
+use mu_formula::normal::{NodeId, NormalNode};
 
 /// Route of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ fn operands(
         let node = automaton.node(q);
         let rules = &automaton.rules().states[&node];
         let apart = rules.universal == all
-            && !matches!(automaton.normal().node(node), Node::Head(_))
+            && !matches!(automaton.normal().node(node), NormalNode::Head(_))
             && rules.rules.iter().all(|r| matches!(r.when, When::Always(_)));
         if !apart {
             out.push(q);

@@ -28,7 +28,7 @@ use mu_base::ids::{FixId, VarId};
 use mu_data::expr::{DataSpec, Expr, Substitution};
 use mu_data::print::{SpecPrinter, unused};
 use mu_formula::direct::is_finite;
-use mu_formula::normal::{Node, NodeId, Normal, normalise};
+use mu_formula::normal::{NodeId, Normal, NormalNode, normalise};
 use mu_formula::typed::{Action, TypedFormula};
 use mu_process::linear::LinearProcess;
 use mu_syntax::{ast, print};
@@ -110,7 +110,7 @@ pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System,
     let mut equations: Vec<FixedPoint> = Vec::new();
     let values: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
     let call = match normal.node(normal.root) {
-        Node::Call(..) => Some(t.predicate(normal.root, &values)?),
+        NormalNode::Call(..) => Some(t.predicate(normal.root, &values)?),
         _ => None,
     };
     let initial = match call {
@@ -183,12 +183,13 @@ fn order(normal: &Normal) -> Vec<FixId> {
             continue;
         }
         match normal.node(n) {
-            Node::Const(_) | Node::Val(_) | Node::Head(_) => {}
-            Node::All(list) | Node::Any(list) => stack.extend(list),
-            Node::Forall(_, b) | Node::Exists(_, b) | Node::Must(_, b) | Node::May(_, b) => {
-                stack.push(*b)
-            }
-            Node::Call(fix, _) => {
+            NormalNode::Const(_) | NormalNode::Val(_) | NormalNode::Head(_) => {}
+            NormalNode::All(list) | NormalNode::Any(list) => stack.extend(list),
+            NormalNode::Forall(_, b)
+            | NormalNode::Exists(_, b)
+            | NormalNode::Must(_, b)
+            | NormalNode::May(_, b) => stack.push(*b),
+            NormalNode::Call(fix, _) => {
                 reached[fix.index()] = true;
                 stack.push(normal.fix(*fix).body);
             }
@@ -215,10 +216,13 @@ fn modal(normal: &Normal) -> Vec<bool> {
     let mut modal = vec![false; normal.nodes.len()];
     for (i, node) in normal.nodes.iter().enumerate() {
         modal[i] = match node {
-            Node::Must(..) | Node::May(..) => true,
-            Node::All(list) | Node::Any(list) => list.iter().any(|n| modal[n.index()]),
-            Node::Forall(_, body) | Node::Exists(_, body) => modal[body.index()],
-            Node::Const(_) | Node::Val(_) | Node::Call(..) | Node::Head(_) => false,
+            NormalNode::Must(..) | NormalNode::May(..) => true,
+            NormalNode::All(list) | NormalNode::Any(list) => list.iter().any(|n| modal[n.index()]),
+            NormalNode::Forall(_, body) | NormalNode::Exists(_, body) => modal[body.index()],
+            NormalNode::Const(_)
+            | NormalNode::Val(_)
+            | NormalNode::Call(..)
+            | NormalNode::Head(_) => false,
         };
     }
     modal
@@ -310,12 +314,12 @@ impl Translator<'_> {
     /// True if a test bounds the relevant values of a quantified variable.
     fn is_tested(&self, all: bool, body: NodeId, var: VarId) -> bool {
         let parts = match self.normal.node(body) {
-            Node::Any(list) if all => list,
-            Node::All(list) if !all => list,
+            NormalNode::Any(list) if all => list,
+            NormalNode::All(list) if !all => list,
             _ => return false,
         };
         parts.iter().any(|n| match self.normal.node(*n) {
-            Node::Val(test) => {
+            NormalNode::Val(test) => {
                 let mut free = Vec::new();
                 test.free_vars(&mut free);
                 free.contains(&var)
@@ -328,21 +332,25 @@ impl Translator<'_> {
     fn predicate(&mut self, node: NodeId, state: &[Expr]) -> Result<Predicate, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             Ok(match self.normal.node(node).clone() {
-                Node::Const(b) => Predicate::Const(b),
-                Node::Val(e) => Predicate::Data(e),
-                Node::All(list) | Node::Any(list) => {
-                    let all = matches!(self.normal.node(node), Node::All(_));
+                NormalNode::Const(b) => Predicate::Const(b),
+                NormalNode::Val(e) => Predicate::Data(e),
+                NormalNode::All(list) | NormalNode::Any(list) => {
+                    let all = matches!(self.normal.node(node), NormalNode::All(_));
                     let parts = list
                         .into_iter()
                         .map(|n| self.predicate(n, state))
                         .collect::<Result<_, _>>()?;
                     junction(all, parts)
                 }
-                Node::Forall(vars, body) => self.quantified(true, vars, body, state)?,
-                Node::Exists(vars, body) => self.quantified(false, vars, body, state)?,
-                Node::Must(action, body) => self.modality(node, &action, body, true, state)?,
-                Node::May(action, body) => self.modality(node, &action, body, false, state)?,
-                Node::Call(fix, args) => {
+                NormalNode::Forall(vars, body) => self.quantified(true, vars, body, state)?,
+                NormalNode::Exists(vars, body) => self.quantified(false, vars, body, state)?,
+                NormalNode::Must(action, body) => {
+                    self.modality(node, &action, body, true, state)?
+                }
+                NormalNode::May(action, body) => {
+                    self.modality(node, &action, body, false, state)?
+                }
+                NormalNode::Call(fix, args) => {
                     let f = self.normal.fix(fix);
                     let mut all = Vec::new();
                     for v in self.normal.live(f.head) {
@@ -354,7 +362,7 @@ impl Translator<'_> {
                     all.extend(state.iter().cloned());
                     Predicate::Call(self.names[fix.index()].clone(), all)
                 }
-                Node::Head(fix) => self.predicate(self.normal.fix(fix).body, state)?,
+                NormalNode::Head(fix) => self.predicate(self.normal.fix(fix).body, state)?,
             })
         })
     }

@@ -13,7 +13,7 @@ use super::product::{Kind, Shape};
 use super::rules::{Effect, When};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Span};
-use mu_formula::normal::{Node, NodeId};
+use mu_formula::normal::{NodeId, NormalNode};
 use mu_process::labels::ActionLabels;
 
 /// Use of confluent steps in a check.
@@ -92,11 +92,15 @@ impl Priority {
 pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority> {
     let normal = automaton.normal();
     let span = |node: &NodeId| match normal.node(*node) {
-        Node::Head(fix) => normal.fix(*fix).span,
+        NormalNode::Head(fix) => normal.fix(*fix).span,
         _ => normal.spans[node.index()],
     };
-    if let Some(place) =
-        shape.hostile.iter().filter(|n| matches!(normal.node(**n), Node::Head(_))).map(span).min()
+    if let Some(place) = shape
+        .hostile
+        .iter()
+        .filter(|n| matches!(normal.node(**n), NormalNode::Head(_)))
+        .map(span)
+        .min()
     {
         return Some(Priority::Forbidden(Obstacle::Endless, place));
     }
@@ -140,7 +144,7 @@ pub(super) fn modality(automaton: &Automaton, q: FormulaState, class: usize) -> 
     let back = |effect: Effect| match effect {
         Effect::Step(n) => {
             n == node
-                || matches!(normal.node(n), Node::Call(fix, _) if normal.fix(*fix).head == node)
+                || matches!(normal.node(n), NormalNode::Call(fix, _) if normal.fix(*fix).head == node)
         }
         _ => false,
     };

@@ -22,7 +22,7 @@ use super::transitions::Source;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
-use mu_formula::normal::{Node, NodeId, Normal};
+use mu_formula::normal::{NodeId, Normal, NormalNode};
 use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
 
@@ -49,7 +49,7 @@ pub struct Shape {
 
 /// Result of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ProductResult {
     /// The formula is this constant.
     Verdict(bool),
     /// There is a cycle that may decide; the general route is needed.
@@ -94,7 +94,7 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
     // signs are rejected unless they are hostile altogether, because the acyclicity check treats
     // them as hostile.
     let wrong = |node: &NodeId| match normal.node(*node) {
-        Node::Head(fix) => {
+        NormalNode::Head(fix) => {
             normal.fix(*fix).recursive && (normal.fix(*fix).rank % 2 == 1) == universal
         }
         _ => false,
@@ -135,9 +135,9 @@ fn reach(edges: &AHashMap<NodeId, Vec<NodeId>>, from: NodeId) -> AHashSet<NodeId
 /// Collects the automaton states that a target may become, for an owner with this connective.
 fn targets(normal: &Normal, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match normal.node(node) {
-        Node::Const(_) | Node::Val(_) => {}
-        Node::All(list) | Node::Any(list) => {
-            let own = matches!(normal.node(node), Node::All(_)) == all;
+        NormalNode::Const(_) | NormalNode::Val(_) => {}
+        NormalNode::All(list) | NormalNode::Any(list) => {
+            let own = matches!(normal.node(node), NormalNode::All(_)) == all;
             let rest: Vec<NodeId> =
                 list.iter().copied().filter(|n| !super::rules::is_test(normal, *n)).collect();
             if own || rest.len() == 1 {
@@ -146,7 +146,7 @@ fn targets(normal: &Normal, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
                 out.push(node);
             }
         }
-        Node::Call(fix, _) => out.push(normal.fix(*fix).head),
+        NormalNode::Call(fix, _) => out.push(normal.fix(*fix).head),
         _ => out.push(node),
     })
 }
@@ -464,12 +464,12 @@ impl<'a, 'm> Product<'a, 'm> {
         roots: &[FormulaState],
         acyclic: &mut Option<bool>,
         budget: &Budget,
-    ) -> Result<Outcome, Diagnostic> {
+    ) -> Result<ProductResult, Diagnostic> {
         let mut queue = VecDeque::new();
         let set = self.automaton.intern_set(roots.to_vec());
         let start = self.closure(set)?;
         if start.0 == Demand::Decided {
-            return Ok(Outcome::Verdict(!self.shape.universal));
+            return Ok(ProductResult::Verdict(!self.shape.universal));
         }
         let initial = self.source.initial();
         self.add_obligations(initial, start, &mut queue);
@@ -484,7 +484,7 @@ impl<'a, 'm> Product<'a, 'm> {
                 });
                 if let Err(stop) = stop {
                     self.count();
-                    return Ok(Outcome::Stopped(stop));
+                    return Ok(ProductResult::Stopped(stop));
                 }
             }
             let set = std::mem::replace(&mut self.pending[state.index()], Demand::NOTHING);
@@ -499,7 +499,7 @@ impl<'a, 'm> Product<'a, 'm> {
                         != self.shape.universal
                     {
                         self.count();
-                        return Ok(Outcome::Verdict(!self.shape.universal));
+                        return Ok(ProductResult::Verdict(!self.shape.universal));
                     }
                 }
             }
@@ -511,14 +511,14 @@ impl<'a, 'm> Product<'a, 'm> {
                 let next = self.step(flow, label)?;
                 if next.0 == Demand::Decided {
                     self.count();
-                    return Ok(Outcome::Verdict(!self.shape.universal));
+                    return Ok(ProductResult::Verdict(!self.shape.universal));
                 }
                 self.add_obligations(target, next, &mut queue);
             }
         }
         self.count();
         if self.shape.hostile.is_empty() {
-            return Ok(Outcome::Verdict(self.shape.universal));
+            return Ok(ProductResult::Verdict(self.shape.universal));
         }
         if acyclic.is_none() {
             let n = self.source.state_count();
@@ -531,7 +531,7 @@ impl<'a, 'm> Product<'a, 'm> {
                 Ok(true)
             };
             match acyclic_search(n, budget, &mut all)? {
-                Err(stop) => return Ok(Outcome::Stopped(stop)),
+                Err(stop) => return Ok(ProductResult::Stopped(stop)),
                 Ok(value) => *acyclic = Some(value),
             }
         }
@@ -561,9 +561,9 @@ impl<'a, 'm> Product<'a, 'm> {
             Ok(true)
         };
         match acyclic_search(n, budget, &mut carrying)? {
-            Err(stop) => Ok(Outcome::Stopped(stop)),
-            Ok(true) => Ok(Outcome::Verdict(self.shape.universal)),
-            Ok(false) => Ok(Outcome::Cycle),
+            Err(stop) => Ok(ProductResult::Stopped(stop)),
+            Ok(true) => Ok(ProductResult::Verdict(self.shape.universal)),
+            Ok(false) => Ok(ProductResult::Cycle),
         }
     }
 

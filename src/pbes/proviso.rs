@@ -19,7 +19,7 @@ use super::product::{Kind, Shape};
 use super::rules::{Effect, When};
 use mu_base::{Diagnostic, Span};
 use mu_explore::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
-use mu_formula::normal::{Node, NodeId};
+use mu_formula::normal::{NodeId, NormalNode};
 
 /// Use of partial-order reduction in a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ fn depends_on_any_label(automaton: &Automaton, node: NodeId) -> bool {
         };
         let decides = |effect: Effect| match effect {
             Effect::Decide => true,
-            Effect::Step(n) => matches!(automaton.normal().node(n), Node::Const(_)),
+            Effect::Step(n) => matches!(automaton.normal().node(n), NormalNode::Const(_)),
             Effect::Here(_) => false,
         };
         state.rules.iter().all(|r| decides(r.effect) && r.unknowns.is_empty() && any(&r.when))

@@ -220,7 +220,7 @@ impl ExploredModel {
 }
 
 /// A transition: its label in the quotient, its own label, its target.
-type Row = Vec<(LabelId, LabelId, StateId)>;
+type LiftRow = Vec<(LabelId, LabelId, StateId)>;
 
 /// A class, a label that its states can take, possibly after inert steps, and the target class.
 type ClassStep = (u32, LabelId, u32);
@@ -229,7 +229,7 @@ struct Lift<'a, 'm> {
     whole: &'a ExploredModel,
     block_of: &'a [u32],
     source: &'a mut Source<'m>,
-    rows: AHashMap<StateId, Row>,
+    rows: AHashMap<StateId, LiftRow>,
     /// The sources of the inert steps to each state, and the states of each class.
     before: Option<(Rows<u32>, Rows<u32>)>,
     /// For each state of the class: the next state on a shortest path to a state that can take the
@@ -239,13 +239,13 @@ struct Lift<'a, 'm> {
 }
 
 impl Lift<'_, '_> {
-    fn row(&mut self, s: StateId) -> Result<Row, Diagnostic> {
+    fn row(&mut self, s: StateId) -> Result<LiftRow, Diagnostic> {
         if let Some(row) = self.rows.get(&s) {
             return Ok(row.clone());
         }
         let mut found = Vec::new();
         self.source.successors(s, &mut found)?;
-        let row: Row = found
+        let row: LiftRow = found
             .into_iter()
             .map(|(l, t)| {
                 let representative = self.whole.representative_label[l.index()];

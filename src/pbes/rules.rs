@@ -19,7 +19,7 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
 use mu_data::signature::Builtin;
 use mu_data::sort::basic;
-use mu_formula::normal::{Node, NodeId, Normal};
+use mu_formula::normal::{NodeId, Normal, NormalNode};
 use mu_formula::typed::Action;
 use mu_process::labels::ActionDecl;
 
@@ -107,12 +107,16 @@ pub fn universal(normal: &Normal, node: NodeId) -> bool {
     let mut node = node;
     loop {
         match normal.node(node) {
-            Node::Const(_) | Node::Val(_) | Node::Forall(..) | Node::Must(..) | Node::Call(..) => {
+            NormalNode::Const(_)
+            | NormalNode::Val(_)
+            | NormalNode::Forall(..)
+            | NormalNode::Must(..)
+            | NormalNode::Call(..) => {
                 return true;
             }
-            Node::Exists(..) | Node::May(..) => return false,
-            Node::All(list) | Node::Any(list) => {
-                let all = matches!(normal.node(node), Node::All(_));
+            NormalNode::Exists(..) | NormalNode::May(..) => return false,
+            NormalNode::All(list) | NormalNode::Any(list) => {
+                let all = matches!(normal.node(node), NormalNode::All(_));
                 let mut rest = list.iter().filter(|n| !is_test(normal, **n));
                 match (rest.next(), rest.next()) {
                     (Some(only), None) => node = *only,
@@ -120,14 +124,14 @@ pub fn universal(normal: &Normal, node: NodeId) -> bool {
                     _ => return all,
                 }
             }
-            Node::Head(fix) => node = normal.fix(*fix).body,
+            NormalNode::Head(fix) => node = normal.fix(*fix).body,
         }
     }
 }
 
 /// True if a node depends on data only.
 pub fn is_test(normal: &Normal, node: NodeId) -> bool {
-    matches!(normal.node(node), Node::Const(_) | Node::Val(_))
+    matches!(normal.node(node), NormalNode::Const(_) | NormalNode::Val(_))
 }
 
 /// Computes the rules of all nodes that can be automaton states. Adds new terms to `data`.
@@ -138,7 +142,7 @@ pub fn rules(
 ) -> Result<Rules, Diagnostic> {
     let mut shapes: Vec<Vec<ActId>> = Vec::new();
     for node in &normal.nodes {
-        if let Node::Must(a, _) | Node::May(a, _) = node {
+        if let NormalNode::Must(a, _) | NormalNode::May(a, _) = node {
             collect_shapes(a, &mut shapes);
         }
     }
@@ -163,7 +167,7 @@ pub fn rules(
         let all = universal(normal, node);
         let mut rules = Vec::new();
         let start = match normal.node(node) {
-            Node::Head(fix) => normal.fix(*fix).body,
+            NormalNode::Head(fix) => normal.fix(*fix).body,
             _ => node,
         };
         builder.collect(start, all, &mut Vec::new(), &mut Vec::new(), &mut rules)?;
@@ -222,16 +226,16 @@ impl Builder<'_> {
     /// owner's connective.
     fn roots_of(&self, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match self.normal.node(node) {
-            Node::Const(_) | Node::Val(_) => {}
-            Node::All(list) | Node::Any(list) => {
-                if matches!(self.normal.node(node), Node::All(_)) != all {
+            NormalNode::Const(_) | NormalNode::Val(_) => {}
+            NormalNode::All(list) | NormalNode::Any(list) => {
+                if matches!(self.normal.node(node), NormalNode::All(_)) != all {
                     out.push(node);
                 }
                 for n in list {
                     self.roots_of(*n, all, out);
                 }
             }
-            Node::Call(fix, _) => out.push(self.normal.fix(*fix).head),
+            NormalNode::Call(fix, _) => out.push(self.normal.fix(*fix).head),
             _ => out.push(node),
         })
     }
@@ -247,9 +251,9 @@ impl Builder<'_> {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             let normal = self.normal;
             match normal.node(node) {
-                Node::Const(b) if *b == all => {}
-                Node::Const(_) => self.decide(node, unknowns, conditions, None, out),
-                Node::Val(e) => {
+                NormalNode::Const(b) if *b == all => {}
+                NormalNode::Const(_) => self.decide(node, unknowns, conditions, None, out),
+                NormalNode::Val(e) => {
                     let e = if all {
                         Expr::negate(&mut self.data.signature, e.clone())
                     } else {
@@ -257,23 +261,23 @@ impl Builder<'_> {
                     };
                     self.decide(node, unknowns, conditions, Some(e), out);
                 }
-                Node::All(list) | Node::Any(list)
-                    if matches!(normal.node(node), Node::All(_)) == all =>
+                NormalNode::All(list) | NormalNode::Any(list)
+                    if matches!(normal.node(node), NormalNode::All(_)) == all =>
                 {
                     for n in list {
                         self.collect(*n, all, unknowns, conditions, out)?;
                     }
                 }
-                Node::All(list) | Node::Any(list) => {
+                NormalNode::All(list) | NormalNode::Any(list) => {
                     // A guard: the other connective with tests and at most one more operand.
                     let before = conditions.len();
                     let mut rest = Vec::new();
                     for n in list {
                         match normal.node(*n) {
-                            Node::Val(e) if all => {
+                            NormalNode::Val(e) if all => {
                                 conditions.push(Expr::negate(&mut self.data.signature, e.clone()))
                             }
-                            Node::Val(e) => conditions.push(e.clone()),
+                            NormalNode::Val(e) => conditions.push(e.clone()),
                             _ => rest.push(*n),
                         }
                     }
@@ -284,16 +288,16 @@ impl Builder<'_> {
                     }
                     conditions.truncate(before);
                 }
-                Node::Forall(vars, body) | Node::Exists(vars, body)
-                    if matches!(normal.node(node), Node::Forall(..)) == all =>
+                NormalNode::Forall(vars, body) | NormalNode::Exists(vars, body)
+                    if matches!(normal.node(node), NormalNode::Forall(..)) == all =>
                 {
                     let before = unknowns.len();
                     unknowns.extend(vars);
                     self.collect(*body, all, unknowns, conditions, out)?;
                     unknowns.truncate(before);
                 }
-                Node::Must(action, target) | Node::May(action, target)
-                    if matches!(normal.node(node), Node::Must(..)) == all =>
+                NormalNode::Must(action, target) | NormalNode::May(action, target)
+                    if matches!(normal.node(node), NormalNode::Must(..)) == all =>
                 {
                     self.labelled(
                         action,
@@ -304,7 +308,7 @@ impl Builder<'_> {
                         out,
                     )?;
                 }
-                Node::Call(..) => self.here(node, unknowns, conditions, out),
+                NormalNode::Call(..) => self.here(node, unknowns, conditions, out),
                 _ => self.leaf(node, &[node], all, unknowns, conditions, out)?,
             }
             Ok(())
@@ -340,7 +344,7 @@ impl Builder<'_> {
         }
         let unknowns = unknowns.iter().copied().filter(|v| used.contains(v)).collect();
         let modality = match effect {
-            Effect::Step(n) if !matches!(self.normal.node(n), Node::Const(_)) => Some(n),
+            Effect::Step(n) if !matches!(self.normal.node(n), NormalNode::Const(_)) => Some(n),
             _ => None,
         };
         match &when {
@@ -385,8 +389,9 @@ impl Builder<'_> {
         let mut best: Option<(usize, &Action)> = None;
         if !wanted.is_empty() {
             for n in operands {
-                if let Node::Must(action, _) | Node::May(action, _) = self.normal.node(*n)
-                    && matches!(self.normal.node(*n), Node::Must(..)) == all
+                if let NormalNode::Must(action, _) | NormalNode::May(action, _) =
+                    self.normal.node(*n)
+                    && matches!(self.normal.node(*n), NormalNode::Must(..)) == all
                 {
                     let mut free = Vec::new();
                     mu_formula::normal::action_free_vars(action, &mut free);

@@ -148,7 +148,7 @@ impl CheckRun<'_> {
         self.answer.priority = self.answer.priority.and(priority);
         self.answer.order = self.answer.order.and(order);
         match found {
-            Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
+            Some((outcome, figures)) if outcome != product::ProductResult::Cycle => {
                 self.answer.equations += figures.configurations;
                 self.answer.states = self.answer.states.max(figures.states);
                 self.answer.symmetries = self.answer.symmetries.max(figures.symmetries);
@@ -172,16 +172,16 @@ impl CheckRun<'_> {
     /// needed.
     fn conclude(
         &mut self,
-        outcome: product::Outcome,
+        outcome: product::ProductResult,
         task: &Task,
         name: &str,
         shape: &Shape,
     ) -> Result<Option<TaskValue>, Diagnostic> {
         let CheckRun { model, labels, options, budget, .. } = *self;
         match outcome {
-            product::Outcome::Stopped(stop) => Ok(Some(Err(stop))),
-            product::Outcome::Cycle => Ok(None),
-            product::Outcome::Verdict(value) => {
+            product::ProductResult::Stopped(stop) => Ok(Some(Err(stop))),
+            product::ProductResult::Cycle => Ok(None),
+            product::ProductResult::Verdict(value) => {
                 if options.wants_evidence(self.answer.informative, value) && value != task.all {
                     let (source, automaton, roots) =
                         (&mut self.source, &mut self.automaton, &task.roots[..]);
@@ -210,12 +210,12 @@ impl CheckRun<'_> {
         &mut self,
         shape: &Shape,
         roots: &[FormulaState],
-    ) -> Result<product::Outcome, Diagnostic> {
+    ) -> Result<product::ProductResult, Diagnostic> {
         let (mut batches, mut pairs, mut sum) = (Batches::new(roots.len()), Pairs::default(), 0);
         let mut acyclic = None;
-        let mut outcome = product::Outcome::Verdict(shape.universal);
+        let mut outcome = product::ProductResult::Verdict(shape.universal);
         while let Some(batch) = batches.batch()
-            && outcome == product::Outcome::Verdict(shape.universal)
+            && outcome == product::ProductResult::Verdict(shape.universal)
         {
             let mut product =
                 Product::new(&mut self.source, self.labels, &mut self.automaton, shape);

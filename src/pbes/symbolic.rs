@@ -23,7 +23,7 @@ use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use mu_evidence::{Evidence, EvidenceStep, Taken};
-use mu_formula::normal::Node;
+use mu_formula::normal::NormalNode;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use mu_model::step_cache::StepCache;
@@ -67,7 +67,7 @@ impl SymbolicAnswer {
         Self { verdict, product_outcome: None, game_outcome: Some(game_outcome), evidence, more }
     }
     /// Returns the result and cost of the search of the model. `None` if the formula is a constant.
-    pub fn outcome(&self) -> Option<&mu_symbolic::Outcome> {
+    pub fn outcome(&self) -> Option<&mu_symbolic::ReachOutcome> {
         self.product_outcome
             .as_ref()
             .map(|w| &w.outcome)
@@ -219,7 +219,7 @@ fn by_product(
 /// True if a cycle of hostile obligations may pass through fixed points of both kinds.
 fn mixed(automaton: &Automaton, shape: &Shape) -> bool {
     shape.hostile.iter().any(|node| match automaton.normal().node(*node) {
-        Node::Head(fix) => {
+        NormalNode::Head(fix) => {
             automaton.normal().fix(*fix).recursive
                 && (automaton.normal().fix(*fix).rank % 2 != 1) == shape.universal
         }

@@ -10,7 +10,7 @@ use mu_data::signature::{Builtin, Op, OpKind};
 use mu_data::sort::basic;
 use mu_evidence::checker::{self, Checked};
 use mu_formula::direct;
-use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_formula::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_lts::{Labels, Lts};
 use mu_model::from_lts::LtsModel;
 use mu_process::labels::ActionDecl;
@@ -101,8 +101,8 @@ struct Generator<'a> {
     fix_names: Vec<String>,
 }
 
-fn at(kind: StateKind) -> State {
-    State { kind, span: Span::default() }
+fn at(kind: StateKind) -> TypedStateFormula {
+    TypedStateFormula { kind, span: Span::default() }
 }
 
 impl Generator<'_> {
@@ -200,7 +200,7 @@ impl Generator<'_> {
             _ => Regular::Action(self.action(2)),
         }
     }
-    fn state(&mut self, depth: usize, positive: bool) -> State {
+    fn state(&mut self, depth: usize, positive: bool) -> TypedStateFormula {
         let usable: Vec<usize> =
             (0..self.fixes.len()).filter(|i| self.fixes[*i].2 == positive).collect();
         if depth == 0 || (!usable.is_empty() && self.r.chance(1, 5)) {

@@ -20,15 +20,15 @@ type Binding = Vec<(VarId, Expr)>;
 
 /// State: a part of the specification under a binding, or a composition of such states.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum State {
+enum DirectState {
     /// Successful termination.
     Done,
     /// The part with this number, with values for its free variables.
     Part(usize, Rc<Binding>),
-    Seq(Rc<State>, Rc<State>),
-    Parallel(Rc<State>, Rc<State>),
+    Seq(Rc<DirectState>, Rc<DirectState>),
+    Parallel(Rc<DirectState>, Rc<DirectState>),
     /// The operator (hide, allow, …) with this part number around a state.
-    Around(usize, Rc<State>),
+    Around(usize, Rc<DirectState>),
 }
 
 /// Explored transition system.
@@ -47,8 +47,8 @@ pub struct Direct {
 pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic> {
     let mut rules = Rules::new(spec)?;
     let root = rules.part_of(&spec.init);
-    let initial = State::Part(root, Rc::default());
-    let mut ids: AHashMap<State, u32> = AHashMap::from([(initial.clone(), 0)]);
+    let initial = DirectState::Part(root, Rc::default());
+    let mut ids: AHashMap<DirectState, u32> = AHashMap::from([(initial.clone(), 0)]);
     let mut states = vec![Some(initial)];
     let mut transitions = Vec::new();
     let mut dead = None;
@@ -61,7 +61,7 @@ pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic>
             next += 1;
             continue;
         };
-        if state == State::Done {
+        if state == DirectState::Done {
             let target = *dead.get_or_insert_with(|| {
                 states.push(None);
                 narrow::index(states.len()) - 1
@@ -121,7 +121,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Returns a part under a binding restricted to the free variables of the part.
-    fn state(&mut self, proc: &'a Proc, binding: &Binding) -> State {
+    fn state(&mut self, proc: &'a Proc, binding: &Binding) -> DirectState {
         let part = self.part_of(proc);
         if self.free[part].is_none() {
             let mut vars = Vec::new();
@@ -133,7 +133,7 @@ impl<'a> Rules<'a> {
             .iter()
             .filter_map(|v| binding.iter().rev().find(|(w, _)| w == v).cloned())
             .collect();
-        State::Part(part, Rc::new(restricted))
+        DirectState::Part(part, Rc::new(restricted))
     }
 
     fn normal_form(&mut self, e: &Expr, binding: &Binding) -> Result<Expr, Diagnostic> {
@@ -150,23 +150,23 @@ impl<'a> Rules<'a> {
 
     fn steps(
         &mut self,
-        state: &State,
+        state: &DirectState,
         depth: usize,
-        out: &mut Vec<(MultiAction, State)>,
+        out: &mut Vec<(MultiAction, DirectState)>,
     ) -> Result<(), Diagnostic> {
         match state {
-            State::Done => Ok(()),
-            State::Part(part, binding) => {
+            DirectState::Done => Ok(()),
+            DirectState::Part(part, binding) => {
                 let proc = self.parts[*part];
                 self.part_steps(proc, &binding.clone(), depth, out)
             }
-            State::Seq(p, q) => {
+            DirectState::Seq(p, q) => {
                 let mut first = Vec::new();
                 deep(|| self.steps(p, depth, &mut first))?;
                 out.extend(first.into_iter().map(|(a, p)| (a, sequence(p, (**q).clone()))));
                 Ok(())
             }
-            State::Parallel(p, q) => {
+            DirectState::Parallel(p, q) => {
                 let (mut ps, mut qs) = (Vec::new(), Vec::new());
                 deep(|| self.steps(p, depth, &mut ps))?;
                 deep(|| self.steps(q, depth, &mut qs))?;
@@ -179,7 +179,7 @@ impl<'a> Rules<'a> {
                 out.extend(qs.into_iter().map(|(b, q2)| (b, parallel((**p).clone(), q2))));
                 Ok(())
             }
-            State::Around(part, inner) => {
+            DirectState::Around(part, inner) => {
                 let proc = self.parts[*part];
                 let mut steps = Vec::new();
                 deep(|| self.steps(inner, depth, &mut steps))?;
@@ -198,15 +198,15 @@ impl<'a> Rules<'a> {
         proc: &'a Proc,
         binding: &Binding,
         depth: usize,
-        out: &mut Vec<(MultiAction, State)>,
+        out: &mut Vec<(MultiAction, DirectState)>,
     ) -> Result<(), Diagnostic> {
         match &proc.kind {
             ProcKind::Action(action, args) => {
                 let args: Result<Vec<Expr>, Diagnostic> =
                     args.iter().map(|e| self.normal_form(e, binding)).collect();
-                out.push((vec![(*action, args?)], State::Done));
+                out.push((vec![(*action, args?)], DirectState::Done));
             }
-            ProcKind::Tau => out.push((Vec::new(), State::Done)),
+            ProcKind::Tau => out.push((Vec::new(), DirectState::Done)),
             ProcKind::Delta => {}
             ProcKind::Choice(p, q) => {
                 self.part_steps(p, binding, depth, out)?;
@@ -244,7 +244,7 @@ impl<'a> Rules<'a> {
                 deep(|| self.part_steps(&def.body, &inner, depth + 1, out))?;
             }
             ProcKind::Parallel(p, q) => {
-                let both = State::Parallel(
+                let both = DirectState::Parallel(
                     Rc::new(self.state(p, binding)),
                     Rc::new(self.state(q, binding)),
                 );
@@ -273,7 +273,7 @@ impl<'a> Rules<'a> {
             | ProcKind::Comm(_, p) => {
                 let part = self.part_of(proc);
                 let inner = self.state(p, binding);
-                self.steps(&State::Around(part, Rc::new(inner)), depth, out)?;
+                self.steps(&DirectState::Around(part, Rc::new(inner)), depth, out)?;
             }
             ProcKind::BoundedInit(..) | ProcKind::At(..) | ProcKind::Dist(..) => {
                 return Err(Diagnostic::at(
@@ -293,7 +293,7 @@ impl<'a> Rules<'a> {
         body: &'a Proc,
         binding: &mut Binding,
         depth: usize,
-        out: &mut Vec<(MultiAction, State)>,
+        out: &mut Vec<(MultiAction, DirectState)>,
     ) -> Result<(), Diagnostic> {
         let Some((first, rest)) = vars.split_first() else {
             return self.part_steps(body, binding, depth, out);
@@ -464,20 +464,24 @@ fn free_vars(proc: &Proc, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
     }
 }
 
-fn sequence(p: State, q: State) -> State {
-    if p == State::Done { q } else { State::Seq(Rc::new(p), Rc::new(q)) }
+fn sequence(p: DirectState, q: DirectState) -> DirectState {
+    if p == DirectState::Done { q } else { DirectState::Seq(Rc::new(p), Rc::new(q)) }
 }
 
-fn parallel(p: State, q: State) -> State {
+fn parallel(p: DirectState, q: DirectState) -> DirectState {
     match (p, q) {
-        (State::Done, q) => q,
-        (p, State::Done) => p,
-        (p, q) => State::Parallel(Rc::new(p), Rc::new(q)),
+        (DirectState::Done, q) => q,
+        (p, DirectState::Done) => p,
+        (p, q) => DirectState::Parallel(Rc::new(p), Rc::new(q)),
     }
 }
 
-fn around(part: usize, inner: State) -> State {
-    if inner == State::Done { State::Done } else { State::Around(part, Rc::new(inner)) }
+fn around(part: usize, inner: DirectState) -> DirectState {
+    if inner == DirectState::Done {
+        DirectState::Done
+    } else {
+        DirectState::Around(part, Rc::new(inner))
+    }
 }
 
 /// Returns the sum of two multi-actions, in canonical order.

@@ -22,7 +22,7 @@ const STEP_LIMIT: u64 = 200_000;
 const MAX_TESTS: usize = 400;
 
 /// A step of a concrete state.
-pub struct Step {
+pub struct ConcreteStep {
     /// The summand.
     pub summand: usize,
     /// The multi-action, with normal forms.
@@ -102,7 +102,7 @@ impl<'a> DirectSteps<'a> {
     }
 
     /// Returns the steps of a state.
-    pub fn steps(&mut self, state: &[Expr], source: &mut Source) -> Vec<Step> {
+    pub fn steps(&mut self, state: &[Expr], source: &mut Source) -> Vec<ConcreteStep> {
         let process = self.process;
         let by: Substitution =
             process.params.iter().zip(state).map(|(p, e)| (p.var, e.clone())).collect();
@@ -132,7 +132,7 @@ impl<'a> DirectSteps<'a> {
         state: &[Expr],
         source: &mut Source,
         tests: &mut usize,
-        out: &mut Vec<Step>,
+        out: &mut Vec<ConcreteStep>,
     ) {
         let process = self.process;
         let vars = &process.summands[summand].sum_vars;
@@ -202,7 +202,7 @@ impl<'a> DirectSteps<'a> {
         is_data(self.naive.signature(), &self.opaque, &normal).then_some(normal)
     }
 
-    fn step(&mut self, summand: usize, by: &Substitution, state: &[Expr]) -> Option<Step> {
+    fn step(&mut self, summand: usize, by: &Substitution, state: &[Expr]) -> Option<ConcreteStep> {
         let own = &self.process.summands[summand];
         let mut label = MultiAction::new();
         for act in &own.actions {
@@ -215,7 +215,7 @@ impl<'a> DirectSteps<'a> {
         for (at, e) in &own.updates {
             target[*at] = self.value(e, by)?;
         }
-        Some(Step { summand, label, target })
+        Some(ConcreteStep { summand, label, target })
     }
 }
 

@@ -62,7 +62,7 @@ pub enum Event {
 
 /// Table of the values of 2^31 and above.
 #[derive(Debug, Default)]
-struct Values {
+struct EncodedValues {
     list: Vec<u64>,
     ids: HashMap<u64, u32>,
 }
@@ -89,7 +89,7 @@ pub struct Machine {
     threads: Vec<u32>,
     cells: u32,
     live: Vec<Vec<Vec<bool>>>,
-    values: RwLock<Values>,
+    values: RwLock<EncodedValues>,
     buffers: RwLock<Buffers>,
     full: AtomicBool,
 }

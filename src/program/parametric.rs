@@ -13,8 +13,8 @@ use super::expr::Width;
 use super::nasm::{self, MAX_THREADS, X86Program};
 use super::property::{Comparison, Property, Term};
 use super::registers::name_at;
-use super::x86::statement::{Element, Place, SourceOperand, Statement};
-use super::x86::table::{Entry, Kind};
+use super::x86::statement::{AddressedMemory, Element, SourceOperand, Statement};
+use super::x86::table::{Entry, InstructionKind};
 use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 pub use super::nasm::Declaration;
@@ -181,7 +181,7 @@ fn instruction(
         return Err(unsupported_width(word, own, *span));
     }
     // The operands of `nop` have no effect.
-    let operands = if entry.kind == Kind::Nothing { &[] } else { operands.as_slice() };
+    let operands = if entry.kind == InstructionKind::Nothing { &[] } else { operands.as_slice() };
     let operands = operands.iter().map(|o| operand(o, own)).collect::<Result<Vec<_>, _>>()?;
     let operands = operands.into_iter().map(|o| wrapped(o, word, own)).collect::<Result<_, _>>()?;
     Ok(Instruction {
@@ -230,14 +230,14 @@ fn operand(written: &SourceOperand, own: Width) -> Result<Operand, Diagnostic> {
             return Err(unsupported_width(name, own, *span));
         }
         SourceOperand::Memory(
-            Place::Shared(name) | Place::Element(name, Element::Own),
+            AddressedMemory::Shared(name) | AddressedMemory::Element(name, Element::Own),
             _,
             span,
         ) => Operand::Memory(name.clone(), *span),
-        SourceOperand::Memory(Place::Element(name, Element::Of(thread)), _, span) => {
+        SourceOperand::Memory(AddressedMemory::Element(name, Element::Of(thread)), _, span) => {
             Operand::Element(name.clone(), *thread, *span)
         }
-        SourceOperand::Memory(Place::Element(_, Element::Next), _, span) => {
+        SourceOperand::Memory(AddressedMemory::Element(_, Element::Next), _, span) => {
             let error = Diagnostic::at(
                 Stage::Unsupported,
                 *span,
@@ -245,7 +245,7 @@ fn operand(written: &SourceOperand, own: Width) -> Result<Operand, Diagnostic> {
             );
             return Err(error.note("expected `$self` or the number of a thread, `$1`"));
         }
-        SourceOperand::Memory(Place::Computed, _, span) => {
+        SourceOperand::Memory(AddressedMemory::Computed, _, span) => {
             let message = "a computed address is not supported for any number of threads";
             return Err(Diagnostic::at(Stage::Unsupported, *span, message)
                 .note("expected the name of a variable, `[x]`"));

@@ -13,7 +13,7 @@
 use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
 use crate::initial::arranged;
-use crate::instance::{Instance, Prepared, State};
+use crate::instance::{Instance, InstanceState, Prepared};
 use crate::parallel;
 use crate::rules::Rules;
 use mu_base::narrow;
@@ -56,8 +56,8 @@ pub struct Bank<'a> {
     /// The assumed cubes, for each choice of their processes. They contain no states of the system.
     assumed: Vec<Prepared>,
     fixed: usize,
-    states: Vec<State>,
-    seen: HashSet<State, BuildHasherDefault<Mix>>,
+    states: Vec<InstanceState>,
+    seen: HashSet<InstanceState, BuildHasherDefault<Mix>>,
     /// For each cell, its values with the states that have them.
     columns: Columns,
     /// The same for values that the cell has or had before writes that some process may not have
@@ -93,7 +93,7 @@ impl<'a> Bank<'a> {
             at: 0,
         }
     }
-    fn push(&mut self, state: State) -> bool {
+    fn push(&mut self, state: InstanceState) -> bool {
         if self.seen.contains(&state)
             || self.assumed.iter().any(|c| self.instance.satisfies(&state, c))
         {
@@ -120,7 +120,7 @@ impl<'a> Bank<'a> {
         true
     }
     /// Returns the known states.
-    pub fn states(&self) -> &[State] {
+    pub fn states(&self) -> &[InstanceState] {
         &self.states
     }
     /// Returns the number of states.
@@ -191,7 +191,8 @@ impl<'a> Bank<'a> {
     /// Executes the steps (rule, processes) from the initial states in a cube with the first
     /// processes. Adds the states on the path and some after its end.
     pub fn follow(&mut self, rules: &Rules, start: &Cube, steps: &[(usize, Vec<u8>)]) {
-        let mut here: Vec<State> = self.instance.initial(MAX_ALONG * 16, Some(start), false);
+        let mut here: Vec<InstanceState> =
+            self.instance.initial(MAX_ALONG * 16, Some(start), false);
         here.truncate(MAX_ALONG);
         let mut next = Vec::new();
         for (rule, binding) in steps {
@@ -201,7 +202,7 @@ impl<'a> Bank<'a> {
             for s in here.drain(..) {
                 self.push(s);
             }
-            let mut reached: HashSet<State, BuildHasherDefault<Mix>> = HashSet::default();
+            let mut reached: HashSet<InstanceState, BuildHasherDefault<Mix>> = HashSet::default();
             here.extend(next.drain(..).filter(|s| reached.insert(s.clone())).take(MAX_ALONG));
             if here.is_empty() {
                 return;

@@ -10,7 +10,7 @@
 
 use crate::atom::{Atom, Cell, Linear, Literal, NONE, OTHER, Point, Signature, Sort, map_set};
 use crate::decide::satisfiable;
-use crate::simplex::{Answer, Relation};
+use crate::simplex::{Relation, SimplexAnswer};
 use crate::stages;
 use mu_base::mixing::fx;
 use mu_base::narrow;
@@ -73,7 +73,8 @@ impl Cube {
         }
         stages::tidy(signature, &mut atoms);
         let needs_check = atoms.iter().any(|a| !matches!(a, Atom::In(..) | Atom::Fence(..)));
-        if needs_check && satisfiable(signature, processes, &atoms) == Answer::Unsatisfiable {
+        if needs_check && satisfiable(signature, processes, &atoms) == SimplexAnswer::Unsatisfiable
+        {
             return None;
         }
         Some(Cube { processes, atoms }.renumbered(signature))

@@ -9,14 +9,14 @@
 //! smallest domain; an order is contradictory if it has a cycle with a strict edge. The unnamed
 //! processes are one bit of a domain, and there are arbitrarily many of them.
 //!
-//! [`Answer::Unsatisfiable`] is always correct. An exhausted budget, or a number beyond 128 bits,
-//! gives [`Answer::Unknown`].
+//! [`SimplexAnswer::Unsatisfiable`] is always correct. An exhausted budget, or a number beyond 128
+//! bits, gives [`SimplexAnswer::Unknown`].
 
 use crate::atom::{Atom, Cell, OTHER, Point, Signature, Sort};
 use crate::counts;
 use crate::rational::Rational;
 use crate::residues::{self, Residues};
-use crate::simplex::{Answer, Constraint, Simplex};
+use crate::simplex::{Constraint, Simplex, SimplexAnswer};
 use num_rational::BigRational;
 
 const SPLITS: u32 = 200;
@@ -187,25 +187,25 @@ impl<'a> Decider<'a> {
         variable
     }
     /// Decides the conjunction.
-    pub fn check(&mut self) -> Answer {
+    pub fn check(&mut self) -> SimplexAnswer {
         self.check_within(SPLITS)
     }
     /// Decides the conjunction with a limited number of case splits.
-    pub fn check_within(&mut self, mut budget: u32) -> Answer {
+    pub fn check_within(&mut self, mut budget: u32) -> SimplexAnswer {
         self.queries += 1;
         let of_words = if budget > FEW_SPLITS { SPLITS } else { SPLITS_OF_WORDS };
         self.push();
         let mut answer = self.discrete(&mut budget);
         self.pop();
-        if answer != Answer::Unsatisfiable && self.linear > 0 {
+        if answer != SimplexAnswer::Unsatisfiable && self.linear > 0 {
             match self.simplex.check(&mut budget) {
-                Answer::Satisfiable => {}
+                SimplexAnswer::Satisfiable => {}
                 other => answer = other,
             }
         }
-        if answer != Answer::Unsatisfiable && !self.words.is_empty() {
+        if answer != SimplexAnswer::Unsatisfiable && !self.words.is_empty() {
             match residues::satisfiable(&self.words, of_words) {
-                Answer::Satisfiable => {}
+                SimplexAnswer::Satisfiable => {}
                 other => answer = other,
             }
         }
@@ -299,7 +299,7 @@ impl<'a> Decider<'a> {
         self.assert(atom);
         let answer = self.check_within(FEW_SPLITS);
         self.pop();
-        answer == Answer::Unsatisfiable
+        answer == SimplexAnswer::Unsatisfiable
     }
     /// Propagates to the fixed point: equalities intersect the domains of their sides,
     /// disequalities remove single values.
@@ -328,24 +328,24 @@ impl<'a> Decider<'a> {
         }
     }
     /// Decides everything except arithmetic.
-    fn discrete(&mut self, budget: &mut u32) -> Answer {
+    fn discrete(&mut self, budget: &mut u32) -> SimplexAnswer {
         self.propagate();
         if self.contradiction || self.classes_clash() {
-            return Answer::Unsatisfiable;
+            return SimplexAnswer::Unsatisfiable;
         }
         let split = match self.undecided() {
             Some(cell) => cell,
-            None if self.ordered() => return Answer::Satisfiable,
-            None => return Answer::Unsatisfiable,
+            None if self.ordered() => return SimplexAnswer::Satisfiable,
+            None => return SimplexAnswer::Unsatisfiable,
         };
         let mut values = self.domain(split);
-        let mut answer = Answer::Unsatisfiable;
+        let mut answer = SimplexAnswer::Unsatisfiable;
         while values != 0 {
             // Try the unnamed processes first, since they can be anywhere in the order.
             let value = 1 << (63 - values.leading_zeros());
             values &= !value;
             if *budget == 0 {
-                return Answer::Unknown;
+                return SimplexAnswer::Unknown;
             }
             *budget -= 1;
             self.push();
@@ -353,9 +353,9 @@ impl<'a> Decider<'a> {
             let found = self.discrete(budget);
             self.pop();
             match found {
-                Answer::Satisfiable => return found,
-                Answer::Unknown => answer = found,
-                Answer::Unsatisfiable => {}
+                SimplexAnswer::Satisfiable => return found,
+                SimplexAnswer::Unknown => answer = found,
+                SimplexAnswer::Unsatisfiable => {}
             }
         }
         answer
@@ -470,6 +470,6 @@ impl<'a> Decider<'a> {
 }
 
 /// Decides whether the atoms are satisfiable together.
-pub fn satisfiable(signature: &Signature, processes: usize, atoms: &[Atom]) -> Answer {
+pub fn satisfiable(signature: &Signature, processes: usize, atoms: &[Atom]) -> SimplexAnswer {
     Decider::of(signature, processes, atoms).check()
 }

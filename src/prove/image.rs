@@ -19,7 +19,7 @@ use crate::cube::Cube;
 use crate::decide::Decider;
 use crate::residues::{self, Side};
 use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
-use crate::simplex::{Answer, Relation};
+use crate::simplex::{Relation, SimplexAnswer};
 use crate::stages;
 use mu_base::narrow;
 use std::ops::ControlFlow;
@@ -692,7 +692,7 @@ pub fn put(
 /// false on a contradiction.
 fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarge> {
     let is = |c: Cell| c.view() == Some(FORGOTTEN);
-    if Decider::of(signature, MAX_PROCESSES, atoms).check() == Answer::Unsatisfiable {
+    if Decider::of(signature, MAX_PROCESSES, atoms).check() == SimplexAnswer::Unsatisfiable {
         return Ok(false);
     }
     while let Some(cell) = atoms.iter().flat_map(Atom::cells).find(|c| is(*c)) {

@@ -6,7 +6,7 @@ use crate::cube::{Cube, simplify};
 use crate::decide::satisfiable;
 use crate::image::{Binding, Trouble, for_each_binding};
 use crate::rules::{FIXED, Rules, Scope, Test, Value, instantiate};
-use crate::simplex::Answer;
+use crate::simplex::SimplexAnswer;
 use mu_base::narrow;
 use std::ops::ControlFlow::{Break, Continue};
 
@@ -318,7 +318,7 @@ fn meet(
     let Some((first, rest)) = instances.split_first() else {
         let mut simple = atoms;
         if !simplify(signature, processes, &mut simple)
-            || satisfiable(signature, processes, &simple) == Answer::Unsatisfiable
+            || satisfiable(signature, processes, &simple) == SimplexAnswer::Unsatisfiable
         {
             return None;
         }
@@ -333,7 +333,7 @@ fn meet(
         );
         // Many conjuncts are independent, so check for a contradiction before the next choice.
         if rest.first().is_some_and(|r| r.len() > 1)
-            && satisfiable(signature, processes, &next) == Answer::Unsatisfiable
+            && satisfiable(signature, processes, &next) == SimplexAnswer::Unsatisfiable
         {
             continue;
         }

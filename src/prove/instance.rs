@@ -31,7 +31,7 @@ pub struct Write {
 
 /// A state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct State {
+pub struct InstanceState {
     /// Values by cell, with memory as it is now.
     pub values: Vec<i64>,
     /// The last writes, the latest first.
@@ -113,7 +113,7 @@ impl<'a> Instance<'a> {
         self.offset.iter().rposition(|o| *o <= cell).expect("the first offset is 0")
     }
     /// Returns the view of a cell by a process, the given number of writes ago.
-    pub fn seen(&self, state: &State, cell: usize, process: u8, ago: u8) -> i64 {
+    pub fn seen(&self, state: &InstanceState, cell: usize, process: u8, ago: u8) -> i64 {
         let mut value = state.values[cell];
         for w in state.writes.iter().take(usize::from(ago)) {
             let old = w.old.iter().find(|o| o.0 as usize == cell);
@@ -128,7 +128,7 @@ impl<'a> Instance<'a> {
     }
     fn value(
         &self,
-        state: &State,
+        state: &InstanceState,
         value: &Value,
         env: &dyn Fn(u8) -> u8,
         actor: u8,
@@ -159,7 +159,7 @@ impl<'a> Instance<'a> {
     }
     fn holds(
         &self,
-        state: &State,
+        state: &InstanceState,
         tests: &[Test],
         env: &dyn Fn(u8) -> u8,
         actor: u8,
@@ -187,7 +187,12 @@ impl<'a> Instance<'a> {
     /// Returns at most `most` initial states, in the cube if one is given, with the first
     /// processes. If `elsewhere`, undetermined cells of processes contain a process beyond the
     /// instance, as in larger systems.
-    pub fn initial(&self, most: usize, within: Option<&Cube>, elsewhere: bool) -> Vec<State> {
+    pub fn initial(
+        &self,
+        most: usize,
+        within: Option<&Cube>,
+        elsewhere: bool,
+    ) -> Vec<InstanceState> {
         let place: Vec<u8> = (0..narrow::byte(within.map_or(0, |c| c.processes))).collect();
         let constrained: Vec<(usize, u64, Sort)> = within
             .iter()
@@ -243,8 +248,11 @@ impl<'a> Instance<'a> {
             });
             values
         };
-        let blank =
-            State { values: vec![0; self.cells], writes: Vec::new(), lag: vec![0; self.processes] };
+        let blank = InstanceState {
+            values: vec![0; self.cells],
+            writes: Vec::new(),
+            lag: vec![0; self.processes],
+        };
         let mut found = vec![blank];
         for cell in 0..self.cells {
             let values = domain(cell);
@@ -278,17 +286,29 @@ impl<'a> Instance<'a> {
         found
     }
     /// Computes all steps from a state.
-    pub fn successors(&self, state: &State, out: &mut Vec<State>) {
+    pub fn successors(&self, state: &InstanceState, out: &mut Vec<InstanceState>) {
         for rule in &self.rules.rules {
             let mut binding = Vec::new();
             self.bind(state, rule, &mut binding, out);
         }
     }
     /// Computes the steps of one rule with bound parameters.
-    pub fn step(&self, state: &State, rule: &Rule, binding: &[u8], out: &mut Vec<State>) {
+    pub fn step(
+        &self,
+        state: &InstanceState,
+        rule: &Rule,
+        binding: &[u8],
+        out: &mut Vec<InstanceState>,
+    ) {
         self.bind(state, rule, &mut binding.to_vec(), out);
     }
-    fn bind(&self, state: &State, rule: &Rule, binding: &mut Vec<u8>, out: &mut Vec<State>) {
+    fn bind(
+        &self,
+        state: &InstanceState,
+        rule: &Rule,
+        binding: &mut Vec<u8>,
+        out: &mut Vec<InstanceState>,
+    ) {
         if binding.len() < rule.params {
             for p in 0..narrow::byte(self.processes) {
                 if !binding.contains(&p) {
@@ -309,12 +329,12 @@ impl<'a> Instance<'a> {
     }
     fn fire(
         &self,
-        state: &State,
+        state: &InstanceState,
         rule: &Rule,
         binding: &[u8],
         actor: u8,
         ago: u8,
-        out: &mut Vec<State>,
+        out: &mut Vec<InstanceState>,
     ) {
         let env = |p: u8| process(p, binding);
         let own_unseen =
@@ -387,7 +407,7 @@ impl<'a> Instance<'a> {
     /// Returns the cells that are set, each with its possible values.
     fn sets(
         &self,
-        state: &State,
+        state: &InstanceState,
         rule: &Rule,
         binding: &[u8],
         actor: u8,
@@ -503,11 +523,11 @@ impl<'a> Instance<'a> {
         Prepared { atoms: when, views, who, place: place.to_vec() }
     }
     /// True if the state satisfies the atoms; see [`crate::stages`] for the meaning of stages.
-    pub fn satisfies(&self, state: &State, atoms: &Prepared) -> bool {
+    pub fn satisfies(&self, state: &InstanceState, atoms: &Prepared) -> bool {
         self.try_moments(state, atoms, &mut Vec::new())
     }
     /// Tries all moments for the stages, in order.
-    fn try_moments(&self, state: &State, atoms: &Prepared, ago: &mut Vec<u8>) -> bool {
+    fn try_moments(&self, state: &InstanceState, atoms: &Prepared, ago: &mut Vec<u8>) -> bool {
         if !atoms.atoms[ago.len()].iter().all(|a| self.is_met(state, a, atoms, ago)) {
             return false;
         }
@@ -528,7 +548,7 @@ impl<'a> Instance<'a> {
             found
         })
     }
-    fn is_met(&self, state: &State, atom: &Ready, atoms: &Prepared, ago: &[u8]) -> bool {
+    fn is_met(&self, state: &InstanceState, atom: &Ready, atoms: &Prepared, ago: &[u8]) -> bool {
         let of = |c: &ViewedCell| match c.by {
             Some((process, view)) => self.seen(state, c.at, process, ago[view]),
             None => state.values[c.at],

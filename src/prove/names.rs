@@ -6,7 +6,7 @@
 
 use crate::atom::NONE;
 use crate::rules::Rules;
-use crate::search::Node;
+use crate::search::CubeNode;
 use mu_base::narrow;
 
 /// A path with the names of its processes on the machine.
@@ -20,7 +20,7 @@ pub struct NamedPath {
 }
 
 /// Names the processes of a path.
-pub fn steps(rules: &Rules, path: &[Node]) -> NamedPath {
+pub fn steps(rules: &Rules, path: &[CubeNode]) -> NamedPath {
     let Some(last) = path.last() else {
         return NamedPath { steps: Vec::new(), names: Vec::new(), processes: 0 };
     };

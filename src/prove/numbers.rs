@@ -10,8 +10,8 @@ use crate::decide::Decider;
 use crate::initial::initial;
 use crate::names::steps;
 use crate::rules::Rules;
-use crate::search::Node;
-use crate::simplex::{Answer, Relation};
+use crate::search::CubeNode;
+use crate::simplex::{Relation, SimplexAnswer};
 use mu_cubicle::system::{self, Init, Sum, SymbolId, System, Term, TypeId, Update};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -62,7 +62,7 @@ impl Numbers {
     }
     /// Solves the cubes of a path that ends in an initial state, in the order of the run: cells
     /// that no step of the path writes keep their values. The numbers of the file follow.
-    pub fn of_path(system: &System, rules: &Rules, path: &[Node]) -> Numbers {
+    pub fn of_path(system: &System, rules: &Rules, path: &[CubeNode]) -> Numbers {
         let named = steps(rules, path);
         let written = |c: &Cell| {
             let transitions = named
@@ -161,7 +161,7 @@ fn constant(term: &Term) -> Option<BigRational> {
 /// Returns values that satisfy a conjunction; `None` if none are found.
 fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell, BigRational)>> {
     let mut decider = Decider::of(&rules.signature, processes, atoms);
-    if decider.check() != Answer::Satisfiable {
+    if decider.check() != SimplexAnswer::Satisfiable {
         return None;
     }
     let values = decider.values();

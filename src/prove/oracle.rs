@@ -15,7 +15,7 @@ use crate::initial::assumptions;
 use crate::names::{NamedPath, steps};
 use crate::parallel::{self, Portions, Threads};
 use crate::rules::Rules;
-use crate::search::{Node, Oracle};
+use crate::search::{CubeNode, Oracle};
 use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -95,7 +95,7 @@ impl<'a> Instances<'a> {
     }
     /// Records that the cube is reachable by the rest of the path, and executes the path to find
     /// more states.
-    pub fn refute(&mut self, cube: Cube, rest: &[Node]) {
+    pub fn refute(&mut self, cube: Cube, rest: &[CubeNode]) {
         if let Some(last) = rest.last() {
             let NamedPath { steps, processes, .. } = steps(self.rules, rest);
             let least = self.banks.first().map_or(2, |b| b.instance.processes);

@@ -21,8 +21,8 @@ use crate::rules::Memory;
 use mu_base::narrow;
 use mu_base::source::Place;
 use mu_cubicle::system::{
-    Access, Atom, Case, Claim, Cube, Kind, Op, Proc, Sum, Symbol, System, Term, Transition, Update,
-    Value,
+    Access, Atom, Case, Claim, Cube, Op, Proc, Sum, Symbol, SymbolKind, System, Term, Transition,
+    Update, Value,
 };
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -289,7 +289,10 @@ fn observers(system: &System) -> Result<(), Refusal> {
     for claim in &system.unsafes {
         for a in accesses_of(&claim.cube) {
             let symbol = system.symbol(a.symbol);
-            if symbol.kind == Kind::Weak && a.by.is_none() && is_updated(system, a.symbol.index()) {
+            if symbol.kind == SymbolKind::Weak
+                && a.by.is_none()
+                && is_updated(system, a.symbol.index())
+            {
                 let name = &symbol.name;
                 let who = claim.params.first().map_or("p", String::as_str);
                 return refuse(
@@ -314,12 +317,13 @@ fn is_local(system: &System, claim: &Claim) -> bool {
     let mut processes: Vec<&Proc> = changing.iter().flat_map(|a| &a.args).collect();
     processes.sort_unstable();
     processes.dedup();
-    processes.len() <= 1 && changing.iter().all(|a| system.symbol(a.symbol).kind != Kind::Weak)
+    processes.len() <= 1
+        && changing.iter().all(|a| system.symbol(a.symbol).kind != SymbolKind::Weak)
 }
 
 /// Finds the index of each updated plain array that is the acting process in all transitions.
 fn owners(system: &System, owner: &mut Vec<Option<usize>>) -> Result<(), Refusal> {
-    let plain = |s: &usize| system.symbols[*s].kind == Kind::Plain && is_updated(system, *s);
+    let plain = |s: &usize| system.symbols[*s].kind == SymbolKind::Plain && is_updated(system, *s);
     let tracked: Vec<usize> = (0..system.symbols.len()).filter(plain).collect();
     for s in tracked.iter().filter(|s| system.symbols[**s].arity == 0) {
         let touches = |t: &&Transition| touched(t).iter().any(|a| a.symbol.index() == *s);

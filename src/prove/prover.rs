@@ -20,7 +20,7 @@ use crate::parallel::Threads;
 use crate::premises::Refusal;
 use crate::replay::{ReplayFailure, Run, bare_machine, machine, replay, states_of};
 use crate::rules::{Memory, Rules, translate};
-use crate::search::{Counts, End, Exact, Node, Search};
+use crate::search::{BackwardSearch, Counts, CubeNode, End, Exact};
 use crate::verify::{QueryCounts, Refused, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
@@ -107,7 +107,7 @@ pub enum Verdict {
 
 /// The result.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ProofOutcome {
     /// The verdict.
     pub verdict: Verdict,
     /// Counts of the last search.
@@ -197,17 +197,17 @@ struct Prover<'a> {
     repeated: usize,
     verification: Duration,
     work: Option<u64>,
-    exact: Search<'a>,
+    exact: BackwardSearch<'a>,
     oracle: Option<Instances<'a>>,
     /// Template invariants, once they were computed.
     lemmas: Option<Vec<Cube>>,
 }
 
 /// Proves or refutes that the system is safe.
-pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
+pub fn prove(system: &System, options: Options, budget: &Budget) -> ProofOutcome {
     let nothing =
         |why: UnknownReason, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| {
-            Outcome {
+            ProofOutcome {
                 verdict: verdict.unwrap_or(Verdict::Unknown(why)),
                 counts: Counts::default(),
                 searches: 0,
@@ -255,7 +255,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let stuck = exact.stuck.as_ref().map(|cube| certificate::line(system, &rules.signature, cube));
     let stuck = stuck.filter(|_| matches!(verdict, Verdict::Unknown(UnknownReason::Trouble(_))));
     let assumed = rules.premises.assumed.len();
-    Outcome {
+    ProofOutcome {
         verdict,
         counts,
         searches,
@@ -304,7 +304,7 @@ fn by_counting(
     rules: &Rules,
     options: Options,
     budget: &Budget,
-) -> Option<Outcome> {
+) -> Option<ProofOutcome> {
     for count in counts::candidates(rules) {
         let Some(with) = counts::with(rules, &count) else { continue };
         let work = options.work.map_or(WORK_OF_COUNTING, |w| w.min(WORK_OF_COUNTING));
@@ -314,7 +314,7 @@ fn by_counting(
         let verdict = prover.run();
         let Prover { counts: numbers, searches, refuted, repeated, verification, .. } = prover;
         if matches!(verdict, Verdict::Safe { .. }) {
-            return Some(Outcome {
+            return Some(ProofOutcome {
                 verdict,
                 counts: numbers,
                 searches,
@@ -345,7 +345,7 @@ impl<'a> Prover<'a> {
             repeated: 0,
             verification: Duration::ZERO,
             work: options.work,
-            exact: Search::new(rules, budget, options.threads),
+            exact: BackwardSearch::new(rules, budget, options.threads),
             oracle: None,
             lemmas: None,
         }
@@ -456,7 +456,7 @@ impl<'a> Prover<'a> {
         self.oracle = Some(oracle);
         if !found.is_empty() {
             self.searches += 1;
-            self.exact = Search::new(self.rules, budget, self.options.threads);
+            self.exact = BackwardSearch::new(self.rules, budget, self.options.threads);
             self.exact.lemmas.clone_from(&found);
         }
         self.lemmas = Some(found);
@@ -470,7 +470,7 @@ impl<'a> Prover<'a> {
     ) -> Result<Verdict, UnknownReason> {
         for _ in 0..turn.searches {
             self.searches += 1;
-            let mut search = Search::new(self.rules, self.budget, self.options.threads);
+            let mut search = BackwardSearch::new(self.rules, self.budget, self.options.threads);
             search.work = *work;
             search.lemmas = self.lemmas.clone().unwrap_or_default();
             let end = search.run(oracle, turn.cubes);
@@ -515,7 +515,7 @@ impl<'a> Prover<'a> {
             Err(refused) => Err(UnknownReason::Unverified(refused)),
         }
     }
-    fn reached(&mut self, path: &[Node]) -> Result<Verdict, UnknownReason> {
+    fn reached(&mut self, path: &[CubeNode]) -> Result<Verdict, UnknownReason> {
         match replay(self.system, self.rules, path, self.budget) {
             Ok(run) => Ok(Verdict::Unsafe(Box::new(run))),
             Err(ReplayFailure { reason, numbers }) => {

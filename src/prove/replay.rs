@@ -14,7 +14,7 @@
 use crate::names::{NamedPath, steps};
 use crate::numbers::{self, Numbers};
 use crate::rules::{FIXED, Memory, Rules};
-use crate::search::Node;
+use crate::search::CubeNode;
 use mu_base::Diagnostic;
 use mu_base::limits::Budget;
 use mu_base::narrow;
@@ -119,7 +119,7 @@ pub fn bare_machine<'s>(
 pub fn replay(
     system: &System,
     rules: &Rules,
-    path: &[Node],
+    path: &[CubeNode],
     budget: &Budget,
 ) -> Result<Run, ReplayFailure> {
     let solved = Numbers::of_path(system, rules, path);
@@ -145,7 +145,7 @@ pub fn replay(
 fn replay_with(
     system: &System,
     rules: &Rules,
-    path: &[Node],
+    path: &[CubeNode],
     budget: &Budget,
     numbers: &Numbers,
 ) -> Result<Run, String> {

@@ -16,11 +16,11 @@
 //!    has few values. Branch and bound splits these first.
 //!
 //! Invariants: atoms are in normal form ([`Residues::compare`]), so equal constraints are equal
-//! values; [`Answer::Unsatisfiable`] is always correct. Cost: cubic in the sums of the conjunction,
-//! about three in practice, then that of the simplex.
+//! values; [`SimplexAnswer::Unsatisfiable`] is always correct. Cost: cubic in the sums of the
+//! conjunction, about three in practice, then that of the simplex.
 
 use crate::atom::{Atom, Cell, Literal, TooLarge};
-use crate::simplex::{Answer, Constraint, Relation, Simplex};
+use crate::simplex::{Constraint, Relation, Simplex, SimplexAnswer};
 
 /// A sum of cells times factors, plus a constant, modulo a power of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -471,10 +471,10 @@ impl Encoding {
 }
 
 /// Decides a conjunction; `budget` limits the case splits.
-pub fn satisfiable(rows: &[Residues], budget: u32) -> Answer {
+pub fn satisfiable(rows: &[Residues], budget: u32) -> SimplexAnswer {
     let mut rows = rows.to_vec();
     if !solve(&mut rows) {
-        return Answer::Unsatisfiable;
+        return SimplexAnswer::Unsatisfiable;
     }
     // A disequality with an odd factor fails for one of 2^bits values of a cell.
     let few = |r: &Residues| {
@@ -483,10 +483,10 @@ pub fn satisfiable(rows: &[Residues], budget: u32) -> Answer {
             && (rows.len() as i64) < modulus(r.bits)
     };
     if rows.iter().all(few) {
-        return Answer::Satisfiable;
+        return SimplexAnswer::Satisfiable;
     }
     if !translate(&mut rows) {
-        return Answer::Unsatisfiable;
+        return SimplexAnswer::Unsatisfiable;
     }
     Encoding::of(&rows).simplex.check(&mut { budget })
 }

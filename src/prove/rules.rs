@@ -15,7 +15,7 @@ use crate::residues::{self, Residues};
 use crate::simplex::Relation;
 use mu_base::narrow;
 use mu_base::source::Place;
-use mu_cubicle::system::{self, Kind, Op, Proc, System, Term, TypeId, Update};
+use mu_cubicle::system::{self, Op, Proc, SymbolKind, System, Term, TypeId, Update};
 use num_traits::{One, ToPrimitive};
 
 /// The template number of `#1`.
@@ -288,9 +288,9 @@ impl Translator<'_> {
                 _ => Sort::Finite(narrow::index(of.constructors.len())),
             };
             signature.sorts.push(sort);
-            signature.weak.push(memory == Memory::Tso && s.kind == Kind::Weak);
+            signature.weak.push(memory == Memory::Tso && s.kind == SymbolKind::Weak);
             signature.arity.push(s.arity);
-            signature.rigid.push(s.kind == Kind::Constant);
+            signature.rigid.push(s.kind == SymbolKind::Constant);
         }
         signature
     }

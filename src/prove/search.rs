@@ -58,7 +58,7 @@ const MANY_STEPS: u64 = 100_000;
 
 /// A cube with its origin.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct CubeNode {
     /// The cube.
     pub cube: Cube,
     /// The cube to which the step leads; `None` for unsafe ones.
@@ -115,7 +115,7 @@ pub enum End {
     /// The cubes that contain no initial state and that no step enters from outside.
     Fixpoint(Vec<Cube>),
     /// The last node intersects the initial states.
-    Reached(Vec<Node>),
+    Reached(Vec<CubeNode>),
     /// A limit.
     Stopped(Stop),
     /// A cube is not representable.
@@ -142,21 +142,21 @@ struct ExpansionData {
     superseded: bool,
     spent: u64,
     covers: Vec<usize>,
-    steps: Vec<Step>,
+    steps: Vec<RuleStep>,
 }
 
 /// The pre-images of a cube by a rule with bound parameters.
-struct Step {
+struct RuleStep {
     rule: usize,
     binding: Binding,
     images: Result<Vec<CheckedImage>, Trouble>,
 }
 
 /// One search.
-pub struct Search<'a> {
+pub struct BackwardSearch<'a> {
     rules: &'a Rules,
     budget: &'a Budget,
-    nodes: Vec<Node>,
+    nodes: Vec<CubeNode>,
     index: Index,
     waiting: BinaryHeap<Reverse<(usize, usize, usize)>>,
     /// Number of assumptions and lemmas, which come first in the index, before the nodes.
@@ -178,10 +178,10 @@ pub struct Search<'a> {
     pub stuck: Option<Cube>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> BackwardSearch<'a> {
     /// Creates a search. Its result does not depend on the threads.
-    pub fn new(rules: &'a Rules, budget: &'a Budget, threads: Threads) -> Search<'a> {
-        Search {
+    pub fn new(rules: &'a Rules, budget: &'a Budget, threads: Threads) -> BackwardSearch<'a> {
+        BackwardSearch {
             rules,
             budget,
             nodes: Vec::new(),
@@ -296,7 +296,7 @@ impl<'a> Search<'a> {
                 }
                 let images = self.checked_images(&next.cube, at, binding, processes);
                 let fails = images.is_err();
-                steps.push(Step { rule: at, binding: binding.clone(), images });
+                steps.push(RuleStep { rule: at, binding: binding.clone(), images });
                 if fails { Break(Ends::Failed) } else { Continue(()) }
             };
             match for_each_binding(rule.params, next.cube.processes, signature.most, &mut step) {
@@ -351,11 +351,11 @@ impl<'a> Search<'a> {
             }
         }
         self.counts.expanded += 1;
-        for Step { rule, binding, images } in look.steps {
+        for RuleStep { rule, binding, images } in look.steps {
             self.tick()?;
             for image in images? {
                 self.counts.images += 1;
-                let new = Node {
+                let new = CubeNode {
                     cube: image.cube,
                     parent: Some(node),
                     rule,
@@ -408,7 +408,7 @@ impl<'a> Search<'a> {
         }
         let obligations = self.rules.obligations.iter().cloned();
         for cube in claims(self.rules, &self.rules.unsafes)?.into_iter().chain(obligations) {
-            let node = Node {
+            let node = CubeNode {
                 cube,
                 parent: None,
                 rule: 0,
@@ -442,7 +442,7 @@ impl<'a> Search<'a> {
     /// cost, or by a newer one.
     fn offer(
         &mut self,
-        mut node: Node,
+        mut node: CubeNode,
         (covered, spent): (bool, u64),
         oracle: &mut dyn Oracle,
     ) -> Result<Option<End>, Failure> {
@@ -482,11 +482,11 @@ impl<'a> Search<'a> {
             {
                 continue;
             }
-            self.keep(Node { cube, ..node.clone() });
+            self.keep(CubeNode { cube, ..node.clone() });
         }
         Ok(None)
     }
-    fn keep(&mut self, node: Node) {
+    fn keep(&mut self, node: CubeNode) {
         let number = self.nodes.len();
         self.waiting.push(Reverse((node.cube.processes, node.cube.atoms.len(), number)));
         self.index.push(Pattern::new(&self.rules.signature, node.cube.clone()));
@@ -506,7 +506,7 @@ impl<'a> Search<'a> {
         }
         Ok(())
     }
-    fn reached(&mut self, node: Node) -> End {
+    fn reached(&mut self, node: CubeNode) -> End {
         let mut path = Vec::new();
         let mut next = node.parent;
         while let Some(i) = next {

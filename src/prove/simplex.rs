@@ -7,8 +7,8 @@
 //! variable that cannot move. Constraints over integers are first divided by the common divisor of
 //! their factors and rounded, and strict ones made non-strict. Integrality is then decided by
 //! branch and bound, and disequalities by case splits, both with a budget. Rationals are exact; on
-//! overflow or an exhausted budget the answer is [`Answer::Unknown`]: *unsatisfiable* is always
-//! correct.
+//! overflow or an exhausted budget the answer is [`SimplexAnswer::Unknown`]: *unsatisfiable* is
+//! always correct.
 //!
 //! Cost: a pivot is quadratic in the variables and forms of the conjunction, about ten of each in
 //! practice.
@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 
 /// The answer of a decision procedure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum SimplexAnswer {
     /// It has a solution.
     Satisfiable,
     /// It has none.
@@ -263,25 +263,25 @@ impl Simplex {
         Ok(())
     }
     /// Decides the conjunction; `budget` limits the case splits.
-    pub fn check(&mut self, budget: &mut u32) -> Answer {
+    pub fn check(&mut self, budget: &mut u32) -> SimplexAnswer {
         if self.contradiction {
-            return Answer::Unsatisfiable;
+            return SimplexAnswer::Unsatisfiable;
         }
         if self.overflow {
-            return Answer::Unknown;
+            return SimplexAnswer::Unknown;
         }
         match self.decide(budget) {
             Ok(answer) => answer,
             Err(Overflow) => {
                 // Values may be inconsistent, so later answers would be unsound.
                 self.overflow = true;
-                Answer::Unknown
+                SimplexAnswer::Unknown
             }
         }
     }
-    fn decide(&mut self, budget: &mut u32) -> Result<Answer, Overflow> {
+    fn decide(&mut self, budget: &mut u32) -> Result<SimplexAnswer, Overflow> {
         if self.contradiction || !self.feasible()? {
-            return Ok(Answer::Unsatisfiable);
+            return Ok(SimplexAnswer::Unsatisfiable);
         }
         let fraction =
             (0..self.integer.len()).find(|&v| self.integer[v] && !self.value[v].real.is_integer());
@@ -296,9 +296,9 @@ impl Simplex {
                 .find(|&&(v, n)| self.value[v] == DeltaRational::exact(n))
                 .map(|&(v, n)| (v, n, n, true)),
         };
-        let Some((v, below, above, strict)) = split else { return Ok(Answer::Satisfiable) };
+        let Some((v, below, above, strict)) = split else { return Ok(SimplexAnswer::Satisfiable) };
         if *budget == 0 {
-            return Ok(Answer::Unknown);
+            return Ok(SimplexAnswer::Unknown);
         }
         *budget -= 1;
         let strict = strict && !self.integer[v];
@@ -312,7 +312,7 @@ impl Simplex {
         };
         let lower =
             DeltaRational { real: step(above, Rational::ONE)?, small: small(Rational::ONE) };
-        let mut answer = Answer::Unsatisfiable;
+        let mut answer = SimplexAnswer::Unsatisfiable;
         for side in [true, false] {
             self.push();
             if side {
@@ -323,9 +323,9 @@ impl Simplex {
             let found = self.decide(budget)?;
             self.pop();
             match found {
-                Answer::Satisfiable => return Ok(found),
-                Answer::Unknown => answer = found,
-                Answer::Unsatisfiable => {}
+                SimplexAnswer::Satisfiable => return Ok(found),
+                SimplexAnswer::Unknown => answer = found,
+                SimplexAnswer::Unsatisfiable => {}
             }
         }
         Ok(answer)

@@ -12,7 +12,7 @@
 use crate::atom::{Atom, Cell, JOINT, Literal, Signature, Sort};
 use crate::cube::{Cube, Mix};
 use crate::decide::Decider;
-use crate::simplex::Answer;
+use crate::simplex::SimplexAnswer;
 use crate::stages;
 use crate::trie::{Bits, Trie};
 use mu_base::narrow;
@@ -58,7 +58,7 @@ impl Features {
 }
 
 #[derive(Clone, Copy)]
-enum Step {
+enum AssignmentStep {
     Process(u8),
     Stage(u8, u8),
     Joint,
@@ -71,7 +71,7 @@ pub struct Pattern {
     pub cube: Cube,
     features: Features,
     /// The assignment steps, each with the atoms to test after it.
-    plan: Vec<(Step, Vec<usize>)>,
+    plan: Vec<(AssignmentStep, Vec<usize>)>,
     /// Atoms that need no assignment.
     ground: Vec<usize>,
 }
@@ -93,25 +93,25 @@ impl Pattern {
             .collect();
         // The most constrained processes first.
         weight.sort_unstable_by(|a, b| b.cmp(a));
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<AssignmentStep> = Vec::new();
         let viewers = stages::viewers(&cube.atoms);
         for p in (0..narrow::byte(signature.fixed)).chain(weight.iter().map(|w| w.1)) {
             if usize::from(p) >= signature.fixed {
-                steps.push(Step::Process(p));
+                steps.push(AssignmentStep::Process(p));
             }
             if viewers.contains(&p) {
                 steps.extend(
                     stages::of(&cube.atoms, p)
                         .into_iter()
                         .filter(|s| *s != JOINT)
-                        .map(|s| Step::Stage(p, s)),
+                        .map(|s| AssignmentStep::Stage(p, s)),
                 );
             }
         }
         if viewers.iter().any(|p| stages::of(&cube.atoms, *p).contains(&JOINT)) {
-            steps.push(Step::Joint);
+            steps.push(AssignmentStep::Joint);
         }
-        let mut plan: Vec<(Step, Vec<usize>)> =
+        let mut plan: Vec<(AssignmentStep, Vec<usize>)> =
             steps.into_iter().map(|s| (s, Vec::new())).collect();
         let mut ground = Vec::new();
         for (i, a) in cube.atoms.iter().enumerate() {
@@ -121,9 +121,9 @@ impl Pattern {
                 a => a.cells().iter().filter_map(|c| c.view()).collect(),
             };
             let last = plan.iter().rposition(|(s, _)| match s {
-                Step::Process(p) => used & (1 << p) != 0,
-                Step::Stage(p, s) => views.contains(&(*p, *s)),
-                Step::Joint => views.iter().any(|v| v.1 == JOINT),
+                AssignmentStep::Process(p) => used & (1 << p) != 0,
+                AssignmentStep::Stage(p, s) => views.contains(&(*p, *s)),
+                AssignmentStep::Joint => views.iter().any(|v| v.1 == JOINT),
             });
             match last {
                 Some(at) => plan[at].1.push(i),
@@ -299,7 +299,7 @@ impl<'a> Target<'a> {
     ) -> bool {
         let Some((step, atoms)) = pattern.plan.get(at) else { return found(assignment) };
         match *step {
-            Step::Process(p) => {
+            AssignmentStep::Process(p) => {
                 for q in narrow::byte(self.signature.fixed)..narrow::byte(self.cube.processes) {
                     if assignment.to.contains(&q) {
                         continue;
@@ -311,7 +311,7 @@ impl<'a> Target<'a> {
                     assignment.to[usize::from(p)] = 62;
                 }
             }
-            Step::Stage(p, s) => {
+            AssignmentStep::Stage(p, s) => {
                 let q = assignment.to[usize::from(p)];
                 let previous = assignment.stage.last().filter(|x| x.0.0 == p).map(|x| x.1);
                 let list: Vec<StageImage> =
@@ -332,7 +332,7 @@ impl<'a> Target<'a> {
                     assignment.stage.pop();
                 }
             }
-            Step::Joint => {
+            AssignmentStep::Joint => {
                 for place in self.ends(pattern, assignment) {
                     assignment.joint = Some(place);
                     if self.step(pattern, at, atoms, assignment, found) {
@@ -574,7 +574,7 @@ impl Target<'_> {
                 }
             }
             failing += units.len();
-            if !units.is_empty() && self.decider.check() == Answer::Unsatisfiable {
+            if !units.is_empty() && self.decider.check() == SimplexAnswer::Unsatisfiable {
                 return true;
             }
             if units.is_empty() && failing > 0 || longer.is_empty() {
@@ -610,7 +610,7 @@ impl Target<'_> {
             self.decider.push();
             list[..i].iter().for_each(|b| self.decider.assert(b));
             let closed = !self.deny(a)
-                || self.decider.check() == Answer::Unsatisfiable
+                || self.decider.check() == SimplexAnswer::Unsatisfiable
                 || self.cannot_avoid(&left, branches);
             self.decider.pop();
             if !closed {

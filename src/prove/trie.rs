@@ -12,7 +12,7 @@ use mu_base::narrow;
 pub type Bits = [u64; 4];
 
 #[derive(Debug, Default)]
-struct Node {
+struct TrieNode {
     /// The next members, ascending, with their nodes.
     next: Vec<(u8, u32)>,
     /// The ids of the sets that end here.
@@ -22,12 +22,12 @@ struct Node {
 /// The sets. Node 0 is the empty one.
 #[derive(Debug)]
 pub struct Trie {
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
 }
 
 impl Default for Trie {
     fn default() -> Self {
-        Trie { nodes: vec![Node::default()] }
+        Trie { nodes: vec![TrieNode::default()] }
     }
 }
 
@@ -48,7 +48,7 @@ impl Trie {
                 Ok(i) => self.nodes[at].next[i].1 as usize,
                 Err(i) => {
                     let new = self.nodes.len();
-                    self.nodes.push(Node::default());
+                    self.nodes.push(TrieNode::default());
                     self.nodes[at].next.insert(i, (m, narrow::index(new)));
                     new
                 }
@@ -61,7 +61,7 @@ impl Trie {
     pub fn subsets(&self, set: &Bits, found: &mut dyn FnMut(usize) -> bool) -> bool {
         let mut todo = vec![0];
         while let Some(at) = todo.pop() {
-            let node: &Node = &self.nodes[at];
+            let node: &TrieNode = &self.nodes[at];
             if node.ids.iter().any(|id| found(*id)) {
                 return true;
             }
@@ -74,7 +74,7 @@ impl Trie {
         let wanted: Vec<u8> = members(set).collect();
         let mut todo = vec![(0, 0)];
         while let Some((at, met)) = todo.pop() {
-            let node: &Node = &self.nodes[at];
+            let node: &TrieNode = &self.nodes[at];
             let Some(next) = wanted.get(met) else {
                 node.ids.iter().for_each(|id| found(*id));
                 todo.extend(node.next.iter().map(|n| (n.1 as usize, met)));

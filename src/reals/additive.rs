@@ -42,7 +42,7 @@ pub(crate) struct SlopeData {
 
 /// Dependence of an expression on parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TermKind {
     Free,
     Linear,
     Other,
@@ -59,24 +59,24 @@ fn is_widening(builtin: Builtin) -> bool {
     matches!(builtin, PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal)
 }
 
-fn kind(e: &Expr, signature: &Signature, params: &AHashSet<VarId>) -> Kind {
+fn kind(e: &Expr, signature: &Signature, params: &AHashSet<VarId>) -> TermKind {
     if !free_vars(e).iter().any(|v| params.contains(v)) {
-        return Kind::Free;
+        return TermKind::Free;
     }
     if let ExprKind::Var(_) = e.kind {
-        return Kind::Linear;
+        return TermKind::Linear;
     }
     let of = |e: &Expr| stacker::maybe_grow(64 << 10, 1 << 20, || kind(e, signature, params));
     match e.as_builtin(signature) {
         Some((b, [a])) if is_widening(b) || b == Builtin::Negate => of(a),
         Some((Builtin::Add | Builtin::Subtract, [a, b]))
-            if of(a) != Kind::Other && of(b) != Kind::Other =>
+            if of(a) != TermKind::Other && of(b) != TermKind::Other =>
         {
-            Kind::Linear
+            TermKind::Linear
         }
-        Some((Builtin::Multiply, [a, b])) if of(a) == Kind::Free => of(b),
-        Some((Builtin::Multiply | Builtin::Divide, [a, b])) if of(b) == Kind::Free => of(a),
-        _ => Kind::Other,
+        Some((Builtin::Multiply, [a, b])) if of(a) == TermKind::Free => of(b),
+        Some((Builtin::Multiply | Builtin::Divide, [a, b])) if of(b) == TermKind::Free => of(a),
+        _ => TermKind::Other,
     }
 }
 
@@ -85,7 +85,7 @@ fn is_more_of(e: &Expr, param: VarId, signature: &Signature, params: &AHashSet<V
     if let ExprKind::Var(v) = e.kind {
         return v == param;
     }
-    let free = |e: &Expr| kind(e, signature, params) == Kind::Free;
+    let free = |e: &Expr| kind(e, signature, params) == TermKind::Free;
     let more = |e: &Expr| {
         stacker::maybe_grow(64 << 10, 1 << 20, || is_more_of(e, param, signature, params))
     };
@@ -139,7 +139,7 @@ impl<'f> ParameterSearch<'f> {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             let mut spoiled: Vec<VarId> = Vec::new();
             match &formula.kind {
-                RealKind::Val(e) if kind(e, self.signature, &self.params) == Kind::Other => {
+                RealKind::Val(e) if kind(e, self.signature, &self.params) == TermKind::Other => {
                     spoiled = free_vars(e)
                 }
                 RealKind::Scale(e, _) => spoiled = free_vars(e),

@@ -38,13 +38,13 @@ impl Pair {
 
 /// A row: coefficients by unknown, and the constant.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct LinearRow {
     pub terms: BTreeMap<usize, BigRational>,
     pub base: Pair,
 }
 
 /// Solves `x = A x + b`; `None` if the spectral radius is 1 or more.
-pub(crate) fn solve(mut rows: Vec<Row>) -> Option<Vec<Pair>> {
+pub(crate) fn solve(mut rows: Vec<LinearRow>) -> Option<Vec<Pair>> {
     let n = rows.len();
     let mut users: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
     for (i, row) in rows.iter().enumerate() {

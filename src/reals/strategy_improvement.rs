@@ -17,7 +17,7 @@
 //! least node may also take a value `K` above all numbers: values with a part of `K` at the end are
 //! infinite. Invariant: a result is a solution (checked), and no solution is below it.
 
-use crate::linear::{Pair, Row, solve};
+use crate::linear::{LinearRow, Pair, solve};
 use crate::number::Real;
 use mu_base::components::{Adjacency, Graph, components};
 use mu_base::narrow;
@@ -342,16 +342,16 @@ impl<'a> Improvement<'a> {
         let mut rows = Vec::with_capacity(component.len());
         let mut infinite = false;
         for &i in component {
-            let mut row = Row { terms: BTreeMap::new(), base: Pair::number(BigRational::zero()) };
+            let mut row =
+                LinearRow { terms: BTreeMap::new(), base: Pair::number(BigRational::zero()) };
             let one = BigRational::one();
-            let mut add =
-                |factor: &BigRational, j: usize, row: &mut Row| match (place[j], &values[j]) {
-                    (Some(at), _) => {
-                        *row.terms.entry(at).or_insert_with(BigRational::zero) += factor
-                    }
-                    (None, Some(value)) => row.base.add_scaled(factor, value),
-                    (None, None) => infinite = true,
-                };
+            let mut add = |factor: &BigRational, j: usize, row: &mut LinearRow| match (
+                place[j], &values[j],
+            ) {
+                (Some(at), _) => *row.terms.entry(at).or_insert_with(BigRational::zero) += factor,
+                (None, Some(value)) => row.base.add_scaled(factor, value),
+                (None, None) => infinite = true,
+            };
             match self.plain(i as usize) {
                 PolicyTerm::Copy(j) => add(&one, j, &mut row),
                 PolicyTerm::Sum(terms, base) => {

@@ -15,7 +15,7 @@ use mu_base::ids::{ActId, OpId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
-use mu_formula::typed::{Action, Regular, State, StateKind};
+use mu_formula::typed::{Action, Regular, StateKind, TypedStateFormula};
 use std::collections::BTreeSet;
 
 /// Collector of predicates and tests.
@@ -77,7 +77,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
     }
 
     /// Collects the predicates and tests of a formula.
-    pub fn state(&mut self, f: &State) -> Result<(), Diagnostic> {
+    pub fn state(&mut self, f: &TypedStateFormula) -> Result<(), Diagnostic> {
         deep(|| match &f.kind {
             StateKind::True | StateKind::False => Ok(()),
             StateKind::Val(e) => self.test(e),

@@ -23,28 +23,31 @@ use mu_data::expr::{Expr, Substitution};
 use mu_data::signature::Signature;
 use mu_data::sort::basic;
 use mu_formula::normal::action_free_vars;
-use mu_formula::typed::{Action, Regular, State, StateKind};
+use mu_formula::typed::{Action, Regular, StateKind, TypedStateFormula};
 
 fn deep<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 4 << 20, f)
 }
 
-fn state(kind: StateKind, span: Span) -> State {
-    State { kind, span }
+fn state(kind: StateKind, span: Span) -> TypedStateFormula {
+    TypedStateFormula { kind, span }
 }
 
 /// Returns the formula, or its negation, with negations on tests only and sequences in modalities
 /// expanded.
-pub fn positive(signature: &mut Signature, f: &State, sign: bool) -> State {
+pub fn positive(signature: &mut Signature, f: &TypedStateFormula, sign: bool) -> TypedStateFormula {
     deep(|| {
-        let both =
-            |signature: &mut Signature, a: &State, b: &State, signs: (bool, bool), all: bool| {
-                let (a, b) = (
-                    Box::new(positive(signature, a, signs.0)),
-                    Box::new(positive(signature, b, signs.1)),
-                );
-                if all { StateKind::And(a, b) } else { StateKind::Or(a, b) }
-            };
+        let both = |signature: &mut Signature,
+                    a: &TypedStateFormula,
+                    b: &TypedStateFormula,
+                    signs: (bool, bool),
+                    all: bool| {
+            let (a, b) = (
+                Box::new(positive(signature, a, signs.0)),
+                Box::new(positive(signature, b, signs.1)),
+            );
+            if all { StateKind::And(a, b) } else { StateKind::Or(a, b) }
+        };
         let kind = match &f.kind {
             StateKind::True | StateKind::False => {
                 if matches!(f.kind, StateKind::True) == sign {
@@ -83,7 +86,7 @@ pub fn positive(signature: &mut Signature, f: &State, sign: bool) -> State {
     })
 }
 
-fn modality(r: &Regular, all: bool, inner: State, span: Span) -> State {
+fn modality(r: &Regular, all: bool, inner: TypedStateFormula, span: Span) -> TypedStateFormula {
     deep(|| match r {
         Regular::Seq(a, b) => {
             let rest = modality(b, all, inner, span);
@@ -116,7 +119,7 @@ fn regular_vars(r: &Regular, out: &mut Vec<VarId>) {
 
 /// True if a data variable occurs in a formula. Every binder has unique variables, so an occurrence
 /// is free unless bound in it.
-fn mentions(f: &State, v: VarId) -> bool {
+fn mentions(f: &TypedStateFormula, v: VarId) -> bool {
     let in_expr = |e: &Expr| {
         let mut free = Vec::new();
         e.free_vars(&mut free);
@@ -146,7 +149,7 @@ fn mentions(f: &State, v: VarId) -> bool {
 }
 
 /// True if a formula contains a recursion variable that is bound outside.
-fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
+fn calls_out(f: &TypedStateFormula, bound: &mut Vec<FixId>) -> bool {
     deep(|| match &f.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => false,
         StateKind::Not(g)
@@ -169,8 +172,8 @@ fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
 
 /// True if the recursion in a formula makes a choice: both sides of a disjunction, or the instances
 /// of `exists` or a diamond, use a variable that is bound outside.
-fn chooses(f: &State) -> bool {
-    let out = |g: &State| calls_out(g, &mut Vec::new());
+fn chooses(f: &TypedStateFormula) -> bool {
+    let out = |g: &TypedStateFormula| calls_out(g, &mut Vec::new());
     deep(|| match &f.kind {
         // The truth of a closed formula does not depend on the recursion.
         _ if !out(f) => false,
@@ -251,11 +254,11 @@ struct Path {
 impl Rewriter<'_, '_> {
     /// Rewrites a formula. Errors: diamonds, existential quantifiers over counters, quantifiers
     /// that cannot be moved.
-    pub fn formula(&mut self, f: &State) -> Result<State, Diagnostic> {
+    pub fn formula(&mut self, f: &TypedStateFormula) -> Result<TypedStateFormula, Diagnostic> {
         self.go(f, Path::default())
     }
 
-    fn go(&mut self, f: &State, path: Path) -> Result<State, Diagnostic> {
+    fn go(&mut self, f: &TypedStateFormula, path: Path) -> Result<TypedStateFormula, Diagnostic> {
         deep(|| {
             let kind = match &f.kind {
                 StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {
@@ -266,7 +269,7 @@ impl Rewriter<'_, '_> {
                 }
                 StateKind::Or(a, b) => {
                     // Inside one side, the other side must not be recursive as well.
-                    let with_sibling = |other: &State| Path {
+                    let with_sibling = |other: &TypedStateFormula| Path {
                         choice: path.choice || path.recursive && calls_out(other, &mut Vec::new()),
                         ..path
                     };
@@ -325,10 +328,10 @@ impl Rewriter<'_, '_> {
     fn universal(
         &mut self,
         vars: &[VarId],
-        g: &State,
+        g: &TypedStateFormula,
         span: Span,
         path: Path,
-    ) -> Result<State, Diagnostic> {
+    ) -> Result<TypedStateFormula, Diagnostic> {
         let (counters, rest): (Vec<VarId>, Vec<VarId>) =
             vars.iter().partition(|v| self.counts(**v));
         let mut body = g.clone();
@@ -375,7 +378,12 @@ impl Rewriter<'_, '_> {
 
     /// Moves the quantifier of `forall v. tests => f` into action formulas, if possible. It may
     /// drop tests, but no instance.
-    fn inward(&mut self, v: VarId, tests: &[Expr], f: &State) -> Option<State> {
+    fn inward(
+        &mut self,
+        v: VarId,
+        tests: &[Expr],
+        f: &TypedStateFormula,
+    ) -> Option<TypedStateFormula> {
         if !mentions(f, v) {
             return Some(f.clone());
         }
@@ -437,10 +445,10 @@ impl Rewriter<'_, '_> {
 }
 
 /// Substitutes values for variables.
-pub fn substitute(f: &State, by: &Substitution) -> State {
+pub fn substitute(f: &TypedStateFormula, by: &Substitution) -> TypedStateFormula {
     deep(|| {
         let all = |list: &[Expr]| list.iter().map(|e| e.substitute(by)).collect::<Vec<_>>();
-        let go = |g: &State| Box::new(substitute(g, by));
+        let go = |g: &TypedStateFormula| Box::new(substitute(g, by));
         let kind = match &f.kind {
             StateKind::True | StateKind::False => f.kind.clone(),
             StateKind::Val(e) => StateKind::Val(e.substitute(by)),

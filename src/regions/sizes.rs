@@ -26,7 +26,7 @@ use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
 use mu_formula::normal::action_free_vars;
-use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_formula::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_model::Model;
 use mu_process::spec::{Proc, ProcKind, ProcSpec};
 
@@ -509,7 +509,7 @@ struct LabelCheck<'f> {
 }
 
 impl LabelCheck<'_> {
-    fn state(&mut self, f: &State) -> Result<(), Diagnostic> {
+    fn state(&mut self, f: &TypedStateFormula) -> Result<(), Diagnostic> {
         deep(|| match &f.kind {
             StateKind::True | StateKind::False => Ok(()),
             StateKind::Val(e) => self.test(e).map_err(|d| d.or_span(f.span)),

@@ -23,7 +23,7 @@ use mu_compile::Compiled;
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{Equation, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, OpKind, Signature};
-use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_formula::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_model::Model;
 
 /// The granularity of numbers.
@@ -292,13 +292,13 @@ impl<'a> Study<'a> {
 }
 
 /// Simplifies a formula without negations by deciding closed tests.
-fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
+fn decided(engine: &mut Engine, f: &TypedStateFormula) -> Result<TypedStateFormula, Diagnostic> {
     stacker::maybe_grow(128 << 10, 4 << 20, || {
-        let constant = |value: bool| State {
+        let constant = |value: bool| TypedStateFormula {
             kind: if value { StateKind::True } else { StateKind::False },
             span: f.span,
         };
-        let is = |g: &State, value: bool| {
+        let is = |g: &TypedStateFormula, value: bool| {
             matches!((&g.kind, value), (StateKind::True, true) | (StateKind::False, false))
         };
         let kind = match &f.kind {
@@ -355,7 +355,7 @@ fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
             }
             _ => f.kind.clone(),
         };
-        Ok(State { kind, span: f.span })
+        Ok(TypedStateFormula { kind, span: f.span })
     })
 }
 
@@ -738,7 +738,7 @@ fn ordering(signature: &Signature, e: &Expr, see: &mut dyn FnMut(&Expr)) {
 }
 
 /// Adds a formula's expressions to an analysis.
-fn type_state(flow: &mut Flow, f: &State, parameters: &mut AHashMap<u32, Vec<Type>>) {
+fn type_state(flow: &mut Flow, f: &TypedStateFormula, parameters: &mut AHashMap<u32, Vec<Type>>) {
     stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
         StateKind::True | StateKind::False => {}
         StateKind::Val(e) => {

@@ -27,7 +27,7 @@ use mu_base::components::{Adjacency, components};
 use mu_base::ids::FixId;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::Expr;
-use mu_formula::typed::{Regular, State, StateKind};
+use mu_formula::typed::{Regular, StateKind, TypedStateFormula};
 use mu_model::{Model, Slot};
 use std::collections::BTreeSet;
 
@@ -469,13 +469,13 @@ pub enum Least {
 }
 
 /// Classifies the least fixed points of a formula.
-pub fn least(f: &State) -> Least {
+pub fn least(f: &TypedStateFormula) -> Least {
     walk(f, true, &mut Vec::new())
 }
 
 /// Classifies those of a subformula. `open`: variables of least fixed points without a modality
 /// that takes a step since their binder.
-fn walk(f: &State, positive: bool, open: &mut Vec<FixId>) -> Least {
+fn walk(f: &TypedStateFormula, positive: bool, open: &mut Vec<FixId>) -> Least {
     stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => Least::None,
         StateKind::Not(g) => walk(g, !positive, open),

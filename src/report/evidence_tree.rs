@@ -25,7 +25,7 @@ const INDENT: f64 = 24.0;
 const LEFT: f64 = 60.0;
 const TOP: f64 = 66.0;
 
-struct Row<'a> {
+struct TreeRow<'a> {
     /// The step, and true if its target has another row.
     step: Option<(&'a PrintedStep, bool)>,
     indent: usize,
@@ -82,7 +82,7 @@ pub fn branches(story: &PrintedEvidence, title: &str, verdict: &str) -> String {
     svg.finish(width, bottom, STYLE)
 }
 
-fn rows(story: &PrintedEvidence) -> Vec<Row<'_>> {
+fn rows(story: &PrintedEvidence) -> Vec<TreeRow<'_>> {
     let states =
         story.steps.iter().flat_map(|s| [s.from, s.to]).max().map_or(1, |s| s as usize + 1);
     let mut steps_of: Vec<Vec<usize>> = vec![Vec::new(); states];
@@ -99,7 +99,7 @@ fn rows(story: &PrintedEvidence) -> Vec<Row<'_>> {
             }
         }
     }
-    let mut rows = vec![Row { step: None, indent: 0, from: 0, state: 0 }];
+    let mut rows = vec![TreeRow { step: None, indent: 0, from: 0, state: 0 }];
     // Stack of steps: step, indentation, source row.
     let mut stack: Vec<(usize, usize, usize)> = Vec::new();
     let push = |stack: &mut Vec<_>, state: usize, indent: usize, row: usize| {
@@ -113,7 +113,7 @@ fn rows(story: &PrintedEvidence) -> Vec<Row<'_>> {
         }
         let step = &story.steps[i];
         let joins = first[step.to as usize] != Some(i);
-        rows.push(Row { step: Some((step, joins)), indent, from, state: step.to });
+        rows.push(TreeRow { step: Some((step, joins)), indent, from, state: step.to });
         if !joins {
             push(&mut stack, step.to as usize, indent, rows.len() - 1);
         }

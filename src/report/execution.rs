@@ -37,7 +37,7 @@ type Point = (f64, f64);
 
 /// A box.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct EventBox {
     /// Left upper corner.
     pub at: Point,
     /// Width and height.
@@ -65,7 +65,7 @@ pub struct Layout {
     /// For each position, the event of the execution.
     pub order: Vec<usize>,
     /// The boxes.
-    pub boxes: Vec<Place>,
+    pub boxes: Vec<EventBox>,
     /// The arrows; their ends are positions.
     pub arrows: Vec<Arrow>,
     /// Centre of each thread's column.
@@ -258,7 +258,7 @@ struct Frame {
     top: Vec<f64>,
     /// Space for the arrows from initial values above each row.
     stub: Vec<f64>,
-    boxes: Vec<Place>,
+    boxes: Vec<EventBox>,
     size: Point,
 }
 
@@ -303,7 +303,7 @@ impl Frame {
             top.push(y);
             y += heights[r];
         }
-        let place = |p| Place {
+        let place = |p| EventBox {
             at: (left[grid.column(p)], top[grid.row[p]]),
             size: (widths[grid.column(p)], heights[grid.row[p]]),
         };
@@ -616,13 +616,13 @@ mod tests {
                 );
             }
         }
-        let border = |b: &Place, p: Point| {
+        let border = |b: &EventBox, p: Point| {
             let (x, y) = (p.0 - b.at.0, p.1 - b.at.1);
             let on = |v: f64, m: f64| v.abs() < 0.01 || (v - m).abs() < 0.01;
             on(x, b.size.0) && (0.0..=b.size.1).contains(&y)
                 || on(y, b.size.1) && (0.0..=b.size.0).contains(&x)
         };
-        let inside = |b: &Place, p: Point| {
+        let inside = |b: &EventBox, p: Point| {
             p.0 > b.at.0 + 0.5
                 && p.0 < b.at.0 + b.size.0 - 0.5
                 && p.1 > b.at.1 + 0.5

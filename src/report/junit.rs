@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// Outcome of a test case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CaseOutcome {
     /// The answer is as expected.
     Passed,
     /// The answer is not as expected.
@@ -36,14 +36,14 @@ pub struct Case {
     /// Wall time.
     pub seconds: f64,
     /// Its outcome.
-    pub outcome: Outcome,
+    pub outcome: CaseOutcome,
 }
 
 /// Returns the report of test cases under a name.
 pub fn suite(name: &str, cases: &[Case]) -> String {
-    let count = |of: fn(&Outcome) -> bool| cases.iter().filter(|c| of(&c.outcome)).count();
-    let failures = count(|o| matches!(o, Outcome::Failed { .. }));
-    let errors = count(|o| matches!(o, Outcome::Error(_) | Outcome::Unknown(_)));
+    let count = |of: fn(&CaseOutcome) -> bool| cases.iter().filter(|c| of(&c.outcome)).count();
+    let failures = count(|o| matches!(o, CaseOutcome::Failed { .. }));
+    let errors = count(|o| matches!(o, CaseOutcome::Error(_) | CaseOutcome::Unknown(_)));
     let seconds: f64 = cases.iter().map(|c| c.seconds).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let head = format!(
@@ -59,14 +59,14 @@ pub fn suite(name: &str, cases: &[Case]) -> String {
             case.seconds
         );
         let inside = match &case.outcome {
-            Outcome::Passed => {
+            CaseOutcome::Passed => {
                 let _ = writeln!(out, "<testcase {at}/>");
                 continue;
             }
-            Outcome::Failed { message, text } => {
+            CaseOutcome::Failed { message, text } => {
                 format!("<failure message=\"{}\">{}</failure>", escape(message), escape(text))
             }
-            Outcome::Error(message) => {
+            CaseOutcome::Error(message) => {
                 let message = message.trim_end();
                 // A line break in an attribute reads as a space.
                 match message.split_once('\n') {
@@ -78,7 +78,7 @@ pub fn suite(name: &str, cases: &[Case]) -> String {
                     ),
                 }
             }
-            Outcome::Unknown(why) => {
+            CaseOutcome::Unknown(why) => {
                 format!("<error type=\"unknown\" message=\"unknown: {}\"/>", escape(why))
             }
         };
@@ -99,12 +99,13 @@ mod tests {
             seconds: 0.5,
             outcome,
         };
-        let failed = Outcome::Failed { message: "does not hold".into(), text: "1. a<b>\n".into() };
+        let failed =
+            CaseOutcome::Failed { message: "does not hold".into(), text: "1. a<b>\n".into() };
         let cases = [
-            case("a", Outcome::Passed),
+            case("a", CaseOutcome::Passed),
             case("b", failed),
-            case("c", Outcome::Error("x & y".into())),
-            case("d", Outcome::Unknown("timeout".into())),
+            case("c", CaseOutcome::Error("x & y".into())),
+            case("d", CaseOutcome::Unknown("timeout".into())),
         ];
         let wanted = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <testsuites tests=\"4\" failures=\"1\" errors=\"2\" time=\"2.000\">

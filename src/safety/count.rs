@@ -13,7 +13,7 @@
 use ahash::AHashSet;
 
 use super::monitor::Action;
-use super::robust::{MonitoredMachine, State};
+use super::robust::{MonitoredMachine, MonitoredState};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_program::Program;
 
@@ -44,7 +44,7 @@ pub struct Count {
 /// A state with the progress of starting threads.
 #[derive(Clone)]
 struct CountState {
-    state: State,
+    state: MonitoredState,
     /// For each thread: true if it was started, and true if it has observed that.
     started: Vec<(bool, bool)>,
 }
@@ -74,7 +74,7 @@ struct Frame {
     recurs: bool,
 }
 
-struct Search {
+struct CountSearch {
     monitored: MonitoredMachine,
     counting: Counting,
     threads: usize,
@@ -82,7 +82,7 @@ struct Search {
     on_path: AHashSet<Key>,
 }
 
-impl Search {
+impl CountSearch {
     /// Returns the thread that starts the others.
     fn starter(&self) -> usize {
         self.counting.first.unwrap_or(0)
@@ -201,7 +201,7 @@ impl Search {
 /// Counts interleavings.
 pub fn count(program: &Program, counting: Counting, budget: &Budget) -> Result<Count, Diagnostic> {
     let (threads, cells) = (program.threads.len(), program.cells.len());
-    let mut search = Search {
+    let mut search = CountSearch {
         monitored: MonitoredMachine::new(program.clone()),
         counting,
         threads,

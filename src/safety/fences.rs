@@ -35,7 +35,7 @@ impl Repair {
 
 /// A repair with its position in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct RepairPlace {
     /// The instruction.
     pub before: Span,
     /// The repair.
@@ -47,7 +47,7 @@ pub struct Place {
 pub struct Fences {
     /// The positions; empty if the program is already robust. `None` if a limit stopped the search,
     /// or if no fences help.
-    pub places: Option<Vec<Place>>,
+    pub places: Option<Vec<RepairPlace>>,
     /// The proof: the check of the program with the repairs.
     pub proof: Option<Robustness>,
     /// Number of candidate positions.
@@ -59,9 +59,9 @@ pub struct Fences {
 }
 
 /// Inserts fences and locks. Jumps to an instruction lead to the fence before it.
-pub fn with_fences(program: &Program, places: &[Place]) -> Program {
+pub fn with_fences(program: &Program, places: &[RepairPlace]) -> Program {
     let mut out = program.clone();
-    let put = |repair: Repair, before: Span| places.contains(&Place { before, repair });
+    let put = |repair: Repair, before: Span| places.contains(&RepairPlace { before, repair });
     for thread in &mut out.threads {
         let old = std::mem::take(&mut thread.steps);
         let firsts = std::mem::take(&mut thread.instructions);
@@ -117,7 +117,7 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
 
 /// Returns the candidates: a fence before instructions after a store and before or at a load,
 /// without a fence between; a lock for each lockable instruction.
-fn candidates(program: &Program) -> Vec<Place> {
+fn candidates(program: &Program) -> Vec<RepairPlace> {
     let mut out = Vec::new();
     for thread in &program.threads {
         let count = thread.steps.len();
@@ -154,10 +154,10 @@ fn candidates(program: &Program) -> Vec<Place> {
             let at = instruction.first as usize;
             let before = instruction.span;
             if instruction.locked.is_some() {
-                out.push(Place { before, repair: Repair::Lock });
+                out.push(RepairPlace { before, repair: Repair::Lock });
             }
             if at < count && waits[at] && loads[at] {
-                out.push(Place { before, repair: Repair::Fence });
+                out.push(RepairPlace { before, repair: Repair::Fence });
             }
         }
     }
@@ -174,7 +174,7 @@ struct KnownBorderline {
 
 impl KnownBorderline {
     /// True if it is certainly still borderline with fences and locks.
-    fn remains(&self, program: &Program, places: &[Place]) -> Result<bool, Diagnostic> {
+    fn remains(&self, program: &Program, places: &[RepairPlace]) -> Result<bool, Diagnostic> {
         let monitored = MonitoredMachine::new(program.clone());
         let mut state = monitored.initial();
         // The repair before the next instruction of a thread.
@@ -183,7 +183,7 @@ impl KnownBorderline {
             let at = monitored.machine.place(t, slots);
             let here = thread.steps.get(at).map(|s| &thread.instructions[s.instruction as usize]);
             here.is_some_and(|i| {
-                i.first as usize == at && places.contains(&Place { before: i.span, repair })
+                i.first as usize == at && places.contains(&RepairPlace { before: i.span, repair })
             })
         };
         let mut schedule = self.schedule.iter().copied().peekable();
@@ -242,7 +242,7 @@ pub fn smallest(program: &Program, budget: &Budget) -> Result<Fences, Diagnostic
                 out.stop = stop;
                 return Ok(out);
             }
-            let places: Vec<Place> = chosen.iter().map(|&i| candidates[i]).collect();
+            let places: Vec<RepairPlace> = chosen.iter().map(|&i| candidates[i]).collect();
             let mut broken = true;
             for (i, k) in known.iter().enumerate() {
                 if k.remains(program, &places)? {

@@ -89,7 +89,7 @@ pub(super) struct MonitoredMachine {
 
 /// A combined state.
 #[derive(Clone)]
-pub(super) struct State {
+pub(super) struct MonitoredState {
     pub slots: Box<[u32]>,
     pub monitor: Monitor,
 }
@@ -114,7 +114,7 @@ impl MonitoredMachine {
         Self { machine, observed, reads, assertions }
     }
     /// Returns the first assertion that a state violates.
-    fn unsafe_at(&self, state: &State) -> Option<(usize, Vec<usize>)> {
+    fn unsafe_at(&self, state: &MonitoredState) -> Option<(usize, Vec<usize>)> {
         let of = |(p, choices): &(Property, Vec<Vec<usize>>)| {
             choices.iter().find(|c| p.holds(&self.machine, &state.slots, c)).cloned()
         };
@@ -131,23 +131,30 @@ impl MonitoredMachine {
             || place(after)
             || self.reads.iter().any(|&r| r != at && before[r as usize] != after[r as usize])
     }
-    pub fn initial(&self) -> State {
+    pub fn initial(&self) -> MonitoredState {
         self.initial_with(self.machine.program.cells.len())
     }
     /// Returns the initial state with additional cells in the monitor.
-    pub fn initial_with(&self, cells: usize) -> State {
+    pub fn initial_with(&self, cells: usize) -> MonitoredState {
         let threads = self.machine.program.threads.len();
-        State { slots: self.machine.initial().into(), monitor: Monitor::new(threads, cells) }
+        MonitoredState {
+            slots: self.machine.initial().into(),
+            monitor: Monitor::new(threads, cells),
+        }
     }
     /// Returns the next memory access of a thread; `None` at its end. If its address is in a
     /// register, the cell is known only during execution.
-    pub fn next(&self, thread: usize, state: &State) -> Option<&Access> {
+    pub fn next(&self, thread: usize, state: &MonitoredState) -> Option<&Access> {
         let at = self.machine.place(thread, &state.slots);
         self.machine.program.threads[thread].steps.get(at).map(|s| &s.access)
     }
     /// Executes a step of a thread; `None` if it is not enabled, or is not an event for
     /// the monitor.
-    pub fn step(&self, thread: usize, state: &mut State) -> Result<Option<Action>, Diagnostic> {
+    pub fn step(
+        &self,
+        thread: usize,
+        state: &mut MonitoredState,
+    ) -> Result<Option<Action>, Diagnostic> {
         let Some(event) = self.machine.advance(thread, &mut state.slots)? else { return Ok(None) };
         let Some(action) = action(event) else { return Ok(None) };
         state.monitor.process_event(thread, action);
@@ -155,7 +162,7 @@ impl MonitoredMachine {
     }
     /// True if the next step of a thread accesses no memory: also a store under a condition that
     /// does not hold, as that of a failed `cmpxchg`.
-    fn is_silent(&self, thread: usize, state: &State) -> Result<bool, Diagnostic> {
+    fn is_silent(&self, thread: usize, state: &MonitoredState) -> Result<bool, Diagnostic> {
         Ok(match self.next(thread, state) {
             Some(Access::None | Access::Fence(_)) => true,
             Some(Access::Write { when: Some(_), .. }) => {
@@ -166,7 +173,11 @@ impl MonitoredMachine {
         })
     }
     /// Executes steps without memory access, and fences, of all threads.
-    pub fn settle(&self, state: &mut State, schedule: &mut Vec<usize>) -> Result<(), Diagnostic> {
+    pub fn settle(
+        &self,
+        state: &mut MonitoredState,
+        schedule: &mut Vec<usize>,
+    ) -> Result<(), Diagnostic> {
         for t in 0..self.machine.program.threads.len() {
             for _ in 0..MAX_SILENT_STEPS {
                 if !self.is_silent(t, state)? {
@@ -187,7 +198,11 @@ impl MonitoredMachine {
     }
     /// Returns the next action of a thread. It stays the same until another thread writes its cell.
     /// `None` if the thread has ended or its next step is not enabled.
-    pub fn intent(&self, thread: usize, state: &State) -> Result<Option<Action>, Diagnostic> {
+    pub fn intent(
+        &self,
+        thread: usize,
+        state: &MonitoredState,
+    ) -> Result<Option<Action>, Diagnostic> {
         if self.next(thread, state).is_none() {
             return Ok(None);
         }
@@ -199,7 +214,12 @@ impl MonitoredMachine {
     }
     /// Returns the cell and the oldest store that a thread's next load may miss, if the load makes
     /// the interleaving borderline.
-    pub fn borderline(&self, thread: usize, intent: Action, state: &State) -> Option<(usize, u32)> {
+    pub fn borderline(
+        &self,
+        thread: usize,
+        intent: Action,
+        state: &MonitoredState,
+    ) -> Option<(usize, u32)> {
         let Action::Load(cell) = intent else { return None };
         state.monitor.borderline(thread, cell).map(|number| (cell, number))
     }
@@ -219,7 +239,7 @@ fn action(event: Event) -> Option<Action> {
 
 /// Checks whether a program is robust.
 pub fn check(program: &Program, budget: &Budget) -> Result<Robustness, Diagnostic> {
-    Search::run(MonitoredMachine::new(program.clone()), budget)
+    RobustnessSearch::run(MonitoredMachine::new(program.clone()), budget)
 }
 
 /// Checks whether a program is robust, and whether it reaches an unsafe state under sequential
@@ -228,26 +248,31 @@ pub fn check_with_assertions(
     program: &X86Program,
     budget: &Budget,
 ) -> Result<Robustness, Diagnostic> {
-    Search::run(MonitoredMachine::asserted(program), budget)
+    RobustnessSearch::run(MonitoredMachine::asserted(program), budget)
 }
 
 /// The search of [`check`].
-struct Search {
+struct RobustnessSearch {
     monitored: MonitoredMachine,
     /// For each state: its predecessor and the threads that ran since.
     found: Vec<(Option<u32>, Vec<usize>)>,
     /// Combined states that were reached.
     seen: AHashSet<(Box<[u32]>, Vec<u32>)>,
-    next: Vec<(u32, State)>,
+    next: Vec<(u32, MonitoredState)>,
     out: Robustness,
 }
 
-impl Search {
+impl RobustnessSearch {
     fn run(monitored: MonitoredMachine, budget: &Budget) -> Result<Robustness, Diagnostic> {
         let out =
             Robustness { borderline: None, states: 0, unsafe_state: None, stop: Stop::Complete };
-        let mut search =
-            Search { monitored, found: Vec::new(), seen: AHashSet::new(), next: Vec::new(), out };
+        let mut search = RobustnessSearch {
+            monitored,
+            found: Vec::new(),
+            seen: AHashSet::new(),
+            next: Vec::new(),
+            out,
+        };
         let (mut start, mut schedule) = (search.monitored.initial(), Vec::new());
         search.monitored.settle(&mut start, &mut schedule)?;
         search.add_state(None, start, schedule);
@@ -275,7 +300,7 @@ impl Search {
             && (self.monitored.assertions.is_empty() || self.out.unsafe_state.is_some())
     }
 
-    fn add_state(&mut self, before: Option<u32>, state: State, schedule: Vec<usize>) {
+    fn add_state(&mut self, before: Option<u32>, state: MonitoredState, schedule: Vec<usize>) {
         if !self.seen.insert((state.slots.clone(), state.monitor.key())) {
             return;
         }
@@ -290,7 +315,7 @@ impl Search {
         self.next.push((number, state));
     }
 
-    fn expand(&mut self, number: u32, state: &State) -> Result<(), Diagnostic> {
+    fn expand(&mut self, number: u32, state: &MonitoredState) -> Result<(), Diagnostic> {
         for t in 0..self.monitored.machine.program.threads.len() {
             let Some(intent) = self.monitored.intent(t, state)? else { continue };
             if self.out.borderline.is_none()

@@ -165,7 +165,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
 }
 
 /// An answer.
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) kind: &'static str,
     /// The content security policy of a page; other answers allow nothing.
@@ -173,7 +173,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpResponse {
     /// Creates a JSON answer.
     pub(crate) fn json(value: &Value) -> Self {
         Self {
@@ -189,7 +189,7 @@ impl Answer {
     }
 }
 
-impl From<Refusal> for Answer {
+impl From<Refusal> for HttpResponse {
     fn from(Refusal(status, why): Refusal) -> Self {
         Self { status, ..Self::json(&json!({ "error": why })) }
     }
@@ -207,7 +207,7 @@ pub(crate) fn head(status: u16, kind: &str, policy: Option<&str>) -> String {
 }
 
 /// Writes an answer and closes the connection. Errors of a closed connection are ignored.
-pub(crate) fn write(mut stream: TcpStream, answer: &Answer) {
+pub(crate) fn write(mut stream: TcpStream, answer: &HttpResponse) {
     let head = head(answer.status, answer.kind, answer.policy.as_deref());
     let _ = stream.set_write_timeout(Some(PATIENCE));
     let head = format!("{head}Content-Length: {}\r\n\r\n", answer.body.len());

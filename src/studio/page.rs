@@ -5,7 +5,7 @@
 //! frame's nonce (from the editor), and connections to this server; no pictures from elsewhere, no
 //! fonts, no frames, no other scripts.
 
-use crate::http::Answer;
+use crate::http::HttpResponse;
 
 /// The bundle of the script.
 pub const SCRIPT: &str = include_str!("page/studio.js");
@@ -15,7 +15,7 @@ pub const STYLE: &str = include_str!("page/studio.css");
 pub const HASHES: &str = include_str!("page/hashes.txt");
 
 /// Returns the frame of the page.
-pub(crate) fn frame(nonce: &str) -> Answer {
+pub(crate) fn frame(nonce: &str) -> HttpResponse {
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; connect-src 'self'; img-src data:; \
          base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -28,5 +28,5 @@ pub(crate) fn frame(nonce: &str) -> Answer {
          <script src=\"studio.js\"></script>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
     );
-    Answer { policy: Some(policy), ..Answer::text("text/html", text) }
+    HttpResponse { policy: Some(policy), ..HttpResponse::text("text/html", text) }
 }

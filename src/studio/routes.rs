@@ -2,7 +2,7 @@
 
 use crate::Shared;
 use crate::guard::random;
-use crate::http::{self, Answer, Refusal, Request, refusal};
+use crate::http::{self, HttpResponse, Refusal, Request, refusal};
 use crate::language::Language;
 use crate::{events, interface, page};
 use serde_json::json;
@@ -22,14 +22,14 @@ pub(crate) fn serve(shared: &Arc<Shared>, mut stream: TcpStream) {
         Err(refused) => refused.into(),
         Ok(Some(request)) => match shared.guard.admit(&request) {
             Ok("api/events") if request.method == "GET" => return listen(shared, &request, stream),
-            Ok(path) => answer(shared, &request, path).unwrap_or_else(Answer::from),
+            Ok(path) => answer(shared, &request, path).unwrap_or_else(HttpResponse::from),
             Err(refused) => refused.into(),
         },
     };
     http::write(stream, &answer);
 }
 
-fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer, Refusal> {
+fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<HttpResponse, Refusal> {
     let missing = |what: &str| Refusal(400, format!("`{path}` needs {what}"));
     let query = |name: &str| request.query_value(name).ok_or_else(|| missing(&format!("`{name}`")));
     let number =
@@ -40,8 +40,8 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
                 .map(|nonce| page::frame(&nonce))
                 .map_err(|e| Refusal(500, e.to_string()));
         }
-        ("GET", "studio.js") => return Ok(Answer::text("text/javascript", page::SCRIPT)),
-        ("GET", "studio.css") => return Ok(Answer::text("text/css", page::STYLE)),
+        ("GET", "studio.js") => return Ok(HttpResponse::text("text/javascript", page::SCRIPT)),
+        ("GET", "studio.css") => return Ok(HttpResponse::text("text/css", page::STYLE)),
         ("GET", "api/files") => shared.folder.list(),
         ("GET", "api/file") => json!({ "text": shared.folder.read(&query("path")?)? }),
         ("POST", "api/file") => {
@@ -80,7 +80,7 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
         }
         _ => return refusal(404, format!("there is no `{path}`")),
     };
-    Ok(Answer::json(&value))
+    Ok(HttpResponse::json(&value))
 }
 
 /// Sends events to a page until it is closed.

@@ -37,7 +37,7 @@ const TICK: Duration = Duration::from_millis(40);
 const PROGRESS: &str = "{\"progress\":";
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum RunState {
     Running,
     Stopping,
     /// Ended; the flag is true if it was stopped.
@@ -51,7 +51,7 @@ struct Run {
     kind: &'static str,
     model: String,
     command: String,
-    state: State,
+    state: RunState,
     /// Number of changes: a page receives updates over two connections, in any order.
     version: u64,
     begin: Instant,
@@ -81,12 +81,12 @@ impl Run {
     /// Returns the run without its result.
     fn json(&self, id: u64) -> Value {
         let state = match self.state {
-            State::Running => "running",
-            State::Stopping => "stopping",
-            State::Over { stopped: true } => "stopped",
-            State::Over { stopped: false } => "over",
+            RunState::Running => "running",
+            RunState::Stopping => "stopping",
+            RunState::Over { stopped: true } => "stopped",
+            RunState::Over { stopped: false } => "over",
         };
-        let seconds = if matches!(self.state, State::Over { .. }) {
+        let seconds = if matches!(self.state, RunState::Over { .. }) {
             self.seconds
         } else {
             self.begin.elapsed().as_secs_f64()
@@ -140,7 +140,7 @@ impl Runs {
         let RunArguments { kind, model, arguments, command } =
             request_args::run_arguments(wish, folder, &self.limits, &out)?;
         let mut all = self.all();
-        let busy = |r: &&Run| !matches!(r.state, State::Over { .. });
+        let busy = |r: &&Run| !matches!(r.state, RunState::Over { .. });
         if all.1.values().filter(busy).count() >= self.limits.runs {
             return refusal(
                 429,
@@ -168,7 +168,7 @@ impl Runs {
             kind,
             model,
             command,
-            state: State::Running,
+            state: RunState::Running,
             version: 0,
             begin: Instant::now(),
             seconds: 0.0,
@@ -200,8 +200,8 @@ impl Runs {
         let Some(run) = all.1.get_mut(&id) else {
             return refusal(404, format!("there is no run {id}"));
         };
-        if run.state == State::Running {
-            run.state = State::Stopping;
+        if run.state == RunState::Running {
+            run.state = RunState::Stopping;
             run.version += 1;
         }
         Ok(run.json(id))
@@ -279,10 +279,10 @@ impl Runs {
         loop {
             let mut left = false;
             for run in self.all().1.values_mut() {
-                if run.state == State::Running {
-                    run.state = State::Stopping;
+                if run.state == RunState::Running {
+                    run.state = RunState::Stopping;
                 }
-                left |= run.state == State::Stopping;
+                left |= run.state == RunState::Stopping;
             }
             if !left || begin.elapsed() > GRACE + GRACE {
                 return;
@@ -316,14 +316,14 @@ impl Runs {
         let status = self.wait(id, &mut child, sweep.as_deref());
         let _ = messages.join();
         let (bytes, _) = output.join().unwrap_or_default();
-        let stopped = self.all().1.get(&id).is_some_and(|r| r.state == State::Stopping);
+        let stopped = self.all().1.get(&id).is_some_and(|r| r.state == RunState::Stopping);
         let result: Option<Value> = serde_json::from_slice(&bytes).ok();
         if let (Some(folder), None) = (&sweep, &result) {
             self.rows(id, folder);
         }
         self.update(id, |run| {
             run.seconds = run.begin.elapsed().as_secs_f64();
-            run.state = State::Over { stopped };
+            run.state = RunState::Over { stopped };
             run.code = status.as_ref().and_then(ExitStatus::code);
             if let Some(mut result) = result {
                 // The equivalent command of a user.
@@ -350,7 +350,7 @@ impl Runs {
             let (late, stopping) = {
                 let all = self.all();
                 let Some(run) = all.1.get(&id) else { break };
-                (run.begin.elapsed() > self.limits.time + GRACE, run.state == State::Stopping)
+                (run.begin.elapsed() > self.limits.time + GRACE, run.state == RunState::Stopping)
             };
             if late || stopping {
                 input = None;

@@ -19,7 +19,7 @@
 
 use super::label_classes::Classes;
 use super::ldd::Ldd;
-use super::reach::Search;
+use super::reach::ReachSearch;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
@@ -108,7 +108,7 @@ type Context = Arc<super::saturation::Context>;
 
 /// The game.
 pub(super) struct Arena<'a, 'm> {
-    pub search: Search<'m>,
+    pub search: ReachSearch<'m>,
     pub rules: &'a mut dyn Rules,
     /// The states of the model.
     pub all: Ldd,
@@ -128,7 +128,7 @@ impl<'a, 'm> Arena<'a, 'm> {
     /// Creates a game from a search with complete relations. `all`: the states of the model, which
     /// must survive collections.
     pub fn new(
-        mut search: Search<'m>,
+        mut search: ReachSearch<'m>,
         rules: &'a mut dyn Rules,
         all: Ldd,
     ) -> Result<Self, Diagnostic> {

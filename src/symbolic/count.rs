@@ -13,7 +13,7 @@
 
 use super::helpers::Task;
 use super::ldd::{Action, Ldd};
-use super::reach::Search;
+use super::reach::ReachSearch;
 use mu_base::Diagnostic;
 use num_bigint::BigUint;
 use num_traits::Zero;
@@ -21,7 +21,7 @@ use num_traits::Zero;
 /// A member of a relation.
 type MemberIndex = (usize, usize);
 
-impl Search<'_> {
+impl ReachSearch<'_> {
     /// Returns the states without steps.
     pub(super) fn deadlocks(&mut self, states: Ldd) -> Ldd {
         let mut rest = states;

@@ -9,7 +9,7 @@
 
 use super::Strategy;
 use super::arena::{Arena, MoveKind, Player, Rules};
-use super::reach::{Options, Outcome, Search, with_threads};
+use super::reach::{Options, ReachOutcome, ReachSearch, with_threads};
 use super::zielonka::{Choice, Solved};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct GameOutcome {
     /// Result and cost of the search of the model. If it is not complete, there is no winner.
-    pub outcome: Outcome,
+    pub outcome: ReachOutcome,
     /// Number of vertices: pairs of state and obligation.
     pub vertices: BigUint,
     /// Number of obligations.
@@ -66,7 +66,7 @@ pub fn play(
     budget: &Budget,
 ) -> Result<GameOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
-        let mut search = Search::new(model, options, budget, None)?;
+        let mut search = ReachSearch::new(model, options, budget, None)?;
         search.set_helpers(team);
         let states = search.run(Strategy::Saturation)?;
         let played = |outcome| GameOutcome {

@@ -1,15 +1,15 @@
 //! Symbolic search for a goal, with a shortest path to it.
 //!
-//! Input -> output: a [`Model`] and a [`Goal`] -> an [`Outcome`], and a [`Trace`] if the goal is
-//! reachable. First the chosen strategy runs. For labels it stops when one is learned, which proves
-//! reachability, because a short vector is learned only if a reachable state has it. Only if the
-//! goal is reachable, a breadth-first search over the learned relations stores its layers, and the
-//! path is reconstructed backwards from the goal by preimages.
+//! Input -> output: a [`Model`] and a [`Goal`] -> an [`ReachOutcome`], and a [`Trace`] if the goal
+//! is reachable. First the chosen strategy runs. For labels it stops when one is learned, which
+//! proves reachability, because a short vector is learned only if a reachable state has it. Only if
+//! the goal is reachable, a breadth-first search over the learned relations stores its layers, and
+//! the path is reconstructed backwards from the goal by preimages.
 //!
 //! Invariant: without a trace, the goal is unreachable exactly if the outcome is complete.
 
 use super::ldd::{Action, Ldd};
-use super::reach::{Options, Outcome, Search, Strategy, with_threads};
+use super::reach::{Options, ReachOutcome, ReachSearch, Strategy, with_threads};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::{Model, Slot};
@@ -39,13 +39,13 @@ pub fn find(
     goal: &Goal<'_>,
     options: &Options,
     budget: &Budget,
-) -> Result<(Outcome, Option<Trace>), Diagnostic> {
+) -> Result<(ReachOutcome, Option<Trace>), Diagnostic> {
     with_threads(model, options, budget, |team| {
         let wanted: Option<Box<dyn Fn(LabelId) -> bool + '_>> = match goal {
             Goal::Label(wanted) => Some(Box::new(wanted)),
             _ => None,
         };
-        let mut search = Search::new(model, options, budget, wanted)?;
+        let mut search = ReachSearch::new(model, options, budget, wanted)?;
         search.stops_at_goal = true;
         search.set_helpers(team);
         if options.strategy != Strategy::BreadthFirst {
@@ -63,7 +63,7 @@ pub fn find(
     })
 }
 
-impl<'m> Search<'m> {
+impl<'m> ReachSearch<'m> {
     /// Returns the members of `set` that are goals, or have a goal step. Learns from the set if
     /// necessary.
     fn goals(&mut self, goal: &Goal<'_>, set: Ldd) -> Result<Ldd, Diagnostic> {
@@ -96,7 +96,7 @@ impl<'m> Search<'m> {
     }
 
     /// Searches breadth first for the goal and reconstructs a path to it.
-    fn trace(mut self, goal: &Goal<'_>) -> Result<(Outcome, Option<Trace>), Diagnostic> {
+    fn trace(mut self, goal: &Goal<'_>) -> Result<(ReachOutcome, Option<Trace>), Diagnostic> {
         let initial = self.initial();
         let mut layers = Vec::new();
         let mut goals = Ok(Ldd::EMPTY);

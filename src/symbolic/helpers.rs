@@ -10,7 +10,7 @@
 
 use super::ldd::{Ldd, Plan, Team};
 use super::learned_steps::Board;
-use super::reach::{Options, Search};
+use super::reach::{Options, ReachSearch};
 use super::relation::GroupEvaluator;
 use super::saturation::Context;
 use mu_base::Budget;
@@ -84,7 +84,7 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
         let Some(task) = task.downcast_ref::<Task>() else { continue };
         lent.with(|manager| {
             let own = evaluator.take().unwrap_or_else(|| GroupEvaluator::new(model, None));
-            let mut search = Search::without_relations(model, options, budget, manager, own);
+            let mut search = ReachSearch::without_relations(model, options, budget, manager, own);
             match task {
                 Task::Closure { context, set, board } => {
                     if let Some(board) = board {
@@ -120,7 +120,7 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
     }
 }
 
-impl Search<'_> {
+impl ReachSearch<'_> {
     /// Offers the next task to the helpers.
     pub(super) fn post(&self, task: Task) {
         self.manager.offer(Arc::new(task));

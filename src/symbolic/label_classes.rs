@@ -8,7 +8,7 @@
 //! each requested range. Invariant: all sets stored here are pinned in the search.
 
 use super::ldd::Ldd;
-use super::reach::Search;
+use super::reach::ReachSearch;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
@@ -35,14 +35,14 @@ impl Classes {
     /// Partitions the steps of the relations, which must be complete. `class` returns the
     /// representative of a label.
     pub fn new(
-        search: &mut Search,
+        search: &mut ReachSearch,
         class: &mut dyn FnMut(LabelId) -> Result<LabelId, Diagnostic>,
     ) -> Result<Self, Diagnostic> {
         let mut classes = Self { labels: Vec::new(), class_of: AHashMap::new(), steps: Vec::new() };
         let mut known: AHashMap<LabelId, usize> = AHashMap::new();
         for i in 0..search.relations.len() {
             let mut rows: BTreeMap<LabelId, (Vec<u32>, usize)> = BTreeMap::new();
-            let Search { relations, manager, evaluator, .. } = search;
+            let ReachSearch { relations, manager, evaluator, .. } = search;
             for member in &relations[i].members {
                 member.labelled(manager, evaluator, |label, row| {
                     let all = rows.entry(label).or_default();
@@ -96,7 +96,7 @@ impl Classes {
     /// Returns the steps of a relation in the selected classes.
     pub fn part(
         &mut self,
-        search: &mut Search,
+        search: &mut ReachSearch,
         relation: usize,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Ldd {
@@ -110,7 +110,7 @@ impl Classes {
     }
 }
 
-impl Search<'_> {
+impl ReachSearch<'_> {
     /// Returns the states of a set that have some of these steps.
     pub(super) fn sources(&mut self, set: Ldd, relation: usize, rows: Ldd) -> Ldd {
         let (source, matches) = (self.relations[relation].source, self.relations[relation].matches);
@@ -125,7 +125,7 @@ fn union_over(
     steps: &mut ByClass,
     counts: &[usize],
     (from, to): (usize, usize),
-    search: &mut Search,
+    search: &mut ReachSearch,
 ) -> Ldd {
     let chosen = counts[to] - counts[from];
     if chosen == 0 {

@@ -32,4 +32,4 @@ pub use game::{GameEvidence, GameOutcome, Vertex, play};
 pub use goal_search::{Goal, Trace, find};
 pub use order::{Order, candidate_orders};
 pub use product::{End, Observer, ProductOutcome, Run, Test, watch};
-pub use reach::{Options, Outcome, Strategy, reach};
+pub use reach::{Options, ReachOutcome, Strategy, reach};

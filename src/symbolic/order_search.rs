@@ -14,7 +14,7 @@
 
 use super::ldd::Halt;
 use super::order::candidate_orders;
-use super::reach::{Options, Search, Strategy};
+use super::reach::{Options, ReachSearch, Strategy};
 use super::relation::GroupEvaluator;
 use mu_base::{Budget, Diagnostic};
 use mu_model::{Model, Slot};
@@ -109,7 +109,7 @@ impl OrderSearch<'_> {
         let mut options = self.options.clone();
         options.settings.max_made = Some(limit);
         let mut search =
-            Search::with_order(self.model, options, self.budget, order.to_vec(), evaluator)?;
+            ReachSearch::with_order(self.model, options, self.budget, order.to_vec(), evaluator)?;
         let result = search.run_once(Strategy::Saturation);
         let made = search.manager.made();
         let complete = !search.halted();

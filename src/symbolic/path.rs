@@ -38,7 +38,7 @@ impl Layers {
 }
 
 /// A label with its target state.
-type Step = (LabelId, Vec<u32>);
+type LabelledStep = (LabelId, Vec<u32>);
 
 /// Target of a path search.
 pub(super) enum Target<'a> {
@@ -89,7 +89,7 @@ impl ObservedSearch<'_, '_> {
         &mut self,
         target: &Target,
         start: &[u32],
-    ) -> Result<Option<Vec<Step>>, Diagnostic> {
+    ) -> Result<Option<Vec<LabelledStep>>, Diagnostic> {
         let last = target.place();
         let allowed = self.ancestors(last);
         let initial = self.search.initial();
@@ -245,7 +245,11 @@ impl ObservedSearch<'_, '_> {
     }
 
     /// Returns the step from a state to the target; `None` if the state is the target.
-    fn last_step(&mut self, target: &Target, vector: &[u32]) -> Result<Option<Step>, Diagnostic> {
+    fn last_step(
+        &mut self,
+        target: &Target,
+        vector: &[u32],
+    ) -> Result<Option<LabelledStep>, Diagnostic> {
         let step = match *target {
             Target::State(..) => return Ok(None),
             Target::Label(place) => {
@@ -269,7 +273,7 @@ impl ObservedSearch<'_, '_> {
         mut back: Layers,
         target: &Target,
         (place, vector): (usize, Vec<u32>),
-    ) -> Result<Vec<Step>, Diagnostic> {
+    ) -> Result<Vec<LabelledStep>, Diagnostic> {
         let mut steps = Vec::new();
         let (mut at, mut state) = (place, vector.clone());
         front.layers.pop();
@@ -311,7 +315,7 @@ impl ObservedSearch<'_, '_> {
         layer: &Layer,
         place: usize,
         vector: &[u32],
-    ) -> Result<Option<(usize, Vec<u32>, Step)>, Diagnostic> {
+    ) -> Result<Option<(usize, Vec<u32>, LabelledStep)>, Diagnostic> {
         let q = self.places[place].obligation;
         let to = self.search.manager.singleton(vector);
         for (&from, &within) in layer {
@@ -341,7 +345,7 @@ impl ObservedSearch<'_, '_> {
         place: usize,
         from: &[u32],
         wanted: &mut Wanted,
-    ) -> Result<Option<Step>, Diagnostic> {
+    ) -> Result<Option<LabelledStep>, Diagnostic> {
         let q = self.places[place].obligation;
         let all = self.search.steps_from(from)?;
         for (label, state) in all {

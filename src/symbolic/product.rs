@@ -18,7 +18,7 @@
 
 use super::label_classes::Classes;
 use super::ldd::Ldd;
-use super::reach::{Options, Outcome, Search, with_threads};
+use super::reach::{Options, ReachOutcome, ReachSearch, with_threads};
 use super::saturation::Context;
 use super::{Strategy, Trace};
 use ahash::AHashMap;
@@ -64,7 +64,7 @@ pub enum Test {
 pub struct ProductOutcome {
     /// Result and cost of the search of the model. If it is not complete, only a decision is
     /// reliable.
-    pub outcome: Outcome,
+    pub outcome: ReachOutcome,
     /// Number of pairs of state and obligation.
     pub pairs: BigUint,
     /// Number of obligations.
@@ -113,7 +113,7 @@ pub(super) struct Outline {
     pub decides: Vec<(usize, Ldd)>,
 }
 
-/// An obligation that is not a test. Its states are at twice its index in `Search::kept`, the
+/// An obligation that is not a test. Its states are at twice its index in `ReachSearch::kept`, the
 /// unprocessed ones at the next index.
 pub(super) struct ObligationPlace {
     pub obligation: u32,
@@ -124,7 +124,7 @@ pub(super) struct ObligationPlace {
 
 /// A search with its observer.
 pub(super) struct ObservedSearch<'a, 'm> {
-    pub search: Search<'m>,
+    pub search: ReachSearch<'m>,
     pub observer: &'a mut dyn Observer,
     /// The states of the model.
     pub all: Ldd,
@@ -145,7 +145,7 @@ pub fn watch(
     budget: &Budget,
 ) -> Result<ProductOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
-        let mut search = Search::new(model, options, budget, None)?;
+        let mut search = ReachSearch::new(model, options, budget, None)?;
         search.set_helpers(team);
         let states = search.run(Strategy::Saturation)?;
         let nothing = |outcome| ProductOutcome {
@@ -199,7 +199,7 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
     /// Starts from a search with complete relations. `all`: the states of the model, which must
     /// survive collections.
     fn new(
-        mut search: Search<'m>,
+        mut search: ReachSearch<'m>,
         observer: &'a mut dyn Observer,
         all: Ldd,
     ) -> Result<Self, Diagnostic> {

@@ -1,9 +1,9 @@
 //! Symbolic reachability: the set of reachable vectors as a decision diagram, by breadth-first
 //! search, chaining, or saturation.
 //!
-//! Input -> output: a [`Model`] -> an [`Outcome`] with exact counts. Relations are learned on the
-//! fly (see `relation.rs`), slots get an order that suits the diagrams (see `order.rs`). Saturation
-//! is in `saturation.rs`.
+//! Input -> output: a [`Model`] -> an [`ReachOutcome`] with exact counts. Relations are learned on
+//! the fly (see `relation.rs`), slots get an order that suits the diagrams (see `order.rs`).
+//! Saturation is in `saturation.rs`.
 //!
 //! Chaining: Roig, Cortadella, Pastor, "Verification of asynchronous circuits by BDD-based model
 //! checking of Petri nets" (1995). Cost: depends on the sizes of the diagrams, not on the number of
@@ -75,7 +75,7 @@ impl Default for Options {
 
 /// Result and cost of a search.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ReachOutcome {
     /// Stop reason. Unless complete, the counts are lower bounds (states) or absent.
     pub stop: Stop,
     /// Number of states found.
@@ -106,9 +106,13 @@ pub struct Outcome {
 }
 
 /// Computes all reachable states.
-pub fn reach(model: &dyn Model, options: &Options, budget: &Budget) -> Result<Outcome, Diagnostic> {
+pub fn reach(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+) -> Result<ReachOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
-        let mut search = Search::new(model, options, budget, None)?;
+        let mut search = ReachSearch::new(model, options, budget, None)?;
         search.set_helpers(team);
         let states = search.run(options.strategy)?;
         search.outcome(states)
@@ -137,7 +141,7 @@ type Reason = std::cell::RefCell<Option<Stop>>;
 const MAX_NODES_BEFORE_REORDERING: u64 = 60_000_000;
 
 /// State of a search.
-pub(super) struct Search<'m> {
+pub(super) struct ReachSearch<'m> {
     pub model: &'m dyn Model,
     options: Options,
     budget: &'m Budget,
@@ -169,7 +173,7 @@ pub(super) struct Search<'m> {
     pub board: Option<(Arc<Board>, Vec<u64>)>,
 }
 
-impl<'m> Search<'m> {
+impl<'m> ReachSearch<'m> {
     pub fn new(
         model: &'m dyn Model,
         options: &Options,
@@ -517,7 +521,7 @@ impl<'m> Search<'m> {
     }
 
     /// Computes the counts at the end of the search.
-    pub fn outcome(mut self, states: Ldd) -> Result<Outcome, Diagnostic> {
+    pub fn outcome(mut self, states: Ldd) -> Result<ReachOutcome, Diagnostic> {
         let (mut transitions, mut deadlocks) = (None, None);
         let count = self.manager.count(states);
         if !self.halted()
@@ -547,7 +551,7 @@ impl<'m> Search<'m> {
                 .take()
                 .ok_or_else(|| Diagnostic::internal("the search was halted without a reason"))?,
         };
-        Ok(Outcome {
+        Ok(ReachOutcome {
             stop,
             states: count,
             transitions,

@@ -22,12 +22,12 @@
 //! images distribute over unions, also closed ones.
 //!
 //! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is
-//! at the head of [`Search::fire`] only; relations with a number are never collected.
+//! at the head of [`ReachSearch::fire`] only; relations with a number are never collected.
 
 use super::helpers::Task;
 use super::ldd::{Action, Ldd, Plan, op};
 use super::learned_steps::Board;
-use super::reach::Search;
+use super::reach::ReachSearch;
 use ahash::AHashMap;
 use mu_base::Stop;
 use mu_base::narrow;
@@ -71,7 +71,7 @@ pub(super) struct Numbers {
     images: AHashMap<(Plan, u32), u32>,
 }
 
-impl Search<'_> {
+impl ReachSearch<'_> {
     /// Creates a context of whole relations (`None`) or parts of them; other relations do not fire.
     /// Parts must survive collections.
     pub(super) fn context(&mut self, parts: &[(usize, Option<Ldd>)], learning: bool) -> Context {

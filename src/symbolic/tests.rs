@@ -232,7 +232,7 @@ fn a_search_that_is_resumed_misses_nothing() {
                 Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
             let budget = Budget::default();
             let outcome = reach::with_threads(&model, &options, &budget, |team| {
-                let mut search = reach::Search::new(&model, &options, &budget, None).unwrap();
+                let mut search = reach::ReachSearch::new(&model, &options, &budget, None).unwrap();
                 search.set_helpers(team);
                 search.manager.set_max_made(Some(effort));
                 search.run_once(Strategy::Saturation).unwrap();

@@ -13,7 +13,7 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Binder, Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
-use mu_formula::typed::{Action, Regular, State, StateKind};
+use mu_formula::typed::{Action, Regular, StateKind, TypedStateFormula};
 use mu_process::linear::{LinearProcess, Summand};
 
 /// A position.
@@ -84,7 +84,7 @@ impl Positions {
         process: &LinearProcess,
         signature: &mut Signature,
         constants: &AHashMap<OpId, Expr>,
-        formula: &State,
+        formula: &TypedStateFormula,
     ) -> Result<Self, Diagnostic> {
         let arguments = labels(process, signature);
         let mut builder = Builder {
@@ -125,7 +125,12 @@ impl Builder<'_> {
         e.replace_operations(self.constants)
     }
 
-    fn state(&mut self, f: &State, sign: bool, depth: u32) -> Result<usize, Diagnostic> {
+    fn state(
+        &mut self,
+        f: &TypedStateFormula,
+        sign: bool,
+        depth: u32,
+    ) -> Result<usize, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
             StateKind::True | StateKind::False => {
                 let truth = matches!(f.kind, StateKind::True) == sign;
@@ -185,8 +190,8 @@ impl Builder<'_> {
 
     fn both(
         &mut self,
-        (a, sign_a): (&State, bool),
-        (b, sign_b): (&State, bool),
+        (a, sign_a): (&TypedStateFormula, bool),
+        (b, sign_b): (&TypedStateFormula, bool),
         all: bool,
         depth: u32,
     ) -> Result<usize, Diagnostic> {

@@ -5,8 +5,8 @@
 //! Cost: not optimised; for two or three processes and small systems.
 
 use mu_cubicle::system::{
-    Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
-    Update, Value, residue,
+    Access, Atom, Claim, Cube, Op, Proc, Sum, SymbolId, SymbolKind, System, Term, Transition,
+    TypeId, Update, Value, residue,
 };
 use mu_cubicle::value::Val;
 use num_rational::BigRational;
@@ -277,7 +277,8 @@ impl Naive<'_> {
         }
         let mut results = vec![(s.clone(), BTreeMap::new())];
         for u in &t.updates {
-            let weak = self.tso && !t.locked && self.system.symbol(u.symbol()).kind == Kind::Weak;
+            let weak =
+                self.tso && !t.locked && self.system.symbol(u.symbol()).kind == SymbolKind::Weak;
             for (cell, values) in self.writes(s, env, u) {
                 let mut more = Vec::new();
                 for (state, entry) in &results {

@@ -101,12 +101,12 @@ pub struct Exp {
     /// Its position.
     pub span: Span,
     /// The expression.
-    pub node: Node,
+    pub node: ExpressionKind,
 }
 
 /// The form of an expression.
 #[derive(Clone, Debug)]
-pub enum Node {
+pub enum ExpressionKind {
     /// `0`.
     Empty,
     /// `_`.

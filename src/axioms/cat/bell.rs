@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mu_base::{Diagnostic, SourceId, Stage};
 
-use super::ast::{Condition, Exp, Node, Statement};
+use super::ast::{Condition, Exp, ExpressionKind, Statement};
 use super::parser::parse;
 
 /// The declarations of a `.bell` file.
@@ -99,10 +99,10 @@ fn annotations(
         )
     };
     match &exp.node {
-        Node::Name(name) => enums.get(name.as_str()).cloned().ok_or_else(wrong),
-        Node::Tag(tag) => Ok(BTreeSet::from([tag.clone()])),
-        Node::Empty => Ok(BTreeSet::new()),
-        Node::Braces(parts) => {
+        ExpressionKind::Name(name) => enums.get(name.as_str()).cloned().ok_or_else(wrong),
+        ExpressionKind::Tag(tag) => Ok(BTreeSet::from([tag.clone()])),
+        ExpressionKind::Empty => Ok(BTreeSet::new()),
+        ExpressionKind::Braces(parts) => {
             let mut all = BTreeSet::new();
             for part in parts {
                 all.extend(annotations(part, enums)?);
@@ -116,13 +116,13 @@ fn annotations(
 /// Collects the variants in the conditions of an expression.
 fn variants(exp: &Exp, out: &mut BTreeSet<String>) {
     match &exp.node {
-        Node::If(condition, yes, no) => {
+        ExpressionKind::If(condition, yes, no) => {
             conditions(condition, out);
             variants(yes, out);
             variants(no, out);
         }
-        Node::Unary(_, a) => variants(a, out),
-        Node::Binary(_, a, b) => {
+        ExpressionKind::Unary(_, a) => variants(a, out),
+        ExpressionKind::Binary(_, a, b) => {
             variants(a, out);
             variants(b, out);
         }

@@ -6,7 +6,7 @@
 
 use super::Model;
 use super::ast::{Role, TestKind};
-use super::program::{CatNode, Op, Property};
+use super::program::{CatNodeId, Op, Property};
 use crate::execution::RelationId;
 
 impl Model {
@@ -28,7 +28,7 @@ impl Model {
                         let Op::Optional(b) = self.program.nodes[b.index()].op else {
                             return false;
                         };
-                        let closed = |s: CatNode| match self.program.nodes[s.index()].op {
+                        let closed = |s: CatNodeId| match self.program.nodes[s.index()].op {
                             Op::Plus(inner) => Some(inner),
                             _ => None,
                         };
@@ -46,21 +46,21 @@ impl Model {
         let flags = self.program.checks.iter().filter(|c| c.role == Role::UndefinedUnless);
         flags.map(|c| c.name.as_str()).collect()
     }
-    fn parts(&self, slot: CatNode) -> Vec<Op> {
+    fn parts(&self, slot: CatNodeId) -> Vec<Op> {
         let mut parts = Vec::new();
         self.program.parts(slot, &mut parts);
         parts.into_iter().map(|p| self.program.nodes[p.index()].op).collect()
     }
-    fn has_program_order(&self, slot: CatNode) -> bool {
+    fn has_program_order(&self, slot: CatNodeId) -> bool {
         let po = Op::GivenRelation(RelationId::PO);
         let loc = Op::GivenRelation(RelationId::LOC);
-        let is = |s: CatNode, op: Op| self.program.nodes[s.index()].op == op;
+        let is = |s: CatNodeId, op: Op| self.program.nodes[s.index()].op == op;
         self.parts(slot).into_iter().any(|op| match op {
             Op::Intersection(a, b) => is(a, po) && is(b, loc) || is(a, loc) && is(b, po),
             op => op == po,
         })
     }
-    fn has_communication(&self, slot: CatNode) -> bool {
+    fn has_communication(&self, slot: CatNodeId) -> bool {
         // `fr` from the front end, or `rf^-1; co`, possibly in a union.
         let from_reads = |op: Op| match op {
             Op::Compose(a, b) => {
@@ -75,7 +75,7 @@ impl Model {
     }
     /// True if a node contains a given relation, by its form: a union or a closure of it.
     /// `lock.cat` of the Linux kernel extends `rf` and `co` in this way.
-    fn contains(&self, slot: CatNode, id: RelationId) -> bool {
+    fn contains(&self, slot: CatNodeId, id: RelationId) -> bool {
         let mut todo = vec![slot];
         while let Some(at) = todo.pop() {
             match self.program.nodes[at.index()].op {

@@ -13,7 +13,7 @@ use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage, narrow};
 use super::ast::{Exp, Ident, Ins, Pattern, Role, Statement, Test, TestKind};
 use super::expression::{Compiled, bind};
 use super::parser::parse;
-use super::program::{CatNode, Check, Choice, Op, Program, Property, Type};
+use super::program::{CatNodeId, Check, Choice, Op, Program, Property, Type};
 use super::value::{Env, Primitive, Procedure, Value};
 use crate::execution::{Name, RelationId, Vocabulary};
 
@@ -31,9 +31,9 @@ pub(super) struct Compiler<'a> {
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) variants: &'a [&'a str],
     /// The first use of each missing name of the vocabulary.
-    pub(super) missing: HashMap<CatNode, Span>,
+    pub(super) missing: HashMap<CatNodeId, Span>,
     /// The positions of the nodes that may fail during evaluation.
-    pub(super) places: HashMap<CatNode, Span>,
+    pub(super) places: HashMap<CatNodeId, Span>,
     /// Number of unknown names so far, for `try`.
     pub(super) unknown: usize,
     /// Nesting depth of calls.
@@ -46,7 +46,7 @@ pub(super) struct Compiler<'a> {
     open: Vec<String>,
     nested: usize,
     /// The relations of drawings, by name.
-    pub(super) shown: Vec<(String, CatNode)>,
+    pub(super) shown: Vec<(String, CatNodeId)>,
     /// The words before the first statement.
     pub(super) head: Vec<String>,
     /// True if the model defines the coherence orders itself.
@@ -270,7 +270,7 @@ impl<'a> Compiler<'a> {
         &mut self,
         name: &str,
         span: Span,
-        from: CatNode,
+        from: CatNodeId,
         body: &[Ins],
         env: Env,
     ) -> Compiled<Env> {
@@ -291,7 +291,7 @@ impl<'a> Compiler<'a> {
         self.program.checks[checks..].iter_mut().for_each(|c| c.stage = c.stage.max(stage));
         Ok(env)
     }
-    fn choice(&mut self, span: Span, from: CatNode, all: bool) -> Compiled<(CatNode, usize)> {
+    fn choice(&mut self, span: Span, from: CatNodeId, all: bool) -> Compiled<(CatNodeId, usize)> {
         let index = self.program.choices.len();
         if index >= 200 {
             return Err(Diagnostic::at(
@@ -355,7 +355,7 @@ impl<'a> Compiler<'a> {
     }
     /// Compiles `with co from linearisations(s, r)`: one order of writes to all locations. At each
     /// location it has the order that the front end chooses.
-    fn memory_order(&mut self, span: Span, set: CatNode, env: Env) -> Compiled<Env> {
+    fn memory_order(&mut self, span: Span, set: CatNodeId, env: Env) -> Compiled<Env> {
         self.orders = true;
         let (element, _) = self.choice(span, set, false)?;
         let chosen = self.placed(Op::AsRelation(element), Type::Relation, span);

@@ -5,14 +5,14 @@
 //! with the name that the model gave to the relation, or with its text. The path is read from the
 //! computed relations, so it exists in the execution.
 
-use super::program::{CatNode, Op};
+use super::program::{CatNodeId, Op};
 use super::run::Run;
 
 /// Returns the steps from the first event of the first pair to the last event of the last: each
 /// event with the name of the relation to the next one.
 pub(super) fn path(
     run: &Run<'_, '_>,
-    slot: CatNode,
+    slot: CatNodeId,
     pairs: &[(usize, usize)],
 ) -> Vec<(usize, String)> {
     let mut out = Vec::new();
@@ -22,17 +22,22 @@ pub(super) fn path(
     out
 }
 
-fn expand(run: &Run<'_, '_>, slot: CatNode, pair: (usize, usize), out: &mut Vec<(usize, String)>) {
+fn expand(
+    run: &Run<'_, '_>,
+    slot: CatNodeId,
+    pair: (usize, usize),
+    out: &mut Vec<(usize, String)>,
+) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || expand_node(run, slot, pair, out));
 }
 fn expand_node(
     run: &Run<'_, '_>,
-    slot: CatNode,
+    slot: CatNodeId,
     (a, b): (usize, usize),
     out: &mut Vec<(usize, String)>,
 ) {
     let program = &run.model().program;
-    let has = |r: CatNode, x: usize, y: usize| run.relation_of(r).has(x, y);
+    let has = |r: CatNodeId, x: usize, y: usize| run.relation_of(r).has(x, y);
     match program.nodes[slot.index()].op {
         Op::Union(..) => {
             let mut parts = Vec::new();
@@ -65,12 +70,13 @@ fn expand_node(
 }
 
 /// Returns the name or text of a node.
-fn label(run: &Run<'_, '_>, slot: CatNode, depth: usize) -> String {
+fn label(run: &Run<'_, '_>, slot: CatNodeId, depth: usize) -> String {
     let model = run.model();
     if let Some(name) = model.program.names.get(&slot) {
         return name.clone();
     }
-    let inner = |s: CatNode| if depth == 0 { "…".to_string() } else { label(run, s, depth - 1) };
+    let inner =
+        |s: CatNodeId| if depth == 0 { "…".to_string() } else { label(run, s, depth - 1) };
     match model.program.nodes[slot.index()].op {
         Op::GivenSet(id) => model.vocabulary.set_name(id).to_string(),
         Op::GivenRelation(id) => model.vocabulary.relation_name(id).to_string(),

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use mu_base::{Diagnostic, Span, Stage, narrow};
 
-use super::ast::{Binary, Binding, Condition, Exp, Node, Pattern, Unary};
+use super::ast::{Binary, Binding, Condition, Exp, ExpressionKind, Pattern, Unary};
 use super::compile::Compiler;
-use super::program::{CatNode, Group, Interpreted, Op, Type};
+use super::program::{CatNodeId, Group, Interpreted, Op, Type};
 use super::value::{Closure, Env, Primitive, Value};
 use crate::execution::{Name, SetId};
 
@@ -74,19 +74,21 @@ fn free_node(exp: &Exp, known: IsKnown<'_>, bound: &mut Vec<String>, out: &mut B
             bound.truncate(before);
         };
     match &exp.node {
-        Node::Empty | Node::Universe | Node::Tag(_) => {}
-        Node::Name(n) => {
+        ExpressionKind::Empty | ExpressionKind::Universe | ExpressionKind::Tag(_) => {}
+        ExpressionKind::Name(n) => {
             if !bound.contains(n) {
                 out.insert(n.clone());
             }
         }
-        Node::Braces(es) | Node::Tuple(es) => es.iter().for_each(|e| free(e, known, bound, out)),
-        Node::Unary(_, e) => free(e, known, bound, out),
-        Node::Binary(_, a, b) | Node::Apply(a, b) => {
+        ExpressionKind::Braces(es) | ExpressionKind::Tuple(es) => {
+            es.iter().for_each(|e| free(e, known, bound, out))
+        }
+        ExpressionKind::Unary(_, e) => free(e, known, bound, out),
+        ExpressionKind::Binary(_, a, b) | ExpressionKind::Apply(a, b) => {
             free(a, known, bound, out);
             free(b, known, bound, out);
         }
-        Node::Try(a, b) => {
+        ExpressionKind::Try(a, b) => {
             let mut first = BTreeSet::new();
             free(a, known, bound, &mut first);
             if first.iter().all(|n| known(n)) {
@@ -95,8 +97,8 @@ fn free_node(exp: &Exp, known: IsKnown<'_>, bound: &mut Vec<String>, out: &mut B
                 free(b, known, bound, out);
             }
         }
-        Node::Fun(p, body) => under(names_of(p), body, bound, out),
-        Node::Let(recursive, bindings, body) => {
+        ExpressionKind::Fun(p, body) => under(names_of(p), body, bound, out),
+        ExpressionKind::Let(recursive, bindings, body) => {
             let names: Vec<String> = bindings.iter().flat_map(|b| names_of(&b.pattern)).collect();
             for b in bindings {
                 let inner = if *recursive { names.clone() } else { Vec::new() };
@@ -104,16 +106,16 @@ fn free_node(exp: &Exp, known: IsKnown<'_>, bound: &mut Vec<String>, out: &mut B
             }
             under(names, body, bound, out);
         }
-        Node::If(c, a, b) => {
+        ExpressionKind::If(c, a, b) => {
             free_condition(c, known, bound, out);
             free(a, known, bound, out);
             free(b, known, bound, out);
         }
-        Node::MatchTag(e, clauses, other) => {
+        ExpressionKind::MatchTag(e, clauses, other) => {
             free(e, known, bound, out);
             clauses.iter().map(|c| &c.1).chain(other).for_each(|e| free(e, known, bound, out));
         }
-        Node::MatchSet(e, empty, clause) => {
+        ExpressionKind::MatchSet(e, empty, clause) => {
             let names = [&clause.element, &clause.rest]
                 .into_iter()
                 .chain(&clause.before)
@@ -166,7 +168,7 @@ impl Compiler<'_> {
         }
     }
     /// Converts a value to a set of events.
-    pub(super) fn events_of(&mut self, v: &Value, span: Span) -> Compiled<CatNode> {
+    pub(super) fn events_of(&mut self, v: &Value, span: Span) -> Compiled<CatNodeId> {
         match v {
             Value::Node(s) => match self.program.kind(*s) {
                 Type::Set => Ok(*s),
@@ -178,7 +180,7 @@ impl Compiler<'_> {
         }
     }
     /// Converts a value to a relation.
-    pub(super) fn pairs_of(&mut self, v: &Value, span: Span) -> Compiled<CatNode> {
+    pub(super) fn pairs_of(&mut self, v: &Value, span: Span) -> Compiled<CatNodeId> {
         match v {
             Value::Node(s) => match self.program.kind(*s) {
                 Type::Relation => Ok(*s),
@@ -194,7 +196,7 @@ impl Compiler<'_> {
     }
     /// Returns the node of a name of the vocabulary; the empty node if no execution has such
     /// events.
-    pub(super) fn given(&mut self, name: Name, span: Span) -> CatNode {
+    pub(super) fn given(&mut self, name: Name, span: Span) -> CatNodeId {
         if self.vocabulary.is_never(name) {
             let kind = if matches!(name, Name::Set(_)) { Type::Set } else { Type::Relation };
             return self.program.node(Op::Nothing, kind);
@@ -205,7 +207,7 @@ impl Compiler<'_> {
         }
         slot
     }
-    pub(super) fn placed(&mut self, op: Op, kind: Type, span: Span) -> CatNode {
+    pub(super) fn placed(&mut self, op: Op, kind: Type, span: Span) -> CatNodeId {
         let slot = self.program.node(op, kind);
         self.places.entry(slot).or_insert(span);
         slot
@@ -223,25 +225,25 @@ impl Compiler<'_> {
     }
     fn exp_node(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
         match &exp.node {
-            Node::Empty => Ok(Value::Empty),
-            Node::Universe => {
+            ExpressionKind::Empty => Ok(Value::Empty),
+            ExpressionKind::Universe => {
                 Ok(Value::Node(self.program.node(Op::GivenSet(SetId::ALL), Type::Set)))
             }
-            Node::Name(name) => self.name(name, exp.span, env),
-            Node::Tag(tag) => Ok(Value::Tag(tag.clone())),
-            Node::Braces(parts) => self.braces(exp, parts, env),
-            Node::Unary(op, of) => self.unary(exp, *op, of, env),
-            Node::Binary(op, a, b) => self.binary(exp, *op, a, b, env),
-            Node::Tuple(parts) => {
+            ExpressionKind::Name(name) => self.name(name, exp.span, env),
+            ExpressionKind::Tag(tag) => Ok(Value::Tag(tag.clone())),
+            ExpressionKind::Braces(parts) => self.braces(exp, parts, env),
+            ExpressionKind::Unary(op, of) => self.unary(exp, *op, of, env),
+            ExpressionKind::Binary(op, a, b) => self.binary(exp, *op, a, b, env),
+            ExpressionKind::Tuple(parts) => {
                 let parts: Compiled<Vec<Value>> = parts.iter().map(|p| self.exp(p, env)).collect();
                 Ok(Value::Tuple(Arc::new(parts?)))
             }
-            Node::Apply(f, argument) => self.apply(exp, f, argument, env),
-            Node::Let(recursive, bindings, body) => {
+            ExpressionKind::Apply(f, argument) => self.apply(exp, f, argument, env),
+            ExpressionKind::Let(recursive, bindings, body) => {
                 let env = self.bindings(*recursive, bindings, env)?;
                 self.exp(body, &env)
             }
-            Node::Fun(pattern, body) => {
+            ExpressionKind::Fun(pattern, body) => {
                 let closure = Closure {
                     pattern: pattern.clone(),
                     body: body.clone(),
@@ -250,7 +252,7 @@ impl Compiler<'_> {
                 };
                 Ok(Value::Closure(Arc::new(closure)))
             }
-            Node::Try(first, second) => {
+            ExpressionKind::Try(first, second) => {
                 let unknown = self.unknown;
                 match self.exp(first, env) {
                     Err(_) if self.unknown > unknown => {
@@ -260,12 +262,12 @@ impl Compiler<'_> {
                     other => other,
                 }
             }
-            Node::If(condition, yes, no) => match self.condition(condition, env)? {
+            ExpressionKind::If(condition, yes, no) => match self.condition(condition, env)? {
                 Some(true) => self.exp(yes, env),
                 Some(false) => self.exp(no, env),
                 None => self.interpret(exp, env),
             },
-            Node::MatchTag(of, clauses, other) => {
+            ExpressionKind::MatchTag(of, clauses, other) => {
                 let tag = self.exp(of, env)?;
                 let Value::Tag(tag) = tag else { return self.interpret(exp, env) };
                 let found =
@@ -275,7 +277,7 @@ impl Compiler<'_> {
                     None => wrong(exp.span, format!("no clause for the tag `'{tag}`")),
                 }
             }
-            Node::MatchSet(of, empty, clause) => {
+            ExpressionKind::MatchSet(of, empty, clause) => {
                 let set = self.exp(of, env)?;
                 match set {
                     _ if self.is_nothing(&set) => self.exp(empty, env),
@@ -494,8 +496,8 @@ impl Compiler<'_> {
         value: &Value,
         span: Span,
     ) -> Compiled<Option<Value>> {
-        let Node::MatchSet(of, empty, _) = &c.body.node else { return Ok(None) };
-        let Node::Name(_) = &of.node else { return Ok(None) };
+        let ExpressionKind::MatchSet(of, empty, _) = &c.body.node else { return Ok(None) };
+        let ExpressionKind::Name(_) = &of.node else { return Ok(None) };
         let inner = bind(&c.env.with_group(group), &c.pattern, value.clone(), span)?;
         let set = self.exp(of, &inner)?;
         if self.is_nothing(&set) { Ok(Some(self.exp(empty, &inner)?)) } else { Ok(None) }
@@ -638,7 +640,10 @@ impl Compiler<'_> {
             match self.exp(&b.value, env) {
                 // As in the herd tools, an unknown name in `let x = y` is an error only if `x` is
                 // used.
-                Err(e) if self.unknown > unknown && matches!(b.value.node, Node::Name(_)) => {
+                Err(e)
+                    if self.unknown > unknown
+                        && matches!(b.value.node, ExpressionKind::Name(_)) =>
+                {
                     Ok(Value::Unknown(Arc::new(e)))
                 }
                 other => other,
@@ -666,7 +671,7 @@ impl Compiler<'_> {
     fn recursive(&mut self, bindings: &[Binding], env: &Env) -> Compiled<Env> {
         let functions: Option<Vec<_>> = (bindings.iter())
             .map(|b| match (&b.pattern, &b.value.node) {
-                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => {
+                (Pattern::One(Some(name)), ExpressionKind::Fun(pattern, body)) => {
                     Some((name.text.clone(), pattern.clone(), body.clone()))
                 }
                 _ => None,
@@ -678,7 +683,7 @@ impl Compiler<'_> {
         let mut names = Vec::new();
         for b in bindings {
             match (&b.pattern, &b.value.node) {
-                (_, Node::Fun(..)) => {
+                (_, ExpressionKind::Fun(..)) => {
                     return wrong(
                         b.span,
                         "a `let rec` of functions and sets at once is not supported",
@@ -737,25 +742,26 @@ impl Compiler<'_> {
         let mut todo = vec![exp];
         while let Some(exp) = todo.pop() {
             let found = match &exp.node {
-                Node::Unary(Unary::Complement, a) => {
+                ExpressionKind::Unary(Unary::Complement, a) => {
                     todo.push(a);
                     None
                 }
-                Node::Unary(..) | Node::Binary(Binary::Sequence | Binary::Product, ..) => {
+                ExpressionKind::Unary(..)
+                | ExpressionKind::Binary(Binary::Sequence | Binary::Product, ..) => {
                     Some(Type::Relation)
                 }
-                Node::Binary(Binary::Add, ..) => None,
-                Node::Binary(_, a, b) => {
+                ExpressionKind::Binary(Binary::Add, ..) => None,
+                ExpressionKind::Binary(_, a, b) => {
                     todo.extend([&**b, &**a]);
                     None
                 }
-                Node::Let(_, _, body) => {
+                ExpressionKind::Let(_, _, body) => {
                     todo.push(body);
                     None
                 }
-                Node::Universe => Some(Type::Set),
-                Node::Apply(f, _) => match &f.node {
-                    Node::Name(name) => match env.find(name) {
+                ExpressionKind::Universe => Some(Type::Set),
+                ExpressionKind::Apply(f, _) => match &f.node {
+                    ExpressionKind::Name(name) => match env.find(name) {
                         None => Primitive::by_name(name).and_then(|p| match p {
                             Primitive::Domain | Primitive::Range => Some(Type::Set),
                             _ => None,
@@ -764,7 +770,7 @@ impl Compiler<'_> {
                     },
                     _ => None,
                 },
-                Node::Name(name) => match names.iter().position(|n| n == name) {
+                ExpressionKind::Name(name) => match names.iter().position(|n| n == name) {
                     Some(i) => kinds[i],
                     None => match (env.find(name), self.vocabulary.find(name)) {
                         (Some(Value::Node(slot)), _) => match self.program.kind(*slot) {
@@ -802,7 +808,7 @@ impl Compiler<'_> {
                 "a model with more than 64 `let rec`",
             ));
         }
-        let variables: Vec<CatNode> = kinds
+        let variables: Vec<CatNodeId> = kinds
             .iter()
             .enumerate()
             .map(|(i, &kind)| {
@@ -870,7 +876,7 @@ impl Compiler<'_> {
         &mut self,
         exp: &Arc<Exp>,
         env: &Env,
-        out: &mut BTreeSet<CatNode>,
+        out: &mut BTreeSet<CatNodeId>,
         seen: &mut KnownFunctions,
     ) -> Compiled<()> {
         let mut names = BTreeSet::new();
@@ -902,7 +908,7 @@ impl Compiler<'_> {
     fn inputs_of(
         &mut self,
         value: &Value,
-        out: &mut BTreeSet<CatNode>,
+        out: &mut BTreeSet<CatNodeId>,
         seen: &mut KnownFunctions,
     ) -> Compiled<()> {
         match value {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use mu_base::{Diagnostic, Span, Stage};
 
-use super::ast::{Binary, Binding, Condition, Exp, Node, Pattern, SetClause, Unary};
-use super::program::CatNode;
+use super::ast::{Binary, Binding, Condition, Exp, ExpressionKind, Pattern, SetClause, Unary};
+use super::program::CatNodeId;
 use super::value::{Env, Primitive, Value};
 use crate::execution::{Name, Skeleton, Vocabulary};
 use crate::relation::{Relation, Set};
@@ -102,7 +102,7 @@ impl Names {
 /// Access to the values of nodes.
 pub trait Nodes {
     /// Returns the value of a node.
-    fn slot(&self, slot: CatNode) -> Data;
+    fn slot(&self, slot: CatNodeId) -> Data;
     /// Returns the value of a name of the vocabulary.
     fn given(&self, name: Name) -> Data;
 }
@@ -324,39 +324,39 @@ impl<'a> Interpreter<'a> {
     }
     fn exp_node(&self, exp: &Arc<Exp>, names: &Names) -> Answer {
         match &exp.node {
-            Node::Empty => Ok(Data::Empty),
-            Node::Universe => {
+            ExpressionKind::Empty => Ok(Data::Empty),
+            ExpressionKind::Universe => {
                 Ok(Data::Set(Rc::new(self.skeleton.set(crate::execution::SetId::ALL).clone())))
             }
-            Node::Name(name) => self.name(name, exp.span, names),
-            Node::Tag(tag) => Ok(Data::Known(Value::Tag(tag.clone()))),
-            Node::Braces(parts) => {
+            ExpressionKind::Name(name) => self.name(name, exp.span, names),
+            ExpressionKind::Tag(tag) => Ok(Data::Known(Value::Tag(tag.clone()))),
+            ExpressionKind::Braces(parts) => {
                 let mut out = Data::Empty;
                 for p in parts {
                     out = self.add(self.exp(p, names)?, out, p.span)?;
                 }
                 Ok(out)
             }
-            Node::Unary(op, of) => self.unary(*op, self.exp(of, names)?, of.span),
-            Node::Binary(op, a, b) => {
+            ExpressionKind::Unary(op, of) => self.unary(*op, self.exp(of, names)?, of.span),
+            ExpressionKind::Binary(op, a, b) => {
                 self.binary(*op, (self.exp(a, names)?, a.span), (self.exp(b, names)?, b.span))
             }
-            Node::Tuple(parts) => {
+            ExpressionKind::Tuple(parts) => {
                 let parts: Answer<Vec<Data>> = parts.iter().map(|p| self.exp(p, names)).collect();
                 Ok(Data::Tuple(Rc::new(parts?)))
             }
-            Node::Apply(f, argument) => self.apply(
+            ExpressionKind::Apply(f, argument) => self.apply(
                 exp.span,
                 self.exp(f, names)?,
                 self.exp(argument, names)?,
                 f.span,
                 argument.span,
             ),
-            Node::Let(recursive, bindings, body) => {
+            ExpressionKind::Let(recursive, bindings, body) => {
                 let names = self.bindings(*recursive, bindings, names)?;
                 self.exp(body, &names)
             }
-            Node::Fun(pattern, body) => {
+            ExpressionKind::Fun(pattern, body) => {
                 let f = Function {
                     pattern: pattern.clone(),
                     body: body.clone(),
@@ -365,7 +365,7 @@ impl<'a> Interpreter<'a> {
                 };
                 Ok(Data::Function(Rc::new(f)))
             }
-            Node::Try(first, second) => {
+            ExpressionKind::Try(first, second) => {
                 let known = |n: &str| {
                     !matches!(
                         self.name(n, first.span, names),
@@ -376,10 +376,10 @@ impl<'a> Interpreter<'a> {
                 super::expression::free(first, &known, &mut Vec::new(), &mut free);
                 self.exp(if free.iter().all(|n| known(n)) { first } else { second }, names)
             }
-            Node::If(c, yes, no) => {
+            ExpressionKind::If(c, yes, no) => {
                 self.exp(if self.condition(c, names)? { yes } else { no }, names)
             }
-            Node::MatchTag(of, clauses, other) => {
+            ExpressionKind::MatchTag(of, clauses, other) => {
                 let Data::Known(Value::Tag(tag)) = self.exp(of, names)? else {
                     return wrong(of.span, "expected a tag");
                 };
@@ -388,7 +388,7 @@ impl<'a> Interpreter<'a> {
                     None => wrong(exp.span, format!("no clause for the tag `'{tag}`")),
                 }
             }
-            Node::MatchSet(of, empty, clause) => {
+            ExpressionKind::MatchSet(of, empty, clause) => {
                 self.match_set(self.exp(of, names)?, of.span, empty, clause, names)
             }
         }
@@ -712,7 +712,7 @@ impl<'a> Interpreter<'a> {
         }
         let functions: Option<Vec<_>> = (bindings.iter())
             .map(|b| match (&b.pattern, &b.value.node) {
-                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => {
+                (Pattern::One(Some(name)), ExpressionKind::Fun(pattern, body)) => {
                     Some((name.text.clone(), pattern.clone(), body.clone()))
                 }
                 _ => None,

@@ -43,7 +43,7 @@ pub use templates::Coherence;
 
 use crate::execution::{Name, RelationId, SetId, Vocabulary};
 use plan::Plan;
-use program::{CatNode, Op, Program, Type};
+use program::{CatNodeId, Op, Program, Type};
 use value::Value;
 
 /// Returns the words before the first statement of a text. They can be read before the vocabulary
@@ -69,25 +69,25 @@ pub struct Model {
     plan: Plan,
     /// The index of each node among those of its type.
     places: Vec<u32>,
-    spans: HashMap<CatNode, Span>,
-    given: HashMap<Name, CatNode>,
+    spans: HashMap<CatNodeId, Span>,
+    given: HashMap<Name, CatNodeId>,
     /// The names that axioms, flags, and choices depend on.
     live: HashSet<Name>,
-    defined: BTreeMap<String, CatNode>,
-    shown: Vec<(String, CatNode)>,
+    defined: BTreeMap<String, CatNodeId>,
+    shown: Vec<(String, CatNodeId)>,
     vocabulary: Vocabulary,
     variants: Vec<String>,
     orders: bool,
 }
 
 /// Returns the nodes that the checks and choices of a program depend on.
-fn roots(program: &Program) -> Vec<CatNode> {
+fn roots(program: &Program) -> Vec<CatNodeId> {
     let checks = program.checks.iter().map(|c| plan::root(c.property));
     plan::needed(program, checks.chain(program.choices.iter().map(|c| c.from)))
 }
 
 /// Returns the name of the vocabulary that a node reads.
-fn given_name(program: &Program, slot: CatNode) -> Option<Name> {
+fn given_name(program: &Program, slot: CatNodeId) -> Option<Name> {
     match program.nodes[slot.index()].op {
         Op::GivenSet(id) => Some(Name::Set(id)),
         Op::GivenRelation(id) => Some(Name::Relation(id)),
@@ -98,7 +98,7 @@ fn given_name(program: &Program, slot: CatNode) -> Option<Name> {
 /// Checks that no axiom, flag or choice depends on a name that front ends do not provide.
 fn supplied(
     program: &Program,
-    missing: &HashMap<CatNode, Span>,
+    missing: &HashMap<CatNodeId, Span>,
     vocabulary: &Vocabulary,
 ) -> Result<(), Diagnostic> {
     let live = roots(program);
@@ -189,9 +189,9 @@ impl Model {
             }];
             places.push(*count);
             *count += 1;
-            if let Some(name) = given_name(&program, CatNode::new(i)) {
+            if let Some(name) = given_name(&program, CatNodeId::new(i)) {
                 debug_assert_eq!(node.kind == Type::Set, matches!(name, Name::Set(_)));
-                given.insert(name, CatNode::new(i));
+                given.insert(name, CatNodeId::new(i));
             }
         }
         Ok(Model {

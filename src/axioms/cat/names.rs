@@ -14,7 +14,7 @@ use mu_base::naming::{Naming, Role, line};
 use mu_base::{SourceId, SourceMap, Span};
 
 use super::Model;
-use super::ast::{Condition, Exp, Ident, Ins, Node, Pattern, Statement};
+use super::ast::{Condition, Exp, ExpressionKind, Ident, Ins, Pattern, Statement};
 use super::compile::Resolver;
 use super::parser::parse_all;
 use super::value::Primitive;
@@ -332,8 +332,11 @@ impl NameResolver<'_> {
     fn bindings(&mut self, recursive: bool, bindings: &[super::ast::Binding], whole: Span) {
         let alone = bindings.len() == 1 && whole.is_somewhere();
         let bind = |w: &mut Self, b: &super::ast::Binding| {
-            let role =
-                if matches!(b.value.node, Node::Fun(..)) { Role::Function } else { Role::Relation };
+            let role = if matches!(b.value.node, ExpressionKind::Fun(..)) {
+                Role::Function
+            } else {
+                Role::Relation
+            };
             let says = format!("let {}{}", if recursive { "rec " } else { "" }, w.text(b.span));
             let names: Vec<&Ident> = match &b.pattern {
                 Pattern::One(name) => name.iter().collect(),
@@ -364,29 +367,35 @@ impl NameResolver<'_> {
     }
     fn node(&mut self, exp: &Exp) {
         match &exp.node {
-            Node::Empty | Node::Universe => {}
-            Node::Name(name) => self.uses(exp.span, name),
-            Node::Tag(tag) => self.tag(tag, Span { start: exp.span.start + 1, ..exp.span }),
-            Node::Braces(list) | Node::Tuple(list) => list.iter().for_each(|e| self.exp(e)),
-            Node::Unary(_, e) => self.exp(e),
-            Node::Binary(_, a, b) | Node::Apply(a, b) | Node::Try(a, b) => {
+            ExpressionKind::Empty | ExpressionKind::Universe => {}
+            ExpressionKind::Name(name) => self.uses(exp.span, name),
+            ExpressionKind::Tag(tag) => {
+                self.tag(tag, Span { start: exp.span.start + 1, ..exp.span })
+            }
+            ExpressionKind::Braces(list) | ExpressionKind::Tuple(list) => {
+                list.iter().for_each(|e| self.exp(e))
+            }
+            ExpressionKind::Unary(_, e) => self.exp(e),
+            ExpressionKind::Binary(_, a, b)
+            | ExpressionKind::Apply(a, b)
+            | ExpressionKind::Try(a, b) => {
                 self.exp(a);
                 self.exp(b);
             }
-            Node::Fun(pattern, body) => self.within(exp.span, |w| {
+            ExpressionKind::Fun(pattern, body) => self.within(exp.span, |w| {
                 w.locals(pattern);
                 w.exp(body);
             }),
-            Node::Let(recursive, bindings, body) => self.within(exp.span, |w| {
+            ExpressionKind::Let(recursive, bindings, body) => self.within(exp.span, |w| {
                 w.bindings(*recursive, bindings, Span::default());
                 w.exp(body);
             }),
-            Node::If(condition, yes, no) => {
+            ExpressionKind::If(condition, yes, no) => {
                 self.condition(condition);
                 self.exp(yes);
                 self.exp(no);
             }
-            Node::MatchTag(of, clauses, other) => {
+            ExpressionKind::MatchTag(of, clauses, other) => {
                 self.exp(of);
                 for (tag, body) in clauses {
                     self.tag(tag, tag.place.0);
@@ -394,7 +403,7 @@ impl NameResolver<'_> {
                 }
                 other.iter().for_each(|e| self.exp(e));
             }
-            Node::MatchSet(of, empty, clause) => {
+            ExpressionKind::MatchSet(of, empty, clause) => {
                 self.exp(of);
                 self.exp(empty);
                 self.within(exp.span, |w| {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use mu_base::{Diagnostic, Place, SourceId, Span, Stage};
 
 use super::ast::{
-    Binary, Binding, Condition, Exp, File, Ident, Ins, Node, Pattern, Role, SetClause, Statement,
-    Test, TestKind, Unary,
+    Binary, Binding, Condition, Exp, ExpressionKind, File, Ident, Ins, Pattern, Role, SetClause,
+    Statement, Test, TestKind, Unary,
 };
 use super::lexer::{Token, lex};
 
@@ -306,7 +306,10 @@ impl Parser {
         if self.is_name() && matches!(self.ahead(1), Token::Mark(",")) {
             let names = self.names()?;
             let shown = |n: Ident| {
-                (n.clone(), Some(Arc::new(Exp { span: n.place.0, node: Node::Name(n.text) })))
+                (
+                    n.clone(),
+                    Some(Arc::new(Exp { span: n.place.0, node: ExpressionKind::Name(n.text) })),
+                )
             };
             return Ok(Statement::Show(names.into_iter().map(shown).collect()));
         }
@@ -315,7 +318,7 @@ impl Parser {
             return Ok(Statement::Show(vec![(self.name()?, Some(what))]));
         }
         match &what.node {
-            Node::Name(n) => {
+            ExpressionKind::Name(n) => {
                 let name = Ident { text: n.clone(), place: Place(what.span) };
                 Ok(Statement::Show(vec![(name, Some(what.clone()))]))
             }
@@ -391,7 +394,7 @@ impl Parser {
             self.need_mark("=")?;
             let body = self.exp()?;
             let span = self.since(from);
-            let value = Arc::new(Exp { span, node: Node::Fun(pattern, body) });
+            let value = Arc::new(Exp { span, node: ExpressionKind::Fun(pattern, body) });
             return Ok(Binding { span, pattern: Pattern::One(Some(name)), value });
         }
         let pattern =
@@ -403,7 +406,7 @@ impl Parser {
 
     // Expressions.
 
-    fn make(&self, from: Span, node: Node) -> Arc<Exp> {
+    fn make(&self, from: Span, node: ExpressionKind) -> Arc<Exp> {
         Arc::new(Exp { span: self.since(from), node })
     }
     fn exp(&mut self) -> Parsed<Arc<Exp>> {
@@ -417,19 +420,19 @@ impl Parser {
                 let recursive = self.word("rec");
                 let bindings = self.bindings()?;
                 self.need_word("in")?;
-                Node::Let(recursive, bindings, self.exp()?)
+                ExpressionKind::Let(recursive, bindings, self.exp()?)
             }
             Token::Keyword("fun") => {
                 self.at += 1;
                 let pattern = self.parameters()?;
                 self.need_mark("->")?;
-                Node::Fun(pattern, self.exp()?)
+                ExpressionKind::Fun(pattern, self.exp()?)
             }
             Token::Keyword("try") => {
                 self.at += 1;
                 let first = self.exp()?;
                 self.need_word("with")?;
-                Node::Try(first, self.exp()?)
+                ExpressionKind::Try(first, self.exp()?)
             }
             Token::Keyword("if") => {
                 self.at += 1;
@@ -437,7 +440,7 @@ impl Parser {
                 self.need_word("then")?;
                 let yes = self.exp()?;
                 self.need_word("else")?;
-                Node::If(condition, yes, self.exp()?)
+                ExpressionKind::If(condition, yes, self.exp()?)
             }
             Token::Keyword("match") => {
                 self.at += 1;
@@ -452,7 +455,7 @@ impl Parser {
                 while self.mark(",") {
                     all.push(self.base(0)?);
                 }
-                Node::Tuple(all)
+                ExpressionKind::Tuple(all)
             }
         };
         Ok(self.make(from, node))
@@ -496,7 +499,7 @@ impl Parser {
             self.refuse("`=`, `subset` or `in`")
         }
     }
-    fn match_expression(&mut self) -> Parsed<Node> {
+    fn match_expression(&mut self) -> Parsed<ExpressionKind> {
         let of = self.exp()?;
         self.need_word("with")?;
         self.mark("||");
@@ -520,9 +523,9 @@ impl Parser {
             }
         }
         self.need_word("end")?;
-        Ok(Node::MatchTag(of, clauses, other))
+        Ok(ExpressionKind::MatchTag(of, clauses, other))
     }
-    fn match_set(&mut self, of: Arc<Exp>) -> Parsed<Node> {
+    fn match_set(&mut self, of: Arc<Exp>) -> Parsed<ExpressionKind> {
         let (mut empty, mut element) = (None, None);
         for turn in 0..2 {
             if turn == 1 {
@@ -548,7 +551,7 @@ impl Parser {
         match (empty, element) {
             (Some(empty), Some(element)) => {
                 self.need_word("end")?;
-                Ok(Node::MatchSet(of, empty, element))
+                Ok(ExpressionKind::MatchSet(of, empty, element))
             }
             (None, _) => self.refuse("a clause `{} -> …` as well"),
             (_, None) => self.refuse("a clause `x ++ s -> …` as well"),
@@ -571,7 +574,7 @@ impl Parser {
         let from = self.span();
         let mut left = if self.mark("~") {
             let of = self.base(6)?;
-            self.make(from, Node::Unary(Unary::Complement, of))
+            self.make(from, ExpressionKind::Unary(Unary::Complement, of))
         } else {
             self.operand()?
         };
@@ -591,7 +594,7 @@ impl Parser {
                 if op == Unary::Inverse {
                     self.need_mark("-1")?;
                 }
-                left = self.make(from, Node::Unary(op, left));
+                left = self.make(from, ExpressionKind::Unary(op, left));
                 continue;
             }
             // Each operator with its strength and the least strength of its right operand.
@@ -609,11 +612,11 @@ impl Parser {
             }
             self.at += 1;
             if op == Binary::Product && !self.operand_follows() {
-                left = self.make(from, Node::Unary(Unary::Star, left));
+                left = self.make(from, ExpressionKind::Unary(Unary::Star, left));
                 continue;
             }
             let second = self.base(right)?;
-            left = self.make(from, Node::Binary(op, left, second));
+            left = self.make(from, ExpressionKind::Binary(op, left, second));
         }
     }
     /// Parses a name applied to arguments, or a simple expression.
@@ -623,10 +626,10 @@ impl Parser {
             return self.argument();
         }
         let name = self.name()?;
-        let mut f = self.make(from, Node::Name(name.text));
+        let mut f = self.make(from, ExpressionKind::Name(name.text));
         while self.argument_follows() {
             let argument = self.argument()?;
-            f = self.make(from, Node::Apply(f, argument));
+            f = self.make(from, ExpressionKind::Apply(f, argument));
         }
         Ok(f)
     }
@@ -646,34 +649,34 @@ impl Parser {
         let node = match self.token().clone() {
             Token::Name(n) => {
                 self.at += 1;
-                Node::Name(n)
+                ExpressionKind::Name(n)
             }
             Token::Tag(t) => {
                 self.at += 1;
-                Node::Tag(t)
+                ExpressionKind::Tag(t)
             }
             Token::Mark("0") => {
                 self.at += 1;
-                Node::Empty
+                ExpressionKind::Empty
             }
             Token::Mark("_") => {
                 self.at += 1;
-                Node::Universe
+                ExpressionKind::Universe
             }
             Token::Mark("{") => {
                 self.at += 1;
-                Node::Braces(self.list("}")?)
+                ExpressionKind::Braces(self.list("}")?)
             }
             Token::Mark("[") => {
                 self.at += 1;
                 let of = self.exp()?;
                 self.need_mark("]")?;
-                Node::Unary(Unary::Identity, of)
+                ExpressionKind::Unary(Unary::Identity, of)
             }
             Token::Mark("(") => {
                 self.at += 1;
                 if self.mark(")") {
-                    Node::Tuple(Vec::new())
+                    ExpressionKind::Tuple(Vec::new())
                 } else {
                     let inner = self.exp()?;
                     self.need_mark(")")?;

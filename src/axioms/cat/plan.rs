@@ -6,14 +6,14 @@
 //! because they are evaluated only for allowed executions.
 
 use super::ast::Role;
-use super::program::{CatNode, Op, Program, Property};
+use super::program::{CatNodeId, Op, Program, Property};
 use mu_base::narrow;
 
 /// A step of the evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum PlanStep {
     /// Compute a node.
-    Node(CatNode),
+    Node(CatNodeId),
     /// Repeat the body of a group up to its fixpoint.
     Group(u32),
     /// Evaluate a check.
@@ -24,17 +24,17 @@ pub enum Step {
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// For the axioms.
-    pub axioms: Vec<Vec<Step>>,
+    pub axioms: Vec<Vec<PlanStep>>,
     /// For the flags, after the axioms of all stages.
-    pub flags: Vec<Vec<Step>>,
+    pub flags: Vec<Vec<PlanStep>>,
     /// The nodes that some check or choice needs, ascending.
-    pub live: Vec<CatNode>,
+    pub live: Vec<CatNodeId>,
 }
 
 /// Returns the nodes that the roots depend on, including the roots, ascending.
-pub fn needed(program: &Program, roots: impl IntoIterator<Item = CatNode>) -> Vec<CatNode> {
+pub fn needed(program: &Program, roots: impl IntoIterator<Item = CatNodeId>) -> Vec<CatNodeId> {
     let mut seen = vec![false; program.nodes.len()];
-    let mut todo: Vec<CatNode> = roots.into_iter().collect();
+    let mut todo: Vec<CatNodeId> = roots.into_iter().collect();
     while let Some(at) = todo.pop() {
         if std::mem::replace(&mut seen[at.index()], true) {
             continue;
@@ -51,16 +51,16 @@ pub fn needed(program: &Program, roots: impl IntoIterator<Item = CatNode>) -> Ve
             _ => {}
         }
     }
-    CatNode::all(program.nodes.len()).filter(|s| seen[s.index()]).collect()
+    CatNodeId::all(program.nodes.len()).filter(|s| seen[s.index()]).collect()
 }
 
 /// Appends the steps that compute the nodes of a list that are outside of groups and that `wanted`
 /// accepts.
 pub fn steps(
     program: &Program,
-    list: &[CatNode],
-    mut wanted: impl FnMut(CatNode) -> bool,
-    out: &mut Vec<Step>,
+    list: &[CatNodeId],
+    mut wanted: impl FnMut(CatNodeId) -> bool,
+    out: &mut Vec<PlanStep>,
 ) {
     for &slot in list {
         let node = &program.nodes[slot.index()];
@@ -70,21 +70,21 @@ pub fn steps(
         push(program, slot, out);
     }
 }
-fn push(program: &Program, slot: CatNode, out: &mut Vec<Step>) {
+fn push(program: &Program, slot: CatNodeId, out: &mut Vec<PlanStep>) {
     match program.nodes[slot.index()].op {
         Op::Fixpoint(g, _) => {
-            if !out.contains(&Step::Group(g)) {
-                out.push(Step::Group(g));
+            if !out.contains(&PlanStep::Group(g)) {
+                out.push(PlanStep::Group(g));
             }
-            out.push(Step::Node(slot));
+            out.push(PlanStep::Node(slot));
         }
         Op::Variable(..) | Op::Element(_) => {}
-        _ => out.push(Step::Node(slot)),
+        _ => out.push(PlanStep::Node(slot)),
     }
 }
 
 /// Returns the node that a check reads.
-pub fn root(property: Property) -> CatNode {
+pub fn root(property: Property) -> CatNodeId {
     match property {
         Property::Test(_, slot) | Property::CoherenceIn(slot) => slot,
     }
@@ -109,8 +109,8 @@ impl Plan {
         let must = |role: Role| matches!(role, Role::Axiom | Role::Assert);
         for stage in 0..stages {
             let steps_out = &mut plan.axioms[stage];
-            let mut take = |list: &[CatNode], out: &mut Vec<Step>| {
-                let wanted = |s: CatNode| {
+            let mut take = |list: &[CatNodeId], out: &mut Vec<PlanStep>| {
+                let wanted = |s: CatNodeId| {
                     program.nodes[s.index()].stage as usize == stage
                         && !std::mem::replace(&mut done[s.index()], true)
                 };
@@ -123,7 +123,7 @@ impl Plan {
                 .filter(|(_, c)| must(c.role) && c.stage as usize == stage)
             {
                 take(&needed(program, [root(c.property)]), steps_out);
-                steps_out.push(Step::Check(narrow::index(i)));
+                steps_out.push(PlanStep::Check(narrow::index(i)));
             }
             // The nodes of this stage that later stages need.
             let later = program
@@ -131,28 +131,29 @@ impl Plan {
                 .iter()
                 .filter(|c| must(c.role) && c.stage as usize > stage)
                 .map(|c| root(c.property));
-            let later: Vec<CatNode> = later.chain(program.choices.iter().map(|c| c.from)).collect();
+            let later: Vec<CatNodeId> =
+                later.chain(program.choices.iter().map(|c| c.from)).collect();
             take(&needed(program, later), steps_out);
         }
         for stage in 0..stages {
             for (i, c) in program.checks.iter().enumerate().filter(|(_, c)| !must(c.role)) {
                 let list = needed(program, [root(c.property)]);
-                let wanted = |s: CatNode| {
+                let wanted = |s: CatNodeId| {
                     program.nodes[s.index()].stage as usize == stage
                         && !std::mem::replace(&mut done[s.index()], true)
                 };
                 steps(program, &list, wanted, &mut plan.flags[stage]);
                 if c.stage as usize == stage {
-                    plan.flags[stage].push(Step::Check(narrow::index(i)));
+                    plan.flags[stage].push(PlanStep::Check(narrow::index(i)));
                 }
             }
         }
         plan
     }
     /// Distributes the nodes over the bodies: a node is in the innermost group that it depends on.
-    fn bodies(program: &mut Program, live: &[CatNode]) {
+    fn bodies(program: &mut Program, live: &[CatNodeId]) {
         for g in 0..program.groups.len() {
-            let body: Vec<CatNode> = (live.iter().copied())
+            let body: Vec<CatNodeId> = (live.iter().copied())
                 .filter(|s| {
                     let groups = program.nodes[s.index()].groups;
                     groups != 0 && groups.ilog2() as usize == g

@@ -25,7 +25,7 @@ use crate::execution::{Name, RelationId, SetId};
 
 id_types! {
     /// A node of a program, by its index.
-    pub CatNode,
+    pub CatNodeId,
 }
 
 /// The type of a node's value.
@@ -49,35 +49,35 @@ pub enum Op {
     /// The empty set or relation.
     Nothing,
     /// Union of two nodes of one type.
-    Union(CatNode, CatNode),
+    Union(CatNodeId, CatNodeId),
     /// Intersection of two nodes of one type.
-    Intersection(CatNode, CatNode),
+    Intersection(CatNodeId, CatNodeId),
     /// Difference of two nodes of one type.
-    Difference(CatNode, CatNode),
+    Difference(CatNodeId, CatNodeId),
     /// Complement.
-    Complement(CatNode),
+    Complement(CatNodeId),
     /// Composition of two relations.
-    Compose(CatNode, CatNode),
+    Compose(CatNodeId, CatNodeId),
     /// Product of two sets.
-    Product(CatNode, CatNode),
+    Product(CatNodeId, CatNodeId),
     /// Identity on a set.
-    Identity(CatNode),
+    Identity(CatNodeId),
     /// Pairs of a relation (second) that begin in a set (first).
-    From(CatNode, CatNode),
+    From(CatNodeId, CatNodeId),
     /// Pairs of a relation (first) that end in a set (second).
-    To(CatNode, CatNode),
+    To(CatNodeId, CatNodeId),
     /// Transitive closure.
-    Plus(CatNode),
+    Plus(CatNodeId),
     /// Reflexive transitive closure.
-    Star(CatNode),
+    Star(CatNodeId),
     /// Union with the identity.
-    Optional(CatNode),
+    Optional(CatNodeId),
     /// Inverse.
-    Inverse(CatNode),
+    Inverse(CatNodeId),
     /// Domain of a relation.
-    Domain(CatNode),
+    Domain(CatNodeId),
     /// Range of a relation.
-    Range(CatNode),
+    Range(CatNodeId),
     /// The variable of a group.
     Variable(u32, u32),
     /// The fixpoint of a variable of a group.
@@ -86,27 +86,27 @@ pub enum Op {
     Element(u32),
     /// The set of all relations that are a strict total order on the events of a set at each
     /// location and extend a relation.
-    Orders(CatNode, CatNode),
+    Orders(CatNodeId, CatNodeId),
     /// The set of all strict total orders on a set that extend a relation.
-    Linearisations(CatNode, CatNode),
+    Linearisations(CatNodeId, CatNodeId),
     /// An expression for the interpreter.
     Interpret(u32),
     /// A value that must be a set of events.
-    AsSet(CatNode),
+    AsSet(CatNodeId),
     /// A value that must be a relation.
-    AsRelation(CatNode),
+    AsRelation(CatNodeId),
     /// A value that must be a relation, or a set of events, which denotes its identity.
-    AsPairs(CatNode),
+    AsPairs(CatNodeId),
     /// Pairs of a relation with different values.
-    DifferentValues(CatNode),
+    DifferentValues(CatNodeId),
     /// A set or relation that must be empty: arguments of tests about page tables and the like,
     /// which executions here do not have.
-    OnlyEmpty(CatNode),
+    OnlyEmpty(CatNodeId),
 }
 
 impl Op {
     /// Returns the nodes that it reads.
-    pub fn inputs(self) -> impl Iterator<Item = CatNode> {
+    pub fn inputs(self) -> impl Iterator<Item = CatNodeId> {
         use Op::*;
         let (a, b) = match self {
             Union(a, b)
@@ -129,7 +129,7 @@ impl Op {
 
 /// A node.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct CatNode {
     /// The operation that computes it.
     pub op: Op,
     /// The type of its value.
@@ -146,11 +146,11 @@ pub struct Group {
     /// Its position.
     pub span: Span,
     /// Its variables.
-    pub variables: Vec<CatNode>,
+    pub variables: Vec<CatNodeId>,
     /// The value of each variable after a round.
-    pub results: Vec<CatNode>,
+    pub results: Vec<CatNodeId>,
     /// The nodes that a round computes, in order; set by `plan`.
-    pub body: Vec<CatNode>,
+    pub body: Vec<CatNodeId>,
 }
 
 /// An expression that the interpreter evaluates.
@@ -161,7 +161,7 @@ pub struct Interpreted {
     /// Its environment.
     pub env: Env,
     /// The nodes that it may read.
-    pub inputs: Vec<CatNode>,
+    pub inputs: Vec<CatNodeId>,
 }
 
 /// `with x from s`, or `forall x in s` over a set that depends on the execution.
@@ -170,9 +170,9 @@ pub struct Choice {
     /// Its position.
     pub span: Span,
     /// The set to choose from.
-    pub from: CatNode,
+    pub from: CatNodeId,
     /// The chosen element.
-    pub element: CatNode,
+    pub element: CatNodeId,
     /// True for `forall`, false for `with`.
     pub all: bool,
     /// For a `forall`: the index after the last choice inside it.
@@ -183,9 +183,9 @@ pub struct Choice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Property {
     /// A test of a set or relation.
-    Test(TestKind, CatNode),
+    Test(TestKind, CatNodeId),
     /// The given coherence order must be an element of a set of relations.
-    CoherenceIn(CatNode),
+    CoherenceIn(CatNodeId),
 }
 
 /// A check.
@@ -209,7 +209,7 @@ pub struct Check {
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The nodes; each reads earlier nodes and, for a fixpoint, its group.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<CatNode>,
     /// The groups.
     pub groups: Vec<Group>,
     /// The expressions for the interpreter.
@@ -219,13 +219,13 @@ pub struct Program {
     /// The checks, in order.
     pub checks: Vec<Check>,
     /// The first name that a `let` gave to a node.
-    pub names: HashMap<CatNode, String>,
-    known: HashMap<(Op, Type), CatNode>,
+    pub names: HashMap<CatNodeId, String>,
+    known: HashMap<(Op, Type), CatNodeId>,
 }
 
 impl Program {
     /// Returns the node of an operation, creating it if necessary.
-    pub fn node(&mut self, op: Op, kind: Type) -> CatNode {
+    pub fn node(&mut self, op: Op, kind: Type) -> CatNodeId {
         if let Some(&slot) = self.known.get(&(op, kind)) {
             return slot;
         }
@@ -259,8 +259,8 @@ impl Program {
             }
             _ => {}
         }
-        let slot = CatNode::new(self.nodes.len());
-        self.nodes.push(Node { op, kind, stage, groups });
+        let slot = CatNodeId::new(self.nodes.len());
+        self.nodes.push(CatNode { op, kind, stage, groups });
         self.known.insert((op, kind), slot);
         slot
     }
@@ -272,27 +272,27 @@ impl Program {
         self.names.retain(|slot, _| slot.index() < nodes);
     }
     /// Returns the type of a node's value.
-    pub fn kind(&self, slot: CatNode) -> Type {
+    pub fn kind(&self, slot: CatNodeId) -> Type {
         self.nodes[slot.index()].kind
     }
-    fn op(&self, slot: CatNode) -> Op {
+    fn op(&self, slot: CatNodeId) -> Op {
         self.nodes[slot.index()].op
     }
     /// Returns the node of a name of the vocabulary.
-    pub fn given(&mut self, name: Name) -> CatNode {
+    pub fn given(&mut self, name: Name) -> CatNodeId {
         match name {
             Name::Set(id) => self.node(Op::GivenSet(id), Type::Set),
             Name::Relation(id) => self.node(Op::GivenRelation(id), Type::Relation),
         }
     }
-    fn nothing(&mut self, kind: Type) -> CatNode {
+    fn nothing(&mut self, kind: Type) -> CatNodeId {
         self.node(Op::Nothing, kind)
     }
-    fn is_nothing(&self, slot: CatNode) -> bool {
+    fn is_nothing(&self, slot: CatNodeId) -> bool {
         self.op(slot) == Op::Nothing
     }
     /// Builds `a | b`.
-    pub fn union(&mut self, a: CatNode, b: CatNode) -> CatNode {
+    pub fn union(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
         if a == b || self.is_nothing(b) {
             return a;
         }
@@ -303,7 +303,7 @@ impl Program {
         self.node(Op::Union(a, b), kind)
     }
     /// Builds `a & b`.
-    pub fn intersection(&mut self, a: CatNode, b: CatNode) -> CatNode {
+    pub fn intersection(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
         if a == b || self.is_nothing(a) {
             return a;
         }
@@ -321,7 +321,7 @@ impl Program {
         self.node(Op::Intersection(a, b), kind)
     }
     /// Builds `a \ b`.
-    pub fn difference(&mut self, a: CatNode, b: CatNode) -> CatNode {
+    pub fn difference(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
         let kind = self.kind(a);
         if a == b {
             return self.nothing(kind);
@@ -332,12 +332,12 @@ impl Program {
         self.node(Op::Difference(a, b), kind)
     }
     /// Builds `~a`.
-    pub fn complement(&mut self, a: CatNode) -> CatNode {
+    pub fn complement(&mut self, a: CatNodeId) -> CatNodeId {
         let kind = self.kind(a);
         self.node(Op::Complement(a), kind)
     }
     /// Builds `a ; b` of relations.
-    pub fn compose(&mut self, a: CatNode, b: CatNode) -> CatNode {
+    pub fn compose(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
         if self.is_nothing(a) {
             return a;
         }
@@ -355,36 +355,36 @@ impl Program {
         }
     }
     /// Builds `a * b` of sets.
-    pub fn product(&mut self, a: CatNode, b: CatNode) -> CatNode {
+    pub fn product(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
         if self.is_nothing(a) || self.is_nothing(b) {
             return self.nothing(Type::Relation);
         }
         self.node(Op::Product(a, b), Type::Relation)
     }
     /// Builds `[s]`.
-    pub fn identity(&mut self, s: CatNode) -> CatNode {
+    pub fn identity(&mut self, s: CatNodeId) -> CatNodeId {
         if self.is_nothing(s) {
             return self.nothing(Type::Relation);
         }
         self.node(Op::Identity(s), Type::Relation)
     }
     /// Builds `r+`.
-    pub fn plus(&mut self, r: CatNode) -> CatNode {
+    pub fn plus(&mut self, r: CatNodeId) -> CatNodeId {
         if self.is_nothing(r) || matches!(self.op(r), Op::Plus(_)) {
             return r;
         }
         self.node(Op::Plus(r), Type::Relation)
     }
     /// Builds `r*`.
-    pub fn star(&mut self, r: CatNode) -> CatNode {
+    pub fn star(&mut self, r: CatNodeId) -> CatNodeId {
         self.node(Op::Star(r), Type::Relation)
     }
     /// Builds `r?`.
-    pub fn optional(&mut self, r: CatNode) -> CatNode {
+    pub fn optional(&mut self, r: CatNodeId) -> CatNodeId {
         self.node(Op::Optional(r), Type::Relation)
     }
     /// Builds `r^-1`.
-    pub fn inverse(&mut self, r: CatNode) -> CatNode {
+    pub fn inverse(&mut self, r: CatNodeId) -> CatNodeId {
         match self.op(r) {
             Op::Inverse(of) => of,
             Op::Nothing | Op::Identity(_) => r,
@@ -392,14 +392,14 @@ impl Program {
         }
     }
     /// Builds `domain r` or `range r`.
-    pub fn projection(&mut self, r: CatNode, range: bool) -> CatNode {
+    pub fn projection(&mut self, r: CatNodeId, range: bool) -> CatNodeId {
         if self.is_nothing(r) {
             return self.nothing(Type::Set);
         }
         self.node(if range { Op::Range(r) } else { Op::Domain(r) }, Type::Set)
     }
     /// Collects the parts of a union, left to right.
-    pub fn parts(&self, slot: CatNode, out: &mut Vec<CatNode>) {
+    pub fn parts(&self, slot: CatNodeId, out: &mut Vec<CatNodeId>) {
         let mut todo = vec![slot];
         while let Some(at) = todo.pop() {
             match self.op(at) {
@@ -410,7 +410,7 @@ impl Program {
     }
     /// Returns the closure `e+` if a group with one variable `r` has the form `e | r;r` with `r`
     /// not in `e`.
-    pub fn as_closure(&mut self, variable: CatNode, result: CatNode) -> Option<CatNode> {
+    pub fn as_closure(&mut self, variable: CatNodeId, result: CatNodeId) -> Option<CatNodeId> {
         let Op::Variable(group, _) = self.op(variable) else { return None };
         let (mut parts, mut rest) = (Vec::new(), Vec::new());
         self.parts(result, &mut parts);

@@ -12,8 +12,8 @@ use mu_base::{Diagnostic, Span, Stage, narrow};
 use super::Model;
 use super::ast::{Role, TestKind};
 use super::interpret::{Data, Interpreter, Nodes, by_location, closed, each_order, is_order};
-use super::plan::{Step, needed, steps};
-use super::program::{CatNode, Op, Property, Type};
+use super::plan::{PlanStep, needed, steps};
+use super::program::{CatNodeId, Op, Property, Type};
 use super::specialise::Special;
 use crate::execution::{Execution, Name, RelationId, SetId, Skeleton};
 use crate::relation::{Relation, Set};
@@ -124,22 +124,22 @@ impl<'m> Session<'m> {
         }
         Ok(run)
     }
-    fn at(&self, slot: CatNode) -> usize {
+    fn at(&self, slot: CatNodeId) -> usize {
         self.model.places[self.special.same[slot.index()].index()] as usize
     }
-    fn set(&self, slot: CatNode) -> &Set {
+    fn set(&self, slot: CatNodeId) -> &Set {
         &self.sets[self.at(slot)]
     }
-    fn relation(&self, slot: CatNode) -> &Relation {
+    fn relation(&self, slot: CatNodeId) -> &Relation {
         &self.relations[self.at(slot)]
     }
-    fn value(&self, slot: CatNode) -> &Data {
+    fn value(&self, slot: CatNodeId) -> &Data {
         &self.values[self.at(slot)]
     }
 }
 
 impl Nodes for Session<'_> {
-    fn slot(&self, slot: CatNode) -> Data {
+    fn slot(&self, slot: CatNodeId) -> Data {
         match self.model.program.kind(slot) {
             Type::Set => Data::Set(Rc::new(self.set(slot).clone())),
             Type::Relation => Data::Relation(Rc::new(self.relation(slot).clone())),
@@ -290,7 +290,7 @@ impl Run<'_, '_> {
         for stage in self.flagged..end {
             for i in 0..self.session.special.flags[stage].len() {
                 let step = self.session.special.flags[stage][i];
-                if !matches!(step, Step::Check(_)) {
+                if !matches!(step, PlanStep::Check(_)) {
                     self.step(step)?;
                 }
             }
@@ -351,7 +351,7 @@ impl Run<'_, '_> {
         let model = self.session.model;
         for at in 0..self.session.special.axioms[stage].len() {
             let step = self.session.special.axioms[stage][at];
-            if let Step::Check(i) = step {
+            if let PlanStep::Check(i) = step {
                 let c = &model.program.checks[i as usize];
                 if !self.passes(c.property, c.negated) {
                     if c.role == Role::Assert {
@@ -434,12 +434,12 @@ impl Run<'_, '_> {
         }
     }
     /// Computes a node and all nodes that it needs, even if they were computed before.
-    fn demand(&mut self, slot: CatNode) -> Result<(), Diagnostic> {
+    fn demand(&mut self, slot: CatNodeId) -> Result<(), Diagnostic> {
         let program = &self.session.model.program;
         let mut list = Vec::new();
         steps(program, &needed(program, [slot]), |_| true, &mut list);
         for step in list {
-            if let Step::Node(s) = step
+            if let PlanStep::Node(s) = step
                 && (self.session.special.same[s.index()] != s
                     || self.session.special.empty[s.index()])
             {
@@ -449,11 +449,11 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
-    pub(super) fn step(&mut self, step: Step) -> Result<(), Diagnostic> {
+    pub(super) fn step(&mut self, step: PlanStep) -> Result<(), Diagnostic> {
         match step {
-            Step::Node(slot) => self.node(slot),
-            Step::Group(g) => self.group(g as usize),
-            Step::Check(_) => Ok(()),
+            PlanStep::Node(slot) => self.node(slot),
+            PlanStep::Group(g) => self.group(g as usize),
+            PlanStep::Check(_) => Ok(()),
         }
     }
     fn group(&mut self, g: usize) -> Result<(), Diagnostic> {
@@ -515,7 +515,7 @@ impl Run<'_, '_> {
             "this `let rec` has no fixed point: its values grow and shrink",
         ))
     }
-    fn node(&mut self, slot: CatNode) -> Result<(), Diagnostic> {
+    fn node(&mut self, slot: CatNodeId) -> Result<(), Diagnostic> {
         let model = self.session.model;
         match model.program.nodes[slot.index()].kind {
             Type::Set => {
@@ -540,10 +540,10 @@ impl Run<'_, '_> {
             }
         }
     }
-    fn place(&self, slot: CatNode) -> Span {
+    fn place(&self, slot: CatNodeId) -> Span {
         self.session.model.spans.get(&slot).copied().unwrap_or_default()
     }
-    fn only_empty(&self, slot: CatNode, empty: bool) -> Result<(), Diagnostic> {
+    fn only_empty(&self, slot: CatNodeId, empty: bool) -> Result<(), Diagnostic> {
         if empty {
             return Ok(());
         }
@@ -553,7 +553,7 @@ impl Run<'_, '_> {
             "this depends on page tables, which executions do not have here",
         ))
     }
-    fn set_node(&mut self, slot: CatNode, out: &mut Set) -> Result<(), Diagnostic> {
+    fn set_node(&mut self, slot: CatNodeId, out: &mut Set) -> Result<(), Diagnostic> {
         let s = &*self.session;
         match s.model.program.nodes[slot.index()].op {
             // Set from `co` before the steps of its stage.
@@ -590,7 +590,7 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
-    fn relation_node(&mut self, slot: CatNode, out: &mut Relation) -> Result<(), Diagnostic> {
+    fn relation_node(&mut self, slot: CatNodeId, out: &mut Relation) -> Result<(), Diagnostic> {
         let s = &*self.session;
         match s.model.program.nodes[slot.index()].op {
             // The choice is set before the steps of its stage.
@@ -668,7 +668,7 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
-    fn value_node(&self, slot: CatNode) -> Result<Data, Diagnostic> {
+    fn value_node(&self, slot: CatNodeId) -> Result<Data, Diagnostic> {
         let s = &*self.session;
         Ok(match s.model.program.nodes[slot.index()].op {
             Op::Orders(a, b) | Op::Linearisations(a, b) => Data::Orders {
@@ -766,13 +766,13 @@ impl Run<'_, '_> {
     pub(super) fn demand_constant(&mut self, check: usize) {
         let c = &self.session.model.program.checks[check];
         if c.role == Role::Assert {
-            self.session.special.axioms[1].push(Step::Check(narrow::index(check)));
+            self.session.special.axioms[1].push(PlanStep::Check(narrow::index(check)));
         } else {
             self.holds &= self.passes(c.property, c.negated);
         }
     }
     /// True if the value of a set or relation is empty.
-    pub(super) fn is_empty(&self, slot: CatNode) -> bool {
+    pub(super) fn is_empty(&self, slot: CatNodeId) -> bool {
         match self.session.model.program.kind(slot) {
             Type::Set => self.session.set(slot).is_empty(),
             Type::Relation => self.session.relation(slot).is_empty(),
@@ -780,7 +780,7 @@ impl Run<'_, '_> {
         }
     }
     /// Makes a set or relation empty.
-    pub(super) fn clear(&mut self, slot: CatNode) {
+    pub(super) fn clear(&mut self, slot: CatNodeId) {
         let at = self.session.at(slot);
         match self.session.model.program.kind(slot) {
             Type::Set => self.session.sets[at].clear(),
@@ -789,7 +789,7 @@ impl Run<'_, '_> {
         }
     }
     /// Sets the element of a choice with a single alternative. Returns false if there are others.
-    pub(super) fn fix(&mut self, from: CatNode, element: CatNode) -> bool {
+    pub(super) fn fix(&mut self, from: CatNodeId, element: CatNodeId) -> bool {
         let only = match self.session.value(from) {
             Data::Many(all) if all.len() == 1 => all[0].clone(),
             _ => return false,
@@ -804,7 +804,7 @@ impl Run<'_, '_> {
     pub(super) fn special(&self) -> &Special {
         &self.session.special
     }
-    pub(super) fn relation_of(&self, slot: CatNode) -> &Relation {
+    pub(super) fn relation_of(&self, slot: CatNodeId) -> &Relation {
         self.session.relation(slot)
     }
 }

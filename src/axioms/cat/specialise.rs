@@ -18,8 +18,8 @@ use mu_base::narrow;
 
 use super::Model;
 use super::ast::Role;
-use super::plan::{Step, root};
-use super::program::{CatNode, Op, Type};
+use super::plan::{PlanStep, root};
+use super::program::{CatNodeId, Op, Type};
 use super::run::Run;
 use crate::execution::RelationId;
 
@@ -27,13 +27,13 @@ use crate::execution::RelationId;
 #[derive(Debug, Default)]
 pub(super) struct Special {
     /// For each node, the node that has its value.
-    pub same: Vec<CatNode>,
+    pub same: Vec<CatNodeId>,
     /// True for a node that is empty in all executions.
     pub empty: Vec<bool>,
     /// The steps of the axioms, by stage.
-    pub axioms: Vec<Vec<Step>>,
+    pub axioms: Vec<Vec<PlanStep>>,
     /// The steps of the flags, by stage.
-    pub flags: Vec<Vec<Step>>,
+    pub flags: Vec<Vec<PlanStep>>,
     /// The stage of each check; 0 if all executions agree on it.
     pub check_stage: Vec<u8>,
     /// True for a choice with a single alternative.
@@ -50,7 +50,7 @@ impl Special {
         let program = &model.program;
         let n = program.nodes.len();
         self.same.clear();
-        self.same.extend(CatNode::all(n));
+        self.same.extend(CatNodeId::all(n));
         self.empty.clear();
         self.empty.resize(n, false);
         self.axioms.clone_from(&model.plan.axioms);
@@ -63,7 +63,7 @@ impl Special {
         self.stage.clear();
         self.stage.extend(program.nodes.iter().map(|node| node.stage));
     }
-    fn known(&self, slot: CatNode) -> (CatNode, bool, u8) {
+    fn known(&self, slot: CatNodeId) -> (CatNodeId, bool, u8) {
         let same = self.same[slot.index()];
         (same, self.empty[same.index()], self.stage[same.index()])
     }
@@ -74,13 +74,13 @@ enum Folded {
     /// It is empty.
     Empty,
     /// It has the value of another node.
-    Same(CatNode),
+    Same(CatNodeId),
     /// It is computed in this stage.
     Computed(u8),
 }
 
 /// Folds a node, given the folded forms of its inputs.
-fn folded(op: Op, kind: Type, known: &dyn Fn(CatNode) -> (CatNode, bool, u8)) -> Folded {
+fn folded(op: Op, kind: Type, known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8)) -> Folded {
     let inputs = || op.inputs().map(|i| known(i).2).max().unwrap_or(0);
     match op {
         Op::Nothing => Folded::Empty,
@@ -144,7 +144,7 @@ pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
     }
     // The nodes of stage 0 that only flags need.
     for &step in &model.plan.flags[0] {
-        if !matches!(step, Step::Check(_)) {
+        if !matches!(step, PlanStep::Check(_)) {
             run.step(step)?;
         }
     }
@@ -193,10 +193,10 @@ pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
                     match node.op {
                         Op::Element(_) => {}
                         Op::Fixpoint(g, _) => {
-                            run.step(Step::Group(g))?;
-                            run.step(Step::Node(slot))?;
+                            run.step(PlanStep::Group(g))?;
+                            run.step(PlanStep::Node(slot))?;
                         }
-                        _ => run.step(Step::Node(slot))?,
+                        _ => run.step(PlanStep::Node(slot))?,
                     }
                     let empty = run.is_empty(slot);
                     run.special_mut().empty[slot.index()] = empty;
@@ -213,7 +213,7 @@ pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
 /// True if a group is empty: its results are empty for empty variables.
 fn empty_group(model: &Model, special: &Special, g: usize) -> bool {
     let group = &model.program.groups[g];
-    let mut empty: std::collections::HashMap<CatNode, bool> = std::collections::HashMap::new();
+    let mut empty: std::collections::HashMap<CatNodeId, bool> = std::collections::HashMap::new();
     for &slot in &group.body {
         let node = &model.program.nodes[slot.index()];
         let is = match node.op {
@@ -221,7 +221,7 @@ fn empty_group(model: &Model, special: &Special, g: usize) -> bool {
             _ if special.known(slot).1 => true,
             Op::Fixpoint(..) | Op::Variable(..) => false,
             op => {
-                let known = |s: CatNode| {
+                let known = |s: CatNodeId| {
                     let (same, none, stage) = special.known(s);
                     (same, none || empty.get(&s) == Some(&true), stage)
                 };
@@ -273,7 +273,7 @@ fn plan(model: &Model, special: &mut Special) -> Vec<usize> {
         special.chosen_flags |= !must(check.role) && stage > 2;
         let lists = if must(check.role) { &mut axioms } else { &mut flags };
         need(model, special, slot, &mut done, lists);
-        lists[stage as usize].push(Step::Check(narrow::index(i)));
+        lists[stage as usize].push(PlanStep::Check(narrow::index(i)));
     }
     for (k, choice) in program.choices.iter().enumerate() {
         if !special.fixed[k] {
@@ -289,9 +289,9 @@ fn plan(model: &Model, special: &mut Special) -> Vec<usize> {
 fn need(
     model: &Model,
     special: &Special,
-    slot: CatNode,
+    slot: CatNodeId,
     done: &mut [bool],
-    lists: &mut [Vec<Step>],
+    lists: &mut [Vec<PlanStep>],
 ) {
     let program = &model.program;
     let mut todo = vec![(slot, false)];
@@ -307,12 +307,12 @@ fn need(
                 _ if node.groups != 0 => {}
                 Op::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
                 Op::Fixpoint(g, _) => {
-                    if !lists.iter().any(|l| l.contains(&Step::Group(g))) {
-                        lists[stage as usize].push(Step::Group(g));
+                    if !lists.iter().any(|l| l.contains(&PlanStep::Group(g))) {
+                        lists[stage as usize].push(PlanStep::Group(g));
                     }
-                    lists[stage as usize].push(Step::Node(slot));
+                    lists[stage as usize].push(PlanStep::Node(slot));
                 }
-                _ => lists[stage as usize].push(Step::Node(slot)),
+                _ => lists[stage as usize].push(PlanStep::Node(slot)),
             }
             continue;
         }

@@ -14,7 +14,7 @@
 
 use super::ast::{Role, TestKind};
 use super::plan::Plan;
-use super::program::{CatNode, Op, Property};
+use super::program::{CatNodeId, Op, Property};
 use super::{Model, Session};
 use crate::execution::{Event, Kind, Name, RelationId, SetId, Skeleton};
 use crate::relation::Relation;
@@ -22,7 +22,7 @@ use crate::relation::Relation;
 /// The position of a write that a template contains, in relation to the thread with the two
 /// accesses in program order.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WritePlace {
     /// The initial write.
     Initial,
     /// The thread itself, before both accesses.
@@ -78,7 +78,7 @@ impl Model {
         let mut exact = vec![false; program.nodes.len()];
         for i in 0..program.nodes.len() {
             let op = program.nodes[i].op;
-            let is_exact = |s: CatNode| exact[s.index()];
+            let is_exact = |s: CatNodeId| exact[s.index()];
             let own = match op {
                 Op::Nothing => true,
                 Op::GivenSet(id) => [SetId::ALL, SetId::INITIAL, SetId::MEMORY].contains(&id),
@@ -170,11 +170,11 @@ impl Builder {
         Self { events: vec![Event::initial(0, 0), a, b] }
     }
     /// Adds a write, and returns its event.
-    fn write(&mut self, place: Place) -> usize {
+    fn write(&mut self, place: WritePlace) -> usize {
         let (thread, index) = match place {
-            Place::Initial => return 0,
-            Place::Before => (0, 1),
-            Place::Other(thread, index) => (thread, index),
+            WritePlace::Initial => return 0,
+            WritePlace::Before => (0, 1),
+            WritePlace::Other(thread, index) => (thread, index),
         };
         self.events.push(Event::access(thread, index, Kind::Write, 0, 0));
         self.events.len() - 1
@@ -192,7 +192,7 @@ const INDICES: [u32; 2] = [2, 3];
 /// Returns the templates of incoherent accesses.
 fn accesses() -> Vec<Template> {
     use Kind::{Read, Write};
-    let ext = Place::Other(1, 1);
+    let ext = WritePlace::Other(1, 1);
     let mut out = Vec::new();
     // coWW: the second write is before the first.
     out.push(Builder::new(Write, Write, INDICES).build(Vec::new(), &[2, 1]));
@@ -203,14 +203,19 @@ fn accesses() -> Vec<Template> {
     let w = b.write(ext);
     out.push(b.build(vec![(w, 1)], &[2, w]));
     // coWR: a read takes a value that is before an earlier write.
-    for place in [Place::Initial, Place::Before, ext] {
+    for place in [WritePlace::Initial, WritePlace::Before, ext] {
         let mut b = Builder::new(Write, Read, INDICES);
         let w = b.write(place);
         out.push(b.build(vec![(w, 2)], &[w, 1]));
     }
     // coRR: two reads take values in the wrong order.
-    let others =
-        [Place::Initial, Place::Before, Place::Other(2, 1), Place::Other(1, 0), Place::Other(1, 2)];
+    let others = [
+        WritePlace::Initial,
+        WritePlace::Before,
+        WritePlace::Other(2, 1),
+        WritePlace::Other(1, 0),
+        WritePlace::Other(1, 2),
+    ];
     for place in others {
         let mut b = Builder::new(Read, Read, INDICES);
         let new = b.write(ext);
@@ -223,7 +228,7 @@ fn accesses() -> Vec<Template> {
 /// Returns the templates of an atomic instruction that reads a value after its own write.
 fn updates() -> Vec<Template> {
     let mut b = Builder::new(Kind::Read, Kind::Write, [2, 2]);
-    let w = b.write(Place::Other(1, 1));
+    let w = b.write(WritePlace::Other(1, 1));
     let template = b.build(vec![(w, 1)], &[2, w]);
     vec![Template { update: Some((1, 2)), ..template }]
 }

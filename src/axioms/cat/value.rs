@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mu_base::Diagnostic;
 
 use super::ast::{Exp, Ins, Pattern};
-use super::program::CatNode;
+use super::program::CatNodeId;
 
 /// A built-in function of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +83,7 @@ pub struct Procedure {
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A node: a set, a relation, or something for the interpreter.
-    Node(CatNode),
+    Node(CatNodeId),
     /// `0` or `{}`: the empty set of anything.
     Empty,
     /// A tuple.

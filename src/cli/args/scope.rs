@@ -36,7 +36,7 @@ impl GivenOptions {
 
 /// An option id, true if it has an effect on this run, and a description of the runs on which it
 /// has one.
-type Row = (&'static str, bool, &'static str);
+type OptionRow = (&'static str, bool, &'static str);
 
 /// Rejects the first given option without effect.
 pub(crate) fn expect_effect(command: &Command, named: &GivenOptions) -> Result<(), Diagnostic> {
@@ -63,7 +63,7 @@ fn without_effect(id: &str, applies_to: &str) -> Diagnostic {
 }
 
 /// Returns all options of a command that may be without effect.
-fn rows(command: &Command) -> Vec<Row> {
+fn rows(command: &Command) -> Vec<OptionRow> {
     let mut rows = command.reading().map_or_else(Vec::new, |_| of_reading(&inputs(command)));
     rows.extend(match command {
         Command::Program(a) => {
@@ -118,7 +118,7 @@ fn inputs(command: &Command) -> Vec<&Path> {
     }
 }
 
-fn of_reading(inputs: &[&Path]) -> Vec<Row> {
+fn of_reading(inputs: &[&Path]) -> Vec<OptionRow> {
     let any = |is: &dyn Fn(Properties) -> bool| inputs.iter().any(|path| is(properties(path)));
     // A folder of faulty machines may contain models of all kinds.
     let folder = inputs.iter().any(|path| path.is_dir());
@@ -133,11 +133,11 @@ fn of_reading(inputs: &[&Path]) -> Vec<Row> {
     ]
 }
 
-fn of_translation(effective: bool, applies_to: &'static str) -> Vec<Row> {
+fn of_translation(effective: bool, applies_to: &'static str) -> Vec<OptionRow> {
     vec![("initial", effective, applies_to), ("split_xchg", effective, applies_to)]
 }
 
-fn of_expand(args: &ExpandArgs) -> Vec<Row> {
+fn of_expand(args: &ExpandArgs) -> Vec<OptionRow> {
     let system = args.to == Language::Cubicle;
     let program = properties(&args.file).program;
     let fixed = "a number of threads: a system (`--to cubicle`) has any number";
@@ -152,7 +152,7 @@ fn of_expand(args: &ExpandArgs) -> Vec<Row> {
     rows
 }
 
-fn of_litmus(args: &LitmusArgs) -> Vec<Row> {
+fn of_litmus(args: &LitmusArgs) -> Vec<OptionRow> {
     let shown = args.machine.is_some();
     let is_machine = mu_program::memory::by_name(&args.model).is_some();
     let runs = is_machine && args.by == LitmusMethod::Machine && !shown;
@@ -168,7 +168,7 @@ fn of_litmus(args: &LitmusArgs) -> Vec<Row> {
 
 const FORMULA: &str = "a check of formulas";
 
-fn of_check(args: &CheckArgs) -> Vec<Row> {
+fn of_check(args: &CheckArgs) -> Vec<OptionRow> {
     let formulas = !args.formulas.is_empty() || !args.formula.is_empty();
     let any = args
         .common
@@ -199,7 +199,7 @@ fn of_check(args: &CheckArgs) -> Vec<Row> {
     ]
 }
 
-fn of_explore(args: &ExploreArgs) -> Vec<Row> {
+fn of_explore(args: &ExploreArgs) -> Vec<OptionRow> {
     let sought = args.goal.kind().is_some();
     let path = "a path: `--deadlock`, `--action` or `--divergence`";
     let whole = "whole explorations, without `--deadlock`, `--action` and `--divergence`";

@@ -22,14 +22,14 @@ use mu_program::nasm::X86Program;
 use mu_program::property::Property;
 use mu_program::{Program, memory};
 use mu_safety::count::{Count, Counting, count};
-use mu_safety::fences::{self, Fences, Place, Repair};
+use mu_safety::fences::{self, Fences, Repair, RepairPlace};
 use mu_safety::reach::{self, Interleaving, Reached, Safety};
 use mu_safety::robust::{self, Borderline, Robustness};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Results of all requested analyses.
-struct Answer {
+struct RobustnessAnswer {
     found: Robustness,
     way: Option<(Machine, Interleaving)>,
     /// True if assertions were checked.
@@ -83,7 +83,7 @@ pub(crate) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
     let count = if args.count { Some(count(&program, counting, &session.budget)?) } else { None };
     let fences =
         if args.fences { Some(fences::smallest(&program, &session.budget)?) } else { None };
-    let answer = Answer {
+    let answer = RobustnessAnswer {
         found,
         way,
         asserted: args.assert,
@@ -124,7 +124,7 @@ fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Progra
 /// converse holds for a robust program if the assertions compare only registers and control
 /// locations: emptying the buffers preserves these. Assertions on memory are searched under total
 /// store order.
-fn safety(answer: &Answer) -> (Safety, bool) {
+fn safety(answer: &RobustnessAnswer) -> (Safety, bool) {
     match (&answer.found.unsafe_state, &answer.under_tso, &answer.found.stop) {
         (Some(_), ..) => (Safety::Unsafe, true),
         (None, Some(reached), _) => (reached.safety, true),
@@ -134,7 +134,7 @@ fn safety(answer: &Answer) -> (Safety, bool) {
 }
 
 /// Returns the interleaving to an unsafe state, and the machine that ran it.
-fn unsafe_interleaving(answer: &Answer) -> Option<(&Machine, &Interleaving)> {
+fn unsafe_interleaving(answer: &RobustnessAnswer) -> Option<(&Machine, &Interleaving)> {
     let searched = || {
         answer.under_tso.as_ref().and_then(|r| r.interleaving.as_ref().map(|way| (&r.machine, way)))
     };
@@ -150,7 +150,7 @@ fn word(robust: Option<bool>) -> &'static str {
 }
 
 /// Returns the text of the instruction at a control location.
-fn instruction<'p>(program: &'p Program, place: &Place) -> &'p str {
+fn instruction<'p>(program: &'p Program, place: &RepairPlace) -> &'p str {
     let mut all = program.threads.iter().flat_map(|t| &t.instructions);
     all.find(|i| i.span == place.before).map_or("", |i| i.text.as_str())
 }
@@ -164,7 +164,7 @@ fn stale(program: &Program, b: &Borderline) -> String {
     )
 }
 
-fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
+fn as_text(session: &Session, program: &Program, answer: &RobustnessAnswer) -> String {
     let found = &answer.found;
     let mut out = format!(
         "verdict        {}\nthreads        {}\n",
@@ -247,7 +247,7 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
     out
 }
 
-fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
+fn as_json(session: &Session, program: &Program, answer: &RobustnessAnswer) -> Value {
     let found = &answer.found;
     let mut object = json!({
         "verdict": output::verdict_word(word(found.robust())),
@@ -290,7 +290,7 @@ fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
     }
     if let Some(f) = &answer.fences {
         let places = f.places.as_ref().map(|places| {
-            let one = |p: &Place| {
+            let one = |p: &RepairPlace| {
                 let (line, column) = session.sources.line_column(p.before);
                 json!({ "line": line, "column": column, "put": p.repair.word(), "before": instruction(program, p) })
             };

@@ -23,7 +23,7 @@ use clap::ValueEnum;
 use mu_base::host::{self, Instant};
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
 use mu_formula::typecheck::check_formula;
-use mu_report::junit::{Case, Outcome};
+use mu_report::junit::{Case, CaseOutcome};
 use mu_report::reference::Reference;
 use mu_report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
 use serde_json::Value;
@@ -111,13 +111,13 @@ fn junit(sweep: &Sweep) -> String {
         let parameters: Vec<String> =
             row.parameters.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let result = match row.verdict.as_deref() {
-            Some("false") => Outcome::Failed {
+            Some("false") => CaseOutcome::Failed {
                 message: "the formula does not hold".into(),
                 text: row.evidence.clone().unwrap_or_default(),
             },
-            _ if row.stop == FAILED_ROW => Outcome::Error("the row failed to run".into()),
-            _ if !row.is_complete() => Outcome::Unknown(row.stop.clone()),
-            _ => Outcome::Passed,
+            _ if row.stop == FAILED_ROW => CaseOutcome::Error("the row failed to run".into()),
+            _ if !row.is_complete() => CaseOutcome::Unknown(row.stop.clone()),
+            _ => CaseOutcome::Passed,
         };
         Case {
             class: row.job.clone(),

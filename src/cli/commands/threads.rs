@@ -26,7 +26,7 @@ use mu_program::memory::{MemoryModel, SC, TSO};
 use mu_program::nasm::{self, X86Program};
 use mu_program::parametric;
 use mu_prove::verify::QueryCounts;
-use mu_prove::{Outcome, Verdict};
+use mu_prove::{ProofOutcome, Verdict};
 use mu_safety::reach::{Reached, Safety, reach};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -143,7 +143,7 @@ pub(crate) fn prove(
             return report_untranslatable(session, args, (source, &text), !instances, &why);
         }
     };
-    let mut last: Option<(TranslatedProgram, Outcome)> = None;
+    let mut last: Option<(TranslatedProgram, ProofOutcome)> = None;
     let mut bounded = false;
     for numbers in NUMBERS {
         if numbers == Numbers::Wrapping && !bounded {
@@ -242,7 +242,10 @@ fn is_stopped(session: &Session) -> bool {
 }
 
 /// Returns the place that a run reaches where the system cannot follow the program.
-fn limit<'t>(translate: &'t TranslatedProgram, outcome: &Outcome) -> Option<&'t (String, Span)> {
+fn limit<'t>(
+    translate: &'t TranslatedProgram,
+    outcome: &ProofOutcome,
+) -> Option<&'t (String, Span)> {
     let Verdict::Unsafe(run) = &outcome.verdict else { return None };
     translate.translation.limits.get(run.claim.0.checked_sub(translate.translation.claims)?)
 }
@@ -322,7 +325,11 @@ fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, 
 
 /// Returns the reason for an unknown answer: the instructions that the proof cannot translate or
 /// follow.
-fn reason(session: &Session, translate: &TranslatedProgram, outcome: &Outcome) -> Option<String> {
+fn reason(
+    session: &Session,
+    translate: &TranslatedProgram,
+    outcome: &ProofOutcome,
+) -> Option<String> {
     if let Some((why, span)) = limit(translate, outcome) {
         return Some(format!(
             "{}: {why}, which a proof for any number of threads cannot follow",
@@ -346,7 +353,7 @@ fn report(
     session: &mut Session,
     args: &ProveArgs,
     translate: &TranslatedProgram,
-    outcome: &Outcome,
+    outcome: &ProofOutcome,
 ) -> Result<u8, Diagnostic> {
     let seconds = session.budget.elapsed().as_secs_f64();
     let reason = reason(session, translate, outcome);

@@ -15,7 +15,7 @@ use mu_data::expr::Expr;
 use mu_evidence::{Evidence, RenumberedLabels};
 use mu_formula::action_names::{NamedAction, goes_on, innermost, mentioned};
 use mu_formula::direct::holds_within;
-use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_formula::typed::{StateKind, TypedFormula, TypedStateFormula};
 use mu_model::Model;
 use mu_model::deadlock::{Absence, Dead, DeadlockExplainer};
 use mu_model::step_cache::StepCache;
@@ -338,7 +338,7 @@ fn failing_conjunct(
 }
 
 /// True if the formula in positive normal form has a diamond `<..>`.
-fn has_diamond(formula: &State) -> bool {
+fn has_diamond(formula: &TypedStateFormula) -> bool {
     let mut open = vec![(formula, true)];
     while let Some((s, positive)) = open.pop() {
         match &s.kind {
@@ -366,8 +366,8 @@ fn failing(
     formula: &TypedFormula,
     answer: &Answer,
 ) -> Result<Vec<Note>, Diagnostic> {
-    let part: &State = innermost(formula);
-    let text = |s: &State| excerpt(context.sources, s.span);
+    let part: &TypedStateFormula = innermost(formula);
+    let text = |s: &TypedStateFormula| excerpt(context.sources, s.span);
     let is_safety = matches!(part.kind, StateKind::False | StateKind::Val(_));
     let mut evaluated = StepCache::new(context.model);
     let possible = |evaluated: &mut StepCache, state: &[u32]| {

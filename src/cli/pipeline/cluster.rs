@@ -32,8 +32,8 @@ use mu_base::diagnostic::Line;
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Limits, Stage, Stop};
 use mu_cluster::{
-    Connections, GroupPeers, Identity, Outcome, Part, PartitionStore, PartitionStores, Party,
-    SearchGroup, Secret, Task, explore, meet,
+    ClusterOutcome, Connections, GroupPeers, Identity, Part, PartitionStore, PartitionStores,
+    Party, SearchGroup, Secret, Task, explore, meet,
 };
 use mu_engines::Capability;
 use mu_engines::Engine;
@@ -248,7 +248,7 @@ impl ProcessGroup {
 
 /// Result of a distributed search.
 struct DistributedResult {
-    outcome: Outcome,
+    outcome: ClusterOutcome,
     /// Index of this process.
     me: usize,
     /// The command that resumes the search, if it ended early with a checkpoint.
@@ -492,7 +492,11 @@ fn total_ends(said: &[Vec<u8>]) -> Option<EndCounts> {
 }
 
 /// Returns the command that resumes a search; `None` if there is no complete checkpoint.
-fn resume_command_of(args: &Exploration, shares: &Shares, outcome: &Outcome) -> Option<String> {
+fn resume_command_of(
+    args: &Exploration,
+    shares: &Shares,
+    outcome: &ClusterOutcome,
+) -> Option<String> {
     let last = outcome.kept?;
     let began = shares.resumed().is_some_and(|stamp| stamp.number == last);
     Some(resume_command(if began { args.checkpoints.resume.as_deref()? } else { shares.folder() }))
@@ -541,7 +545,7 @@ fn figures(parts: &[Part], lost: &Option<String>, resume: Option<String>) -> Val
     })
 }
 
-fn log(session: &Session, args: &Exploration, outcome: &Outcome) {
+fn log(session: &Session, args: &Exploration, outcome: &ClusterOutcome) {
     session.log_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
     let states = outcome.sum(|p| p.tally.states);
     session.log(format!(

@@ -8,7 +8,7 @@ use crate::pipeline::load::properties;
 use mu_base::{Diagnostic, Stage};
 use mu_engines::Capability;
 use mu_model::Model;
-use mu_symbolic::{Outcome, Strategy};
+use mu_symbolic::{ReachOutcome, Strategy};
 
 impl SetStrategy {
     /// Returns the strategy for the engine.
@@ -58,7 +58,7 @@ pub(crate) fn expect_supported(
 }
 
 /// Logs the cost of a symbolic search.
-pub(crate) fn log_diagrams(session: &Session, model: &dyn Model, outcome: &Outcome) {
+pub(crate) fn log_diagrams(session: &Session, model: &dyn Model, outcome: &ReachOutcome) {
     let order: Vec<&str> = outcome
         .order
         .iter()

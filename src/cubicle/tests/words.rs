@@ -16,7 +16,7 @@ use mu_cubicle::x86::{Options, Translation, translate};
 use mu_program::expr::Test;
 use mu_program::nasm;
 use mu_program::parametric;
-use mu_program::x86::table::{Kind, Operands, TABLE};
+use mu_program::x86::table::{InstructionKind, Operands, TABLE};
 use std::collections::{BTreeSet, HashSet};
 
 /// Words at the bounds, and a few small ones.
@@ -60,11 +60,18 @@ fn program(random: &mut Random) -> Program {
         // Jumps make values observable. Instructions without a counterpart are rare.
         let jump = TABLE[TABLE.len() - 3];
         let any = TABLE[random.below(TABLE.len())];
-        let refused =
-            matches!(any.kind, Kind::Lock | Kind::Lea | Kind::Extend { .. } | Kind::Set(_))
-                && !random.chance(1, 8);
+        let refused = matches!(
+            any.kind,
+            InstructionKind::Lock
+                | InstructionKind::Lea
+                | InstructionKind::Extend { .. }
+                | InstructionKind::Set(_)
+        ) && !random.chance(1, 8);
         let entry = if refused || random.chance(1, 4) { jump } else { any };
-        let conditional = matches!(entry.kind, Kind::JumpIf(_) | Kind::Set(_) | Kind::MoveIf(_));
+        let conditional = matches!(
+            entry.kind,
+            InstructionKind::JumpIf(_) | InstructionKind::Set(_) | InstructionKind::MoveIf(_)
+        );
         let word = if conditional {
             format!("{}{}", entry.name, pick(random, &CONDITIONS))
         } else {
@@ -101,7 +108,9 @@ fn program(random: &mut Random) -> Program {
                 let sized =
                     if target.starts_with('[') { format!("dword {target}") } else { target };
                 match entry.kind {
-                    Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange => {
+                    InstructionKind::Exchange
+                    | InstructionKind::ExchangeAdd
+                    | InstructionKind::CompareExchange => {
                         format!("{word} {}, {register}", wide(random))
                     }
                     _ => format!("{word} {sized}, {source}"),
@@ -264,7 +273,10 @@ fn programs_with_words_at_their_bounds() {
             compared > 150 && bad > 40 && compared - bad > 40 && bounded > 4 && of_words > 100,
             "{compared}, {bad}, {bounded}, {of_words}, {refused}, {large}"
         );
-        for e in TABLE.iter().filter(|e| !matches!(e.kind, Kind::Lock | Kind::Extend { .. })) {
+        for e in TABLE
+            .iter()
+            .filter(|e| !matches!(e.kind, InstructionKind::Lock | InstructionKind::Extend { .. }))
+        {
             assert!(used.contains(e.name), "`{}` is never generated", e.name);
         }
         for c in CONDITIONS {

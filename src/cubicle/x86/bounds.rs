@@ -15,7 +15,7 @@ use super::{SELF, Translator, capital, compare, constant, name};
 use crate::ast::{Cmp, Expr, Right, Term, Update, Value};
 use mu_program::expr::BinOp;
 use mu_program::parametric::{Instruction, Number, Operand};
-use mu_program::x86::table::{Kind, Unary};
+use mu_program::x86::table::{InstructionKind, Unary};
 use std::collections::BTreeMap;
 
 /// The least bound on the number of threads that an assumption must allow.
@@ -94,20 +94,25 @@ impl Translator<'_> {
         let Some(kind) = i.entry.map(|e| e.kind) else { return Vec::new() };
         let set = |o: &Operand| Change::Set(ends(o).0, ends(o).1);
         match (kind, i.operands.as_slice()) {
-            (Kind::Compare(_), _) => Vec::new(),
-            (Kind::Mov, [target, source]) if is(target) => vec![set(source)],
-            (Kind::Exchange, [a, b]) if is(a) || is(b) => vec![set(if is(a) { b } else { a })],
-            (Kind::CompareExchange, [target, source]) if is(target) => vec![set(source)],
-            (Kind::Unary(Unary::Inc), [target]) if is(target) && i.lock => vec![Change::Step(0, 1)],
-            (Kind::Unary(Unary::Dec), [target]) if is(target) && i.lock => {
+            (InstructionKind::Compare(_), _) => Vec::new(),
+            (InstructionKind::Mov, [target, source]) if is(target) => vec![set(source)],
+            (InstructionKind::Exchange, [a, b]) if is(a) || is(b) => {
+                vec![set(if is(a) { b } else { a })]
+            }
+            (InstructionKind::CompareExchange, [target, source]) if is(target) => vec![set(source)],
+            (InstructionKind::Unary(Unary::Inc), [target]) if is(target) && i.lock => {
+                vec![Change::Step(0, 1)]
+            }
+            (InstructionKind::Unary(Unary::Dec), [target]) if is(target) && i.lock => {
                 vec![Change::Step(-1, 0)]
             }
-            (Kind::Arithmetic(BinOp::Add) | Kind::ExchangeAdd, [target, source])
-                if is(target) && i.lock =>
-            {
+            (
+                InstructionKind::Arithmetic(BinOp::Add) | InstructionKind::ExchangeAdd,
+                [target, source],
+            ) if is(target) && i.lock => {
                 vec![Change::Step(ends(source).0, ends(source).1)]
             }
-            (Kind::Arithmetic(BinOp::Sub), [target, source]) if is(target) && i.lock => {
+            (InstructionKind::Arithmetic(BinOp::Sub), [target, source]) if is(target) && i.lock => {
                 vec![Change::Step(-ends(source).1, -ends(source).0)]
             }
             (_, [target, ..]) if is(target) => vec![Change::Other],
@@ -150,21 +155,21 @@ impl Translator<'_> {
                 return false;
             }
             let values = |o: &Operand| self.analysis.operand(at, o);
-            let one = super::values::Values::one;
+            let one = super::values::WordValues::one;
             let ends = match (i.entry.map(|e| e.kind), i.operands.as_slice()) {
-                (Some(Kind::Unary(op)), [a]) => {
+                (Some(InstructionKind::Unary(op)), [a]) => {
                     let (op, a, b) = op.operation(values(a), one);
-                    super::values::Values::exact(op, &a, &b)
+                    super::values::WordValues::exact(op, &a, &b)
                 }
-                (Some(Kind::Compare(op) | Kind::Arithmetic(op)), [a, b]) => {
-                    super::values::Values::exact(op, &values(a), &values(b))
+                (Some(InstructionKind::Compare(op) | InstructionKind::Arithmetic(op)), [a, b]) => {
+                    super::values::WordValues::exact(op, &values(a), &values(b))
                 }
-                (Some(Kind::ExchangeAdd), [a, b]) => {
-                    super::values::Values::exact(BinOp::Add, &values(a), &values(b))
+                (Some(InstructionKind::ExchangeAdd), [a, b]) => {
+                    super::values::WordValues::exact(BinOp::Add, &values(a), &values(b))
                 }
-                (Some(Kind::CompareExchange), [a, _]) => {
+                (Some(InstructionKind::CompareExchange), [a, _]) => {
                     let eax = values(&Operand::Register("eax".into(), i.span));
-                    super::values::Values::exact(BinOp::Sub, &eax, &values(a))
+                    super::values::WordValues::exact(BinOp::Sub, &eax, &values(a))
                 }
                 _ => None,
             };

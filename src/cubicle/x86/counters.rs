@@ -8,7 +8,7 @@ use mu_base::source::Place;
 use mu_base::{Diagnostic, Stage};
 use mu_program::expr::BinOp;
 use mu_program::parametric::{Declaration, Instruction, Number, Operand};
-use mu_program::x86::table::{Kind, Unary};
+use mu_program::x86::table::{InstructionKind, Unary};
 
 /// Builds `cell = value` for the acting thread's cell of a counter.
 fn mine(counter: &str, value: &str) -> Expr {
@@ -49,7 +49,7 @@ impl Translator<'_> {
         let kind = i.entry.map(|e| e.kind);
         match (kind, &i.operands[1..]) {
             (
-                Some(Kind::Mov),
+                Some(InstructionKind::Mov),
                 [Operand::Immediate(n @ (Number::Literal(0) | Number::Threads), _)],
             ) => {
                 let value = if *n == Number::Threads { "True" } else { "False" };
@@ -61,7 +61,7 @@ impl Translator<'_> {
                 Ok(())
             }
             (
-                Some(Kind::Compare(BinOp::Sub)),
+                Some(InstructionKind::Compare(BinOp::Sub)),
                 [Operand::Immediate(n @ (Number::Literal(0) | Number::Threads), _)],
             ) => {
                 // If all cells are equal, the counter is 0 or N; otherwise it is between. Both are
@@ -99,7 +99,7 @@ impl Translator<'_> {
                 );
                 Ok(())
             }
-            (Some(Kind::Unary(Unary::Inc)), []) => {
+            (Some(InstructionKind::Unary(Unary::Inc)), []) => {
                 let other = vec![mine(counter, "True"), others(counter, OTHER, "False")];
                 self.count(
                     at,
@@ -109,7 +109,7 @@ impl Translator<'_> {
                     vec![(vec![mine(counter, "False")], 1, false), (other, 1, true)],
                 )
             }
-            (Some(Kind::Unary(Unary::Dec)), []) => {
+            (Some(InstructionKind::Unary(Unary::Dec)), []) => {
                 let is_observed = self.needs.zero || self.needs.sign || self.needs.less;
                 let down = if is_observed {
                     decrements(counter)

@@ -8,13 +8,13 @@
 //! `OF` is not 0 if the overflow is set. Only flags that some jump reads are represented. Words
 //! have 32 bits: an operator with a result that may leave them has a case for each kind of wrap.
 
-use super::values::{GREATEST, LEAST, Values, apply};
+use super::values::{GREATEST, LEAST, WordValues, apply};
 use super::{Translator, compare, minus, number, own, plus, unsupported};
 use crate::ast::{Cmp, Expr, Term, Update};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_program::expr::{BinOp, Test, TestKind, Width, flags};
 use mu_program::parametric::Source;
-use mu_program::x86::table::Kind;
+use mu_program::x86::table::InstructionKind;
 use num_traits::Signed;
 
 /// Number of words.
@@ -42,7 +42,9 @@ impl Needs {
     pub(super) fn of(source: &Source) -> Self {
         let mut needs = Needs::default();
         for i in &source.code {
-            let Some(Kind::JumpIf(test) | Kind::MoveIf(test)) = i.entry.map(|e| e.kind) else {
+            let Some(InstructionKind::JumpIf(test) | InstructionKind::MoveIf(test)) =
+                i.entry.map(|e| e.kind)
+            else {
                 continue;
             };
             match test.kind {
@@ -133,8 +135,8 @@ impl Flags {
 pub(super) struct Pair {
     pub(super) a: Term,
     pub(super) b: Term,
-    pub(super) av: Values,
-    pub(super) bv: Values,
+    pub(super) av: WordValues,
+    pub(super) bv: WordValues,
     /// True if both are one register.
     pub(super) same: bool,
 }
@@ -187,7 +189,9 @@ impl Translator<'_> {
         match op {
             BinOp::Xor | BinOp::Sub if pair.same => Ok(of(number(0))),
             BinOp::And | BinOp::Or if pair.same => Ok(of(pair.a.clone())),
-            BinOp::Xor if pair.bv == Values::one(-1) => Ok(of(minus(number(-1), pair.a.clone()))),
+            BinOp::Xor if pair.bv == WordValues::one(-1) => {
+                Ok(of(minus(number(-1), pair.a.clone())))
+            }
             BinOp::Add | BinOp::Sub | BinOp::Inc | BinOp::Dec => {
                 Ok(self.sums(op, pair, stores, bounded, span))
             }
@@ -327,7 +331,7 @@ impl Translator<'_> {
         } else {
             minus(a.clone(), b.clone())
         };
-        let (low, high) = Values::exact(op, av, bv).unwrap_or((LEAST, GREATEST));
+        let (low, high) = WordValues::exact(op, av, bv).unwrap_or((LEAST, GREATEST));
         let (over, under) = (high > GREATEST && !bounded, low < LEAST && !bounded);
         let is_observed = stores
             || needs.sign
@@ -508,7 +512,7 @@ fn carries(op: BinOp, pair: &Pair, exact: &Term) -> Vec<(Vec<Expr>, Option<Term>
     if matches!(op, BinOp::Inc | BinOp::Dec) {
         return vec![(Vec::new(), None)];
     }
-    let signs = |values: &Values| -> Vec<bool> {
+    let signs = |values: &WordValues| -> Vec<bool> {
         let (low, high) = values.ends();
         [(low < 0, true), (high >= 0, false)].into_iter().filter(|s| s.0).map(|s| s.1).collect()
     };

@@ -9,7 +9,7 @@ use mu_base::Diagnostic;
 use mu_base::source::Place;
 use mu_program::expr::{BinOp, Test};
 use mu_program::parametric::{Instruction, Operand};
-use mu_program::x86::table::Kind;
+use mu_program::x86::table::InstructionKind;
 
 impl Translator<'_> {
     /// Translates an instruction with a first operand that is not a counter.
@@ -17,42 +17,47 @@ impl Translator<'_> {
         let Some(entry) = i.entry else { return Ok(()) };
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         match (entry.kind, i.operands.as_slice()) {
-            (Kind::Nothing | Kind::LoadFence | Kind::Fence(mu_program::Fence::Store), _) => {
+            (
+                InstructionKind::Nothing
+                | InstructionKind::LoadFence
+                | InstructionKind::Fence(mu_program::Fence::Store),
+                _,
+            ) => {
                 self.add(format!("{}{at}", i.word), &from, Vec::new(), vec![self.goes(&to)], false);
                 Ok(())
             }
-            (Kind::Fence(mu_program::Fence::Full), []) => {
+            (InstructionKind::Fence(mu_program::Fence::Full), []) => {
                 let guard = vec![Expr::Fence(None, Place::default())];
                 self.add(format!("mfence{at}"), &from, guard, vec![self.goes(&to)], false);
                 Ok(())
             }
-            (Kind::Return, []) => {
+            (InstructionKind::Return, []) => {
                 let end = self.points[self.source.code.len()].clone();
                 self.add(format!("ret{at}"), &from, Vec::new(), vec![self.goes(&end)], false);
                 Ok(())
             }
-            (Kind::Mov, [target, source]) => {
+            (InstructionKind::Mov, [target, source]) => {
                 let value = self.value(source)?;
                 self.both_memory(i, target, source)?;
                 let updates = [self.stores(target, value)?, vec![self.goes(&to)]].concat();
                 self.add(format!("mov{at}"), &from, Vec::new(), updates, false);
                 Ok(())
             }
-            (Kind::MoveIf(test), [target @ Operand::Register(..), source]) => {
+            (InstructionKind::MoveIf(test), [target @ Operand::Register(..), source]) => {
                 let value = self.value(source)?;
                 let stored = self.stores(target, value)?;
                 self.either(at, test, i, [stored, vec![self.goes(&to)]].concat(), ["moved", "kept"])
             }
-            (Kind::Arithmetic(op), [target, source]) => {
+            (InstructionKind::Arithmetic(op), [target, source]) => {
                 self.both_memory(i, target, source)?;
                 let pair = self.pair(at, target, source)?;
                 let cases = self.cases(op, &pair, true, self.is_bounded(i), i.span)?;
                 self.modify(at, i, target, cases, None)
             }
-            (Kind::Unary(unary), [target]) => {
+            (InstructionKind::Unary(unary), [target]) => {
                 let (old, held) = (self.value(target)?, self.analysis.operand(at, target));
                 let (op, a, b) = unary.operation(old, number);
-                let (_, av, bv) = unary.operation(held, super::values::Values::one);
+                let (_, av, bv) = unary.operation(held, super::values::WordValues::one);
                 let cases = self.cases(
                     op,
                     &Pair { a, b, av, bv, same: false },
@@ -63,7 +68,7 @@ impl Translator<'_> {
                 let quiet = |c: Case| Case { flags: c.flags.filter(|_| unary.sets_flags()), ..c };
                 self.modify(at, i, target, cases.into_iter().map(quiet).collect(), None)
             }
-            (Kind::Compare(op), [a, b]) => {
+            (InstructionKind::Compare(op), [a, b]) => {
                 self.both_memory(i, a, b)?;
                 let pair = self.pair(at, a, b)?;
                 for (n, case) in self.cases(op, &pair, false, false, i.span)?.iter().enumerate() {
@@ -72,8 +77,8 @@ impl Translator<'_> {
                 }
                 Ok(())
             }
-            (Kind::Exchange, [a, b]) => self.exchange(at, i, a, b),
-            (Kind::ExchangeAdd, [target, source @ Operand::Register(r, _)]) => {
+            (InstructionKind::Exchange, [a, b]) => self.exchange(at, i, a, b),
+            (InstructionKind::ExchangeAdd, [target, source @ Operand::Register(r, _)]) => {
                 let pair = self.pair(at, target, source)?;
                 let old = pair.a.clone();
                 // With one register as both operands, the sum remains.
@@ -87,15 +92,15 @@ impl Translator<'_> {
                 )?;
                 self.modify(at, i, target, cases, back)
             }
-            (Kind::CompareExchange, [target, Operand::Register(r, _)]) => {
+            (InstructionKind::CompareExchange, [target, Operand::Register(r, _)]) => {
                 self.compare_exchange(at, i, target, r)
             }
-            (Kind::Jump, [Operand::Label(l, span)]) => {
+            (InstructionKind::Jump, [Operand::Label(l, span)]) => {
                 let target = self.label(l, *span)?;
                 self.add(format!("jmp{at}"), &from, Vec::new(), vec![self.goes(&target)], false);
                 Ok(())
             }
-            (Kind::JumpIf(test), [Operand::Label(l, span)]) => {
+            (InstructionKind::JumpIf(test), [Operand::Label(l, span)]) => {
                 let target = self.label(l, *span)?;
                 self.either(at, test, i, vec![self.goes(&target)], ["taken", "not_taken"])
             }

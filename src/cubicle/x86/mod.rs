@@ -34,7 +34,7 @@ use mu_base::source::Place;
 use mu_base::{Diagnostic, Span, Stage};
 use mu_program::parametric::{Declaration, Instruction, Number, Operand, Side, Source, Unsafe};
 use mu_program::property::Comparison;
-use mu_program::x86::table::Kind;
+use mu_program::x86::table::InstructionKind;
 use num_rational::BigRational;
 use std::collections::BTreeMap;
 
@@ -684,7 +684,7 @@ impl Translator<'_> {
     /// Checks that `lock` is on an instruction that reads and writes memory: its destination or,
     /// for `xchg`, either operand.
     fn check_lock(&self, instruction: &Instruction) -> Result<(), Diagnostic> {
-        let either = instruction.entry.is_some_and(|e| e.kind == Kind::Exchange);
+        let either = instruction.entry.is_some_and(|e| e.kind == InstructionKind::Exchange);
         let targets = instruction.operands.iter().take(if either { 2 } else { 1 });
         let memory =
             targets.filter(|o| matches!(o, Operand::Memory(..) | Operand::Element(..))).count() > 0;

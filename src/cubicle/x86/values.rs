@@ -11,7 +11,7 @@
 use super::Options;
 use mu_program::expr::{BinOp, Width};
 use mu_program::parametric::{Instruction, Number, Operand, Source};
-use mu_program::x86::table::Kind;
+use mu_program::x86::table::InstructionKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest size of a set.
@@ -23,47 +23,54 @@ pub(super) const GREATEST: i64 = i32::MAX as i64;
 
 /// Values of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Values {
+pub(super) enum WordValues {
     /// One of these.
     Set(BTreeSet<i64>),
     /// Between the first and the second.
     Range(i64, i64),
 }
 
-impl Values {
+impl WordValues {
     /// Every word.
-    pub(super) const ALL: Values = Values::Range(LEAST, GREATEST);
+    pub(super) const ALL: WordValues = WordValues::Range(LEAST, GREATEST);
     pub(super) fn one(n: i64) -> Self {
-        Values::Set(BTreeSet::from([n]))
+        WordValues::Set(BTreeSet::from([n]))
     }
     /// Returns the least and the greatest value.
     pub(super) fn ends(&self) -> (i64, i64) {
         match self {
-            Values::Set(s) => (s.first().copied().unwrap_or(0), s.last().copied().unwrap_or(0)),
-            Values::Range(a, b) => (*a, *b),
+            WordValues::Set(s) => (s.first().copied().unwrap_or(0), s.last().copied().unwrap_or(0)),
+            WordValues::Range(a, b) => (*a, *b),
         }
     }
     /// Returns the values, if they are few.
     pub(super) fn few(&self) -> Option<&BTreeSet<i64>> {
-        if let Values::Set(s) = self { Some(s) } else { None }
+        if let WordValues::Set(s) = self { Some(s) } else { None }
     }
     fn of(set: BTreeSet<i64>) -> Self {
         let range = || (set.first().copied().unwrap_or(0), set.last().copied().unwrap_or(0));
-        if set.len() <= MAX_VALUES { Values::Set(set) } else { Values::Range(range().0, range().1) }
+        if set.len() <= MAX_VALUES {
+            WordValues::Set(set)
+        } else {
+            WordValues::Range(range().0, range().1)
+        }
     }
     /// Joins two sets of values; a growing range is widened to the bounds of a word.
-    fn join(&self, more: &Values) -> Values {
-        if let (Values::Set(a), Values::Set(b)) = (self, more) {
+    fn join(&self, more: &WordValues) -> WordValues {
+        if let (WordValues::Set(a), WordValues::Set(b)) = (self, more) {
             let all: BTreeSet<i64> = a.union(b).copied().collect();
             if all.len() <= MAX_VALUES {
-                return Values::Set(all);
+                return WordValues::Set(all);
             }
         }
         let (a, b) = (self.ends(), more.ends());
-        Values::Range(if b.0 < a.0 { LEAST } else { a.0 }, if b.1 > a.1 { GREATEST } else { a.1 })
+        WordValues::Range(
+            if b.0 < a.0 { LEAST } else { a.0 },
+            if b.1 > a.1 { GREATEST } else { a.1 },
+        )
     }
     /// Returns the range of an operator's results before wrapping; `None` if it is not a sum.
-    pub(super) fn exact(op: BinOp, a: &Values, b: &Values) -> Option<(i64, i64)> {
+    pub(super) fn exact(op: BinOp, a: &WordValues, b: &WordValues) -> Option<(i64, i64)> {
         let ((a, c), (b, d)) = (a.ends(), b.ends());
         match op {
             BinOp::Add | BinOp::Inc => Some((a + b, c + d)),
@@ -72,21 +79,21 @@ impl Values {
         }
     }
     /// Returns the results of an operator.
-    pub(super) fn apply(op: BinOp, a: &Values, b: &Values) -> Values {
+    pub(super) fn apply(op: BinOp, a: &WordValues, b: &WordValues) -> WordValues {
         if let (Some(x), Some(y)) = (a.few(), b.few())
             && x.len() * y.len() <= MAX_VALUES * MAX_VALUES
         {
-            return Values::of(
+            return WordValues::of(
                 x.iter().flat_map(|x| y.iter().map(|y| apply(op, *x, *y))).collect(),
             );
         }
-        match Values::exact(op, a, b) {
-            Some((low, high)) if LEAST <= low && high <= GREATEST => Values::Range(low, high),
+        match WordValues::exact(op, a, b) {
+            Some((low, high)) if LEAST <= low && high <= GREATEST => WordValues::Range(low, high),
             // The complement reverses the range.
-            None if op == BinOp::Xor && *b == Values::one(-1) => {
-                Values::Range(-1 - a.ends().1, -1 - a.ends().0)
+            None if op == BinOp::Xor && *b == WordValues::one(-1) => {
+                WordValues::Range(-1 - a.ends().1, -1 - a.ends().0)
             }
-            _ => Values::ALL,
+            _ => WordValues::ALL,
         }
     }
 }
@@ -103,9 +110,9 @@ pub(super) fn apply(op: BinOp, a: i64, b: i64) -> i64 {
 /// The facts before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
-    registers: BTreeMap<String, Values>,
+    registers: BTreeMap<String, WordValues>,
     /// The possible results that determine the flags.
-    pub(super) results: Values,
+    pub(super) results: WordValues,
 }
 
 /// The facts about a program.
@@ -113,7 +120,7 @@ pub(super) struct Analysis<'a> {
     source: &'a Source,
     options: Options,
     /// The possible values of each variable.
-    pub(super) memory: BTreeMap<String, Values>,
+    pub(super) memory: BTreeMap<String, WordValues>,
     /// The facts before each instruction; `None` if it is unreachable.
     pub(super) at: Vec<Option<Facts>>,
 }
@@ -132,19 +139,19 @@ impl<'a> Analysis<'a> {
         };
         for v in &source.variables {
             let initial = match v.initial {
-                Some(Number::Literal(n)) if !v.counter => Values::one(n),
-                _ => Values::ALL,
+                Some(Number::Literal(n)) if !v.counter => WordValues::one(n),
+                _ => WordValues::ALL,
             };
             analysis.memory.insert(v.name.clone(), initial);
         }
-        let results = if options.any_registers { Values::ALL } else { Values::one(1) };
+        let results = if options.any_registers { WordValues::ALL } else { WordValues::one(1) };
         analysis.at[0] = Some(Facts { registers: BTreeMap::new(), results });
         while analysis.round() {}
         analysis
     }
     /// Returns no facts, for words of other widths.
     fn unknown(source: &'a Source, options: Options) -> Self {
-        let facts = Facts { registers: BTreeMap::new(), results: Values::ALL };
+        let facts = Facts { registers: BTreeMap::new(), results: WordValues::ALL };
         Analysis {
             source,
             options: Options { any_registers: true, ..options },
@@ -169,8 +176,8 @@ impl<'a> Analysis<'a> {
                 self.join(target, &after);
             }
             match i.entry.map(|e| e.kind) {
-                Some(Kind::Jump) => {}
-                Some(Kind::Return) => self.join(self.source.code.len(), &after),
+                Some(InstructionKind::Jump) => {}
+                Some(InstructionKind::Return) => self.join(self.source.code.len(), &after),
                 _ => self.join(at + 1, &after),
             }
         }
@@ -187,25 +194,26 @@ impl<'a> Analysis<'a> {
             .collect();
         self.at[at] = Some(Facts { registers, results: old.results.join(&more.results) });
     }
-    fn register(&self, facts: &Facts, name: &str) -> Values {
-        let start = || if self.options.any_registers { Values::ALL } else { Values::one(0) };
+    fn register(&self, facts: &Facts, name: &str) -> WordValues {
+        let start =
+            || if self.options.any_registers { WordValues::ALL } else { WordValues::one(0) };
         facts.registers.get(name).cloned().unwrap_or_else(start)
     }
-    fn value(&self, facts: &Facts, operand: &Operand) -> Values {
+    fn value(&self, facts: &Facts, operand: &Operand) -> WordValues {
         match operand {
             Operand::Register(r, _) => self.register(facts, r),
             Operand::Memory(v, _) | Operand::Element(v, _, _) => {
-                self.memory.get(v).cloned().unwrap_or(Values::ALL)
+                self.memory.get(v).cloned().unwrap_or(WordValues::ALL)
             }
-            Operand::Immediate(Number::Literal(n), _) => Values::one(*n),
-            Operand::Immediate(Number::Threads, _) | Operand::Label(..) => Values::ALL,
+            Operand::Immediate(Number::Literal(n), _) => WordValues::one(*n),
+            Operand::Immediate(Number::Threads, _) | Operand::Label(..) => WordValues::ALL,
         }
     }
     /// Returns the possible values of an operand of an instruction.
-    pub(super) fn operand(&self, at: usize, operand: &Operand) -> Values {
-        self.at[at].as_ref().map_or(Values::ALL, |facts| self.value(facts, operand))
+    pub(super) fn operand(&self, at: usize, operand: &Operand) -> WordValues {
+        self.at[at].as_ref().map_or(WordValues::ALL, |facts| self.value(facts, operand))
     }
-    fn store(&mut self, facts: &mut Facts, operand: &Operand, value: Values) {
+    fn store(&mut self, facts: &mut Facts, operand: &Operand, value: WordValues) {
         match operand {
             Operand::Register(r, _) => {
                 facts.registers.insert(r.clone(), value);
@@ -223,24 +231,29 @@ impl<'a> Analysis<'a> {
         let counter = |o: &Operand| matches!(o, Operand::Memory(v, _) if self.source.variables.iter().any(|d| d.counter && d.name == *v));
         let Some(kind) = i.entry.map(|e| e.kind) else { return facts };
         if i.operands.first().is_some_and(counter) {
-            if kind != Kind::Mov {
-                facts.results = Values::ALL;
+            if kind != InstructionKind::Mov {
+                facts.results = WordValues::ALL;
             }
             return facts;
         }
         match (kind, i.operands.as_slice()) {
-            (Kind::Mov, [target, source]) => {
+            (InstructionKind::Mov, [target, source]) => {
                 let value = self.value(&facts, source);
                 self.store(&mut facts, target, value);
             }
-            (Kind::MoveIf(_), [target, source]) => {
+            (InstructionKind::MoveIf(_), [target, source]) => {
                 let value = self.value(&facts, source).join(&self.value(&facts, target));
                 self.store(&mut facts, target, value);
             }
-            (Kind::Arithmetic(_) | Kind::Compare(_) | Kind::ExchangeAdd, [target, source]) => {
+            (
+                InstructionKind::Arithmetic(_)
+                | InstructionKind::Compare(_)
+                | InstructionKind::ExchangeAdd,
+                [target, source],
+            ) => {
                 let (a, b) = (self.value(&facts, target), self.value(&facts, source));
                 let op = match kind {
-                    Kind::Arithmetic(op) | Kind::Compare(op) => op,
+                    InstructionKind::Arithmetic(op) | InstructionKind::Compare(op) => op,
                     _ => BinOp::Add,
                 };
                 let result = results(op, &a, &b, target == source || same(target, source));
@@ -248,33 +261,33 @@ impl<'a> Analysis<'a> {
                 let keeps = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar)
                     && b.few().is_none_or(|counts| counts.iter().any(|n| n & 31 == 0));
                 facts.results = if keeps { facts.results.join(&result) } else { result.clone() };
-                if kind == Kind::ExchangeAdd {
+                if kind == InstructionKind::ExchangeAdd {
                     self.store(&mut facts, source, a);
                 }
-                if !matches!(kind, Kind::Compare(_)) {
+                if !matches!(kind, InstructionKind::Compare(_)) {
                     self.store(&mut facts, target, result);
                 }
             }
-            (Kind::Unary(op), [target]) => {
-                let (op2, a, b) = op.operation(self.value(&facts, target), Values::one);
-                let result = Values::apply(op2, &a, &b);
+            (InstructionKind::Unary(op), [target]) => {
+                let (op2, a, b) = op.operation(self.value(&facts, target), WordValues::one);
+                let result = WordValues::apply(op2, &a, &b);
                 if op.sets_flags() {
                     facts.results = result.clone();
                 }
                 self.store(&mut facts, target, result);
             }
-            (Kind::Exchange, [a, b]) => {
+            (InstructionKind::Exchange, [a, b]) => {
                 let (x, y) = (self.value(&facts, a), self.value(&facts, b));
                 self.store(&mut facts, a, y);
                 self.store(&mut facts, b, x);
             }
-            (Kind::CompareExchange, [target, source]) => {
+            (InstructionKind::CompareExchange, [target, source]) => {
                 let (x, new, eax) = (
                     self.value(&facts, target),
                     self.value(&facts, source),
                     self.register(&facts, "eax"),
                 );
-                facts.results = Values::apply(BinOp::Sub, &eax, &x);
+                facts.results = WordValues::apply(BinOp::Sub, &eax, &x);
                 let stored = x.join(&new);
                 facts.registers.insert("eax".into(), eax.join(&x));
                 self.store(&mut facts, target, stored);
@@ -292,10 +305,10 @@ pub(super) fn same(a: &Operand, b: &Operand) -> bool {
 }
 
 /// Returns the results of an operator, of one register with itself if `same`.
-fn results(op: BinOp, a: &Values, b: &Values, same: bool) -> Values {
+fn results(op: BinOp, a: &WordValues, b: &WordValues, same: bool) -> WordValues {
     match op {
-        BinOp::Xor | BinOp::Sub if same => Values::one(0),
+        BinOp::Xor | BinOp::Sub if same => WordValues::one(0),
         BinOp::And | BinOp::Or if same => a.clone(),
-        _ => Values::apply(op, a, b),
+        _ => WordValues::apply(op, a, b),
     }
 }

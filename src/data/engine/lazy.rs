@@ -18,7 +18,7 @@ use crate::value::Value;
 use mu_base::ids::OpId;
 
 /// Result of a call with deferred arguments.
-pub(super) enum Answer<'a> {
+pub(super) enum LazyAnswer<'a> {
     /// No equation matches, or the match is undecided.
     Value(Value),
     /// The argument at this position, evaluated in the frame of the caller.
@@ -38,7 +38,7 @@ impl Machine {
         state: CallState,
         base: usize,
         floor: usize,
-    ) -> Outcome<Answer<'a>> {
+    ) -> Outcome<LazyAnswer<'a>> {
         let (func, lazy) = (&p.funcs[index as usize], state.lazy);
         let frame = self.stack.len();
         for (i, a) in args.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Machine {
                     .try_for_each(|i| m.evaluate_at(p, &args[i], base, frame + i))
             })?;
             let args: Vec<Value> = self.stack.drain(frame..).collect();
-            return Ok(Answer::Value(self.no_rule(p, func, args, undecided)?));
+            return Ok(LazyAnswer::Value(self.no_rule(p, func, args, undecided)?));
         };
         if self.meter.step() || self.depth > MAX_DEPTH {
             self.pause(p, func, frame, leaf.span, state)?;
@@ -66,7 +66,7 @@ impl Machine {
             && has(wanted, slot as usize)
         {
             self.stack.truncate(end);
-            return Ok(Answer::Argument(slot as usize));
+            return Ok(LazyAnswer::Argument(slot as usize));
         }
         if wanted != 0 {
             let fields: Vec<Value> = self.stack.drain(end..).collect();
@@ -76,7 +76,7 @@ impl Machine {
             self.stack.extend(fields);
         }
         self.stack.drain(floor..frame);
-        Ok(Answer::Rule(leaf))
+        Ok(LazyAnswer::Rule(leaf))
     }
 
     fn evaluate_at(

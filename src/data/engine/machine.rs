@@ -10,7 +10,7 @@
 use super::code::{Check, CodeNode, Func, Leaf, Tree};
 use super::compile::Program;
 use super::fast_path::ReadContext;
-use super::lazy::Answer;
+use super::lazy::LazyAnswer;
 use super::meter::Meter;
 use super::partial_evaluation::Watch;
 use super::paths::SharedOracle;
@@ -163,9 +163,9 @@ impl Machine {
                         base,
                         floor,
                     )? {
-                        Answer::Value(value) => break value,
-                        Answer::Argument(i) => node = &args[i],
-                        Answer::Rule(leaf) => {
+                        LazyAnswer::Value(value) => break value,
+                        LazyAnswer::Argument(i) => node = &args[i],
+                        LazyAnswer::Rule(leaf) => {
                             node = &leaf.rhs;
                             base = floor;
                         }

@@ -29,7 +29,7 @@ enum Pattern {
 }
 
 #[derive(Clone)]
-struct Row<'a> {
+struct EquationRow<'a> {
     pending: Vec<(u32, Pattern)>,
     bound: Vec<(VarId, u32)>,
     checks: Vec<(u32, u32, SortId)>,
@@ -173,11 +173,16 @@ pub fn compile_tree(compiler: &mut Compiler, equations: &[&Equation]) -> Result<
         rows.insert(at, (patterns, equation));
     }
     let height = rows.first().map_or(0, |r| narrow::index(r.0.len()));
-    let rows: Vec<Row> = rows
+    let rows: Vec<EquationRow> = rows
         .into_iter()
         .map(|(patterns, equation)| {
-            let mut row =
-                Row { pending: vec![], bound: vec![], checks: vec![], numbers: vec![], equation };
+            let mut row = EquationRow {
+                pending: vec![],
+                bound: vec![],
+                checks: vec![],
+                numbers: vec![],
+                equation,
+            };
             for (i, p) in patterns.into_iter().enumerate() {
                 row.add(narrow::index(i), p);
             }
@@ -195,7 +200,7 @@ pub fn compile_tree(compiler: &mut Compiler, equations: &[&Equation]) -> Result<
     Ok(Tree::Sequence(trees.into()))
 }
 
-impl Row<'_> {
+impl EquationRow<'_> {
     fn add(&mut self, slot: u32, pattern: Pattern) {
         match pattern {
             Pattern::Var(v, sort) => match self.bound.iter().find(|b| b.0 == v) {
@@ -213,7 +218,7 @@ impl Row<'_> {
 
 fn build(
     compiler: &mut Compiler,
-    rows: &[Row],
+    rows: &[EquationRow],
     height: u32,
     leaves: &mut usize,
     limit: usize,
@@ -268,7 +273,7 @@ fn build(
             slot = p.0;
         }
     }
-    let head_at = |row: &Row| row.pending.iter().position(|p| p.0 == slot);
+    let head_at = |row: &EquationRow| row.pending.iter().position(|p| p.0 == slot);
     let mut keys: Vec<(Key, usize)> = Vec::new();
     for row in rows {
         if let Some(i) = head_at(row)
@@ -316,7 +321,7 @@ fn build(
         };
         cases.push(Case { key, fields: fields.into(), tree });
     }
-    let rest: Vec<Row> = rows.iter().filter(|r| head_at(r).is_none()).cloned().collect();
+    let rest: Vec<EquationRow> = rows.iter().filter(|r| head_at(r).is_none()).cloned().collect();
     let Some(default) = build(compiler, &rest, height, leaves, limit)? else { return Ok(None) };
     Ok(Some(Tree::Switch(Box::new(Switch { slot, height, cases: cases.into(), default }))))
 }

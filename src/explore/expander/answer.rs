@@ -7,7 +7,7 @@
 //! owner hash ([`crate::owner_hash`]). Cost: an evaluation and the entries written. Invariant:
 //! after an error the arena is unchanged.
 
-use super::{Entry, Expander, Halt, Part, Step, WritePlace, multi_step_header};
+use super::{CachedStep, Entry, Expander, Halt, Part, WritePlace, multi_step_header};
 use crate::store::Store;
 use mu_base::host::Instant;
 use mu_base::ids::{LabelId, Maybe};
@@ -113,7 +113,7 @@ impl Expander<'_> {
         }
         let changes_hash = adds.iter().any(|&add| add != 0);
         if changes_hash {
-            self.arena.extend(adds.iter().map(|&delta| Step {
+            self.arena.extend(adds.iter().map(|&delta| CachedStep {
                 delta,
                 label: LabelId::TAU,
                 changes: Maybe::NONE,
@@ -221,7 +221,7 @@ impl Expander<'_> {
                 self.changes.extend(inner.iter().flat_map(|c| [c.1, c.2]));
                 self.bytes += 4 + 8 * inner.len() as u64;
             }
-            self.arena.push(Step { delta, label, changes });
+            self.arena.push(CachedStep { delta, label, changes });
             adds.push(add);
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! exchanges; the condition of an `if` controls its branches. Loads of one expression are not
 //! ordered with each other if neither needs the other.
 
-use super::syntax::{Exp, Form, Node, Operator, Statement};
+use super::syntax::{Exp, ExpressionKind, Form, Operator, Statement};
 use super::{Language, tag};
 use crate::code::{Atomicity, Binary, Expr, Flow, Op, Register, Thread, Unary};
 use crate::layout::Layout;
@@ -133,7 +133,9 @@ impl Lowering<'_> {
     /// Returns the address of a place `*p`.
     fn place(&mut self, place: &Exp, primitive: &str) -> Lowered<Expr> {
         match &place.node {
-            Node::Load(pointer, annotations) if annotations.is_empty() => self.value(pointer),
+            ExpressionKind::Load(pointer, annotations) if annotations.is_empty() => {
+                self.value(pointer)
+            }
             _ => {
                 let message = format!("the argument of {primitive} is no place");
                 Err(Diagnostic::at(Stage::Type, place.span, message)
@@ -247,8 +249,8 @@ impl Lowering<'_> {
     fn value(&mut self, e: &Exp) -> Lowered<Expr> {
         let loaded = || Expr::Loaded.extended(WIDTH, true);
         match &e.node {
-            Node::Number(v) => Ok(Expr::Const(*v as i32 as i64 as u64)),
-            Node::Name(name) => {
+            ExpressionKind::Number(v) => Ok(Expr::Const(*v as i32 as i64 as u64)),
+            ExpressionKind::Name(name) => {
                 if !self.known.contains(name) {
                     let number = self.number;
                     let message =
@@ -258,7 +260,7 @@ impl Lowering<'_> {
                 }
                 Ok(Expr::Register(self.thread.register(name)))
             }
-            Node::Load(pointer, annotations) => {
+            ExpressionKind::Load(pointer, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
                 let address = if annotations.is_empty() {
                     self.value(pointer)?
@@ -282,7 +284,7 @@ impl Lowering<'_> {
                 });
                 Ok(Expr::Register(into))
             }
-            Node::Binary(op, left, right) => {
+            ExpressionKind::Binary(op, left, right) => {
                 let before = self.loads;
                 let left = self.value(left)?;
                 self.joined = self.loads == before + 1;
@@ -290,7 +292,7 @@ impl Lowering<'_> {
                 self.joined = false;
                 Ok(self.combined(*op, left, right))
             }
-            Node::Exchange(of, annotations) => {
+            ExpressionKind::Exchange(of, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
                 let (read, write) = self.halves(annotations, tags);
                 let address = self.value(&of[0])?;
@@ -303,7 +305,7 @@ impl Lowering<'_> {
                 self.fence(around);
                 Ok(Expr::Register(into))
             }
-            Node::CompareExchange(of, annotations) => {
+            ExpressionKind::CompareExchange(of, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
                 let address = self.value(&of[0])?;
                 let old = self.value(&of[1])?;
@@ -314,7 +316,7 @@ impl Lowering<'_> {
                 };
                 self.conditional(op, (annotations, tags), e.span)
             }
-            Node::AddUnless(of, annotations) => {
+            ExpressionKind::AddUnless(of, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
                 let address = self.value(&of[0])?;
                 let added = self.value(&of[1])?;
@@ -327,7 +329,7 @@ impl Lowering<'_> {
                 };
                 self.conditional(op, (annotations, tags), e.span)
             }
-            Node::Atomic { of, op, fetch, annotations } => {
+            ExpressionKind::Atomic { of, op, fetch, annotations } => {
                 let tags = self.tags(annotations, e.span)?;
                 let halves = self.halves(annotations, tags);
                 let around = self.barrier(annotations);
@@ -336,7 +338,7 @@ impl Lowering<'_> {
                 self.fence(around);
                 Ok(Expr::Register(into))
             }
-            Node::TryLock(lock) => {
+            ExpressionKind::TryLock(lock) => {
                 let address = self.value(lock)?;
                 let into = self.temporary();
                 let fails = self.push(Op::Either { to: 0 });
@@ -348,7 +350,7 @@ impl Lowering<'_> {
                 self.land(over);
                 Ok(Expr::Register(into))
             }
-            Node::IsLocked(lock) => {
+            ExpressionKind::IsLocked(lock) => {
                 let address = self.value(lock)?;
                 let into = self.temporary();
                 let free = self.push(Op::Either { to: 0 });
@@ -359,7 +361,7 @@ impl Lowering<'_> {
                 self.land(over);
                 Ok(Expr::Register(into))
             }
-            Node::Srcu(pointer, annotations) => {
+            ExpressionKind::Srcu(pointer, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
                 let address = self.value(pointer)?;
                 let into = self.temporary();
@@ -370,7 +372,7 @@ impl Lowering<'_> {
                 self.push(Op::Mark { into: into.clone(), address, tags, ordered: false, value });
                 Ok(into.map_or(Expr::Const(0), |i| Expr::Register(i.0)))
             }
-            Node::Call(..) => Err(Diagnostic::internal("a macro is not expanded")),
+            ExpressionKind::Call(..) => Err(Diagnostic::internal("a macro is not expanded")),
         }
     }
     fn combined(&mut self, op: Operator, left: Expr, right: Expr) -> Expr {

@@ -5,7 +5,7 @@
 //! not values: each use of a parameter evaluates the argument again, and a parameter that is
 //! assigned must be a local variable or a place `*p`. Recursion is an error.
 
-use super::syntax::{Exp, Form, Node, Reader, Statement};
+use super::syntax::{Exp, ExpressionKind, Form, Reader, Statement};
 use mu_base::words::{self, Cursor};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use std::collections::HashMap;
@@ -127,34 +127,38 @@ impl Macros {
         let boxed = |e: &Exp| self.value(e, frame, at, depth).map(Box::new);
         let span = at.unwrap_or(e.span);
         let node = match &e.node {
-            Node::Number(v) => Node::Number(*v),
-            Node::Name(name) => match frame.get(name) {
+            ExpressionKind::Number(v) => ExpressionKind::Number(*v),
+            ExpressionKind::Name(name) => match frame.get(name) {
                 Some(argument) => return Ok(argument.clone()),
-                None => Node::Name(name.clone()),
+                None => ExpressionKind::Name(name.clone()),
             },
-            Node::Load(p, a) => Node::Load(boxed(p)?, a.clone()),
-            Node::Binary(op, x, y) => Node::Binary(*op, boxed(x)?, boxed(y)?),
-            Node::Exchange(list, a) => Node::Exchange(self.values(list, here)?, a.clone()),
-            Node::CompareExchange(list, a) => {
-                Node::CompareExchange(self.values(list, here)?, a.clone())
+            ExpressionKind::Load(p, a) => ExpressionKind::Load(boxed(p)?, a.clone()),
+            ExpressionKind::Binary(op, x, y) => ExpressionKind::Binary(*op, boxed(x)?, boxed(y)?),
+            ExpressionKind::Exchange(list, a) => {
+                ExpressionKind::Exchange(self.values(list, here)?, a.clone())
             }
-            Node::AddUnless(list, a) => Node::AddUnless(self.values(list, here)?, a.clone()),
-            Node::Atomic { of, op, fetch, annotations } => Node::Atomic {
+            ExpressionKind::CompareExchange(list, a) => {
+                ExpressionKind::CompareExchange(self.values(list, here)?, a.clone())
+            }
+            ExpressionKind::AddUnless(list, a) => {
+                ExpressionKind::AddUnless(self.values(list, here)?, a.clone())
+            }
+            ExpressionKind::Atomic { of, op, fetch, annotations } => ExpressionKind::Atomic {
                 of: self.values(of, here)?,
                 op: *op,
                 fetch: *fetch,
                 annotations: annotations.clone(),
             },
-            Node::TryLock(p) => Node::TryLock(boxed(p)?),
-            Node::IsLocked(p) => Node::IsLocked(boxed(p)?),
-            Node::Srcu(p, a) => Node::Srcu(boxed(p)?, a.clone()),
-            Node::Call(name, arguments) => {
+            ExpressionKind::TryLock(p) => ExpressionKind::TryLock(boxed(p)?),
+            ExpressionKind::IsLocked(p) => ExpressionKind::IsLocked(boxed(p)?),
+            ExpressionKind::Srcu(p, a) => ExpressionKind::Srcu(boxed(p)?, a.clone()),
+            ExpressionKind::Call(name, arguments) => {
                 let Some((parameters, body)) = self.values.get(name) else {
                     // A primitive of the first edition of the language, without a macro.
                     let primitive = <&[Exp; 3]>::try_from(arguments.as_slice());
                     if let (Ok(list), "atomic_add_unless") = (primitive, name.as_str()) {
                         let list = self.values(list, here)?;
-                        return Ok(Exp { span, node: Node::AddUnless(list, Vec::new()) });
+                        return Ok(Exp { span, node: ExpressionKind::AddUnless(list, Vec::new()) });
                     }
                     return Err(self.unknown(name, span, false));
                 };
@@ -185,9 +189,9 @@ impl Macros {
             Form::Declare(name) => Form::Declare(name.clone()),
             Form::Set(name, e) => match frame.get(name).map(|a| (&a.node, a.span)) {
                 None => Form::Set(name.clone(), value(e)?),
-                Some((Node::Name(variable), _)) => Form::Set(variable.clone(), value(e)?),
-                Some((Node::Load(p, a), place)) => {
-                    let to = Exp { span: place, node: Node::Load(p.clone(), Vec::new()) };
+                Some((ExpressionKind::Name(variable), _)) => Form::Set(variable.clone(), value(e)?),
+                Some((ExpressionKind::Load(p, a), place)) => {
+                    let to = Exp { span: place, node: ExpressionKind::Load(p.clone(), Vec::new()) };
                     Form::Store(to, value(e)?, a.clone())
                 }
                 Some((_, place)) => {

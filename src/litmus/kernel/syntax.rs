@@ -57,7 +57,7 @@ pub struct Exp {
     /// Its position.
     pub span: Span,
     /// Its form.
-    pub node: Node,
+    pub node: ExpressionKind,
 }
 
 /// The annotations of a primitive: `{MB}`.
@@ -65,7 +65,7 @@ pub type Annotations = Vec<String>;
 
 /// The form of an expression.
 #[derive(Clone, Debug)]
-pub enum Node {
+pub enum ExpressionKind {
     /// A number.
     Number(i64),
     /// A local variable or a parameter.
@@ -449,7 +449,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         } else {
             self.name_expression()?
         };
-        Ok(Exp { span: self.since(start), node: Node::Load(Box::new(inner), Vec::new()) })
+        Ok(Exp { span: self.since(start), node: ExpressionKind::Load(Box::new(inner), Vec::new()) })
     }
     fn variable(&mut self) -> Parsed<String> {
         self.cursor.eat("%");
@@ -463,7 +463,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
     fn name_expression(&mut self) -> Parsed<Exp> {
         let start = self.cursor.peek().span;
         let name = self.variable()?;
-        Ok(Exp { span: self.since(start), node: Node::Name(name) })
+        Ok(Exp { span: self.since(start), node: ExpressionKind::Name(name) })
     }
     /// Parses a primitive that is a statement.
     fn primitive(&mut self) -> Parsed<Option<Form>> {
@@ -594,7 +594,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
             let right = self.deeper(|r| r.level(own + 1))?;
             left = Exp {
                 span: self.since(start),
-                node: Node::Binary(op, Box::new(left), Box::new(right)),
+                node: ExpressionKind::Binary(op, Box::new(left), Box::new(right)),
             };
         }
         Ok(left)
@@ -629,14 +629,14 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         let finish = |r: &Self, node| Ok(Exp { span: r.since(start.span), node });
         if self.cursor.is_number() {
             let value = self.cursor.number()?;
-            return finish(self, Node::Number(value));
+            return finish(self, ExpressionKind::Number(value));
         }
         match start.text {
             "*" => {
                 self.cursor.take();
                 let inner =
                     if self.cursor.is("(") { self.after_star()? } else { self.name_expression()? };
-                return finish(self, Node::Load(Box::new(inner), Vec::new()));
+                return finish(self, ExpressionKind::Load(Box::new(inner), Vec::new()));
             }
             "(" => {
                 self.cursor.take();
@@ -665,7 +665,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         if self.cursor.ahead(1).text == "(" {
             let name = self.cursor.take().text.to_string();
             let arguments = self.arguments()?;
-            return finish(self, Node::Call(name, arguments));
+            return finish(self, ExpressionKind::Call(name, arguments));
         }
         self.name_expression()
     }
@@ -681,51 +681,51 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         Ok(inner)
     }
     /// Parses a primitive that has a value.
-    fn primitive_value(&mut self) -> Parsed<Option<Node>> {
+    fn primitive_value(&mut self) -> Parsed<Option<ExpressionKind>> {
         let name = self.cursor.peek().text;
         Ok(Some(match name {
             "__load" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
                 let [place] = self.fixed(name)?;
-                Node::Load(Box::new(place), annotations)
+                ExpressionKind::Load(Box::new(place), annotations)
             }
             "__xchg" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                Node::Exchange(Box::new(self.fixed(name)?), annotations)
+                ExpressionKind::Exchange(Box::new(self.fixed(name)?), annotations)
             }
             "__cmpxchg" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                Node::CompareExchange(Box::new(self.fixed(name)?), annotations)
+                ExpressionKind::CompareExchange(Box::new(self.fixed(name)?), annotations)
             }
             "__atomic_op_return" | "__atomic_fetch_op" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
                 let (place, op, value) = self.atomic()?;
                 let fetch = name == "__atomic_fetch_op";
-                Node::Atomic { of: Box::new([place, value]), op, fetch, annotations }
+                ExpressionKind::Atomic { of: Box::new([place, value]), op, fetch, annotations }
             }
             "__atomic_add_unless" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                Node::AddUnless(Box::new(self.fixed(name)?), annotations)
+                ExpressionKind::AddUnless(Box::new(self.fixed(name)?), annotations)
             }
             "__trylock" | "__islocked" => {
                 self.cursor.take();
                 let [lock] = self.fixed(name)?;
                 if name == "__trylock" {
-                    Node::TryLock(Box::new(lock))
+                    ExpressionKind::TryLock(Box::new(lock))
                 } else {
-                    Node::IsLocked(Box::new(lock))
+                    ExpressionKind::IsLocked(Box::new(lock))
                 }
             }
             "__srcu" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
                 let [place] = self.fixed(name)?;
-                Node::Srcu(Box::new(place), annotations)
+                ExpressionKind::Srcu(Box::new(place), annotations)
             }
             _ => return Ok(None),
         }))

@@ -3,16 +3,16 @@
 //! Input: the state of a path before an operation. Output: its continuations, one for each value
 //! that the operation may read and each outcome.
 
-use super::{Access, Data, EventShape, Events, RESERVED, Runner, State, sources};
+use super::{Access, Data, EventShape, Events, PathState, RESERVED, Runner, sources};
 use crate::code::{Atomicity, Expr, Flow, Op, Register};
-use crate::inside::{Node, Port, memory};
+use crate::inside::{PathEvent, Port, memory};
 use mu_axioms::Kind;
 use mu_base::Stop;
 use mu_base::narrow;
 
 impl Runner<'_> {
     /// Executes a store. Returns the path, unless it ends here.
-    pub(super) fn store(&mut self, mut s: State, op: &Op, here: u32) -> Option<State> {
+    pub(super) fn store(&mut self, mut s: PathState, op: &Op, here: u32) -> Option<PathState> {
         let Op::Store { address, width, value, tags, joined } = op else { return None };
         let (instruction, atomic) = (self.thread.instruction[here as usize], self.thread.atomic);
         let access = match self.access(&s, address, *width) {
@@ -44,7 +44,7 @@ impl Runner<'_> {
         Some(s)
     }
     /// Executes a load, once for each value that it may read. The paths are added to the list.
-    pub(super) fn load(&mut self, mut s: State, op: &Op, here: u32, todo: &mut Vec<State>) {
+    pub(super) fn load(&mut self, mut s: PathState, op: &Op, here: u32, todo: &mut Vec<PathState>) {
         let Op::Load { into, value, address, width, tags, reserve, joined } = op else { return };
         let instruction = self.thread.instruction[here as usize];
         let access = match self.access(&s, address, *width) {
@@ -88,11 +88,11 @@ impl Runner<'_> {
     /// path, if it is possible.
     pub(super) fn store_conditional(
         &mut self,
-        mut s: State,
+        mut s: PathState,
         op: &Op,
         here: u32,
-        todo: &mut Vec<State>,
-    ) -> Option<State> {
+        todo: &mut Vec<PathState>,
+    ) -> Option<PathState> {
         let Op::StoreConditional { status, address, width, value, tags, carries, second } = op
         else {
             return None;
@@ -163,10 +163,10 @@ impl Runner<'_> {
     /// Executes a read-modify-write, once for each value that it may read and each outcome.
     pub(super) fn update(
         &mut self,
-        mut s: State,
+        mut s: PathState,
         op: &Op,
         here: u32,
-        todo: &mut Vec<State>,
+        todo: &mut Vec<PathState>,
     ) -> Result<(), Stop> {
         let Op::Update { address, width, when, atomicity, flow, .. } = op else { return Ok(()) };
         let access = match self.access(&s, address, *width) {
@@ -190,13 +190,13 @@ impl Runner<'_> {
                     here,
                     &access,
                     loaded,
-                    Outcome::of(writes),
+                    AccessOutcome::of(writes),
                 )),
                 Flow::Pick => {
                     let outcomes = if writes {
-                        [Outcome::Written, Outcome::Expected]
+                        [AccessOutcome::Written, AccessOutcome::Expected]
                     } else {
-                        [Outcome::Unwritten, Outcome::Back]
+                        [AccessOutcome::Unwritten, AccessOutcome::Back]
                     };
                     for outcome in outcomes {
                         todo.push(self.update_with(s.clone(), op, here, &access, loaded, outcome));
@@ -209,12 +209,12 @@ impl Runner<'_> {
     /// Executes a read-modify-write as one event.
     fn update_at_once(
         &self,
-        mut s: State,
+        mut s: PathState,
         op: &Op,
         here: u32,
         access: &Access,
         loaded: u64,
-    ) -> State {
+    ) -> PathState {
         let Op::Update { into, value, when, read, address, .. } = op else { return s };
         let from = self.sources(&mut s, address, Port::Address, 0);
         let first = narrow::index(s.shape.events.len());
@@ -248,13 +248,13 @@ impl Runner<'_> {
     /// Executes a read-modify-write as a read and a write.
     fn update_with(
         &self,
-        mut s: State,
+        mut s: PathState,
         op: &Op,
         here: u32,
         access: &Access,
         loaded: u64,
-        outcome: Outcome,
-    ) -> State {
+        outcome: AccessOutcome,
+    ) -> PathState {
         let Op::Update { into, address, value, when, read, write, failed, atomicity, flow, .. } =
             op
         else {
@@ -262,7 +262,7 @@ impl Runner<'_> {
         };
         let from = self.sources(&mut s, address, Port::Address, 0);
         let first = narrow::index(s.shape.events.len());
-        let tags = if outcome == Outcome::Unwritten { *failed } else { *read };
+        let tags = if outcome == AccessOutcome::Unwritten { *failed } else { *read };
         let event =
             EventShape::new(Kind::Read, None, tags, &s, self.thread.instruction[here as usize])
                 .at(access);
@@ -275,15 +275,15 @@ impl Runner<'_> {
             None => Vec::new(),
         };
         if *flow == Flow::Pick {
-            let both: Vec<Node> = compared.iter().chain(&loads).copied().collect();
+            let both: Vec<PathEvent> = compared.iter().chain(&loads).copied().collect();
             s.recorder.choose(&both);
         }
         let decides = |of: &[Events]| when.as_ref().map_or(0, |w| sources(w, of, 0));
         let (expected, picked) = (decides(&s.sources), decides(&s.picks));
-        if outcome != Outcome::Unwritten {
-            let from_loaded = outcome == Outcome::Back || value.sources(&mut |_| ());
+        if outcome != AccessOutcome::Unwritten {
+            let from_loaded = outcome == AccessOutcome::Back || value.sources(&mut |_| ());
             let mut data =
-                if outcome == Outcome::Back { Data::default() } else { Data::of(value, &s) };
+                if outcome == AccessOutcome::Back { Data::default() } else { Data::of(value, &s) };
             data.within =
                 [if from_loaded { source } else { 0 }, if when.is_some() { source } else { 0 }];
             match flow {
@@ -299,11 +299,14 @@ impl Runner<'_> {
                 }
                 Flow::Pick => data.picks |= picked,
             }
-            let new =
-                if outcome == Outcome::Back { loaded } else { value.value(&s.registers, loaded) };
+            let new = if outcome == AccessOutcome::Back {
+                loaded
+            } else {
+                value.value(&s.registers, loaded)
+            };
             s.index += 1;
             let second = narrow::index(s.shape.events.len());
-            let with = if outcome == Outcome::Back {
+            let with = if outcome == AccessOutcome::Back {
                 loads.clone()
             } else {
                 self.sources(&mut s, value, Port::Data, source)
@@ -329,7 +332,7 @@ impl Runner<'_> {
         if let Some((r, e)) = into {
             s.assign(Some(*r), e, loaded, source);
             let is_temporary = |r: Register| self.is_temporary(r);
-            if outcome == Outcome::Expected {
+            if outcome == AccessOutcome::Expected {
                 s.sources[*r as usize] = expected;
                 s.picks[*r as usize] = picked | source;
                 s.recorder.assign(*r, &compared, &is_temporary);
@@ -345,7 +348,7 @@ impl Runner<'_> {
 
 /// The outcome of a read-modify-write of two events.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum AccessOutcome {
     /// It writes; its result is the value read.
     Written,
     /// It writes; its result is the expected value.
@@ -356,8 +359,8 @@ enum Outcome {
     Back,
 }
 
-impl Outcome {
+impl AccessOutcome {
     fn of(writes: bool) -> Self {
-        if writes { Outcome::Written } else { Outcome::Unwritten }
+        if writes { AccessOutcome::Written } else { AccessOutcome::Unwritten }
     }
 }

@@ -15,7 +15,7 @@
 mod accesses;
 
 use crate::code::{self, Expr, Op, Register, Thread};
-use crate::inside::{Inside, Node, Port, Recorder, memory};
+use crate::inside::{Inside, PathEvent, Port, Recorder, memory};
 use crate::layout::{Found, GRANULE, Layout};
 use crate::speculation;
 use mu_axioms::Kind;
@@ -361,7 +361,7 @@ pub fn run(
 
 /// The state of a path.
 #[derive(Clone)]
-struct State {
+struct PathState {
     at: u32,
     registers: Vec<u64>,
     sources: Vec<Events>,
@@ -433,7 +433,7 @@ struct Access {
 impl Runner<'_> {
     fn all(&mut self) -> Result<(), Stop> {
         let registers: Vec<u64> = self.thread.registers.iter().map(|r| r.1).collect();
-        let start = State {
+        let start = PathState {
             at: 0,
             sources: vec![0; registers.len()],
             idle: vec![0; registers.len()],
@@ -484,7 +484,7 @@ impl Runner<'_> {
     }
     /// Executes a path up to its end or its next branching point; the continuations are added to
     /// the list.
-    fn follow(&mut self, mut s: State, todo: &mut Vec<State>) -> Result<(), Stop> {
+    fn follow(&mut self, mut s: PathState, todo: &mut Vec<PathState>) -> Result<(), Stop> {
         let thread = self.thread;
         while let Some(op) = thread.ops.get(s.at as usize) {
             self.poll()?;
@@ -541,7 +541,7 @@ impl Runner<'_> {
                         s.copies[*r as usize] = false;
                     }
                 }
-                Op::Either { to } => todo.push(State { at: *to, ..s.clone() }),
+                Op::Either { to } => todo.push(PathState { at: *to, ..s.clone() }),
                 Op::Choose(e) => {
                     if e.value(&s.registers, 0) == 0 {
                         return Ok(());
@@ -587,7 +587,7 @@ impl Runner<'_> {
         Ok(())
     }
     /// Executes a jump. Returns the path, unless it is too long, or jumps to no instruction.
-    fn jump(&mut self, mut s: State, op: &Op, here: u32) -> Option<State> {
+    fn jump(&mut self, mut s: PathState, op: &Op, here: u32) -> Option<PathState> {
         let instruction = self.thread.instruction[here as usize];
         let when = match op {
             Op::Branch { when, .. } => when.as_ref(),
@@ -632,7 +632,7 @@ impl Runner<'_> {
         Some(s)
     }
     /// Returns the nodes that an expression reads, in the record of events of registers.
-    fn sources(&self, s: &mut State, e: &Expr, port: Port, loaded: Events) -> Vec<Node> {
+    fn sources(&self, s: &mut PathState, e: &Expr, port: Port, loaded: Events) -> Vec<PathEvent> {
         if !self.inside {
             return Vec::new();
         }
@@ -644,7 +644,7 @@ impl Runner<'_> {
     /// Assigns a register.
     fn assign(
         &self,
-        s: &mut State,
+        s: &mut PathState,
         into: Option<Register>,
         value: &Expr,
         loaded: u64,
@@ -658,16 +658,16 @@ impl Runner<'_> {
         s.assign(into, value, loaded, source);
     }
     /// Records that a load has reserved the address that some events compute.
-    fn note_reservation(&self, s: &mut State, from: &[Node]) {
+    fn note_reservation(&self, s: &mut PathState, from: &[PathEvent]) {
         s.recorder.assign(RESERVED, from, &|_| false);
     }
     /// Records that a store-conditional ends the reservation that it has read.
-    fn end_reservation(&self, s: &mut State, held: &[Node]) {
+    fn end_reservation(&self, s: &mut PathState, held: &[PathEvent]) {
         s.recorder.assign_under(RESERVED, &[], held.to_vec(), &|_| false);
     }
     /// Counts a jump backwards, which may depend on values of memory or on the success of a
     /// store-conditional. Returns false if the path is too long.
-    fn jumps_back(&mut self, s: &mut State, depends: bool) -> bool {
+    fn jumps_back(&mut self, s: &mut PathState, depends: bool) -> bool {
         s.jumps[1] += 1;
         s.jumps[0] += u32::from(depends);
         let within = s.jumps[0] <= self.bounds.loops && s.jumps[1] <= MAX_JUMPS;
@@ -676,18 +676,18 @@ impl Runner<'_> {
     }
     /// Ends a path at an access without cells. If there is no variable at its address, the path is
     /// stored, so that the model can exclude it.
-    fn stop(&mut self, s: State, instruction: u32, strayed: bool) {
+    fn stop(&mut self, s: PathState, instruction: u32, strayed: bool) {
         if strayed {
             self.stray(s, instruction);
         }
     }
-    fn stray(&mut self, mut s: State, instruction: u32) {
+    fn stray(&mut self, mut s: PathState, instruction: u32) {
         s.shape.strayed = Some(instruction);
         self.end(s);
     }
     /// Resolves the cells of an access. An error ends the path: true if there is no variable at
     /// the address, false if the run is repeated or rejected.
-    fn access(&mut self, s: &State, address: &Expr, width: u8) -> Result<Access, bool> {
+    fn access(&mut self, s: &PathState, address: &Expr, width: u8) -> Result<Access, bool> {
         let (sources, picks) = (sources(address, &s.sources, 0), sources(address, &s.picks, 0));
         let address = address.value(&s.registers, 0);
         let place = (self.number, s.running.unwrap_or(0));
@@ -725,7 +725,7 @@ impl Runner<'_> {
         crate::code::low(value >> ((cell.offset - first.offset) * 8), u32::from(cell.width) * 8)
     }
     /// Returns all values that an access may read.
-    fn choices(&self, s: &State, access: &Access) -> Vec<u64> {
+    fn choices(&self, s: &PathState, access: &Access) -> Vec<u64> {
         let cells = self.layout.cells();
         let start = cells[access.first as usize].offset;
         let mut list = vec![0];
@@ -739,7 +739,7 @@ impl Runner<'_> {
     /// Returns all values that a read of a cell may take. Under coherence these are the last value
     /// that the thread wrote to it, or the initial value if it wrote none, and the values that
     /// other threads write.
-    fn cell_choices(&self, s: &State, cell: u32) -> Vec<u64> {
+    fn cell_choices(&self, s: &PathState, cell: u32) -> Vec<u64> {
         let (values, initial) =
             (&self.values[cell as usize], self.layout.cells()[cell as usize].initial);
         let last = s.shape.events.iter().rposition(|e| e.kind.writes() && e.cell == Some(cell));
@@ -754,7 +754,7 @@ impl Runner<'_> {
         list
     }
     /// Adds an event of a read for each cell. Returns them.
-    fn read(&self, s: &mut State, access: &Access, loaded: u64, event: &EventShape) -> Events {
+    fn read(&self, s: &mut PathState, access: &Access, loaded: u64, event: &EventShape) -> Events {
         let first = narrow::index(s.shape.events.len());
         let mut all = 0;
         for i in 0..access.count {
@@ -771,7 +771,7 @@ impl Runner<'_> {
     /// Adds the events of a write. Returns them.
     fn write(
         &self,
-        s: &mut State,
+        s: &mut PathState,
         access: &Access,
         value: u64,
         data: Data,
@@ -796,7 +796,7 @@ impl Runner<'_> {
         all
     }
     /// Stores a complete path.
-    fn end(&mut self, mut s: State) {
+    fn end(&mut self, mut s: PathState) {
         s.shape.inside = s.recorder.finish();
         let registers = self.requested.iter().map(|r| s.registers[*r as usize]).collect();
         let trace = Trace { reads: s.reads, writes: s.writes, registers };
@@ -817,7 +817,7 @@ impl Runner<'_> {
 }
 
 impl EventShape {
-    fn new(kind: Kind, cell: Option<u32>, tags: u64, s: &State, instruction: u32) -> Self {
+    fn new(kind: Kind, cell: Option<u32>, tags: u64, s: &PathState, instruction: u32) -> Self {
         Self {
             kind,
             cell,
@@ -858,13 +858,13 @@ struct Data {
 
 impl Data {
     /// Separates the sources in the current instruction from the others.
-    fn split(&mut self, s: &State) {
+    fn split(&mut self, s: &PathState) {
         let own = s.own();
         self.within = [self.sources & own, s.choice & own];
         self.sources &= !own;
         self.picks &= !own;
     }
-    fn of(value: &Expr, s: &State) -> Self {
+    fn of(value: &Expr, s: &PathState) -> Self {
         Self {
             sources: sources(value, &s.sources, 0),
             picks: sources(value, &s.picks, 0),
@@ -875,7 +875,7 @@ impl Data {
     }
 }
 
-impl State {
+impl PathState {
     /// Returns the events of the current instruction so far.
     fn own(&self) -> Events {
         let below = |n: u32| if n >= Events::BITS { Events::MAX } else { (1 << n) - 1 };

@@ -21,7 +21,7 @@ use mu_base::ids::{ActId, LabelId, OpId, VarId};
 use mu_base::{Budget, Diagnostic, Stage, id_types, narrow};
 use mu_data::engine::{Code, Engine, Problem, Program, Value};
 use mu_data::expr::{DataSpec, Expr};
-use mu_formula::normal::{Node, NodeId, Normal, normalise};
+use mu_formula::normal::{NodeId, Normal, NormalNode, normalise};
 use mu_formula::typed::TypedFormula;
 use mu_process::labels::ActionLabels;
 use patterns::Patterns;
@@ -210,7 +210,9 @@ impl Automaton {
     /// represents: one for a formula that does not begin with a fixed point, because such a
     /// translation adds one.
     pub fn more_equations(&self) -> u64 {
-        u64::from(self.as_written && !matches!(self.normal.node(self.normal.root), Node::Call(..)))
+        u64::from(
+            self.as_written && !matches!(self.normal.node(self.normal.root), NormalNode::Call(..)),
+        )
     }
     /// Returns the rules.
     pub fn rules(&self) -> &Rules {
@@ -231,7 +233,7 @@ impl Automaton {
     /// Returns the rank of a state: that of its fixed-point variable, 0 for other nodes.
     pub fn rank(&self, q: FormulaState) -> u32 {
         match self.normal.node(self.node(q)) {
-            Node::Head(fix) => self.normal.fix(*fix).rank,
+            NormalNode::Head(fix) => self.normal.fix(*fix).rank,
             _ => 0,
         }
     }
@@ -270,13 +272,13 @@ impl Automaton {
     pub fn state_text(&mut self, q: FormulaState, show: &dyn Fn(&Expr) -> String) -> String {
         let (node, values) = self.states[q.index()].clone();
         let mut text = match self.normal.node(node) {
-            Node::Head(fix) => self.normal.fix(*fix).name.clone(),
-            Node::Must(..) => "[..]".into(),
-            Node::May(..) => "<..>".into(),
-            Node::All(_) => "&&".into(),
-            Node::Any(_) => "||".into(),
-            Node::Forall(..) => "forall".into(),
-            Node::Exists(..) => "exists".into(),
+            NormalNode::Head(fix) => self.normal.fix(*fix).name.clone(),
+            NormalNode::Must(..) => "[..]".into(),
+            NormalNode::May(..) => "<..>".into(),
+            NormalNode::All(_) => "&&".into(),
+            NormalNode::Any(_) => "||".into(),
+            NormalNode::Forall(..) => "forall".into(),
+            NormalNode::Exists(..) => "exists".into(),
             _ => "val".into(),
         };
         if !values.is_empty() {
@@ -442,8 +444,8 @@ impl Automaton {
     /// True if a node, or every part of a conjunction, was evaluated at some system state.
     fn was_evaluated(&self, node: NodeId) -> bool {
         match self.normal.node(node) {
-            Node::Call(fix, _) => self.compiled.contains_key(&self.normal.fix(*fix).head),
-            Node::All(parts) => parts.iter().all(|n| self.was_evaluated(*n)),
+            NormalNode::Call(fix, _) => self.compiled.contains_key(&self.normal.fix(*fix).head),
+            NormalNode::All(parts) => parts.iter().all(|n| self.was_evaluated(*n)),
             _ => self.compiled.contains_key(&node),
         }
     }

@@ -7,7 +7,7 @@ use mu_base::ids::{FixId, VarId};
 use mu_base::{Diagnostic, Stage};
 use mu_data::engine::{Code, Engine, Value};
 use mu_data::expr::Expr;
-use mu_formula::normal::{Node, NodeId};
+use mu_formula::normal::{NodeId, NormalNode};
 use std::rc::Rc;
 
 /// Origin of a live variable's value in a target.
@@ -70,13 +70,13 @@ impl Automaton {
     ) -> Result<Target, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             Ok(match self.normal.node(node).clone() {
-                Node::Const(b) => Target::Const(b),
-                Node::Val(e) => Target::Test(self.engine.code(&e, layout)?),
-                Node::All(list) | Node::Any(list) => {
-                    let conjunction = matches!(self.normal.node(node), Node::All(_));
+                NormalNode::Const(b) => Target::Const(b),
+                NormalNode::Val(e) => Target::Test(self.engine.code(&e, layout)?),
+                NormalNode::All(list) | NormalNode::Any(list) => {
+                    let conjunction = matches!(self.normal.node(node), NormalNode::All(_));
                     let (mut tests, mut rest) = (Vec::new(), Vec::new());
                     for n in list {
-                        if let Node::Val(e) = self.normal.node(n).clone() {
+                        if let NormalNode::Val(e) = self.normal.node(n).clone() {
                             tests.push(self.engine.code(&e, layout)?);
                         } else {
                             rest.push(n);
@@ -94,15 +94,15 @@ impl Automaton {
                         if single { None } else { Some((node, self.sources(node, None, layout)?)) };
                     Target::Junction { all: conjunction, tests, rest, whole }
                 }
-                Node::Call(fix, args) => {
+                NormalNode::Call(fix, args) => {
                     let head = self.normal.fix(fix).head;
                     Target::State(head, self.sources(head, Some((fix, &args)), layout)?)
                 }
-                Node::Forall(..)
-                | Node::Exists(..)
-                | Node::Must(..)
-                | Node::May(..)
-                | Node::Head(_) => Target::State(node, self.sources(node, None, layout)?),
+                NormalNode::Forall(..)
+                | NormalNode::Exists(..)
+                | NormalNode::Must(..)
+                | NormalNode::May(..)
+                | NormalNode::Head(_) => Target::State(node, self.sources(node, None, layout)?),
             })
         })
     }

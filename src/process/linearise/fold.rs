@@ -30,7 +30,7 @@ use mu_data::sort::{SortKind, basic};
 /// Common part of the edges that become one. All folded edges of the component use the same sum
 /// variables.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Kind {
+struct EdgeKind {
     actions: Vec<ActId>,
     sum_vars: Vec<VarId>,
     had_sum: bool,
@@ -43,7 +43,7 @@ struct Kind {
 }
 
 /// Edge from a location, without the common part of its kind.
-struct Row {
+struct FoldRow {
     from: usize,
     /// Number of the edge among those of its kind at that location, from 1.
     number: usize,
@@ -66,7 +66,7 @@ pub(super) struct Fold<'a> {
     /// The variable of each place after folding.
     vars: Vec<VarId>,
     /// Edges by kind; those of a location are numbered from 1.
-    kinds: Vec<(Kind, Vec<Row>)>,
+    kinds: Vec<(EdgeKind, Vec<FoldRow>)>,
 }
 
 impl<'a> Fold<'a> {
@@ -79,8 +79,8 @@ impl<'a> Fold<'a> {
         let places = shared_parameters(automaton, signature);
         let vars: Vec<VarId> = places.iter().map(|shared| signature.copy_var(shared[0])).collect();
         let mut fold = Self { automaton, places, vars, kinds: Vec::new() };
-        let mut kinds: Vec<(Kind, Vec<Row>)> = Vec::new();
-        let mut by_kind: AHashMap<Kind, usize> = AHashMap::new();
+        let mut kinds: Vec<(EdgeKind, Vec<FoldRow>)> = Vec::new();
+        let mut by_kind: AHashMap<EdgeKind, usize> = AHashMap::new();
         let mut sums = AHashMap::new();
         for edge in &automaton.edges {
             let (kind, row) = fold.row(edge, signature, unused, &mut sums);
@@ -119,7 +119,7 @@ impl<'a> Fold<'a> {
         signature: &mut Signature,
         unused: &mut Unused,
         sums: &mut AHashMap<(usize, SortId), VarId>,
-    ) -> (Kind, Row) {
+    ) -> (EdgeKind, FoldRow) {
         let locations = &self.automaton.locations;
         let mut by = Substitution::new();
         let mut live = Vec::new();
@@ -164,11 +164,12 @@ impl<'a> Fold<'a> {
         }
         let over = locations[edge.to].terminated.then_some(edge.to);
         let actions = edge.acts.iter().map(|a| a.action).collect();
-        let kind = Kind { actions, sum_vars, had_sum: edge.had_sum, args, guard: of_kind, over };
+        let kind =
+            EdgeKind { actions, sum_vars, had_sum: edge.had_sum, args, guard: of_kind, over };
         let to = Expr::number(narrow::index(edge.to) + 1, basic::POS);
         (
             kind,
-            Row {
+            FoldRow {
                 from: edge.from,
                 number: 1,
                 guard,
@@ -234,8 +235,8 @@ impl<'a> Fold<'a> {
 
 /// Returns one edge for all rows of a kind.
 fn edge(
-    kind: &Kind,
-    rows: &[Row],
+    kind: &EdgeKind,
+    rows: &[FoldRow],
     vars: &[VarId],
     ends: &AHashMap<usize, usize>,
     functions: &mut Functions,
@@ -308,7 +309,7 @@ struct Functions<'a> {
 impl Functions<'_> {
     /// Returns the condition of the row with the current number at the current location; false if
     /// there is none.
-    fn condition(&mut self, rows: &[Row], most: usize) -> Expr {
+    fn condition(&mut self, rows: &[FoldRow], most: usize) -> Expr {
         let no = Expr::boolean(&mut self.data.signature, false);
         let mut all: Vec<Case> = (1..=most)
             .flat_map(|k| (0..self.last).map(move |l| (k, l)))
@@ -404,9 +405,9 @@ fn conditional(signature: &mut Signature, c: Expr, a: Expr, b: Expr) -> Expr {
 }
 
 /// Groups rows by location, in the order of the first rows.
-fn by_location(rows: Vec<Row>) -> Vec<Vec<Row>> {
+fn by_location(rows: Vec<FoldRow>) -> Vec<Vec<FoldRow>> {
     let mut places: AHashMap<usize, usize> = AHashMap::new();
-    let mut out: Vec<Vec<Row>> = Vec::new();
+    let mut out: Vec<Vec<FoldRow>> = Vec::new();
     for row in rows {
         let at = *places.entry(row.from).or_insert(out.len());
         if at == out.len() {
@@ -418,7 +419,7 @@ fn by_location(rows: Vec<Row>) -> Vec<Vec<Row>> {
 }
 
 /// Merges rows of one location and kind that differ in one condition and its negation.
-fn merge_complements(signature: &mut Signature, mut rows: Vec<Row>) -> Vec<Row> {
+fn merge_complements(signature: &mut Signature, mut rows: Vec<FoldRow>) -> Vec<FoldRow> {
     let mut i = 0;
     while i < rows.len() {
         let other =
@@ -439,7 +440,7 @@ fn merge_complements(signature: &mut Signature, mut rows: Vec<Row>) -> Vec<Row> 
         let values = a.values.into_iter().zip(b.values).map(|(x, y)| both(x, y)).collect();
         let to = both(a.to, b.to);
         let guard = a.guard.into_iter().filter(|g| *g != c).collect();
-        rows.insert(j, Row { guard, args, to, values, ..a });
+        rows.insert(j, FoldRow { guard, args, to, values, ..a });
         // The result may be merged with an earlier one.
         i = j.max(1);
     }

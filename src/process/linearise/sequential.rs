@@ -114,7 +114,7 @@ struct Target {
 
 /// Edge without its target.
 #[derive(Clone)]
-struct Step {
+struct OpenEdge {
     from: usize,
     sum_vars: Vec<VarId>,
     guard: Vec<Expr>,
@@ -123,9 +123,9 @@ struct Step {
     had_sum: bool,
 }
 
-impl Step {
+impl OpenEdge {
     fn to(self, to: usize, assigns: Vec<(VarId, Expr)>, chance: Option<Chance>) -> Edge {
-        let Step { from, sum_vars, guard, acts, time, had_sum } = self;
+        let OpenEdge { from, sum_vars, guard, acts, time, had_sum } = self;
         Edge { from, sum_vars, guard, acts, time, chance, to, assigns, had_sum }
     }
 }
@@ -167,7 +167,7 @@ pub(super) struct Builder<'a> {
     edges: Vec<Edge>,
     /// Steps that end a process on the stack. Their edges are the pops, created when all frames
     /// are known.
-    ends: Vec<Step>,
+    ends: Vec<OpenEdge>,
     stack: Option<Stack>,
     renamed: AHashMap<VarId, VarId>,
     /// Canonical variables of a sequence, by position and sort.
@@ -816,7 +816,7 @@ impl<'a> Builder<'a> {
         for target in targets {
             let mut guard = at.guard.clone();
             guard.extend(target.guard);
-            let step = Step {
+            let step = OpenEdge {
                 from: at.from,
                 sum_vars: at.sum_vars.clone(),
                 guard,
@@ -873,7 +873,7 @@ impl<'a> Builder<'a> {
                 for target in targets {
                     let mut guard = end.guard.clone();
                     guard.extend(target.guard);
-                    let step = Step { guard, ..end.clone() };
+                    let step = OpenEdge { guard, ..end.clone() };
                     let to = target.to.expect("the continuation of a frame is not empty");
                     if done.insert((step.from, step.guard.clone(), step.acts.clone(), to)) {
                         self.edges.push(step.to(to, target.assigns, target.chance));
@@ -885,7 +885,7 @@ impl<'a> Builder<'a> {
             guard.push(Expr::equal(self.signature, stack_now, empty));
             let terminated = self.location(Sequence::EMPTY);
             if done.insert((end.from, guard.clone(), end.acts.clone(), terminated)) {
-                self.edges.push(Step { guard, ..end.clone() }.to(terminated, Vec::new(), None));
+                self.edges.push(OpenEdge { guard, ..end.clone() }.to(terminated, Vec::new(), None));
             }
         }
         self.ends = ends;

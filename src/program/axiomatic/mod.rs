@@ -121,7 +121,7 @@ fn search(
     }
     let futures: Vec<Vec<Future>> =
         program.threads.iter().map(|t| liveness::futures(program, t)).collect();
-    let mut search = Search {
+    let mut search = ExecutionSearch {
         program,
         futures,
         observables,
@@ -134,7 +134,7 @@ fn search(
     Ok((search.executions, search.stop))
 }
 
-struct Search<'a> {
+struct ExecutionSearch<'a> {
     program: &'a Program,
     futures: Vec<Vec<Future>>,
     observables: &'a [Observable],
@@ -144,7 +144,7 @@ struct Search<'a> {
     stop: Stop,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ExecutionSearch<'a> {
     /// Enumerates all extensions of a graph. Returns true to stop the search. The recursion depth
     /// is the number of loads, at most [`relation::MAX_EVENTS`].
     fn extend(&mut self, mut graph: Graph<'a>) -> Result<bool, Diagnostic> {

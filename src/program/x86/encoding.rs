@@ -8,7 +8,7 @@ use super::super::expr::Width;
 use super::super::registers;
 use super::lower::Lowered;
 use super::operand::Operand;
-use super::table::Kind;
+use super::table::InstructionKind;
 use super::{Assembler, Refusal};
 use mu_base::{Diagnostic, Span, Stage};
 
@@ -45,13 +45,13 @@ impl Assembler {
     pub(super) fn expect_encodable(
         &self,
         i: &Lowered<'_>,
-        kind: Kind,
+        kind: InstructionKind,
         target: &Operand,
         source: &Operand,
     ) -> Result<(), Refusal> {
         let word = i.word;
         match kind {
-            Kind::ExchangeAdd | Kind::CompareExchange
+            InstructionKind::ExchangeAdd | InstructionKind::CompareExchange
                 if !matches!(source, Operand::Register(..)) =>
             {
                 return refuse(
@@ -60,21 +60,21 @@ impl Assembler {
                     target.is_register(),
                 );
             }
-            Kind::MoveIf(_) | Kind::Lea if !target.is_register() => {
+            InstructionKind::MoveIf(_) | InstructionKind::Lea if !target.is_register() => {
                 return refuse(
                     target.span(),
                     format!("the destination of `{word}` must be a register"),
                     source.is_register(),
                 );
             }
-            Kind::MoveIf(_) if source.is_immediate() => {
+            InstructionKind::MoveIf(_) if source.is_immediate() => {
                 return refuse(
                     source.span(),
                     format!("the source of `{word}` must be a register or memory"),
                     false,
                 );
             }
-            Kind::MoveIf(_) if byte(target) => {
+            InstructionKind::MoveIf(_) if byte(target) => {
                 return refuse(
                     target.span(),
                     format!("`{word}` of 8 bits, expected 16, 32 or 64"),

@@ -6,7 +6,7 @@ use super::super::variables::{Use, Variables};
 use super::super::{Access, CARRIED, FLAGS, Next, Register};
 use super::operand::Operand;
 use super::statement::{Number, SourceOperand, Statement};
-use super::table::{self, Entry, Kind, Operands, Unary};
+use super::table::{self, Entry, InstructionKind, Operands, Unary};
 use super::{Assembler, Order, Refusal, encoding};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Span, Stage};
@@ -20,13 +20,13 @@ impl Assembler {
     ) -> Result<(), Refusal> {
         let Head { word, entry, width, locked } = head(cursor)?;
         let kind = entry.kind;
-        if let Kind::Jump | Kind::JumpIf(_) = kind {
+        if let InstructionKind::Jump | InstructionKind::JumpIf(_) = kind {
             let target = cursor.name("a label")?;
             let label = SourceOperand::Label(target.text.into(), target.span);
             self.record_statement(&word, entry, width, locked, vec![label]);
             self.jumps.push((self.thread.steps.len(), target.text.into(), target.span));
             let next = match kind {
-                Kind::JumpIf(test) => {
+                InstructionKind::JumpIf(test) => {
                     Next::Branch(Expr::Test(test, Box::new(Expr::Register(FLAGS))), 0)
                 }
                 _ => Next::Jump(0),
@@ -73,15 +73,21 @@ impl Assembler {
             return Err(Diagnostic::at(Stage::Type, word.span, super::unlockable(word.text)).into());
         }
         match kind {
-            Kind::Fence(fence) => self.push(Access::Fence(fence), Vec::new(), Next::Fall),
+            InstructionKind::Fence(fence) => {
+                self.push(Access::Fence(fence), Vec::new(), Next::Fall)
+            }
             // Loads are always in order, so the fence has no effect.
-            Kind::Nothing | Kind::LoadFence => self.push(Access::None, Vec::new(), Next::Fall),
-            Kind::Return => {
+            InstructionKind::Nothing | InstructionKind::LoadFence => {
+                self.push(Access::None, Vec::new(), Next::Fall)
+            }
+            InstructionKind::Return => {
                 self.returns.push(self.thread.steps.len());
                 self.push(Access::None, Vec::new(), Next::Jump(0));
             }
-            Kind::Set(test) => return self.set(&lowered, test, operands.remove(0)),
-            Kind::Unary(op) => return self.unary(&lowered, op, operands.remove(0), variables),
+            InstructionKind::Set(test) => return self.set(&lowered, test, operands.remove(0)),
+            InstructionKind::Unary(op) => {
+                return self.unary(&lowered, op, operands.remove(0), variables);
+            }
             _ => {
                 let second = operands.remove(1);
                 return self.binary(&lowered, kind, operands.remove(0), second, variables);
@@ -108,7 +114,7 @@ impl Assembler {
     fn binary(
         &mut self,
         i: &Lowered<'_>,
-        kind: Kind,
+        kind: InstructionKind,
         first: Operand,
         second: Operand,
         variables: &mut Variables,
@@ -116,7 +122,9 @@ impl Assembler {
         let (mut target, mut source) = (first, second);
         // The operands of `xchg` are symmetric.
         let swapped = match kind {
-            Kind::Exchange if source.is_memory() != target.is_memory() => source.is_memory(),
+            InstructionKind::Exchange if source.is_memory() != target.is_memory() => {
+                source.is_memory()
+            }
             _ => self.order == Order::Att,
         };
         if swapped {
@@ -124,7 +132,7 @@ impl Assembler {
         }
         self.expect_encodable(i, kind, &target, &source)?;
         // `test` writes nothing, so either operand may be a number.
-        let may_be_number = kind == Kind::Compare(BinOp::And) && !source.is_immediate();
+        let may_be_number = kind == InstructionKind::Compare(BinOp::And) && !source.is_immediate();
         if target.is_immediate() && !may_be_number {
             let error = Diagnostic::at(
                 Stage::Type,
@@ -147,26 +155,26 @@ impl Assembler {
             .into());
         }
         match kind {
-            Kind::Mov => self.mov(i, target, source, variables),
-            Kind::Extend { signed, from } => {
+            InstructionKind::Mov => self.mov(i, target, source, variables),
+            InstructionKind::Extend { signed, from } => {
                 self.extend(i, signed, from, target, source, variables)
             }
-            Kind::Lea => self.lea(i, target, source),
-            Kind::Arithmetic(op) => self.arithmetic(i, op, target, source, variables),
-            Kind::Compare(op) => self.compare(i, op, target, source, variables),
-            Kind::Exchange => self.exchange(i, target, source, variables),
-            Kind::ExchangeAdd => self.exchange_add(i, target, source, variables),
-            Kind::CompareExchange => self.compare_exchange(i, target, source, variables),
-            Kind::MoveIf(test) => self.move_if(i, test, target, source, variables),
-            Kind::Lock
-            | Kind::Jump
-            | Kind::JumpIf(_)
-            | Kind::Fence(_)
-            | Kind::LoadFence
-            | Kind::Nothing
-            | Kind::Return
-            | Kind::Unary(_)
-            | Kind::Set(_) => {
+            InstructionKind::Lea => self.lea(i, target, source),
+            InstructionKind::Arithmetic(op) => self.arithmetic(i, op, target, source, variables),
+            InstructionKind::Compare(op) => self.compare(i, op, target, source, variables),
+            InstructionKind::Exchange => self.exchange(i, target, source, variables),
+            InstructionKind::ExchangeAdd => self.exchange_add(i, target, source, variables),
+            InstructionKind::CompareExchange => self.compare_exchange(i, target, source, variables),
+            InstructionKind::MoveIf(test) => self.move_if(i, test, target, source, variables),
+            InstructionKind::Lock
+            | InstructionKind::Jump
+            | InstructionKind::JumpIf(_)
+            | InstructionKind::Fence(_)
+            | InstructionKind::LoadFence
+            | InstructionKind::Nothing
+            | InstructionKind::Return
+            | InstructionKind::Unary(_)
+            | InstructionKind::Set(_) => {
                 Err(Diagnostic::internal(format!("`{}` does not have two operands", i.word)).into())
             }
         }
@@ -769,7 +777,7 @@ fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, Refusal> {
         let Some((entry, width)) = table::mnemonic(&word.text.to_ascii_lowercase()) else {
             return Err(table::unknown(&word).into());
         };
-        if entry.kind == Kind::Lock {
+        if entry.kind == InstructionKind::Lock {
             locked = Some(word.span);
             // The herd tools allow the prefix as an instruction of its own.
             cursor.eat(";");

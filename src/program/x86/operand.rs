@@ -8,7 +8,7 @@ use super::super::Register;
 use super::super::expr::{BinOp, Expr, Width};
 use super::super::registers::{self, View};
 use super::super::variables::Variables;
-use super::statement::{Element, Number, Place, SourceOperand};
+use super::statement::{AddressedMemory, Element, Number, SourceOperand};
 use super::{Assembler, Order};
 use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
@@ -107,14 +107,14 @@ impl Assembler {
     }
 
     /// Returns the variable or element at an address.
-    fn place(&self, address: &Expr, variables: &Variables) -> Place {
-        let Expr::Const(address) = address else { return Place::Computed };
+    fn place(&self, address: &Expr, variables: &Variables) -> AddressedMemory {
+        let Expr::Const(address) = address else { return AddressedMemory::Computed };
         match variables.at(*address) {
             Some((v, _)) if v.per_thread => {
-                Place::Element(v.name.clone(), self.element.unwrap_or(Element::Own))
+                AddressedMemory::Element(v.name.clone(), self.element.unwrap_or(Element::Own))
             }
-            Some((v, 0)) => Place::Shared(v.name.clone()),
-            _ => Place::Computed,
+            Some((v, 0)) => AddressedMemory::Shared(v.name.clone()),
+            _ => AddressedMemory::Computed,
         }
     }
 

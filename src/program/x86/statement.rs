@@ -30,7 +30,7 @@ pub enum Element {
 
 /// The memory that an address denotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum AddressedMemory {
     /// A variable of shared data.
     Shared(String),
     /// An element of a variable of thread data.
@@ -45,7 +45,7 @@ pub enum SourceOperand {
     /// A register or a part of one.
     Register(View, Span),
     /// Memory, with the size in the text if there is one.
-    Memory(Place, Option<Width>, Span),
+    Memory(AddressedMemory, Option<Width>, Span),
     /// A number.
     Immediate(Number, Span),
     /// A label.

@@ -12,7 +12,7 @@ use mu_base::{Diagnostic, Stage};
 
 /// The effect of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InstructionKind {
     /// A copy.
     Mov,
     /// A copy with sign or zero extension.
@@ -116,7 +116,7 @@ pub struct Entry {
     /// True if the prefix `lock` is valid when its destination is in memory.
     pub lockable: bool,
     /// Its effect. Families use the condition "equal" here.
-    pub kind: Kind,
+    pub kind: InstructionKind,
 }
 
 const fn entry(
@@ -124,93 +124,93 @@ const fn entry(
     operands: Operands,
     sized: bool,
     lockable: bool,
-    kind: Kind,
+    kind: InstructionKind,
 ) -> Entry {
     Entry { name, operands, sized, lockable, kind }
 }
 
 const EQUAL: Test = Test { kind: super::super::expr::TestKind::Equal, negated: false };
-const ZERO: Kind = Kind::Extend { signed: false, from: None };
-const SIGN: Kind = Kind::Extend { signed: true, from: None };
+const ZERO: InstructionKind = InstructionKind::Extend { signed: false, from: None };
+const SIGN: InstructionKind = InstructionKind::Extend { signed: true, from: None };
 
 /// All instructions. The last three are families with one instruction for each condition.
 pub const TABLE: [Entry; 45] = [
-    entry("mov", Operands::Two, true, false, Kind::Mov),
+    entry("mov", Operands::Two, true, false, InstructionKind::Mov),
     // As in the models of the herd tools, a non-temporal store is ordered like other stores.
-    entry("movnti", Operands::Two, true, false, Kind::Mov),
+    entry("movnti", Operands::Two, true, false, InstructionKind::Mov),
     entry("movzx", Operands::Two, true, false, ZERO),
     entry("movsx", Operands::Two, true, false, SIGN),
     entry("movsxd", Operands::Two, false, false, SIGN),
-    entry("lea", Operands::Two, true, false, Kind::Lea),
-    entry("add", Operands::Two, true, true, Kind::Arithmetic(BinOp::Add)),
-    entry("sub", Operands::Two, true, true, Kind::Arithmetic(BinOp::Sub)),
-    entry("and", Operands::Two, true, true, Kind::Arithmetic(BinOp::And)),
-    entry("or", Operands::Two, true, true, Kind::Arithmetic(BinOp::Or)),
-    entry("xor", Operands::Two, true, true, Kind::Arithmetic(BinOp::Xor)),
-    entry("shl", Operands::Count, true, false, Kind::Arithmetic(BinOp::Shl)),
-    entry("sal", Operands::Count, true, false, Kind::Arithmetic(BinOp::Shl)),
-    entry("shr", Operands::Count, true, false, Kind::Arithmetic(BinOp::Shr)),
-    entry("sar", Operands::Count, true, false, Kind::Arithmetic(BinOp::Sar)),
-    entry("cmp", Operands::Two, true, false, Kind::Compare(BinOp::Sub)),
-    entry("test", Operands::Two, true, false, Kind::Compare(BinOp::And)),
-    entry("inc", Operands::One, true, true, Kind::Unary(Unary::Inc)),
-    entry("dec", Operands::One, true, true, Kind::Unary(Unary::Dec)),
-    entry("neg", Operands::One, true, true, Kind::Unary(Unary::Neg)),
-    entry("not", Operands::One, true, true, Kind::Unary(Unary::Not)),
-    entry("xchg", Operands::Two, true, true, Kind::Exchange),
-    entry("xadd", Operands::Two, true, true, Kind::ExchangeAdd),
-    entry("cmpxchg", Operands::Two, true, true, Kind::CompareExchange),
-    entry("jmp", Operands::Label, false, false, Kind::Jump),
-    entry("mfence", Operands::None, false, false, Kind::Fence(Fence::Full)),
-    entry("sfence", Operands::None, false, false, Kind::Fence(Fence::Store)),
-    entry("lfence", Operands::None, false, false, Kind::LoadFence),
-    entry("nop", Operands::Any, true, false, Kind::Nothing),
-    entry("pause", Operands::None, false, false, Kind::Nothing),
-    entry("clflush", Operands::One, false, false, Kind::Nothing),
-    entry("clflushopt", Operands::One, false, false, Kind::Nothing),
-    entry("clwb", Operands::One, false, false, Kind::Nothing),
-    entry("endbr64", Operands::None, false, false, Kind::Nothing),
-    entry("endbr32", Operands::None, false, false, Kind::Nothing),
-    entry("ret", Operands::None, false, false, Kind::Return),
-    entry("lock", Operands::None, false, false, Kind::Lock),
+    entry("lea", Operands::Two, true, false, InstructionKind::Lea),
+    entry("add", Operands::Two, true, true, InstructionKind::Arithmetic(BinOp::Add)),
+    entry("sub", Operands::Two, true, true, InstructionKind::Arithmetic(BinOp::Sub)),
+    entry("and", Operands::Two, true, true, InstructionKind::Arithmetic(BinOp::And)),
+    entry("or", Operands::Two, true, true, InstructionKind::Arithmetic(BinOp::Or)),
+    entry("xor", Operands::Two, true, true, InstructionKind::Arithmetic(BinOp::Xor)),
+    entry("shl", Operands::Count, true, false, InstructionKind::Arithmetic(BinOp::Shl)),
+    entry("sal", Operands::Count, true, false, InstructionKind::Arithmetic(BinOp::Shl)),
+    entry("shr", Operands::Count, true, false, InstructionKind::Arithmetic(BinOp::Shr)),
+    entry("sar", Operands::Count, true, false, InstructionKind::Arithmetic(BinOp::Sar)),
+    entry("cmp", Operands::Two, true, false, InstructionKind::Compare(BinOp::Sub)),
+    entry("test", Operands::Two, true, false, InstructionKind::Compare(BinOp::And)),
+    entry("inc", Operands::One, true, true, InstructionKind::Unary(Unary::Inc)),
+    entry("dec", Operands::One, true, true, InstructionKind::Unary(Unary::Dec)),
+    entry("neg", Operands::One, true, true, InstructionKind::Unary(Unary::Neg)),
+    entry("not", Operands::One, true, true, InstructionKind::Unary(Unary::Not)),
+    entry("xchg", Operands::Two, true, true, InstructionKind::Exchange),
+    entry("xadd", Operands::Two, true, true, InstructionKind::ExchangeAdd),
+    entry("cmpxchg", Operands::Two, true, true, InstructionKind::CompareExchange),
+    entry("jmp", Operands::Label, false, false, InstructionKind::Jump),
+    entry("mfence", Operands::None, false, false, InstructionKind::Fence(Fence::Full)),
+    entry("sfence", Operands::None, false, false, InstructionKind::Fence(Fence::Store)),
+    entry("lfence", Operands::None, false, false, InstructionKind::LoadFence),
+    entry("nop", Operands::Any, true, false, InstructionKind::Nothing),
+    entry("pause", Operands::None, false, false, InstructionKind::Nothing),
+    entry("clflush", Operands::One, false, false, InstructionKind::Nothing),
+    entry("clflushopt", Operands::One, false, false, InstructionKind::Nothing),
+    entry("clwb", Operands::One, false, false, InstructionKind::Nothing),
+    entry("endbr64", Operands::None, false, false, InstructionKind::Nothing),
+    entry("endbr32", Operands::None, false, false, InstructionKind::Nothing),
+    entry("ret", Operands::None, false, false, InstructionKind::Return),
+    entry("lock", Operands::None, false, false, InstructionKind::Lock),
     entry(
         "movzb",
         Operands::Two,
         true,
         false,
-        Kind::Extend { signed: false, from: Some(Width::W8) },
+        InstructionKind::Extend { signed: false, from: Some(Width::W8) },
     ),
     entry(
         "movzw",
         Operands::Two,
         true,
         false,
-        Kind::Extend { signed: false, from: Some(Width::W16) },
+        InstructionKind::Extend { signed: false, from: Some(Width::W16) },
     ),
     entry(
         "movsb",
         Operands::Two,
         true,
         false,
-        Kind::Extend { signed: true, from: Some(Width::W8) },
+        InstructionKind::Extend { signed: true, from: Some(Width::W8) },
     ),
     entry(
         "movsw",
         Operands::Two,
         true,
         false,
-        Kind::Extend { signed: true, from: Some(Width::W16) },
+        InstructionKind::Extend { signed: true, from: Some(Width::W16) },
     ),
     entry(
         "movsl",
         Operands::Two,
         true,
         false,
-        Kind::Extend { signed: true, from: Some(Width::W32) },
+        InstructionKind::Extend { signed: true, from: Some(Width::W32) },
     ),
-    entry("j", Operands::Label, false, false, Kind::JumpIf(EQUAL)),
-    entry("set", Operands::One, false, false, Kind::Set(EQUAL)),
-    entry("cmov", Operands::Two, true, false, Kind::MoveIf(EQUAL)),
+    entry("j", Operands::Label, false, false, InstructionKind::JumpIf(EQUAL)),
+    entry("set", Operands::One, false, false, InstructionKind::Set(EQUAL)),
+    entry("cmov", Operands::Two, true, false, InstructionKind::MoveIf(EQUAL)),
 ];
 
 /// Number of families in [`TABLE`].
@@ -232,15 +232,17 @@ fn plain(word: &str) -> Option<Entry> {
     // AT&T's `movzb` always has a suffix.
     let named = single
         .iter()
-        .find(|e| e.name == word && !matches!(e.kind, Kind::Extend { from: Some(_), .. }))
+        .find(|e| {
+            e.name == word && !matches!(e.kind, InstructionKind::Extend { from: Some(_), .. })
+        })
         .copied();
     named.or_else(|| {
         families.iter().find_map(|e| {
             let test = Test::of_suffix(word.strip_prefix(e.name)?)?;
             let kind = match e.kind {
-                Kind::JumpIf(_) => Kind::JumpIf(test),
-                Kind::Set(_) => Kind::Set(test),
-                _ => Kind::MoveIf(test),
+                InstructionKind::JumpIf(_) => InstructionKind::JumpIf(test),
+                InstructionKind::Set(_) => InstructionKind::Set(test),
+                _ => InstructionKind::MoveIf(test),
             };
             Some(Entry { kind, ..*e })
         })
@@ -258,7 +260,10 @@ pub fn mnemonic(word: &str) -> Option<(Entry, Option<Width>)> {
     let (stem, last) = word.split_at(word.len().checked_sub(1)?);
     let width = suffix(last)?;
     let entry = plain(stem).or_else(|| {
-        TABLE.iter().find(|e| e.name == stem && matches!(e.kind, Kind::Extend { .. })).copied()
+        TABLE
+            .iter()
+            .find(|e| e.name == stem && matches!(e.kind, InstructionKind::Extend { .. }))
+            .copied()
     })?;
     entry.sized.then_some((entry, Some(width)))
 }
@@ -268,7 +273,9 @@ pub fn known() -> String {
     let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
     let names = single
         .iter()
-        .filter(|e| !matches!(e.kind, Kind::Extend { from: Some(_), .. } | Kind::Lock))
+        .filter(|e| {
+            !matches!(e.kind, InstructionKind::Extend { from: Some(_), .. } | InstructionKind::Lock)
+        })
         .map(|e| e.name.to_string());
     let all: Vec<String> = names.chain(families.iter().map(|e| format!("{}*", e.name))).collect();
     format!("{}, and the prefix lock", all.join(", "))
@@ -291,21 +298,30 @@ mod tests {
     #[test]
     fn mnemonics_and_their_widths() {
         let of = |word: &str| mnemonic(word).map(|(entry, width)| (entry.kind, width));
-        assert_eq!(of("movl"), Some((Kind::Mov, Some(Width::W32))));
-        assert_eq!(of("shl"), Some((Kind::Arithmetic(BinOp::Shl), None)));
+        assert_eq!(of("movl"), Some((InstructionKind::Mov, Some(Width::W32))));
+        assert_eq!(of("shl"), Some((InstructionKind::Arithmetic(BinOp::Shl), None)));
         assert_eq!(
             of("movzbl"),
-            Some((Kind::Extend { signed: false, from: Some(Width::W8) }, Some(Width::W32)))
+            Some((
+                InstructionKind::Extend { signed: false, from: Some(Width::W8) },
+                Some(Width::W32)
+            ))
         );
         assert_eq!(
             of("movswq"),
-            Some((Kind::Extend { signed: true, from: Some(Width::W16) }, Some(Width::W64)))
+            Some((
+                InstructionKind::Extend { signed: true, from: Some(Width::W16) },
+                Some(Width::W64)
+            ))
         );
         assert_eq!(
             of("movslq"),
-            Some((Kind::Extend { signed: true, from: Some(Width::W32) }, Some(Width::W64)))
+            Some((
+                InstructionKind::Extend { signed: true, from: Some(Width::W32) },
+                Some(Width::W64)
+            ))
         );
-        assert_eq!(of("cmpxchgq"), Some((Kind::CompareExchange, Some(Width::W64))));
+        assert_eq!(of("cmpxchgq"), Some((InstructionKind::CompareExchange, Some(Width::W64))));
         assert_eq!(of("cmovcl").map(|m| m.1), Some(Some(Width::W32)));
         assert_eq!(of("jne").map(|m| m.1), Some(None));
         for wrong in [
@@ -319,9 +335,12 @@ mod tests {
     #[test]
     fn every_entry_is_found_by_its_name() {
         for e in TABLE {
-            let conditional = matches!(e.kind, Kind::JumpIf(_) | Kind::Set(_) | Kind::MoveIf(_));
+            let conditional = matches!(
+                e.kind,
+                InstructionKind::JumpIf(_) | InstructionKind::Set(_) | InstructionKind::MoveIf(_)
+            );
             let word = if conditional { format!("{}e", e.name) } else { e.name.to_string() };
-            let word = if matches!(e.kind, Kind::Extend { from: Some(_), .. }) {
+            let word = if matches!(e.kind, InstructionKind::Extend { from: Some(_), .. }) {
                 format!("{word}l")
             } else {
                 word

@@ -6,13 +6,13 @@
 
 use super::Check;
 use super::invariant::{Cell, Fact, Point};
-use super::machine::{Machine, State};
+use super::machine::{Machine, MachineState};
 use super::value::{Number, Value, divided, plus, residue, times, whole};
 use mu_cubicle::system::TypeId;
 
 impl Check<'_> {
     /// Draws a state that satisfies the facts of a random cube, as far as one pass can.
-    pub(super) fn near_cube(&mut self, machine: &Machine, from: &State) -> State {
+    pub(super) fn near_cube(&mut self, machine: &Machine, from: &MachineState) -> MachineState {
         let mut state =
             if self.draw.random.chance(1, 4) { self.draw.any(machine) } else { from.clone() };
         let cube = self.draw.random.choose(&self.invariant.cubes).clone();
@@ -31,7 +31,7 @@ impl Check<'_> {
         state
     }
 
-    fn hold(&mut self, machine: &Machine, state: &mut State, names: &[u32], fact: &Fact) {
+    fn hold(&mut self, machine: &Machine, state: &mut MachineState, names: &[u32], fact: &Fact) {
         let slot = |cell: &Cell| machine.slot(cell.symbol, cell.args.iter().map(|a| names[*a]));
         match fact {
             Fact::Processes { cell, names: listed, other } => {
@@ -94,7 +94,7 @@ impl Check<'_> {
     fn solved(
         &mut self,
         machine: &Machine,
-        state: &State,
+        state: &MachineState,
         terms: &[(Number, Cell)],
         constant: Number,
         wanted: i64,
@@ -118,7 +118,7 @@ impl Check<'_> {
 }
 
 /// Sets a cell in memory and in all views.
-fn write(state: &mut State, slot: usize, value: Value) {
+fn write(state: &mut MachineState, slot: usize, value: Value) {
     state.cells[slot] = value;
     for buffer in &mut state.buffers {
         buffer.retain(|entry| entry.iter().all(|w| w.0 != slot));

@@ -4,12 +4,12 @@
 //! current state, and large ones (2^31, 2^32). A state is repaired towards a formula atom by atom:
 //! an equation is solved for one of its cells. Cost: linear in the atoms.
 
-use super::machine::{Entry, Env, Machine, State};
+use super::machine::{Entry, Env, Machine, MachineState};
 use super::value::{Number, Value, divided, number, plus, residue, times, whole};
 use mu_base::narrow;
 use mu_base::random::Random;
 use mu_cubicle::system::{
-    Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update, Value as Stored, Words,
+    Access, Atom, Cube, Op, Sum, SymbolKind, System, Term, TypeId, Update, Value as Stored, Words,
 };
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
@@ -86,7 +86,12 @@ impl Draw {
     }
 
     /// Draws a value of a sort.
-    pub fn value(&mut self, machine: &Machine, sort: TypeId, state: Option<&State>) -> Value {
+    pub fn value(
+        &mut self,
+        machine: &Machine,
+        sort: TypeId,
+        state: Option<&MachineState>,
+    ) -> Value {
         match sort {
             TypeId::PROC => Value::Process(narrow::index(
                 self.random.below(machine.n as usize + usize::from(self.beyond)),
@@ -103,7 +108,7 @@ impl Draw {
         }
     }
 
-    fn number(&mut self, sort: TypeId, state: Option<&State>) -> Number {
+    fn number(&mut self, sort: TypeId, state: Option<&MachineState>) -> Number {
         let neighbours = match state {
             Some(state) if !state.cells.is_empty() && self.random.chance(1, 3) => {
                 Some(*self.random.choose(&state.cells))
@@ -125,14 +130,14 @@ impl Draw {
     }
 
     /// Draws a state with random values and empty buffers.
-    pub fn any(&mut self, machine: &Machine) -> State {
+    pub fn any(&mut self, machine: &Machine) -> MachineState {
         let cells =
             (0..machine.slots).map(|slot| self.value(machine, machine.sort(slot), None)).collect();
-        State { cells, buffers: vec![VecDeque::new(); machine.n as usize] }
+        MachineState { cells, buffers: vec![VecDeque::new(); machine.n as usize] }
     }
 
     /// Draws an initial state; `None` if none was found.
-    pub fn initial(&mut self, machine: &Machine) -> Option<State> {
+    pub fn initial(&mut self, machine: &Machine) -> Option<MachineState> {
         let init = &machine.system.init;
         if init.dnf.is_empty() {
             return None;
@@ -165,7 +170,7 @@ impl Draw {
     }
 
     /// Changes some cells and buffers.
-    pub fn mutate(&mut self, machine: &Machine, state: &mut State, buffered: &[usize]) {
+    pub fn mutate(&mut self, machine: &Machine, state: &mut MachineState, buffered: &[usize]) {
         if machine.slots == 0 {
             return;
         }
@@ -194,7 +199,7 @@ impl Draw {
     }
 
     /// Repairs a state in one pass so that a random transition may be enabled.
-    pub fn enable(&mut self, machine: &Machine, state: &mut State) {
+    pub fn enable(&mut self, machine: &Machine, state: &mut MachineState) {
         let system = machine.system;
         if system.transitions.is_empty() {
             return;
@@ -228,7 +233,7 @@ impl Draw {
     }
 
     /// Changes one cell so that an atom holds, if possible.
-    pub fn repair(&mut self, machine: &Machine, state: &mut State, env: &Env, atom: &Atom) {
+    pub fn repair(&mut self, machine: &Machine, state: &mut MachineState, env: &Env, atom: &Atom) {
         if machine.atom(state, env, atom) != Some(false) {
             return;
         }
@@ -244,7 +249,7 @@ impl Draw {
                     return;
                 }
                 let ((access, factor), sign) = *self.random.choose(&all);
-                let difference = |state: &State| {
+                let difference = |state: &MachineState| {
                     let (Value::Number(a), Value::Number(b)) = (
                         machine.term(state, env, &Term::Sum(a.clone()))?,
                         machine.term(state, env, &Term::Sum(b.clone()))?,
@@ -318,14 +323,15 @@ impl Draw {
     fn repair_equation(
         &mut self,
         machine: &Machine,
-        state: &mut State,
+        state: &mut MachineState,
         env: &Env,
         (words, access): (&Words, &Access),
     ) {
-        let sum = |state: &State, s: &Sum| match machine.term(state, env, &Term::Sum(s.clone())) {
-            Some(Value::Number(n)) => Some(n.to_integer()),
-            _ => None,
-        };
+        let sum =
+            |state: &MachineState, s: &Sum| match machine.term(state, env, &Term::Sum(s.clone())) {
+                Some(Value::Number(n)) => Some(n.to_integer()),
+                _ => None,
+            };
         let own = |s: &Sum| {
             s.terms
                 .iter()
@@ -356,7 +362,7 @@ fn as_sum(access: &Access) -> Term {
 
 /// Sets a cell in the view of a process: in the newest entry of its buffer that writes it, else in
 /// memory.
-fn set(machine: &Machine, state: &mut State, env: &Env, access: &Access, value: Value) {
+fn set(machine: &Machine, state: &mut MachineState, env: &Env, access: &Access, value: Value) {
     let slot = machine.accessed(env, access);
     if let (true, Some(by)) = (machine.tso, access.by) {
         let buffer = &mut state.buffers[Machine::process(env, by) as usize];
@@ -380,6 +386,6 @@ pub fn buffered_slots(machine: &Machine) -> Vec<usize> {
             .filter(|t| !t.locked)
             .any(|t| t.updates.iter().any(|u| u.symbol().index() == symbol))
     };
-    let weak = |symbol: usize| system.symbols[symbol].kind == Kind::Weak && writes(symbol);
+    let weak = |symbol: usize| system.symbols[symbol].kind == SymbolKind::Weak && writes(symbol);
     (0..machine.slots).filter(|slot| weak(machine.cell(*slot).0)).collect()
 }

@@ -11,10 +11,10 @@
 //! The parser and the semantics of facts are independent of the verifier. Cost: choices of
 //! processes and moments, pruned by the facts that are decided.
 
-use super::machine::{Machine, State};
+use super::machine::{Machine, MachineState};
 use super::value::{Number, Value, plus, times};
 use mu_base::narrow;
-use mu_cubicle::system::{Kind, System, TypeId};
+use mu_cubicle::system::{SymbolKind, System, TypeId};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -124,7 +124,7 @@ pub struct Invariant {
 /// A state with an order in which the entries of its buffers reach memory.
 pub struct Timeline<'a> {
     machine: &'a Machine<'a>,
-    state: &'a State,
+    state: &'a MachineState,
     /// For each moment: the process of the next entry, and the position of the entry in its buffer.
     order: Vec<(u32, usize)>,
     /// True if a number overflowed, so that some cube was not decided.
@@ -133,7 +133,7 @@ pub struct Timeline<'a> {
 
 impl<'a> Timeline<'a> {
     /// Creates a timeline; `order` contains each process once for each entry of its buffer.
-    pub fn new(machine: &'a Machine<'a>, state: &'a State, order: &[u32]) -> Self {
+    pub fn new(machine: &'a Machine<'a>, state: &'a MachineState, order: &[u32]) -> Self {
         let mut counts = vec![0; state.buffers.len()];
         let place = |p: &u32| {
             let count = &mut counts[*p as usize];
@@ -223,7 +223,7 @@ impl Choice<'_, '_> {
     fn value(&self, cell: &Cell) -> Value {
         let t = self.timeline;
         let slot = t.machine.slot(cell.symbol, cell.args.iter().map(|a| self.names[*a]));
-        if !t.machine.tso || t.machine.system.symbols[cell.symbol].kind != Kind::Weak {
+        if !t.machine.tso || t.machine.system.symbols[cell.symbol].kind != SymbolKind::Weak {
             return t.state.cells[slot];
         }
         match cell.view {

@@ -10,8 +10,8 @@
 use super::value::{Number, Value, number, plus, residue, times};
 use mu_base::narrow;
 use mu_cubicle::system::{
-    Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
-    Update, Value as Stored,
+    Access, Atom, Claim, Cube, Op, Proc, Sum, SymbolId, SymbolKind, System, Term, Transition,
+    TypeId, Update, Value as Stored,
 };
 use std::collections::VecDeque;
 
@@ -20,14 +20,14 @@ pub type Entry = Vec<(usize, Value)>;
 
 /// A state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct MachineState {
     /// Memory and all other cells, by slot.
     pub cells: Vec<Value>,
     /// The store buffer of each process, oldest entry first.
     pub buffers: Vec<VecDeque<Entry>>,
 }
 
-impl State {
+impl MachineState {
     /// Returns the number of entries in all buffers.
     pub fn entries(&self) -> usize {
         self.buffers.iter().map(VecDeque::len).sum()
@@ -49,7 +49,7 @@ pub enum Effect {
 
 /// A step.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct MachineStep {
     /// The transition; `None` if an entry of a buffer reaches memory.
     pub transition: Option<usize>,
     /// The declared parameters, or the process of the entry that reaches memory.
@@ -57,7 +57,7 @@ pub struct Step {
     /// The effect on buffers.
     pub effect: Effect,
     /// The next state.
-    pub next: State,
+    pub next: MachineState,
 }
 
 /// Source of values for `X := .`.
@@ -156,7 +156,7 @@ impl<'s> Machine<'s> {
         &self.distinct[params]
     }
 
-    fn read(&self, state: &State, env: &Env, a: &Access) -> Value {
+    fn read(&self, state: &MachineState, env: &Env, a: &Access) -> Value {
         let slot = self.accessed(env, a);
         if let (true, Some(by)) = (self.tso, a.by) {
             let buffer = &state.buffers[Self::process(env, by) as usize];
@@ -168,7 +168,7 @@ impl<'s> Machine<'s> {
         state.cells[slot]
     }
 
-    fn sum(&self, state: &State, env: &Env, sum: &Sum) -> Option<Number> {
+    fn sum(&self, state: &MachineState, env: &Env, sum: &Sum) -> Option<Number> {
         let mut total = number(&sum.constant)?;
         for (access, factor) in &sum.terms {
             let Value::Number(n) = self.read(state, env, access) else { return None };
@@ -178,7 +178,7 @@ impl<'s> Machine<'s> {
     }
 
     /// Evaluates a term; `None` on overflow.
-    pub fn term(&self, state: &State, env: &Env, term: &Term) -> Option<Value> {
+    pub fn term(&self, state: &MachineState, env: &Env, term: &Term) -> Option<Value> {
         Some(match term {
             Term::Proc(p) => Value::Process(Self::process(env, *p)),
             Term::Cons(c) => Value::Constructor(c.number()),
@@ -188,7 +188,7 @@ impl<'s> Machine<'s> {
     }
 
     /// Evaluates an atom; `None` on overflow.
-    pub fn atom(&self, state: &State, env: &Env, atom: &Atom) -> Option<bool> {
+    pub fn atom(&self, state: &MachineState, env: &Env, atom: &Atom) -> Option<bool> {
         match atom {
             Atom::False => Some(false),
             Atom::Fence(p) => {
@@ -221,7 +221,7 @@ impl<'s> Machine<'s> {
         }
     }
 
-    fn cube(&self, state: &State, env: &Env, cube: &Cube) -> Option<bool> {
+    fn cube(&self, state: &MachineState, env: &Env, cube: &Cube) -> Option<bool> {
         for atom in cube {
             if !self.atom(state, env, atom)? {
                 return Some(false);
@@ -230,7 +230,7 @@ impl<'s> Machine<'s> {
         Some(true)
     }
 
-    fn any_cube(&self, state: &State, env: &Env, dnf: &[Cube]) -> Option<bool> {
+    fn any_cube(&self, state: &MachineState, env: &Env, dnf: &[Cube]) -> Option<bool> {
         for cube in dnf {
             if self.cube(state, env, cube)? {
                 return Some(true);
@@ -240,7 +240,7 @@ impl<'s> Machine<'s> {
     }
 
     /// Returns whether a claim holds for some distinct processes; `None` on overflow.
-    pub fn claim(&self, state: &State, claim: &Claim) -> Option<bool> {
+    pub fn claim(&self, state: &MachineState, claim: &Claim) -> Option<bool> {
         let mut known = Some(false);
         for env in &self.distinct[claim.params.len()] {
             match self.cube(state, env, &claim.cube) {
@@ -253,12 +253,12 @@ impl<'s> Machine<'s> {
     }
 
     /// True if no assumption of the file is contradicted.
-    pub fn is_state(&self, state: &State) -> bool {
+    pub fn is_state(&self, state: &MachineState) -> bool {
         self.system.invariants.iter().all(|c| self.claim(state, c) == Some(false))
     }
 
     /// Returns the choices of processes that violate `init`.
-    pub fn not_initial(&self, state: &State) -> Vec<Env> {
+    pub fn not_initial(&self, state: &MachineState) -> Vec<Env> {
         let init = &self.system.init;
         let all = &self.all[init.params.len()];
         all.iter()
@@ -268,7 +268,7 @@ impl<'s> Machine<'s> {
     }
 
     /// Returns the steps of a state, without those that overflow.
-    pub fn steps(&self, state: &State, source: &mut Source) -> Vec<Step> {
+    pub fn steps(&self, state: &MachineState, source: &mut Source) -> Vec<MachineStep> {
         let mut out = Vec::new();
         for (number, t) in self.system.transitions.iter().enumerate() {
             for env in &self.distinct[t.params.len()] {
@@ -278,7 +278,7 @@ impl<'s> Machine<'s> {
                 let open = t.updates.iter().any(is_open);
                 for _ in 0..if open { VARIANTS } else { 1 } {
                     if let Some((next, effect)) = self.fire(state, env, t, source) {
-                        out.push(Step {
+                        out.push(MachineStep {
                             transition: Some(number),
                             processes: env[..t.declared].to_vec(),
                             effect,
@@ -292,7 +292,7 @@ impl<'s> Machine<'s> {
             let mut next = state.clone();
             if let Some(entry) = next.buffers[p as usize].pop_front() {
                 entry.into_iter().for_each(|(slot, value)| next.cells[slot] = value);
-                out.push(Step {
+                out.push(MachineStep {
                     transition: None,
                     processes: vec![p],
                     effect: Effect::Flush(p),
@@ -304,7 +304,7 @@ impl<'s> Machine<'s> {
         out
     }
 
-    fn is_enabled(&self, state: &State, env: &Env, t: &Transition) -> Option<bool> {
+    fn is_enabled(&self, state: &MachineState, env: &Env, t: &Transition) -> Option<bool> {
         let waits = self.tso
             && t.locked
             && t.actor.is_some_and(|p| !state.buffers[Self::process(env, p) as usize].is_empty());
@@ -324,16 +324,17 @@ impl<'s> Machine<'s> {
     /// Executes an enabled transition.
     fn fire(
         &self,
-        state: &State,
+        state: &MachineState,
         env: &Env,
         t: &Transition,
         source: &mut Source,
-    ) -> Option<(State, Effect)> {
+    ) -> Option<(MachineState, Effect)> {
         let mut next = state.clone();
         let mut entry = Entry::new();
         for update in &t.updates {
             let symbol = update.symbol();
-            let buffered = self.tso && !t.locked && self.system.symbol(symbol).kind == Kind::Weak;
+            let buffered =
+                self.tso && !t.locked && self.system.symbol(symbol).kind == SymbolKind::Weak;
             for (slot, value) in self.writes(state, env, update, source)? {
                 if buffered {
                     entry.push((slot, value));
@@ -352,7 +353,7 @@ impl<'s> Machine<'s> {
 
     fn writes(
         &self,
-        state: &State,
+        state: &MachineState,
         env: &Env,
         update: &Update,
         source: &mut Source,
@@ -393,7 +394,7 @@ impl<'s> Machine<'s> {
     }
 
     /// Prints a state.
-    pub fn cells_text(&self, state: &State) -> String {
+    pub fn cells_text(&self, state: &MachineState) -> String {
         let texts =
             state.cells.iter().enumerate().map(|(slot, value)| {
                 format!("{} = {}", self.slot_text(slot), self.value_text(*value))
@@ -411,7 +412,7 @@ impl<'s> Machine<'s> {
     }
 
     /// Prints a step.
-    pub fn step_text(&self, step: &Step) -> String {
+    pub fn step_text(&self, step: &MachineStep) -> String {
         let name = step.transition.map_or("flush", |t| &self.system.transitions[t].name);
         let args: Vec<String> = step.processes.iter().map(|p| (p + 1).to_string()).collect();
         if args.is_empty() { name.to_string() } else { format!("{name}({})", args.join(",")) }

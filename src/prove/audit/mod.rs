@@ -24,7 +24,7 @@ pub mod value;
 
 use draw::{Draw, MAX_ENTRIES, buffered_slots, constants};
 use invariant::{Invariant, Timeline, read};
-use machine::{Effect, Machine, State, Step};
+use machine::{Effect, Machine, MachineState, MachineStep};
 use mu_base::{Diagnostic, Stage, narrow};
 use mu_cubicle::system::System;
 
@@ -183,13 +183,18 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn steps(&mut self, machine: &Machine, state: &State) -> Vec<Step> {
+    fn steps(&mut self, machine: &Machine, state: &MachineState) -> Vec<MachineStep> {
         let draw = &mut self.draw;
         machine.steps(state, &mut |sort| draw.value(machine, sort, Some(state)))
     }
 
     /// Draws a state: a mutation of the given one, a state close to a cube, or any state.
-    fn drawn(&mut self, machine: &Machine, state: &State, buffered: &[usize]) -> State {
+    fn drawn(
+        &mut self,
+        machine: &Machine,
+        state: &MachineState,
+        buffered: &[usize],
+    ) -> MachineState {
         let mut drawn = match self.draw.random.below(6) {
             0 => self.draw.any(machine),
             1 | 2 if !self.invariant.cubes.is_empty() => self.near_cube(machine, state),
@@ -206,9 +211,9 @@ impl Check<'_> {
     fn reached(
         &mut self,
         machine: &Machine,
-        state: &State,
+        state: &MachineState,
         how: &str,
-        by: Option<(&State, &Step)>,
+        by: Option<(&MachineState, &MachineStep)>,
     ) -> Result<(), Diagnostic> {
         self.count(machine, state);
         if let Some(claim) = unsafe_claim(machine, state) {
@@ -231,7 +236,7 @@ impl Check<'_> {
 
     /// Checks any state: if it is outside all cubes, it is not unsafe, and its steps do not lead
     /// into one.
-    fn outside(&mut self, machine: &Machine, state: &State) -> Result<(), Diagnostic> {
+    fn outside(&mut self, machine: &Machine, state: &MachineState) -> Result<(), Diagnostic> {
         let order = self.order(state);
         let timeline = Timeline::new(machine, state, &order);
         if !machine.is_state(state)
@@ -263,7 +268,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn count(&mut self, machine: &Machine, state: &State) {
+    fn count(&mut self, machine: &Machine, state: &MachineState) {
         self.audit.samples += 1;
         self.audit.buffered += usize::from(state.entries() > 0);
         let (least, most) = self.audit.processes.unwrap_or((machine.n, machine.n));
@@ -271,7 +276,7 @@ impl Check<'_> {
     }
 
     /// Draws an order in which the entries of buffers reach memory.
-    fn order(&mut self, state: &State) -> Vec<u32> {
+    fn order(&mut self, state: &MachineState) -> Vec<u32> {
         let mut order: Vec<u32> = state
             .buffers
             .iter()
@@ -289,8 +294,8 @@ impl Check<'_> {
         &self,
         machine: &Machine,
         text: &str,
-        state: &State,
-        by: Option<(&State, &Step)>,
+        state: &MachineState,
+        by: Option<(&MachineState, &MachineStep)>,
     ) -> Diagnostic {
         let mut error = Diagnostic::new(
             Stage::Internal,
@@ -315,7 +320,7 @@ impl Check<'_> {
 }
 
 /// Adds a state with its buffers to an error.
-fn described(error: Diagnostic, machine: &Machine, name: &str, state: &State) -> Diagnostic {
+fn described(error: Diagnostic, machine: &Machine, name: &str, state: &MachineState) -> Diagnostic {
     let mut error = error.note(format!("{name}: {}", machine.cells_text(state)));
     for (p, buffer) in state.buffers.iter().enumerate().filter(|(_, b)| !b.is_empty()) {
         error = error.note(format!(
@@ -328,13 +333,13 @@ fn described(error: Diagnostic, machine: &Machine, name: &str, state: &State) ->
 }
 
 /// Returns the index of an `unsafe` claim that holds.
-fn unsafe_claim(machine: &Machine, state: &State) -> Option<usize> {
+fn unsafe_claim(machine: &Machine, state: &MachineState) -> Option<usize> {
     machine.system.unsafes.iter().position(|c| machine.claim(state, c) == Some(true))
 }
 
 /// Returns the order of the buffers after a step; `None` if the proof describes the step in another
 /// order.
-fn order_after(order: &[u32], step: &Step) -> Option<Vec<u32>> {
+fn order_after(order: &[u32], step: &MachineStep) -> Option<Vec<u32>> {
     match step.effect {
         Effect::None => Some(order.to_vec()),
         Effect::Store(p) => Some([order, &[p]].concat()),

@@ -11,7 +11,7 @@ use mu_cubicle::ast::File;
 use mu_cubicle::system::{SymbolId, System};
 use mu_cubicle::value::Val;
 use mu_prove::audit::draw::{Draw, buffered_slots};
-use mu_prove::audit::machine::{Machine, State};
+use mu_prove::audit::machine::{Machine, MachineState};
 use mu_prove::audit::value::{Value, whole};
 use mu_prove::audit::{Audit, AuditRequest, audit};
 use mu_prove::rules::Memory;
@@ -223,7 +223,7 @@ fn certificates_of_systems_of_the_grammar_pass() {
 }
 
 /// Converts a state to one of the naive interpreter.
-fn as_naive(machine: &Machine, state: &State) -> cubicle_interpreter::State {
+fn as_naive(machine: &Machine, state: &MachineState) -> cubicle_interpreter::State {
     let value = |v: &Value| match v {
         Value::Process(p) => Val::Proc(*p),
         Value::Constructor(c) => Val::Cons(mu_cubicle::system::ConsId::of(*c)),

@@ -5,7 +5,7 @@ use mu_base::source::SourceMap;
 use mu_prove::atom::{Atom, Cell, Sort};
 use mu_prove::bank::Bank;
 use mu_prove::cube::Cube;
-use mu_prove::instance::{Instance, State};
+use mu_prove::instance::{Instance, InstanceState};
 use mu_prove::rules::{Memory, translate};
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn columns_leave_out_no_state() {
         bank.explore(400, 1, &|| false);
         // The same states, explored here.
         let instance = Instance::new(&rules, PROCESSES, LAG);
-        let states: Vec<State> = bank.states().to_vec();
+        let states: Vec<InstanceState> = bank.states().to_vec();
         assert!(
             states.len() > 50
                 && (memory == Memory::Sc || states.iter().any(|s| !s.writes.is_empty())),

@@ -5,8 +5,8 @@
 use mu_base::random::Random;
 use mu_prove::atom::{Atom, Cell, Linear, Literal, OTHER, Point, Signature, Sort};
 use mu_prove::decide::Decider;
-use mu_prove::simplex::{Answer, Relation};
-use mu_prove::verify::logic::{self, Fact, Kind, World, only};
+use mu_prove::simplex::{Relation, SimplexAnswer};
+use mu_prove::verify::logic::{self, Fact, ValueKind, World, only};
 use mu_prove::verify::sums::{Sign, Sum};
 
 const SORTS: [Sort; 7] = [
@@ -159,14 +159,14 @@ fn fact(atom: &Atom) -> Fact {
     }
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::Integer,
-    Kind::Integer,
-    Kind::Integer,
-    Kind::Values(3),
-    Kind::Values(3),
-    Kind::Process,
-    Kind::Process,
+const KINDS: [ValueKind; 7] = [
+    ValueKind::Integer,
+    ValueKind::Integer,
+    ValueKind::Integer,
+    ValueKind::Values(3),
+    ValueKind::Values(3),
+    ValueKind::Process,
+    ValueKind::Process,
 ];
 
 #[test]
@@ -189,11 +189,11 @@ fn both_procedures_agree_with_brute_force() {
         }
         let expected = has_solution(&atoms);
         match Decider::of(&signature, 2, &atoms).check() {
-            Answer::Satisfiable => assert!(expected, "seed {seed}: no solution, {atoms:?}"),
-            Answer::Unsatisfiable => {
+            SimplexAnswer::Satisfiable => assert!(expected, "seed {seed}: no solution, {atoms:?}"),
+            SimplexAnswer::Unsatisfiable => {
                 assert!(!expected, "seed {seed}: there is a solution, {atoms:?}")
             }
-            Answer::Unknown => open += 1,
+            SimplexAnswer::Unknown => open += 1,
         }
         let world =
             World { kinds: &KINDS, named: 2, fixed: 0, closed: false, counts: &[], spent: None };

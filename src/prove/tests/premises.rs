@@ -8,7 +8,7 @@ use mu_cubicle::System;
 use mu_prove::premises::premises;
 use mu_prove::rules::Memory;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, Outcome, UnknownReason, Verdict, prove, verify};
+use mu_prove::{Options, ProofOutcome, UnknownReason, Verdict, prove, verify};
 
 fn system(text: &str) -> System {
     let mut map = SourceMap::default();
@@ -16,7 +16,7 @@ fn system(text: &str) -> System {
     mu_cubicle::check(&mu_cubicle::parse(id, text).expect("parses")).expect("is well typed")
 }
 
-fn outcome(system: &System, memory: Memory) -> Outcome {
+fn outcome(system: &System, memory: Memory) -> ProofOutcome {
     prove(system, Options { memory, work: Some(30_000), ..Options::default() }, &Budget::default())
 }
 

@@ -8,7 +8,7 @@ use mu_prove::initial::initial;
 use mu_prove::oracle::Instances;
 use mu_prove::parallel::Threads;
 use mu_prove::rules::{Memory, Rules, translate};
-use mu_prove::search::{End, Oracle, Search};
+use mu_prove::search::{BackwardSearch, End, Oracle};
 use mu_prove::verify::Refused;
 use mu_prove::{Options, UnknownReason, Verdict, prove, verify};
 use std::time::Duration;
@@ -311,7 +311,7 @@ fn an_approximation_that_initial_states_are_in_is_not_taken() {
     let rules = translate(&system(&MUTEX.replace("FENCE", "")), Memory::Sc)
         .unwrap_or_else(|_| panic!("is handled"));
     let (limits, mut oracle) = (budget(20_000), Careless(&rules, 0));
-    let mut search = Search::new(&rules, &limits, 1.into());
+    let mut search = BackwardSearch::new(&rules, &limits, 1.into());
     let End::Fixpoint(cubes) = search.run(&mut oracle, 1000) else {
         panic!("without approximations the search ends")
     };

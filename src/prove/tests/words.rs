@@ -12,9 +12,9 @@ use mu_prove::audit::AuditRequest;
 use mu_prove::decide::Decider;
 use mu_prove::residues::{Residues, Side};
 use mu_prove::rules::Memory;
-use mu_prove::simplex::{Answer, Relation};
+use mu_prove::simplex::{Relation, SimplexAnswer};
 use mu_prove::verify::Refused;
-use mu_prove::verify::logic::{self, Fact, Kind, World};
+use mu_prove::verify::logic::{self, Fact, ValueKind, World};
 use mu_prove::verify::sums::Sign;
 use mu_prove::verify::words::{Part, Words};
 use mu_prove::{Options, UnknownReason, Verdict, prove};
@@ -67,7 +67,7 @@ fn decisions_agree_with_all_values() {
         rigid: vec![false; 3],
         ..Signature::default()
     };
-    let kinds = [Kind::Word(BITS); 3];
+    let kinds = [ValueKind::Word(BITS); 3];
     let world =
         World { kinds: &kinds, named: 0, fixed: 0, closed: false, counts: &[], spent: None };
     let (mut contradictory, mut open, mut missed) = (0, 0, 0);
@@ -92,11 +92,13 @@ fn decisions_agree_with_all_values() {
         });
         let all: Vec<Atom> = atoms.iter().map(|a| Atom::Residues(Box::new(a.clone()))).collect();
         match Decider::of(&signature, 0, &all).check() {
-            Answer::Satisfiable => assert!(has_solution, "seed {seed}: satisfiable, {atoms:?}"),
-            Answer::Unsatisfiable => {
+            SimplexAnswer::Satisfiable => {
+                assert!(has_solution, "seed {seed}: satisfiable, {atoms:?}")
+            }
+            SimplexAnswer::Unsatisfiable => {
                 assert!(!has_solution, "seed {seed}: not satisfiable, {atoms:?}")
             }
-            Answer::Unknown => open += 1,
+            SimplexAnswer::Unknown => open += 1,
         }
         let facts: Vec<Fact> = atoms.iter().map(fact).collect();
         let contradiction = world.contradicts(&facts);

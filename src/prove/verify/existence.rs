@@ -8,7 +8,7 @@
 //! and the processes in variables, so that many numbers decide the question. Cost: the instances of
 //! `init` for a few numbers.
 
-use super::logic::{self, Cell, Fact, Kind, OTHER, Point, Set, only};
+use super::logic::{self, Cell, Fact, OTHER, Point, Set, ValueKind, only};
 use super::{Reader, Refused, Verifier, choices};
 use mu_base::narrow;
 use mu_cubicle::system::Proc;
@@ -45,7 +45,7 @@ impl Verifier<'_> {
         let facts = instances.iter().flatten().flatten();
         let mut found: Vec<Cell> = facts
             .flat_map(logic::cells)
-            .filter(|c| self.kinds[c.symbol()] == Kind::Process)
+            .filter(|c| self.kinds[c.symbol()] == ValueKind::Process)
             .collect();
         found.sort_unstable();
         found.dedup();

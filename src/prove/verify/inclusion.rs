@@ -4,7 +4,7 @@
 //! possible. Decisions of facts are cached for the cube, since instances share most of their facts.
 
 use super::logic::{
-    Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, members, only, recell,
+    Cell, Domains, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members, only, recell,
     stages_of,
 };
 use super::{ExcludedCube, Verifier};
@@ -41,13 +41,13 @@ pub(super) fn symbols(facts: &[Fact]) -> Vec<usize> {
 
 /// Returns the processes that must be mapped before the fact can be decided: a set of processes
 /// that distinguishes named ones needs all of them.
-fn needs(kinds: &[Kind], fact: &Fact, named: usize) -> Set {
+fn needs(kinds: &[ValueKind], fact: &Fact, named: usize) -> Set {
     let mut found = cells(fact)
         .iter()
         .flat_map(|c| c.args().chain(c.look.map(|v| v.0)))
         .fold(0, |s, p| s | only(p.into()));
     match fact {
-        Fact::Among(c, set) if kinds[c.symbol()] == Kind::Process => {
+        Fact::Among(c, set) if kinds[c.symbol()] == ValueKind::Process => {
             found |= if set & only(OTHER) != 0 { only(narrow::index(named)) - 1 } else { *set };
         }
         Fact::Ahead(a, b, _) => {
@@ -65,7 +65,7 @@ fn needs(kinds: &[Kind], fact: &Fact, named: usize) -> Set {
 
 impl Plan {
     /// Prepares the cube.
-    pub(super) fn new(kinds: &[Kind], fixed: usize, cube: &ExcludedCube) -> Plan {
+    pub(super) fn new(kinds: &[ValueKind], fixed: usize, cube: &ExcludedCube) -> Plan {
         let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
         let mut order: Vec<u8> = (narrow::byte(fixed)..narrow::byte(cube.named)).collect();
         order.sort_by_key(|p| {
@@ -85,7 +85,7 @@ impl Plan {
         views.sort_unstable();
         views.dedup();
         let wanted = cube.facts.iter().filter_map(|f| match f {
-            Fact::Among(c, set) if matches!(kinds[c.symbol()], Kind::Values(_)) => {
+            Fact::Among(c, set) if matches!(kinds[c.symbol()], ValueKind::Values(_)) => {
                 Some((c.symbol(), *set))
             }
             _ => None,
@@ -384,7 +384,7 @@ pub(super) fn ends_last(places: &Places) -> bool {
 
 /// Maps the processes and stages of a fact, in a cube of `named` processes.
 pub(super) fn instance(
-    kinds: &[Kind],
+    kinds: &[ValueKind],
     fact: &Fact,
     names: &[u8],
     places: &Places,
@@ -395,7 +395,7 @@ pub(super) fn instance(
         |v: (u8, u8)| places.iter().find(|p| p.0 == v).and_then(|p| p.1).map(|s| (name(v.0), s));
     let cell = |c: &Cell| c.renamed(name).seen(c.look.and_then(place));
     match fact {
-        Fact::Among(c, set) if kinds[c.symbol()] == Kind::Process => {
+        Fact::Among(c, set) if kinds[c.symbol()] == ValueKind::Process => {
             let mut image =
                 members(set & !only(OTHER)).fold(0, |s, v| s | only(u32::from(names[v as usize])));
             if set & only(OTHER) != 0 {

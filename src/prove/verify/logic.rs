@@ -101,7 +101,7 @@ pub enum Fact {
 
 /// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Processes.
     Process,
     /// An enumeration with this number of values.
@@ -120,7 +120,7 @@ pub enum Kind {
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     /// The kinds of symbols.
-    pub kinds: &'a [Kind],
+    pub kinds: &'a [ValueKind],
     /// Number of named processes; the first `fixed` are `#1`, `#2`, ..
     pub named: usize,
     /// Number of names that are constants.
@@ -165,18 +165,18 @@ impl World<'_> {
     /// Returns all values of a cell.
     pub fn all(&self, cell: &Cell) -> Set {
         match self.kinds.get(cell.symbol()) {
-            Some(Kind::Values(n)) => only(*n) - 1,
-            Some(Kind::Process) if self.closed => only(narrow::index(self.named)) - 1,
-            Some(Kind::Process) => (only(narrow::index(self.named)) - 1) | only(OTHER),
+            Some(ValueKind::Values(n)) => only(*n) - 1,
+            Some(ValueKind::Process) if self.closed => only(narrow::index(self.named)) - 1,
+            Some(ValueKind::Process) => (only(narrow::index(self.named)) - 1) | only(OTHER),
             _ => 0,
         }
     }
     fn is_discrete(&self, cell: &Cell) -> bool {
-        matches!(self.kinds.get(cell.symbol()), Some(Kind::Process | Kind::Values(_)))
+        matches!(self.kinds.get(cell.symbol()), Some(ValueKind::Process | ValueKind::Values(_)))
     }
     /// True if the cell is an integer.
     pub fn is_integer(&self, cell: &Cell) -> bool {
-        matches!(self.kinds.get(cell.symbol()), Some(Kind::Integer | Kind::Word(_)))
+        matches!(self.kinds.get(cell.symbol()), Some(ValueKind::Integer | ValueKind::Word(_)))
     }
     /// Returns the possible values of a cell.
     pub fn held(&self, domains: &Domains, cell: &Cell) -> Set {
@@ -264,7 +264,7 @@ impl World<'_> {
     }
     /// Returns the unnamed processes, as values of the cell: two cells may contain different ones.
     fn unnamed(&self, cell: &Cell) -> Set {
-        if self.kinds.get(cell.symbol()) == Some(&Kind::Process) { only(OTHER) } else { 0 }
+        if self.kinds.get(cell.symbol()) == Some(&ValueKind::Process) { only(OTHER) } else { 0 }
     }
     /// Returns the values that the facts allow for each cell; `None` if some cell has none.
     pub fn domains(&self, facts: &[Fact]) -> Option<Domains> {

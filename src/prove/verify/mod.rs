@@ -29,13 +29,13 @@ use crate::premises::{Refusal, premises};
 use crate::rules::Memory;
 use counts::Count;
 use inclusion::{Plan, Target};
-use logic::{Cell, Fact, JOINT, Kind, World, recell};
+use logic::{Cell, Fact, JOINT, ValueKind, World, recell};
 use mu_base::limits::{Budget, Stop};
 use mu_base::narrow;
 use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, Transition, TypeId};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use step::{Reader, Step, wider};
+use step::{BackwardStep, Reader, wider};
 
 const MAX_CASES: u32 = 12;
 /// Largest number of open facts of an instance on which a case is split.
@@ -119,7 +119,7 @@ pub enum Refused {
 
 struct Verifier<'a> {
     system: &'a System,
-    kinds: Vec<Kind>,
+    kinds: Vec<ValueKind>,
     weak: Vec<bool>,
     index: Vec<u32>,
     /// The certificate's cubes, then the assumptions.
@@ -141,14 +141,14 @@ struct Verifier<'a> {
 }
 
 /// Returns the kinds of the system's symbols.
-pub fn kinds(system: &System) -> Vec<Kind> {
+pub fn kinds(system: &System) -> Vec<ValueKind> {
     let kind = |sort: TypeId| match sort {
-        TypeId::PROC => Kind::Process,
-        TypeId::INT => Kind::Integer,
-        TypeId::REAL => Kind::Real,
-        t if t.bits().is_some() => Kind::Word(t.bits().unwrap_or(1)),
-        _ if system.type_of(sort).constructors.is_empty() => Kind::Opaque,
-        _ => Kind::Values(narrow::index(system.type_of(sort).constructors.len())),
+        TypeId::PROC => ValueKind::Process,
+        TypeId::INT => ValueKind::Integer,
+        TypeId::REAL => ValueKind::Real,
+        t if t.bits().is_some() => ValueKind::Word(t.bits().unwrap_or(1)),
+        _ if system.type_of(sort).constructors.is_empty() => ValueKind::Opaque,
+        _ => ValueKind::Values(narrow::index(system.type_of(sort).constructors.len())),
     };
     system.symbols.iter().map(|s| kind(s.sort)).collect()
 }
@@ -169,7 +169,7 @@ fn prepare<'a>(
     {
         return Err(Refused::TooLarge("more than 60 parameters"));
     }
-    if kinds.iter().any(|k| matches!(k, Kind::Values(n) if *n >= logic::OTHER)) {
+    if kinds.iter().any(|k| matches!(k, ValueKind::Values(n) if *n >= logic::OTHER)) {
         return Err(Refused::TooLarge("a type of more than 126 constructors"));
     }
     if system.symbols.iter().any(|s| s.arity > 3) {
@@ -184,7 +184,7 @@ fn prepare<'a>(
     let weak = system
         .symbols
         .iter()
-        .map(|s| certificate.tso && s.kind == mu_cubicle::system::Kind::Weak)
+        .map(|s| certificate.tso && s.kind == mu_cubicle::system::SymbolKind::Weak)
         .collect();
     let count = certificate.cubes.len();
     let mut verifier = Verifier {
@@ -535,7 +535,7 @@ impl Verifier<'_> {
             .filter(|f| !matches!(f, Fact::Fence(..)))
             .map(|f| recell(f, &now))
             .map(|f| match f {
-                Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => {
+                Fact::Among(c, set) if self.kinds[c.symbol()] == ValueKind::Process => {
                     Fact::Among(c, wider(set, cube.named, named))
                 }
                 Fact::Twins(a, b, false) if a == b => Fact::ExcludedCube,
@@ -602,8 +602,8 @@ impl Verifier<'_> {
         transition: &'a Transition,
         binding: &'a [u8],
         world: World<'a>,
-    ) -> Step<'a> {
-        Step {
+    ) -> BackwardStep<'a> {
+        BackwardStep {
             system: self.system,
             kinds: &self.kinds,
             weak: &self.weak,
@@ -651,7 +651,7 @@ impl Verifier<'_> {
     /// Returns the facts of the cube with additional names.
     fn widened(&self, cube: &ExcludedCube, named: usize) -> Vec<Fact> {
         let wide = |f: &Fact| match f {
-            Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => {
+            Fact::Among(c, set) if self.kinds[c.symbol()] == ValueKind::Process => {
                 Fact::Among(*c, wider(*set, cube.named, named))
             }
             f => f.clone(),

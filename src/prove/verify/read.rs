@@ -2,12 +2,12 @@
 //! the expected input.
 
 use super::counts::Count;
-use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, only};
+use super::logic::{Cell, Fact, JOINT, OTHER, Point, ValueKind, only};
 use super::sums::{Sign, Sum};
 use super::words::{Part, Words};
 use super::{Certificate, ExcludedCube};
 use mu_base::narrow;
-use mu_cubicle::system::{Kind as SymbolKind, System};
+use mu_cubicle::system::{SymbolKind, System};
 use num_rational::BigRational;
 use num_traits::Zero;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub struct ReadError {
 
 struct Reader<'a> {
     system: &'a System,
-    kinds: &'a [Kind],
+    kinds: &'a [ValueKind],
     symbols: HashMap<&'a str, usize>,
     line: usize,
     named: usize,
@@ -100,7 +100,7 @@ impl Reader<'_> {
             return Ok(Point::Named(p));
         }
         let cell = self.cell(text)?;
-        if self.kinds[cell.symbol()] != Kind::Process {
+        if self.kinds[cell.symbol()] != ValueKind::Process {
             return self.fail(format!("`{text}` is not a cell of processes"));
         }
         Ok(Point::Held(cell))
@@ -111,7 +111,10 @@ impl Reader<'_> {
             [word @ ("same" | "differ"), a, b] => {
                 let (a, b) = (self.cell(a)?, self.cell(b)?);
                 if self.kinds[a.symbol()] != self.kinds[b.symbol()]
-                    || matches!(self.kinds[a.symbol()], Kind::Integer | Kind::Real | Kind::Word(_))
+                    || matches!(
+                        self.kinds[a.symbol()],
+                        ValueKind::Integer | ValueKind::Real | ValueKind::Word(_)
+                    )
                 {
                     return self.fail("expected cells of the same non-numeric sort");
                 }
@@ -143,9 +146,9 @@ impl Reader<'_> {
         let mut values = 0;
         for v in set.split(',').map(str::trim).filter(|v| !v.is_empty()) {
             match self.kinds[cell.symbol()] {
-                Kind::Process if v == "other" => values |= only(OTHER),
-                Kind::Process => values |= only(u32::from(self.process(v)?)),
-                Kind::Values(_) => {
+                ValueKind::Process if v == "other" => values |= only(OTHER),
+                ValueKind::Process => values |= only(u32::from(self.process(v)?)),
+                ValueKind::Values(_) => {
                     let of = self.system.type_of(self.system.symbols[cell.symbol()].sort);
                     match of.constructors.iter().position(|c| self.system.constructor(*c).name == v)
                     {
@@ -168,7 +171,7 @@ impl Reader<'_> {
         let (mut terms, mut rest): (Vec<(Cell, BigRational)>, _) = (Vec::new(), words);
         while let [factor, cell, "+", tail @ ..] = rest {
             let cell = self.cell(cell)?;
-            if !matches!(self.kinds[cell.symbol()], Kind::Integer | Kind::Real) {
+            if !matches!(self.kinds[cell.symbol()], ValueKind::Integer | ValueKind::Real) {
                 return self.fail("the cells of a sum must be numeric");
             }
             let factor = number(factor)?;
@@ -228,7 +231,7 @@ impl Reader<'_> {
         };
         let own = &self.system.symbols[symbol];
         let plain = own.arity == 1 && !(self.tso && own.kind == SymbolKind::Weak);
-        if !plain || !matches!(self.kinds[symbol], Kind::Values(_)) {
+        if !plain || !matches!(self.kinds[symbol], ValueKind::Values(_)) {
             return self.fail(format!(
                 "`{name}`: expected an array of an enumeration by processes that is not in memory"
             ));
@@ -264,7 +267,7 @@ impl Reader<'_> {
         while let [factor, cell, "+", tail @ ..] = rest {
             let cell = self.cell(cell)?;
             match self.kinds[cell.symbol()] {
-                Kind::Word(own) if own >= bits => {}
+                ValueKind::Word(own) if own >= bits => {}
                 _ => return self.fail("the cells of a sum must be words with these bits"),
             }
             terms.push((cell, number(factor)?));
@@ -314,7 +317,7 @@ pub fn memory(text: &str) -> Result<bool, ReadError> {
 /// # Errors
 ///
 /// The first malformed line.
-pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, ReadError> {
+pub fn read(system: &System, kinds: &[ValueKind], text: &str) -> Result<Certificate, ReadError> {
     let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
     let tso = memory(text)?;
     let mut reader = Reader { system, kinds, symbols, line: 0, named: 0, tso };

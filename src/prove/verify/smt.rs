@@ -14,7 +14,7 @@
 
 use super::counts::Count;
 use super::inclusion::{Places, ends_last, instance};
-use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, members, only, stages_of};
+use super::logic::{Cell, Fact, JOINT, OTHER, Point, ValueKind, members, only, stages_of};
 use super::sums::Sign;
 use super::words::Part;
 use super::{ExcludedCube, Verifier, choices};
@@ -61,7 +61,7 @@ impl Text<'_> {
         match fact {
             Fact::Among(c, set) => {
                 let name = self.cell(c);
-                let process = self.verifier.kinds[c.symbol()] == Kind::Process;
+                let process = self.verifier.kinds[c.symbol()] == ValueKind::Process;
                 let mut parts: Vec<String> = members(set & !only(OTHER))
                     .map(|v| {
                         if process { format!("(= {name} p{v})") } else { format!("(= {name} {v})") }
@@ -83,7 +83,8 @@ impl Text<'_> {
                 format!("({} {a} {b})", if *strict { "<" } else { "<=" })
             }
             Fact::Sum(s) => {
-                let real = s.terms.iter().any(|t| self.verifier.kinds[t.0.symbol()] == Kind::Real);
+                let real =
+                    s.terms.iter().any(|t| self.verifier.kinds[t.0.symbol()] == ValueKind::Real);
                 let mut sum = format!("(+ {}", Self::number(s.constant, real));
                 for (c, f) in s.terms.iter() {
                     let name = self.cell(c);
@@ -176,12 +177,12 @@ impl Text<'_> {
             let _ = writeln!(
                 out,
                 "(declare-const {name} {})",
-                if kind == Kind::Real { "Real" } else { "Int" }
+                if kind == ValueKind::Real { "Real" } else { "Int" }
             );
-            if let Kind::Values(n) = kind {
+            if let ValueKind::Values(n) = kind {
                 let _ = writeln!(out, "(assert (and (<= 0 {name}) (< {name} {n})))");
             }
-            if let Kind::Word(bits) = kind {
+            if let ValueKind::Word(bits) = kind {
                 let n = 1u64 << bits;
                 let _ = writeln!(out, "(assert (and (<= 0 {name}) (< {name} {n})))");
             }

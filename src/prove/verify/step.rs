@@ -6,7 +6,7 @@
 //! *every* division that preserves the order of stages is tried; none is dropped for being covered.
 
 use super::logic::{
-    Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, members, only, recell, stages_of,
+    Cell, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members, only, recell, stages_of,
 };
 use super::sums::{LARGEST, Sign, Sum};
 use super::words::{Part, Words};
@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A backward step.
-pub struct Step<'a> {
+pub struct BackwardStep<'a> {
     /// The system.
     pub system: &'a System,
     /// Kinds of symbols.
-    pub kinds: &'a [Kind],
+    pub kinds: &'a [ValueKind],
     /// True for each symbol that is written through store buffers.
     pub weak: &'a [bool],
     /// The index of each constructor in its type.
@@ -249,7 +249,7 @@ pub struct Changed {
     pub values: Vec<(Cell, u32)>,
 }
 
-impl Step<'_> {
+impl BackwardStep<'_> {
     /// Returns the cases of the step with the new values of words and of cells of an enumeration;
     /// `None` if a new value is not a sum of words or no constant, or is arbitrary.
     pub fn changes(&self, words: &[Cell], places: Vec<Cell>, bits: u32) -> Option<Vec<Changed>> {
@@ -422,7 +422,7 @@ impl Step<'_> {
     }
     fn own(&self, cell: &Cell) -> Held {
         match self.kinds[cell.symbol()] {
-            Kind::Integer | Kind::Real | Kind::Word(_) => {
+            ValueKind::Integer | ValueKind::Real | ValueKind::Word(_) => {
                 Held::Sum(Scaled { terms: vec![(*cell, 1)], constant: 0, scale: 1 })
             }
             _ => Held::Cell(*cell),

@@ -117,23 +117,23 @@ impl Sum {
 
 /// A sum that is at most zero, less than zero, or zero.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Row {
+pub(super) struct SumRow {
     terms: Vec<(Cell, i128)>,
     constant: i128,
     sign: Sign,
 }
 
-impl Row {
+impl SumRow {
     /// Builds the comparison of a sum of a few small numbers: at most zero.
-    pub(super) fn at_most(terms: Vec<(Cell, i128)>, constant: i128) -> Row {
-        Row { terms: merged(terms).unwrap_or_default(), constant, sign: Sign::AtMost }
+    pub(super) fn at_most(terms: Vec<(Cell, i128)>, constant: i128) -> SumRow {
+        SumRow { terms: merged(terms).unwrap_or_default(), constant, sign: Sign::AtMost }
     }
     /// Builds the equation of a sum of a few small numbers and zero.
-    pub(super) fn zero(terms: Vec<(Cell, i128)>, constant: i128) -> Row {
-        Row { sign: Sign::Zero, ..Row::at_most(terms, constant) }
+    pub(super) fn zero(terms: Vec<(Cell, i128)>, constant: i128) -> SumRow {
+        SumRow { sign: Sign::Zero, ..SumRow::at_most(terms, constant) }
     }
-    fn of(sum: &Sum) -> Row {
-        Row { terms: sum.terms.to_vec(), constant: sum.constant, sign: sum.sign }
+    fn of(sum: &Sum) -> SumRow {
+        SumRow { terms: sum.terms.to_vec(), constant: sum.constant, sign: sum.sign }
     }
     fn factor(&self, cell: &Cell) -> i128 {
         self.terms.iter().find(|t| t.0 == *cell).map_or(0, |t| t.1)
@@ -150,7 +150,7 @@ impl Row {
     }
     /// Adds the row times a positive number and the other row times any number, without a common
     /// divisor.
-    fn plus(&self, by: i128, other: &Row, times: i128) -> Option<Row> {
+    fn plus(&self, by: i128, other: &SumRow, times: i128) -> Option<SumRow> {
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         for (c, f) in &self.terms {
             terms.push((*c, f.checked_mul(by)?));
@@ -165,7 +165,7 @@ impl Row {
             (Sign::Less, _) | (_, Sign::Less) => Sign::Less,
             (_, s) => s,
         };
-        let mut row = Row { terms: merged(terms)?, constant, sign };
+        let mut row = SumRow { terms: merged(terms)?, constant, sign };
         let divisor = row.terms.iter().fold(row.constant.checked_abs()?, |g, t| g.gcd(&t.1));
         if divisor > 1 {
             row.terms.iter_mut().for_each(|t| t.1 /= divisor);
@@ -175,7 +175,7 @@ impl Row {
     }
     /// Normalises a row over integers: divides by the common divisor, rounds the constant up, makes
     /// strict comparisons non-strict. `None` if it cannot hold.
-    fn rounded(mut self, world: World<'_>) -> Option<Row> {
+    fn rounded(mut self, world: World<'_>) -> Option<SumRow> {
         if self.is_false() {
             return None;
         }
@@ -201,7 +201,7 @@ impl Row {
 
 /// Adds the two rows so that the cell cancels, if they bound it from opposite sides or one is an
 /// equation.
-fn joined(a: &Row, b: &Row, cell: &Cell) -> Option<Row> {
+fn joined(a: &SumRow, b: &SumRow, cell: &Cell) -> Option<SumRow> {
     let (f, g) = (a.factor(cell), b.factor(cell));
     if a.sign == Sign::Zero {
         // b * |f| - a * g * sign(f)
@@ -216,8 +216,8 @@ fn joined(a: &Row, b: &Row, cell: &Cell) -> Option<Row> {
 /// True if the sums among the facts contradict each other. *No* may be wrong, *yes* is not.
 pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
     let sums =
-        facts.iter().filter_map(|f| if let Fact::Sum(s) = f { Some(Row::of(s)) } else { None });
-    let (differ, rows): (Vec<Row>, Vec<Row>) = sums.partition(|r| r.sign == Sign::NotZero);
+        facts.iter().filter_map(|f| if let Fact::Sum(s) = f { Some(SumRow::of(s)) } else { None });
+    let (differ, rows): (Vec<SumRow>, Vec<SumRow>) = sums.partition(|r| r.sign == Sign::NotZero);
     if rows.is_empty() && differ.is_empty() {
         return false;
     }
@@ -230,7 +230,7 @@ pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
 /// Returns the differences that must be split into less and greater; `None` if one fails. A
 /// difference that equations decide need not be split, nor one about a cell without other rows:
 /// finitely many of infinitely many values are excluded. Dropping a difference is always sound.
-fn unsettled(rows: &[Row], differ: Vec<Row>) -> Option<Vec<Row>> {
+fn unsettled(rows: &[SumRow], differ: Vec<SumRow>) -> Option<Vec<SumRow>> {
     let mut rows = rows.to_vec();
     let mut reduced = differ.clone();
     while let Some(at) = rows.iter().position(|r| r.sign == Sign::Zero && !r.terms.is_empty()) {
@@ -245,16 +245,16 @@ fn unsettled(rows: &[Row], differ: Vec<Row>) -> Option<Vec<Row>> {
             }
         }
     }
-    if reduced.iter().any(Row::is_false) {
+    if reduced.iter().any(SumRow::is_false) {
         return None;
     }
-    let bounded = |r: &Row| {
+    let bounded = |r: &SumRow| {
         !r.terms.is_empty() && r.terms.iter().all(|t| rows.iter().any(|r| r.factor(&t.0) != 0))
     };
     Some(differ.into_iter().zip(&reduced).filter(|(_, r)| bounded(r)).map(|(d, _)| d).collect())
 }
 
-fn empty(world: World<'_>, rows: Vec<Row>, differ: &[Row], budget: &mut u32) -> bool {
+fn empty(world: World<'_>, rows: Vec<SumRow>, differ: &[SumRow], budget: &mut u32) -> bool {
     if eliminated(world, rows.clone(), budget) {
         return true;
     }
@@ -266,20 +266,21 @@ fn empty(world: World<'_>, rows: Vec<Row>, differ: &[Row], budget: &mut u32) -> 
     [1, -1].into_iter().all(|side| {
         let mut more = rows.clone();
         let terms = first.terms.iter().map(|t| (t.0, t.1 * side)).collect();
-        more.push(Row { terms, constant: first.constant * side, sign: Sign::Less });
+        more.push(SumRow { terms, constant: first.constant * side, sign: Sign::Less });
         empty(world, more, rest, budget)
     })
 }
 
 /// Eliminates all cells. Returns true if a contradiction remains.
-fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
+fn eliminated(world: World<'_>, rows: Vec<SumRow>, budget: &mut u32) -> bool {
     *budget > 0 && eliminated_within(world, rows, MAX_CONSTRAINTS)
 }
 
 /// Eliminates all cells, with at most `most` rows at a time. Returns true if a contradiction
 /// remains.
-pub(super) fn eliminated_within(world: World<'_>, rows: Vec<Row>, most: usize) -> bool {
-    let Some(mut rows) = rows.into_iter().map(|r| r.rounded(world)).collect::<Option<Vec<Row>>>()
+pub(super) fn eliminated_within(world: World<'_>, rows: Vec<SumRow>, most: usize) -> bool {
+    let Some(mut rows) =
+        rows.into_iter().map(|r| r.rounded(world)).collect::<Option<Vec<SumRow>>>()
     else {
         return true;
     };
@@ -305,7 +306,7 @@ pub(super) fn eliminated_within(world: World<'_>, rows: Vec<Row>, most: usize) -
         if rows.len() > most {
             return false;
         }
-        let (with, without): (Vec<Row>, Vec<Row>) =
+        let (with, without): (Vec<SumRow>, Vec<SumRow>) =
             rows.into_iter().partition(|r| r.factor(&cell) != 0);
         rows = without;
         let mut new = Vec::new();
@@ -331,7 +332,7 @@ pub(super) fn eliminated_within(world: World<'_>, rows: Vec<Row>, most: usize) -
 }
 
 /// Returns the cell with the elimination that creates the fewest new rows.
-fn cheapest(rows: &[Row]) -> Option<Cell> {
+fn cheapest(rows: &[SumRow]) -> Option<Cell> {
     let mut counts: Vec<(Cell, usize, usize)> = Vec::new();
     for (c, f) in rows.iter().flat_map(|r| &r.terms) {
         let at = counts.iter().position(|x| x.0 == *c).unwrap_or_else(|| {
@@ -345,9 +346,9 @@ fn cheapest(rows: &[Row]) -> Option<Cell> {
 
 /// Returns consequences of the sums among the facts without the cell.
 pub fn without(facts: &[Fact], cell: &Cell) -> Vec<Sum> {
-    let rows: Vec<Row> = facts
+    let rows: Vec<SumRow> = facts
         .iter()
-        .filter_map(|f| if let Fact::Sum(s) = f { Some(Row::of(s)) } else { None })
+        .filter_map(|f| if let Fact::Sum(s) = f { Some(SumRow::of(s)) } else { None })
         .filter(|r| r.sign != Sign::NotZero)
         .collect();
     let mut found = Vec::new();

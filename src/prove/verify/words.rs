@@ -10,7 +10,7 @@
 //! gives *no contradiction*, which can only reject a certificate.
 
 use super::logic::{Cell, Fact, World};
-use super::sums::{Row, Sign, eliminated_within};
+use super::sums::{Sign, SumRow, eliminated_within};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
@@ -279,8 +279,8 @@ pub fn inconsistent(world: World<'_>, facts: &[Fact], budget: &u32) -> bool {
     cells.dedup();
     for c in &cells {
         let greatest = modulus(width(&words, c)) - 1;
-        rows.push(Row::at_most(vec![(*c, -1)], 0));
-        rows.push(Row::at_most(vec![(*c, 1)], -greatest));
+        rows.push(SumRow::at_most(vec![(*c, -1)], 0));
+        rows.push(SumRow::at_most(vec![(*c, 1)], -greatest));
     }
     let mut left = MAX_CASES.min(*budget);
     let found = cases(world, &words, &words, rows, &mut left);
@@ -313,7 +313,7 @@ fn cases(
     world: World<'_>,
     all: &[Words],
     left: &[Words],
-    rows: Vec<Row>,
+    rows: Vec<SumRow>,
     budget: &mut u32,
 ) -> bool {
     let Some((first, rest)) = left.split_first() else { return false };
@@ -321,8 +321,8 @@ fn cases(
     let negated = |p: &Part| p.terms.iter().map(|t| (t.0, -t.1)).collect::<Vec<_>>();
     let inside = |p: &Part| {
         [
-            Row::at_most(negated(p), -p.constant),
-            Row::at_most(p.terms.clone(), p.constant - greatest),
+            SumRow::at_most(negated(p), -p.constant),
+            SumRow::at_most(p.terms.clone(), p.constant - greatest),
         ]
     };
     let both = [&first.left, &first.right].map(|p| remainders(all, p, first.bits, *budget));
@@ -340,10 +340,10 @@ fn cases(
             let difference = a.constant - b.constant;
             // The right side of a difference is zero, and remainders are at least zero.
             next.push(match first.sign {
-                Sign::NotZero => Row::at_most(negated(a), 1 - a.constant),
-                Sign::Less => Row::at_most(terms, difference + 1),
-                Sign::AtMost => Row::at_most(terms, difference),
-                Sign::Zero => Row::zero(terms, difference),
+                Sign::NotZero => SumRow::at_most(negated(a), 1 - a.constant),
+                Sign::Less => SumRow::at_most(terms, difference + 1),
+                Sign::AtMost => SumRow::at_most(terms, difference),
+                Sign::Zero => SumRow::zero(terms, difference),
             });
             if !eliminated_within(world, next.clone(), MAX_ROWS)
                 && !cases(world, all, rest, next, budget)

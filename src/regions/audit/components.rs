@@ -34,7 +34,7 @@ use mu_data::expr::{DataSpec, Expr};
 use mu_data::naive::Naive;
 use mu_data::signature::OpKind;
 use mu_model::{Model, Slot};
-use mu_process::direct_steps::{DirectSteps, Step, label_text, state_text, with_constants};
+use mu_process::direct_steps::{ConcreteStep, DirectSteps, label_text, state_text, with_constants};
 use mu_process::labels::MultiAction;
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
@@ -394,7 +394,7 @@ impl Check<'_> {
         state: &[Expr],
         direct: &mut DirectSteps,
         (one, two): (&mut FormulaEvaluator, &mut FormulaEvaluator),
-    ) -> Result<Vec<Step>, Diagnostic> {
+    ) -> Result<Vec<ConcreteStep>, Diagnostic> {
         state.iter().for_each(|e| self.draw.record_numbers(e));
         let draw = &mut self.draw;
         let steps = direct.steps(state, &mut |sort, naive, state| values(draw, sort, naive, state));
@@ -623,7 +623,7 @@ impl Check<'_> {
         text: &str,
         embedding: &Embedding,
         state: &[Expr],
-        step: Option<&Step>,
+        step: Option<&ConcreteStep>,
     ) -> Diagnostic {
         let (process, signature) = (embedding.process, &embedding.process.data.signature);
         let mut error = Diagnostic::new(

@@ -29,7 +29,7 @@ use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{Expr, Substitution};
 use mu_model::{Steps, Worker};
-use mu_process::direct_steps::{DirectSteps, Step, label_text, state_text, with_constants};
+use mu_process::direct_steps::{ConcreteStep, DirectSteps, label_text, state_text, with_constants};
 use mu_process::labels::MultiAction;
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
@@ -376,7 +376,7 @@ impl<'a> Check<'a> {
         error.note(format!("seed: {}", self.wanted.seed))
     }
 
-    fn lacks(&self, text: &str, at: usize, state: &[Expr], step: &Step) -> Diagnostic {
+    fn lacks(&self, text: &str, at: usize, state: &[Expr], step: &ConcreteStep) -> Diagnostic {
         let (process, base) = (self.wanted.process, self.wanted.base);
         let signature = base.signature();
         let covered: Vec<Expr> = self.explored.states[at]

@@ -12,7 +12,7 @@ use mu_base::ids::VarId;
 use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
 use mu_data::naive::Naive;
 use mu_data::signature::{Builtin, Signature};
-use mu_formula::typed::{Action, Regular, State, StateKind};
+use mu_formula::typed::{Action, Regular, StateKind, TypedStateFormula};
 use mu_process::labels::MultiAction;
 use num_traits::ToPrimitive;
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ impl FormulaEvaluator {
 
 impl FormulaView {
     /// Collects the tests and action formulas of a formula.
-    pub fn new(formula: &State) -> Self {
+    pub fn new(formula: &TypedStateFormula) -> Self {
         let mut view = Self::default();
         view.state(formula);
         let mut found = literals(view.tests.iter());
@@ -63,7 +63,7 @@ impl FormulaView {
         &self.literals
     }
 
-    fn state(&mut self, f: &State) {
+    fn state(&mut self, f: &TypedStateFormula) {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
             StateKind::True | StateKind::False | StateKind::Var(..) => {}
             StateKind::Val(e) => self.tests.push(e.clone()),

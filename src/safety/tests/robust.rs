@@ -295,7 +295,7 @@ fn locks_are_proposed() {
                 "{text}"
             )
         });
-        let of = |p: &mu_safety::fences::Place| {
+        let of = |p: &mu_safety::fences::RepairPlace| {
             (p.repair.word(), text[p.before.start as usize..p.before.end as usize].to_string())
         };
         places.iter().map(of).collect::<Vec<_>>()

@@ -145,7 +145,7 @@ mod tests {
         let (rounds, mut mixed) = (if cfg!(miri) { 2_000 } else { 200_000 }, 0);
         for _ in 0..rounds {
             // Small numbers, so that entries share parts.
-            let mut part = || random.below(6) as u32;
+            let mut part = || u32::try_from(random.below(6)).unwrap();
             let [f, g] =
                 [0; 2].map(|_| CacheEntry { op: 1 + part(), a: part(), b: part(), result: part() });
             let [of_f, of_g] = [f, g].map(CacheEntry::words);

@@ -7,15 +7,15 @@
 
 use super::Ldd;
 use super::cache::Cache;
-use super::table::{Ids, Node, Table};
+use super::table::{Ids, LddNode, Table};
 use std::sync::Arc;
 
-fn node(value: u32, down: Ldd) -> Node {
-    Node { value, down, right: Ldd::EMPTY }
+fn node(value: u32, down: Ldd) -> LddNode {
+    LddNode { value, down, right: Ldd::EMPTY }
 }
 
 /// Returns the node's id, as a manager does.
-fn intern(table: &Table, ids: &mut Ids, node: Node) -> Ldd {
+fn intern(table: &Table, ids: &mut Ids, node: LddNode) -> Ldd {
     let id = match table.find(node) {
         Ok(id) => id,
         Err(at) => table.insert(at, node, ids).expect("there are ids").0,

@@ -43,7 +43,7 @@ pub use plan::{Action, Plan};
 pub use prefetch::{LentManager, Task, Team};
 use std::sync::Arc;
 use store::Tables;
-pub use table::Node;
+pub use table::LddNode;
 use table::{Ids, Marks};
 
 /// A set of vectors, by the id of its node.
@@ -275,13 +275,13 @@ impl Manager {
     }
     /// Returns the node of a set that is neither empty nor the unit.
     #[inline]
-    pub fn node(&self, set: Ldd) -> Node {
+    pub fn node(&self, set: Ldd) -> LddNode {
         self.tables.table.node(set)
     }
     /// Returns the next nodes of two lists with a common value, and advances the lists past them;
     /// `None` if no common value is left.
     #[inline]
-    pub(crate) fn next_common(&self, x: &mut Ldd, y: &mut Ldd) -> Option<(Node, Node)> {
+    pub(crate) fn next_common(&self, x: &mut Ldd, y: &mut Ldd) -> Option<(LddNode, LddNode)> {
         while *x != Ldd::EMPTY && *y != Ldd::EMPTY {
             let (n, m) = (self.node(*x), self.node(*y));
             if n.value <= m.value {
@@ -341,7 +341,7 @@ impl Manager {
         if self.ticks & 0xFFFF == 0 {
             self.poll();
         }
-        let node = Node { value, down, right };
+        let node = LddNode { value, down, right };
         match self.tables.table.find(node) {
             Ok(id) => id,
             Err(at) => self.insert(at, node),
@@ -354,7 +354,7 @@ impl Manager {
         }
     }
 
-    fn insert(&mut self, mut at: usize, node: Node) -> Ldd {
+    fn insert(&mut self, mut at: usize, node: LddNode) -> Ldd {
         if self.halted().is_some() {
             return Ldd::EMPTY;
         }

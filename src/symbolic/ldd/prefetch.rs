@@ -26,12 +26,12 @@ pub type Task = Arc<dyn Any + Send + Sync>;
 #[derive(Default)]
 pub struct Team {
     round: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<PrefetchState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PrefetchState {
     offer: Option<Offer>,
     /// Number of lent managers.
     lent: usize,
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Team {
 }
 
 impl Team {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PrefetchState> {
         // Counters and options are consistent whenever the lock is free.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,8 +209,9 @@ mod tests {
 
     fn build(m: &mut Manager, seed: u64, vectors: usize, rank: usize) -> Ldd {
         let mut random = mu_base::random::Random::new(seed);
-        let mut rows: Vec<[u32; 5]> =
-            (0..vectors).map(|_| std::array::from_fn(|_| random.below(7) as u32)).collect();
+        let mut rows: Vec<[u32; 5]> = (0..vectors)
+            .map(|_| std::array::from_fn(|_| u32::try_from(random.below(7)).unwrap()))
+            .collect();
         let shift = rank * rows.len() / 4;
         rows.rotate_left(shift);
         rows.iter().fold(Ldd::EMPTY, |set, row| m.insert_vector(set, row))

@@ -21,7 +21,7 @@ use mu_base::narrow;
 /// A stored node: `down` has the tails of the vectors that begin with `value`; `right` has the
 /// vectors with a higher first value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct LddNode {
     /// First value.
     pub value: u32,
     /// The rest of the vectors with that first value; never empty.
@@ -67,13 +67,13 @@ pub(super) fn mix(x: u64, y: u64) -> u64 {
 }
 
 #[inline]
-fn hash(node: Node) -> u64 {
+fn hash(node: LddNode) -> u64 {
     mix(u64::from(node.down.0) << 32 | u64::from(node.right.0), u64::from(node.value) << 20 | 1)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 #[cfg(all(test, loom))]
-impl Node {
+impl LddNode {
     /// Returns the start position in the smallest index.
     pub(super) fn home(self) -> u64 {
         hash(self) >> 57
@@ -97,15 +97,15 @@ impl Table {
         table
     }
     #[inline]
-    pub fn node(&self, id: Ldd) -> Node {
+    pub fn node(&self, id: Ldd) -> LddNode {
         let Cell([value, down, right]) = &self.nodes[id.0 as usize];
-        Node {
+        LddNode {
             value: value.load(Ordering::Relaxed),
             down: Ldd(down.load(Ordering::Relaxed)),
             right: Ldd(right.load(Ordering::Relaxed)),
         }
     }
-    fn write(&self, id: u32, node: Node) {
+    fn write(&self, id: u32, node: LddNode) {
         let Cell(words) = &self.nodes[id as usize];
         for (word, value) in words.iter().zip([node.value, node.down.0, node.right.0]) {
             word.store(value, Ordering::Relaxed);
@@ -125,11 +125,11 @@ impl Table {
 
     /// Returns the id of the node if it is stored; otherwise its position in the index.
     #[inline]
-    pub fn find(&self, node: Node) -> Result<Ldd, usize> {
+    pub fn find(&self, node: LddNode) -> Result<Ldd, usize> {
         self.find_from(node, (hash(node) >> self.shift) as usize)
     }
     #[inline]
-    fn find_from(&self, node: Node, mut at: usize) -> Result<Ldd, usize> {
+    fn find_from(&self, node: LddNode, mut at: usize) -> Result<Ldd, usize> {
         let mask = self.index.len() - 1;
         loop {
             // Makes the writes before the insertion of the id visible.
@@ -146,7 +146,7 @@ impl Table {
     /// Stores a node that [`Table::find`] did not find; `at` is the position it returned, without
     /// growth since then. The flag is true if the node is new: another thread may have stored it
     /// first.
-    pub fn insert(&self, mut at: usize, node: Node, ids: &mut Ids) -> Option<(Ldd, bool)> {
+    pub fn insert(&self, mut at: usize, node: LddNode, ids: &mut Ids) -> Option<(Ldd, bool)> {
         let id = ids.next()?;
         self.write(id, node);
         loop {
@@ -156,7 +156,7 @@ impl Table {
             }
             match self.find_from(node, at) {
                 Ok(other) => {
-                    self.write(id, Node { value: 0, down: Ldd::EMPTY, right: Ldd::EMPTY });
+                    self.write(id, LddNode { value: 0, down: Ldd::EMPTY, right: Ldd::EMPTY });
                     ids.give_back(id);
                     return Some((other, false));
                 }

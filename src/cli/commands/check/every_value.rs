@@ -37,7 +37,7 @@ use mu_engines::auto::{Slice, alternate};
 use mu_engines::explicit::Explicit;
 use mu_engines::symbolic::Symbolic;
 use mu_explore::{Cyclic, RejectedSymmetry, is_acyclic};
-use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_formula::typed::{StateKind, TypedFormula, TypedStateFormula};
 use mu_frontends::FrontEnd;
 use mu_frontends::mcrl2::MCRL2;
 use mu_model::Model;
@@ -417,8 +417,8 @@ fn along_paths(
     Ok(Begun::Open { along, limited })
 }
 
-/// Returns the budget of the regions: three quarters of the time that is left, so that the instances
-/// and the paths get a turn.
+/// Returns the budget of the regions: three quarters of the time that is left, so that the
+/// instances and the paths get a turn.
 fn budget_of_regions(whole: &Budget) -> Budget {
     let limits = whole.limits();
     let timeout = limits.timeout.map(|all| {
@@ -909,7 +909,7 @@ fn runs_end(
         return Ok(known.clone());
     }
     let process = model.compiled.process();
-    let any = State { kind: StateKind::True, span: mu_base::Span::default() };
+    let any = TypedStateFormula { kind: StateKind::True, span: mu_base::Span::default() };
     let formula = TypedFormula {
         data: process.data.clone(),
         actions: process.actions.clone(),

@@ -252,18 +252,18 @@ pub(super) fn with_text(mut object: Value, text: &FormulaText) -> Value {
 }
 
 /// Returns the test case of a formula.
-fn case(model: &Path, name: String, seconds: f64, outcome: junit::Outcome) -> Case {
+fn case(model: &Path, name: String, seconds: f64, outcome: junit::CaseOutcome) -> Case {
     Case { class: model.display().to_string(), name, seconds, outcome }
 }
 
-fn case_outcome(decision: Decision) -> junit::Outcome {
+fn case_outcome(decision: Decision) -> junit::CaseOutcome {
     match decision {
-        Decision::Holds => junit::Outcome::Passed,
+        Decision::Holds => junit::CaseOutcome::Passed,
         Decision::Fails(text) => {
-            junit::Outcome::Failed { message: "the formula does not hold".into(), text }
+            junit::CaseOutcome::Failed { message: "the formula does not hold".into(), text }
         }
-        Decision::Unknown(why) => junit::Outcome::Unknown(why),
-        Decision::Rejected(reason) => junit::Outcome::Error(reason),
+        Decision::Unknown(why) => junit::CaseOutcome::Unknown(why),
+        Decision::Rejected(reason) => junit::CaseOutcome::Error(reason),
     }
 }
 
@@ -280,7 +280,7 @@ pub(super) fn report_error(
     names: impl Iterator<Item = String>,
     message: String,
 ) {
-    let error = |name| case(model, name, 0.0, junit::Outcome::Error(message.clone()));
+    let error = |name| case(model, name, 0.0, junit::CaseOutcome::Error(message.clone()));
     // If the file cannot be written either, the first error is reported.
     let _ = write_junit(path, model, &names.map(error).collect::<Vec<_>>());
 }

@@ -87,7 +87,12 @@ fn longest(files: &[PathBuf]) -> u32 {
         let test = mu_litmus::parse(source, &text, mu_litmus::file::Options::default()).ok()?;
         u32::try_from(longest_thread(&test)).ok()
     };
-    files.iter().filter_map(length).max().unwrap_or(0).clamp(1, MAX_LITMUS_OPERATIONS as u32)
+    files
+        .iter()
+        .filter_map(length)
+        .max()
+        .unwrap_or(0)
+        .clamp(1, u32::try_from(MAX_LITMUS_OPERATIONS).expect("a small number"))
 }
 
 /// Computes all histories of a machine up to a number of operations of each processor, with the

@@ -16,7 +16,7 @@ use crate::pipeline::load::{Origin, hide_actions, show_actions};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_conform::interface::Interface;
-use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_formula::typed::{StateKind, TypedFormula, TypedStateFormula};
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
 use mu_regions::{Levels, Study, SymbolicConstants, constant_counts, overloaded, with_parameters};
@@ -108,7 +108,7 @@ impl AnyNumber {
             data: process.data.clone(),
             actions: process.actions.clone(),
             fix_names: Vec::new(),
-            formula: State { kind: StateKind::True, span: Span::default() },
+            formula: TypedStateFormula { kind: StateKind::True, span: Span::default() },
             as_written: false,
         };
         let mut instances = Vec::new();

@@ -7,7 +7,7 @@ use crate::args::Format;
 use crate::output;
 use crate::output::print;
 use mu_base::Diagnostic;
-use mu_report::junit::{Case, Outcome, suite};
+use mu_report::junit::{Case, CaseOutcome, suite};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -232,7 +232,7 @@ impl<'a> Table<'a> {
             let (name, outcome) = match result {
                 Err(refused) => (
                     path.display().to_string(),
-                    Outcome::Error(refused.text.lines().next().unwrap_or_default().to_string()),
+                    CaseOutcome::Error(refused.text.lines().next().unwrap_or_default().to_string()),
                 ),
                 Ok(ran) => {
                     let answer = &ran.answer;
@@ -241,11 +241,11 @@ impl<'a> Table<'a> {
                         .and_then(|w| w.of(&ran.file, &answer.name))
                         .unwrap_or(ExpectedAnswer::Demand(true));
                     let outcome = match expected.compare(answer) {
-                        None => Outcome::Unknown(
+                        None => CaseOutcome::Unknown(
                             ran.reason().unwrap_or_else(|| "a bound was reached".to_string()),
                         ),
-                        Some(true) => Outcome::Passed,
-                        Some(false) => Outcome::Failed {
+                        Some(true) => CaseOutcome::Passed,
+                        Some(false) => CaseOutcome::Failed {
                             message: format!(
                                 "expected {}, found {}",
                                 expected.word(),

@@ -20,7 +20,7 @@ mod words;
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_litmus::candidates;
 use mu_litmus::code::Arch;
-use mu_litmus::condition::Place;
+use mu_litmus::condition::ObservedPlace;
 use mu_litmus::file::{Options, Test, parse};
 use mu_litmus::judge::Judge;
 use mu_litmus::paths::{self, Bounds, Reads};
@@ -93,7 +93,7 @@ fn compare_with_all(text: &str, judge: &Judge) {
     let mut test = read(text, judge);
     let mut requested = vec![Vec::new(); test.threads.len()];
     for o in &test.question.observed {
-        if let Place::Register(t, r) = o.place {
+        if let ObservedPlace::Register(t, r) = o.place {
             requested[t as usize].push(r);
         }
     }

@@ -15,7 +15,7 @@ use mu_base::{Budget, Diagnostic, Limits, SourceId};
 use mu_compile::{Compiled, Confluence};
 use mu_explore::{Cyclic, Silent, is_acyclic};
 use mu_formula::typecheck::check_formula;
-use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_formula::typed::{StateKind, TypedFormula, TypedStateFormula};
 use mu_pbes::{Options, Verdict, check};
 use mu_process::linear::LinearProcess;
 use mu_process::linearise::{self, linearise};
@@ -64,7 +64,7 @@ fn runs_end(
     found: &[mu_regions::Measure],
 ) -> bool {
     let process = model.process();
-    let any = State { kind: StateKind::True, span: mu_base::Span::default() };
+    let any = TypedStateFormula { kind: StateKind::True, span: mu_base::Span::default() };
     let any = TypedFormula {
         data: process.data.clone(),
         actions: process.actions.clone(),

@@ -7,7 +7,7 @@ use mu_base::Diagnostic;
 use mu_base::random::Random;
 use mu_compile::{Compiled, Confluence};
 use mu_explore::{Cyclic, Silent, is_acyclic};
-use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_formula::typed::{StateKind, TypedFormula, TypedStateFormula};
 use mu_regions::{Least, Levels, Study, TerminationResult, least, prove_termination};
 
 /// Returns the steps that may be taken infinitely often, for every `n`, and every `N` if the text
@@ -17,7 +17,7 @@ fn found(text: &str) -> Result<TerminationResult, Diagnostic> {
         text.contains("map N").then(|| "N".to_string()).into_iter().collect();
     let Unbounded { model, replicas, defined } = unbounded(text, &constants)?;
     let process = model.process();
-    let any = State { kind: StateKind::True, span: mu_base::Span::default() };
+    let any = TypedStateFormula { kind: StateKind::True, span: mu_base::Span::default() };
     let (data, actions) = (process.data.clone(), process.actions.clone());
     let any =
         TypedFormula { data, actions, fix_names: Vec::new(), formula: any, as_written: false };
