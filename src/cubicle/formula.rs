@@ -358,7 +358,7 @@ impl Scope<'_, '_> {
         };
         if let (Some(bits), Term::Sum(x), Term::Sum(y)) = (bits, &x, &y) {
             let (x, y) = (self.whole_sum(x, a, bits)?, self.whole_sum(y, b, bits)?);
-            self.beside((&x, &how_a), (&y, &how_b), (a.place().0, b.place().0), bits)?;
+            self.compared((&x, &how_a), (&y, &how_b), (a.place().0, b.place().0), bits)?;
             let (left, right) = ((x, how_a), (y, how_b));
             let (left, right) = if turned { (right, left) } else { (left, right) };
             let cubes = words::compare(left, op, right, bits)

@@ -2,8 +2,8 @@
 //! a number that some word of this width represents.
 //!
 //! A word of `n` bits is a number from 0 to 2^n - 1, and a negative literal is the remainder of a
-//! signed number, so -2^(n-1) to 2^n - 1 are admitted. Beside `signed` these are -2^(n-1) to
-//! 2^(n-1) - 1, beside `mask` the numbers with bits of the mask only. Without these checks
+//! signed number, so -2^(n-1) to 2^n - 1 are admitted. With `signed` these are -2^(n-1) to
+//! 2^(n-1) - 1, with `mask` the numbers with bits of the mask only. Without these checks
 //! `X < 256` is `X < 0` for a `word8`. Sums of words with variables wrap. Cost: linear in the term.
 
 use crate::ast;
@@ -80,8 +80,8 @@ impl Scope<'_, '_> {
             ast::Term::Cell(..) | ast::Term::By(..) => Ok(()),
         }
     }
-    /// Checks the masks of a comparison of words, and numbers beside `signed` and `mask`.
-    pub(crate) fn beside(
+    /// Checks the masks of a comparison of words, and numbers compared with `signed` and `mask`.
+    pub(crate) fn compared(
         &self,
         (left, left_form): (&Sum, &Side),
         (right, right_form): (&Sum, &Side),

@@ -5,11 +5,11 @@
 //! cell has finitely many values, by its cubes: several instances of one formula have exponentially
 //! many combinations of cubes. Other conditions on open cells split the state too, and so do cells
 //! that an assumption mentions. Other unread cells stay open ([`ANY`]), unless the caller requests
-//! all values. If no state of the processes 1 to n satisfies `init`, each cell of processes may also
-//! contain one process beyond them: for example, `Home <> p` for all `p` means that the home does
-//! not participate otherwise. Equivalent formulas have the same states, so this holds for cells that
-//! `init` does not mention, too. Cost: the number of values of the cells that no false instance
-//! excludes, times the instances of `init`.
+//! all values. If no state of the processes 1 to n satisfies `init`, each cell of processes may
+//! contain one process beyond them, too: for example, `Home <> p` for all `p` means that the home
+//! does not participate otherwise. Equivalent formulas have the same states, so this holds for
+//! cells that `init` does not mention. Cost: the number of values of the cells that no false
+//! instance excludes, times the instances of `init`.
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, for_each_read_cell, sort, tuples};
 use crate::literals;

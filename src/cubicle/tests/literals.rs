@@ -65,7 +65,7 @@ fn numbers_outside_a_word_are_rejected_with_their_places() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    // The place is in the predicate, and the use is beside it.
+    // The place is in the predicate, and the use is related to it.
     let (system, sources) = read(&format!("{HEAD}unsafe () {{ below(256) }}"));
     let fault = system.map(|_| ()).expect_err("an argument");
     assert!(fault.message.contains(word8), "{}", fault.message);
