@@ -412,6 +412,29 @@ fn rare<W: Watch>(
         Op::IsMember { d, a, union } => {
             get!(d) = i64::from(is_in(&program.unions[union as usize], get!(a)));
         }
+        Op::Cover { claim } => {
+            watch.cover(claim);
+            covered[claim as usize] = true;
+        }
+        other => return on_multiset(other, program, registers, memory, watch),
+    }
+    true
+}
+
+/// Executes an instruction on a multiset. False if it fails.
+fn on_multiset<W: Watch>(
+    op: Op,
+    program: &Program,
+    registers: &mut [i64; WINDOW],
+    memory: &mut [u64],
+    watch: &mut W,
+) -> bool {
+    macro_rules! get {
+        ($r:expr) => {
+            registers[$r as usize]
+        };
+    }
+    match op {
         Op::Count { d, at, offset, multiset } => {
             let shape = program.multisets[multiset as usize];
             let first = place(at.map_or(0, |at| get!(at)), offset);
@@ -422,14 +445,15 @@ fn rare<W: Watch>(
             let shape = program.multisets[multiset as usize];
             let mut slot = get!(at) as usize;
             let mut left = shape.capacity;
-            while left > 0 && get_at!(slot, 1) != 0 {
+            while left > 0 && seen_at(watch, memory, slot, 1) != 0 {
                 slot += shape.stride as usize;
                 left -= 1;
             }
             if left == 0 {
                 return false;
             }
-            set_at!(slot, 1, 1);
+            watch.write(slot, 1, 1);
+            write(memory, slot, 1, 1);
             let from = get!(from) as usize;
             watch.copy(memory, slot + 1, from, shape.stride as usize - 1);
             copy(memory, slot + 1, from, shape.stride as usize - 1);
@@ -441,16 +465,12 @@ fn rare<W: Watch>(
                 return false;
             }
             let at = get!(at) as usize + slot * shape.stride as usize;
-            if get_at!(at, 1) == 0 {
+            if seen_at(watch, memory, at, 1) == 0 {
                 return false;
             }
             zero(memory, at, shape.stride as usize, watch);
         }
-        Op::Cover { claim } => {
-            watch.cover(claim);
-            covered[claim as usize] = true;
-        }
-        // All others are in the loop of the interpreter.
+        // All others are in the loop of the interpreter or in `rare`.
         _ => return false,
     }
     true
