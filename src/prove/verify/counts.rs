@@ -43,7 +43,7 @@ impl Count {
     /// does not: a process counts, or the remainder is not zero.
     pub(super) fn wrong_initially(&self, named: usize) -> Vec<Fact> {
         let other = self.compared(&self.sum, Sign::NotZero, &Part::default());
-        (0..named as u8).map(|p| self.counts(p)).chain([other]).collect()
+        (0..narrow::byte(named)).map(|p| self.counts(p)).chain([other]).collect()
     }
     fn number(&self, n: i128) -> Part {
         Part::new([], n, self.bits)

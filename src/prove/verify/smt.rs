@@ -18,6 +18,7 @@ use super::logic::{Cell, Fact, JOINT, OTHER, Point, ValueKind, members, only, st
 use super::sums::Sign;
 use super::words::Part;
 use super::{ExcludedCube, Verifier, choices};
+use mu_base::narrow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -125,7 +126,7 @@ impl Text<'_> {
     /// Asserts what a counting invariant says of the named processes.
     fn assert_count(&mut self, count: &Count) {
         let (mut inside, mut outside) = ("(+ 0 0".to_string(), "(+ 0 0".to_string());
-        for p in 0..self.named as u8 {
+        for p in 0..narrow::byte(self.named) {
             let counts = self.fact(&count.counts(p));
             let _ = write!(inside, " (ite {counts} 1 0)");
             let _ = write!(outside, " (ite {counts} 0 1)");
