@@ -9,8 +9,7 @@
 //! - `True`, `False`, constructors: [`ConsId`] in [`System::constructors`]; `False` is 0, `True` is
 //!   1.
 //! - `var X : t`, `array A[proc] : t`, `array M[proc, proc] : t`: a [`Symbol`] of
-//! [`SymbolKind::Plain`]
-//!   and arity 0, 1, 2 (or more).
+//!   [`SymbolKind::Plain`] and arity 0, 1, 2 (or more).
 //! - `const N : int`, `const K[proc] : t`: a [`Symbol`] of [`SymbolKind::Constant`], which is never
 //!   updated.
 //! - `weak var X`, `weak array A[proc]`: a [`Symbol`] of [`SymbolKind::Weak`], that is, memory.

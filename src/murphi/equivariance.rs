@@ -131,13 +131,10 @@ fn class_of(model: &Model, name: &str) -> Option<Class> {
     let global = model.globals.iter().position(|g| g.name == words[0])?;
     let (mut ty, mut fields) = (model.globals[global].ty, Vec::new());
     for word in &words[1..] {
-        loop {
-            match model.types.kind(ty) {
-                TypeKind::Array { element, .. } | TypeKind::Multiset { element, .. } => {
-                    ty = *element;
-                }
-                _ => break,
-            }
+        while let TypeKind::Array { element, .. } | TypeKind::Multiset { element, .. } =
+            model.types.kind(ty)
+        {
+            ty = *element;
         }
         let TypeKind::Record { fields: all } = model.types.kind(ty) else { return None };
         let at = all.iter().position(|f| f.name == *word)?;

@@ -282,7 +282,7 @@ impl Normal {
         }
         if let Some(last) = self.blocks.last_mut() {
             let follows = last.offset + u32::from(last.width) == offset && last.path == path;
-            if follows && offset % 64 != 0 {
+            if follows && !offset.is_multiple_of(64) {
                 last.width += width;
                 return;
             }

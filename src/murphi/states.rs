@@ -256,7 +256,7 @@ impl States {
 #[inline(always)]
 fn zero_bytes(word: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    !((word & LOW) + LOW | word | LOW)
+    !(((word & LOW) + LOW) | word | LOW)
 }
 
 /// The part of the index with the bucket of a hash.

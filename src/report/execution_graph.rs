@@ -223,9 +223,9 @@ pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
         .max(width_of(&subtitle, 12.0) + 40.0);
     picture.text("title", (20.0, 28.0), Anchor::Start, title);
     picture.text("sub", (20.0, 48.0), Anchor::Start, &subtitle);
-    for t in 0..threads {
+    for (t, left) in lefts.iter().enumerate().take(threads) {
         let row = if has_initial { BOX.1 + GAP.1 } else { 0.0 };
-        let at = (lefts[t] + BOX.0 / 2.0, top + row - 12.0);
+        let at = (left + BOX.0 / 2.0, top + row - 12.0);
         picture.text("thread", at, Anchor::Middle, &thread_name(drawn, t));
     }
     for (a, shape) in arrows.iter().zip(&shapes) {

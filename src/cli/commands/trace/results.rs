@@ -152,7 +152,8 @@ impl Shown {
         // The premises of the cycle, and the sources of its loads.
         let others: Vec<&ShownOperation> =
             (self.operations.iter().zip(&on_cycle)).filter(|o| !o.1).map(|o| o.0).collect();
-        if !self.cycle.is_empty() && !(others.is_empty() && self.finals.is_empty()) {
+        let is_explained = others.is_empty() && self.finals.is_empty();
+        if !self.cycle.is_empty() && !is_explained {
             out.push_str("  with\n");
         }
         for o in others {
