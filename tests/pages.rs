@@ -255,7 +255,7 @@ fn reports_are_made_of_results() {
     write("explore.json", "explore chain.mcrl2 --format json");
     write("litmus.json", "litmus SB.litmus --format json");
     write("error.json", "explore missing.mcrl2 --format json");
-    write("info.json", "info chain.mcrl2 --format json");
+    std::fs::write(at.join("other.json"), "{}").unwrap();
     assert_eq!(code(at, "check chain.mcrl2 never.mcf --evidence why.json"), 1);
     assert_eq!(code(at, "sweep chain.mcrl2 always.mcf --out sweep"), 0);
     assert_eq!(
@@ -274,7 +274,7 @@ fn reports_are_made_of_results() {
             "report error.json --out x.html",
             "error.json: it contains no result, because the command failed: cannot read",
         ),
-        ("report info.json --out x.html", "info.json: not a result"),
+        ("report other.json --out x.html", "other.json: not a result"),
         ("report chain.mcrl2 --out x.html", "chain.mcrl2: this is not JSON"),
         ("report check.json --out x.pdf", "expected a name that ends in .html"),
         ("report missing.json --out x.html", "missing.json"),

@@ -200,8 +200,9 @@ fn other_languages_have_no_answer_for_every_value() {
 fn a_dash_is_no_output_file() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("m.mcrl2");
-    let text = "$param N: Nat = 3; act a: Nat;
-        proc P(x: Nat) = (x < ${N}) -> a(x) . P(x + 1); init P(0);";
+    let text = "$param N: Nat = 3;
+act a: Nat;
+proc P(x: Nat) = (x < ${N}) -> a(x) . P(x + 1); init P(0);";
     std::fs::write(&model, text).unwrap();
     for option in ["--certificate", "--timings"] {
         let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))

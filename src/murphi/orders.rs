@@ -1,6 +1,6 @@
 //! Dynamic check of the symmetries of scalarsets: execution of suspects in every order.
 //!
-//! In: the suspects of the static analysis ([`crate::equivariance`]), and states. A rule that runs
+//! In: the suspects of the static analysis (`equivariance`), and states. A rule that runs
 //! in the image of a state under a permutation, with the images of its parameters, visits the
 //! elements of a scalarset in another order. If the results are the images of the results for every
 //! permutation, no order matters in any state of the orbit. So the check of the representatives
@@ -9,7 +9,7 @@
 //!
 //! The check runs the code of the model on images; it knows nothing of loops. Cost: one run of each
 //! selected suspect for each permutation of its scalarsets, of which there may be at most
-//! [`ORDERS`].
+//! `ORDERS`.
 
 use crate::accesses::{Construct, bit, scalarsets};
 use crate::code::{Instance, Program};

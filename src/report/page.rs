@@ -32,7 +32,7 @@ const EXACT: u64 = 1 << 53;
 /// A result on a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageResult {
-    /// Its schema: that of a command in [`KINDS`], or `evidence`.
+    /// Its schema: that of a command in the table of commands, or `evidence`.
     pub kind: &'static str,
     /// The file it was read from, if any.
     pub file: Option<String>,

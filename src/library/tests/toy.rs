@@ -136,7 +136,7 @@ fn limits_stop_the_reader() {
     let input = Input::text_named(Path::new("buffer.transitions"), BUFFER);
     let limits = Limits { timeout: Some(Duration::ZERO), ..Limits::default() };
     let (mut sources, budget) = (SourceMap::new(), Budget::new(limits));
-    let options = Options { confluence: mu_compile::Confluence::Auto, ..Options::default() };
+    let options = Options::default();
     let mut loading = Loading {
         sources: &mut sources,
         defines: &[],
