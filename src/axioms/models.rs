@@ -100,27 +100,19 @@ pub fn by_name(name: &str) -> Option<&'static BuiltinModel> {
 impl BuiltinModel {
     /// Compiles the model. An error is a defect of this program and has a position in `sources`.
     pub fn compile(&self, sources: &mut SourceMap) -> Result<Model, Diagnostic> {
-        Model::compile(
-            sources,
-            &format!("{}.cat", self.name),
-            self.text,
-            &file,
-            &self.dialect.vocabulary(),
-            &[],
-        )
+        self.compile_for(self.dialect, sources)
     }
-}
-
-impl BuiltinModel {
+    fn compile_for(&self, dialect: Dialect, sources: &mut SourceMap) -> Result<Model, Diagnostic> {
+        let name = format!("{}.cat", self.name);
+        Model::compile(sources, &name, self.text, &file, &dialect.vocabulary(), &[])
+    }
     /// Returns the architectures of which the model judges litmus tests, for messages. Cost: one
     /// compilation for each architecture.
     pub fn architectures(&self) -> Vec<&'static str> {
-        let judges = |dialect: &Dialect| {
-            let (name, vocabulary) = (format!("{}.cat", self.name), dialect.vocabulary());
-            Model::compile(&mut SourceMap::new(), &name, self.text, &file, &vocabulary, &[]).is_ok()
-        };
         let all = Architecture::ALL.into_iter().map(Dialect::Of);
-        all.filter(judges).map(Dialect::architecture).collect()
+        all.filter(|dialect| self.compile_for(*dialect, &mut SourceMap::new()).is_ok())
+            .map(Dialect::architecture)
+            .collect()
     }
 }
 

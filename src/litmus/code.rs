@@ -9,6 +9,7 @@
 
 use mu_base::Span;
 use mu_base::narrow;
+use mu_base::random::Random;
 
 /// The architecture of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -233,14 +234,6 @@ pub enum Expr {
 /// Number of samples that decide whether an expression is constant, or a copy.
 const SAMPLES: u64 = 12;
 
-/// Returns a pseudo-random number (the finaliser of SplitMix64: Steele, Lea, Flood 2014).
-fn mix(n: u64) -> u64 {
-    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
-}
-
 impl Expr {
     /// Builds an operator on one value.
     pub fn unary(op: Unary, a: Expr) -> Self {
@@ -290,9 +283,10 @@ impl Expr {
     fn sampled(&self, sample: u64) -> u64 {
         let mut most = 0;
         self.sources(&mut |r| most = most.max(usize::from(r) + 1));
-        let value = |at: u64| mix(sample ^ mix(at));
-        let registers: Vec<u64> = (0..most as u64).map(value).collect();
-        self.value(&registers, value(u64::MAX))
+        let mut random = Random::new(sample);
+        let loaded = random.next_u64();
+        let registers: Vec<u64> = (0..most).map(|_| random.next_u64()).collect();
+        self.value(&registers, loaded)
     }
     /// As [`Expr::sources`], for the registers that the value depends on.
     pub fn value_sources(&self, visit: &mut dyn FnMut(Register)) -> bool {
@@ -315,7 +309,9 @@ impl Expr {
             _ => return false,
         };
         // Values below 128 stay as they are in all extensions.
-        (0..SAMPLES).map(|sample| mix(sample) % 128).all(|value| {
+        let mut random = Random::new(0);
+        (0..SAMPLES).all(|_| {
+            let value = random.next_u64() % 128;
             let mut registers = vec![0; source.map_or(0, |r| r + 1)];
             source.into_iter().for_each(|r| registers[r] = value);
             self.value(&registers, value) == value

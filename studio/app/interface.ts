@@ -7,7 +7,7 @@
 import type { Completion, Problem } from "./language";
 import * as server from "./server";
 
-/** Number of states whose labels are collected. */
+/** Number of states from which labels are collected. */
 const STATES = 2_000;
 /** Delay between an edit and the request to the server. */
 const PAUSE = 300;

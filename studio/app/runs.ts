@@ -36,7 +36,7 @@ const JUDGED: Record<string, [string, string]> = {
   compare: ["equal", "different"],
 };
 
-/** Commands whose answer is in the result alone. */
+/** Commands with an answer in the result alone. */
 const READ = ["conform", "litmus"];
 
 /** The words of a result for the list of runs. */

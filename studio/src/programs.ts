@@ -53,7 +53,7 @@ export function robustView(robust: Robust): HTMLElement {
     {},
     h("p", { class: "conclusion" }, verdict(robust.verdict, what)),
     borderline && h("p", {}, `At the end, ${borderline.thread} can read the older value ${borderline.stale} of `, h("code", {}, borderline.cell), `, while its newest value is ${borderline.newest}.`),
-    borderline && steps("A run whose last load could read an older value", borderline.steps),
+    borderline && steps("A run in which the last load could read an older value", borderline.steps),
     places && h("section", {}, h("h3", {}, "Fences that make it robust"), h("ul", {}, ...places)),
     assertions && h("p", {}, `Unsafe states under ${named(assertions.model)}: ${assertions.property}.`),
     assertions?.interleaving && steps("A run to an unsafe state", assertions.interleaving),

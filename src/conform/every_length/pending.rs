@@ -50,26 +50,19 @@ pub(super) fn continuation(
             return Err(Diagnostic::stopped(outcome.stop));
         }
         out.states += outcome.states;
-        let mut effects = Vec::with_capacity(lts.table.texts.len());
-        for text in &lts.table.texts {
-            effects.push(reader.effects(text)?);
-        }
+        let effects = effects_of(&lts, reader)?;
         let graph = Graph::of(&lts);
-        let mut continues = FixedBitSet::with_capacity(lts.state_count());
-        continues.insert_range(..);
-        for processor in 0..survey.size.processors {
-            let begins = |l: LabelId| effects[l.index()].iter().any(|e| is_operation(e, processor));
-            let sources = (0..lts.state_count())
-                .filter(|s| lts.successors(StateId::new(*s)).any(|(l, _)| begins(l)));
-            let reaches = graph.backward(sources);
-            continues.intersect_with(&reaches);
+        let mut live = FixedBitSet::with_capacity(lts.state_count());
+        live.insert_range(..);
+        for processor in (0..survey.size.processors).filter(|_| running) {
+            live.intersect_with(&continuing(&lts, &graph, &effects, processor));
         }
         if survey.size.commits && out.stuck.is_none() {
             let state_of = monitor_states(&lts, &effects, &guesses[0], &survey.roles);
             let pending = |s: usize| Coherence::is_pending(state_of[s]);
             let free = (0..lts.state_count()).filter(|s| state_of[*s] != 0 && !pending(*s));
             let reaches = graph.backward(free);
-            let is_stuck = |s: usize| pending(s) && !reaches[s] && (!running || continues[s]);
+            let is_stuck = |s: usize| pending(s) && !reaches[s] && live[s];
             out.stuck = (0..lts.state_count()).any(is_stuck).then_some(address);
         }
     }
@@ -83,15 +76,23 @@ pub(super) fn stopped(
     reader: &LabelReader<'_>,
     processors: u32,
 ) -> Result<Option<u32>, Diagnostic> {
-    let texts = lts.table.texts.iter();
-    let effects = texts.map(|t| reader.effects(t)).collect::<Result<Vec<_>, _>>()?;
-    let graph = Graph::of(lts);
-    Ok((0..processors).find(|processor| {
-        let begins = |l: LabelId| effects[l.index()].iter().any(|e| is_operation(e, *processor));
-        let sources = (0..lts.state_count())
-            .filter(|s| lts.successors(StateId::of(*s as u32)).any(|(l, _)| begins(l)));
-        graph.backward(sources).count_ones(..) < lts.state_count()
-    }))
+    let (effects, graph) = (effects_of(lts, reader)?, Graph::of(lts));
+    let stops = |processor: &u32| {
+        continuing(lts, &graph, &effects, *processor).count_ones(..) < lts.state_count()
+    };
+    Ok((0..processors).find(stops))
+}
+
+/// Returns the effects of each label. Error: a label with several operations.
+fn effects_of(lts: &Lts, reader: &LabelReader<'_>) -> Result<Vec<Vec<Effect>>, Diagnostic> {
+    lts.table.texts.iter().map(|text| reader.effects(text)).collect()
+}
+
+/// Returns the states from which a processor can begin a further operation.
+fn continuing(lts: &Lts, graph: &Graph, effects: &[Vec<Effect>], processor: u32) -> FixedBitSet {
+    let begins = |l: LabelId| effects[l.index()].iter().any(|e| is_operation(e, processor));
+    let is_source = |s: &usize| lts.successors(StateId::new(*s)).any(|(l, _)| begins(l));
+    graph.backward((0..lts.state_count()).filter(is_source))
 }
 
 fn is_operation(effect: &Effect, of: u32) -> bool {

@@ -278,7 +278,7 @@ struct WantedAction<'a> {
 
 impl<'a> WantedAction<'a> {
     fn of(text: &'a str) -> Self {
-        let name = text.split('(').next().unwrap_or_default().trim();
+        let name = mu_lts::relabel::name_of(text.trim());
         Self { name, label: text.contains('(').then(|| without_spaces(text)) }
     }
     /// True if an action of a multi-action is this one.

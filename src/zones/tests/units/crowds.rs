@@ -18,9 +18,9 @@ map N: Nat; all: List(I); without: I # List(I) -> List(I);
 var p, c: I; cs: List(I);
 eqn all = [$for i in 0 .. n join \", \" { i${i} }];
     without(p, c |> cs) = if(p == c, cs, c |> without(p, cs)); without(p, []) = [];
-act a, b, c, s, r: I # Nat; tell, told, hears: I;
+act a, b, c, s, r: I # Nat; call, called, hears: I;
 ";
-const TAIL: &str = "init allow({a, b, c, hears}, comm({s | r -> c, tell | told -> hears},
+const TAIL: &str = "init allow({a, b, c, hears}, comm({s | r -> c, call | called -> hears},
   $for i in 0 .. n join \"\" { P(i${i}, nobody, 0) || } S(nobody, 0, [])));
 ";
 const FORMULAS: [&str; 7] = [
@@ -44,8 +44,8 @@ fn model(random: &mut Random) -> String {
         own.push(format!("({guard}) -> {act} . P(id, {x}, {k})"));
     }
     let heard = random.choose(&["id", "x", "nobody"]);
-    own.push(format!("told(id) . P(id, {heard}, k)"));
-    let mut shared = vec!["(l != []) -> tell(head(l)) . S(h, m, tail(l))".to_string()];
+    own.push(format!("called(id) . P(id, {heard}, k)"));
+    let mut shared = vec!["(l != []) -> call(head(l)) . S(h, m, tail(l))".to_string()];
     for _ in 0..1 + random.below(2) {
         let guard = random.choose(&["l == []", "h == nobody", "p != h", "q == m"]);
         let h = random.choose(&["p", "h", "nobody"]);
