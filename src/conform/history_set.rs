@@ -6,7 +6,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use mu_axioms::history::{History, Operation};
-use mu_base::narrow;
+use mu_base::{narrow, varint};
 
 /// The end of a thread in a string; an operation is its number plus one.
 const END: u8 = 0;
@@ -18,16 +18,6 @@ pub struct HistorySet {
     numbers: AHashMap<Operation, u32>,
     strings: AHashSet<Box<[u8]>>,
     buffer: Vec<u8>,
-}
-
-/// Appends a number in groups of seven bits, the lowest first. The first byte is not [`END`] for a
-/// number above 0.
-fn push_number(out: &mut Vec<u8>, mut number: u32) {
-    while number >= 0x80 {
-        out.push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-    }
-    out.push(number.to_le_bytes()[0]);
 }
 
 impl HistorySet {
@@ -42,7 +32,7 @@ impl HistorySet {
                 if number == next {
                     self.operations.push(*operation);
                 }
-                push_number(&mut string, number + 1);
+                varint::put(&mut string, u64::from(number) + 1);
             }
             string.push(END);
         }
@@ -60,7 +50,7 @@ impl HistorySet {
         for thread in &history.threads {
             for operation in thread {
                 let Some(number) = self.numbers.get(operation) else { return false };
-                push_number(&mut string, number + 1);
+                varint::put(&mut string, u64::from(*number) + 1);
             }
             string.push(END);
         }
@@ -85,21 +75,12 @@ impl HistorySet {
     fn history(&self, string: &[u8]) -> History {
         let mut out = History::default();
         let mut thread = Vec::new();
-        let mut bytes = string.iter().copied();
-        while let Some(first) = bytes.next() {
-            if first == END {
-                out.threads.push(std::mem::take(&mut thread));
-                continue;
+        let mut bytes = string;
+        while let Some(number) = varint::take(&mut bytes) {
+            match usize::try_from(number).expect("the number of an operation").checked_sub(1) {
+                None => out.threads.push(std::mem::take(&mut thread)),
+                Some(at) => thread.push(self.operations[at]),
             }
-            let (mut number, mut shift, mut byte) = (u32::from(first & 0x7f), 7, first);
-            while byte & 0x80 != 0
-                && let Some(next) = bytes.next()
-            {
-                number |= u32::from(next & 0x7f) << shift;
-                shift += 7;
-                byte = next;
-            }
-            thread.push(self.operations[number as usize - 1]);
         }
         out
     }

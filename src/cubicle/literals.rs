@@ -9,14 +9,10 @@
 use crate::ast;
 use crate::formula::{Binding, Checked, Scope, Sort, refuse};
 use crate::system::{Sum, Term, residue};
-use crate::words::Side;
+use crate::words::{Side, power};
 use mu_base::source::Span;
 use num_bigint::BigInt;
 use num_rational::BigRational;
-
-fn power(bits: u32) -> BigInt {
-    BigInt::from(1u64 << bits)
-}
 
 /// Returns the least and the greatest number that a word of a number of bits may be written as.
 pub(crate) fn admitted(bits: u32) -> (BigInt, BigInt) {

@@ -36,7 +36,7 @@ impl Side {
     }
 }
 
-fn power(bits: u32) -> BigInt {
+pub(crate) fn power(bits: u32) -> BigInt {
     BigInt::from(1u64 << bits)
 }
 

@@ -6,6 +6,7 @@
 //! Calls are followed up to a depth; beyond it the construct around them is opaque. Cost: linear in
 //! the text with all functions inlined.
 
+use crate::check::has_multiset;
 use crate::typed::{
     Alias, AliasTarget, Argument, Binary, Binding, Claim, Domain, Expr, ExprKind, Frame,
     FunctionId, LocalId, LocalKind, Model, Place, Property, Put, Root, Rule, StartState, Step,
@@ -564,7 +565,7 @@ impl<'m> Walk<'m, '_> {
             Binary::Equal | Binary::NotEqual => {
                 self.compared(env, a);
                 self.compared(env, b);
-                if self.has_multiset(a.ty) {
+                if has_multiset(&self.model.types, a.ty) {
                     self.out.others.push((Construct::Comparison, e.span, u64::MAX));
                 }
             }
@@ -593,14 +594,6 @@ impl<'m> Walk<'m, '_> {
             self.value(env, e);
         } else {
             self.copied(env, e);
-        }
-    }
-    fn has_multiset(&self, ty: TypeId) -> bool {
-        match self.model.types.kind(ty) {
-            TypeKind::Multiset { .. } => true,
-            TypeKind::Array { element, .. } => self.has_multiset(*element),
-            TypeKind::Record { fields } => fields.iter().any(|f| self.has_multiset(f.ty)),
-            _ => false,
         }
     }
     fn domain(&mut self, env: &mut Env, domain: &'m Domain) {

@@ -17,6 +17,8 @@ mod rules;
 mod statements;
 mod types;
 
+pub(crate) use types::has_multiset;
+
 use crate::ast::{Expr as Tree, File, Item, Name};
 use crate::typed::{
     Frame, FunctionId, GlobalId, Local, LocalId, LocalKind, Model, TypeId, TypeKind,

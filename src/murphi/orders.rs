@@ -337,13 +337,14 @@ impl<'p> Orders<'p> {
                 results.push(found);
             }
             for n in 0..self.permutations[class].all.len() {
-                let permutation = self.permutations[class].all[n].0.clone();
-                let image = self.normal.permuted(state, &permutation).to_vec();
+                let permutation = &self.permutations[class].all[n].0;
+                let image = self.normal.permuted(state, permutation).to_vec();
                 for (group, found) in groups.iter().zip(&results) {
                     let mut expected = found.clone();
                     for outcome in &mut expected {
                         if let Outcome::State(to) = outcome {
-                            *to = self.normal.permuted(to, &permutation).to_vec();
+                            let permutation = &self.permutations[class].all[n].0;
+                            *to = self.normal.permuted(to, permutation).to_vec();
                         }
                     }
                     expected.sort_unstable();

@@ -312,12 +312,6 @@ fn rare<W: Watch>(
             registers[$r as usize]
         };
     }
-    macro_rules! get_at {
-        ($at:expr, $width:expr) => {{
-            watch.read(memory, $at, $width);
-            read(memory, $at, $width)
-        }};
-    }
     macro_rules! set_at {
         ($at:expr, $width:expr, $raw:expr) => {{
             let (at, width, raw): (usize, u8, u64) = ($at, $width, $raw);
@@ -326,8 +320,8 @@ fn rare<W: Watch>(
         }};
     }
     match op {
-        Op::StoreMaybe { a, to, bias } => set_at!(to.offset(), to.width, stored(get!(a), bias)),
-        Op::Put { a, to } => set_at!(to.offset(), to.width, get!(a) as u64),
+        Op::StoreMaybe { a, to, bias } => set_field(watch, memory, to, stored(get!(a), bias)),
+        Op::Put { a, to } => set_field(watch, memory, to, get!(a) as u64),
         Op::Copy { from, to } => {
             watch.copy(memory, to.offset(), from.offset(), from.width as usize);
             to.set(memory, from.get(memory));
@@ -349,13 +343,13 @@ fn rare<W: Watch>(
             get!(d) = (at * u64::from(stride)) as i64;
         }
         Op::RawAt { d, at, width, offset } => {
-            get!(d) = get_at!(place(get!(at), offset), width) as i64;
+            get!(d) = seen_at(watch, memory, place(get!(at), offset), width) as i64;
         }
         Op::SetRawAt { at, width, offset, raw } => {
             set_at!(place(get!(at), offset), width, u64::from(raw));
         }
         Op::LoadSpan { d, width, offset, bias } => {
-            let raw = get_at!(offset as usize, width);
+            let raw = seen_at(watch, memory, offset as usize, width);
             if raw == 0 {
                 return false;
             }

@@ -360,13 +360,13 @@ export class SystemPanel {
     const found = new Set<number>();
     if (d && text !== "") {
       // A position names the actions that may follow, also those that are not enabled.
-      const named = (name: string) => d.system.labels.some((l) => l.includes(text)) && name.startsWith("position");
+      const fitting = d.system.labels.map((l) => l.includes(text));
+      const isAction = fitting.includes(true);
       for (const [name, c] of Object.entries(d.system.values ?? {})) {
-        if (named(name)) continue;
+        if (isAction && name.startsWith("position")) continue;
         const fits = c.texts.map((t) => t.includes(text));
         c.at.forEach((v, state) => v >= 0 && fits[v] && found.add(state));
       }
-      const fitting = d.system.labels.map((l) => l.includes(text));
       for (const [from, label] of d.system.edges) if (fitting[label]) found.add(from);
     }
     this.found = [...found].sort((a, b) => (d?.system.levels[a] ?? 0) - (d?.system.levels[b] ?? 0) || a - b);

@@ -76,10 +76,14 @@ export class WalkPanel {
     this.here = this.root;
     for (const [i, step] of steps.entries()) {
       const found = this.matching(step) ?? (i === 0 ? await this.afterStart(step) : undefined);
-      if (!found) return i;
+      if (!found) {
+        this.moved();
+        return i;
+      }
       await this.to(found, false);
     }
     this.draw();
+    this.moved();
     return steps.length;
   }
 
@@ -87,8 +91,8 @@ export class WalkPanel {
   private matching(step: Step): Step | undefined {
     const enabled = this.here?.state.steps ?? [];
     const exact = enabled.find((s) => did(s, step));
-    const alike = enabled.filter((s) => same(s.changed, step.changed) && s.action.replace(/\(.*/, "") === step.action.replace(/\(.*/, ""));
     const changed = enabled.filter((s) => same(s.changed, step.changed));
+    const alike = changed.filter((s) => s.action.replace(/\(.*/, "") === step.action.replace(/\(.*/, ""));
     return exact ?? (alike.length === 1 ? alike[0] : changed.length === 1 ? changed[0] : undefined);
   }
 
@@ -169,6 +173,7 @@ export class WalkPanel {
       await this.to(found, false);
     }
     this.draw();
+    this.moved();
   }
 
   private async to(step: Step, draw = true): Promise<void> {
@@ -183,7 +188,8 @@ export class WalkPanel {
       from.after.push(next);
     }
     this.here = next;
-    if (draw) this.draw();
+    if (!draw) return;
+    this.draw();
     this.moved();
   }
 

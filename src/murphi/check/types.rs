@@ -92,7 +92,7 @@ pub(super) fn has_scalarset(types: &Types, ty: TypeId) -> bool {
 }
 
 /// True if the type contains a multiset.
-pub(super) fn has_multiset(types: &Types, ty: TypeId) -> bool {
+pub(crate) fn has_multiset(types: &Types, ty: TypeId) -> bool {
     match types.kind(ty) {
         TypeKind::Multiset { .. } => true,
         TypeKind::Array { element, .. } => has_multiset(types, *element),

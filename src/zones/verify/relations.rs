@@ -137,19 +137,18 @@ impl Relations {
         new
     }
 
-    /// Adds a pair at a time. True if it is new.
-    pub fn add(&mut self, a: usize, b: usize, (x, y): (u32, u32), clock: u32) -> bool {
+    /// Adds a pair at a time.
+    pub fn add(&mut self, a: usize, b: usize, (x, y): (u32, u32), clock: u32) {
         let new = self.direct(a, b, (x, y), clock);
         if new && a != b {
             self.direct(b, a, (y, x), clock);
         } else if new {
             self.present[a].add(x);
         }
-        new
     }
 
-    /// Adds the pairs of a local state with all of a set. True if one is new.
-    pub fn add_all(&mut self, a: usize, b: usize, x: u32, all: &Bits, clock: u32) -> bool {
+    /// Adds the pairs of a local state with all of a set.
+    pub fn add_all(&mut self, a: usize, b: usize, x: u32, all: &Bits, clock: u32) {
         let rows = &mut self.rows[a * self.components + b];
         if rows.len() <= x as usize {
             rows.resize(x as usize + 1, Bits::default());
@@ -167,7 +166,7 @@ impl Relations {
             }
         }
         if fresh.is_empty() {
-            return false;
+            return;
         }
         self.set_changed(a, b, x, clock);
         for (at, mut left) in fresh {
@@ -177,7 +176,6 @@ impl Relations {
                 self.direct(b, a, (y, x), clock);
             }
         }
-        true
     }
 
     /// Returns the number of pairs of different components.

@@ -48,10 +48,7 @@ impl<'a> Decider<'a> {
     fn fresh(&self) -> Result<Vec<Stream<'a>>, Diagnostic> {
         let models = self.models.iter().map(|against| {
             let stream = against.model().and_then(|m| Stream::new(m, self.options, WINDOW));
-            stream.ok_or_else(|| {
-                let message = format!("`--stream` does not decide `{}`", against.name);
-                Diagnostic::new(Stage::Usage, message).note("it decides `sc` and `tso`")
-            })
+            stream.ok_or_else(|| Diagnostic::internal("a model without streams"))
         });
         models.collect()
     }
@@ -128,10 +125,10 @@ impl Sink for Counter {
 
 /// Rejects models without streams, before any log is read.
 pub(super) fn expect_streams(models: &[Against]) -> Result<(), Diagnostic> {
-    let is_known = |m: &&Against| {
+    let is_unknown = |m: &&Against| {
         m.model().is_none_or(|model| Stream::new(model, &Options::default(), WINDOW).is_none())
     };
-    match models.iter().find(is_known) {
+    match models.iter().find(is_unknown) {
         Some(other) => {
             let message = format!("`--stream` does not decide `{}`", other.name);
             let note = "it decides `sc` and `tso`: `--against sc,tso`";
