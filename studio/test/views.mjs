@@ -111,6 +111,7 @@ async function deadlocks() {
   await page.getByLabel("Action", { exact: true }).fill("back");
   await press("Explore");
   await list().getByText("action found").waitFor();
+  await page.locator(".row .label", { hasText: "back(" }).last().waitFor();
   equal("an action is found", (await page.locator(".row .label").allInnerTexts()).at(-1).startsWith("back("), true);
   await page.getByLabel("Look for").selectOption("");
 }
