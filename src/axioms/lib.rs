@@ -13,10 +13,6 @@ pub mod history;
 pub mod lattice;
 pub mod models;
 pub mod relation;
-#[cfg(test)]
-mod sample;
-#[cfg(test)]
-mod tests;
 pub mod views;
 
 pub use architecture::Architecture;

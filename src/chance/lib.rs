@@ -12,8 +12,6 @@ pub mod aut;
 pub mod bisimulation;
 pub mod dot;
 pub mod explore;
-#[cfg(test)]
-mod tests;
 
 use ahash::AHashMap;
 use mu_base::id_types;

@@ -16,6 +16,4 @@ mod linear;
 pub mod number;
 pub mod solve;
 pub mod system;
-#[cfg(test)]
-mod tests;
 pub mod translate;

@@ -28,8 +28,6 @@ use mu_base::SourceMap;
 
 mod layout;
 mod spaces;
-#[cfg(test)]
-mod tests;
 
 /// Formatting options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

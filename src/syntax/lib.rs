@@ -11,6 +11,7 @@ pub mod template;
 pub mod tokens;
 
 pub use parse::{
-    is_formula, parse_data, parse_data_in, parse_formula, parse_formula_in, parse_head_in,
-    parse_multi_action, parse_process, parse_sort, parse_specification, parse_variables_in,
+    MAX_DEPTH, is_formula, parse_data, parse_data_in, parse_formula, parse_formula_in,
+    parse_head_in, parse_multi_action, parse_process, parse_sort, parse_specification,
+    parse_variables_in,
 };

@@ -28,8 +28,6 @@
 
 mod expression;
 mod parse;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 

@@ -23,11 +23,6 @@ mod specialise;
 mod templates;
 mod value;
 
-#[cfg(test)]
-mod naive;
-#[cfg(test)]
-mod tests;
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};

@@ -19,11 +19,7 @@
 //! The decision is exact for any number of processors: `search` looks for the order and stores the
 //! positions from which it failed.
 
-#[cfg(test)]
-mod observation;
 pub mod search;
-#[cfg(test)]
-mod tests;
 
 use mu_base::source::Source;
 use mu_base::{Diagnostic, SourceMap, Span, Stage, narrow};

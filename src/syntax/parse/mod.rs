@@ -157,7 +157,7 @@ pub fn parse_multi_action(
 }
 
 /// Limit on the nesting of brackets; beyond it, the text is rejected.
-const MAX_DEPTH: usize = 50_000;
+pub const MAX_DEPTH: usize = 50_000;
 /// Machine stack for one level of brackets, and for the rest.
 const STACK_PER_LEVEL: usize = 16 << 10;
 const STACK_BASE: usize = 4 << 20;
@@ -287,6 +287,3 @@ impl Builder {
         pair.into_inner().map(|p| self.ident(p)).collect()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -120,6 +120,3 @@ impl Printer {
 fn deep<T>(step: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 4 << 20, step)
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,8 +3,8 @@
 use mu_base::narrow;
 use mu_base::random::Random;
 
-use crate::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
-use crate::relation::Relation;
+use mu_axioms::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
+use mu_axioms::relation::Relation;
 
 /// Generates a skeleton of a few threads with accesses to a few locations, fences, tags and
 /// dependencies; initial writes first.

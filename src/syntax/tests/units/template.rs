@@ -1,6 +1,8 @@
 //! Tables of expansions and of errors, and the map from expanded text to the file.
 
-use super::*;
+use mu_base::Stage::{self, Syntax, Type, Usage};
+use mu_base::{Diagnostic, SourceMap, Span};
+use mu_syntax::template::*;
 
 fn run(text: &str, defines: &[(&str, &str)]) -> (Result<Expanded, Diagnostic>, SourceMap) {
     let mut sources = SourceMap::new();
@@ -115,7 +117,6 @@ fn parameters_are_set_and_reported() {
 
 #[test]
 fn table_of_errors() {
-    use Stage::{Syntax, Type, Usage};
     let table: &[(&str, Stage, &[&str])] = &[
         (
             "a\n $foo",
@@ -290,7 +291,7 @@ fn places_map_to_the_file() {
 /// Every byte of copied text maps to an equal byte.
 #[test]
 fn copied_bytes_map_to_equal_bytes() {
-    let text = include_str!("../../../specs/arcx.spec");
+    let text = include_str!("../../../../specs/arcx.spec");
     let (result, sources) = run(text, &[("num_cores", "3"), ("nr_wb_buffers", "2")]);
     let e = result.unwrap();
     let source = sources.get(e.source);

@@ -1,7 +1,7 @@
 //! Precedence and errors: each text has the same tree as its fully parenthesised form.
 
-use super::*;
-use crate::print;
+use mu_base::{Diagnostic, SourceId};
+use mu_syntax::*;
 
 fn source() -> SourceId {
     SourceId::FIRST
@@ -113,7 +113,7 @@ fn deep_and_long_texts() {
     // Parsed on a thread with a small stack, printed, parsed again, compared, cloned, dropped.
     fn check<T: PartialEq + Clone>(
         text: String,
-        parse: impl Fn(&str) -> Built<T>,
+        parse: impl Fn(&str) -> Result<T, Diagnostic>,
         print: impl Fn(&T) -> String,
     ) {
         let start = &text[..40];
@@ -199,7 +199,7 @@ fn too_deep_is_refused() {
 }
 
 /// Renders the errors of the parser for a specification.
-fn rendered(result: Built<()>, text: &str) -> String {
+fn rendered(result: Result<(), Diagnostic>, text: &str) -> String {
     let mut sources = mu_base::SourceMap::new();
     sources.add("t", text);
     let rendered = result.unwrap_err().render(&sources);

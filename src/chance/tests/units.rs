@@ -1,9 +1,9 @@
 //! Files, quotients and comparisons against naive implementations, on random systems.
 
-use crate::bisimulation::{bisimilar, reduce};
-use crate::{Distributions, System, aut};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
+use mu_chance::bisimulation::{bisimilar, reduce};
+use mu_chance::{Distributions, System, aut};
 use mu_lts::Labels;
 use num_bigint::BigInt;
 use num_rational::BigRational;

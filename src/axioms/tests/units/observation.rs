@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::execution::Skeleton;
-use crate::relation::Relation;
+use mu_axioms::execution::Skeleton;
+use mu_axioms::relation::Relation;
 
 /// The observations of a processor: for each location, the write that each of its operations
 /// observes; and the order of all observation sets.

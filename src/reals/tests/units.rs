@@ -1,11 +1,11 @@
 //! Tests of the solver on random systems: it is compared with fixed-point iteration, and with laws
 //! of the bounds. Failures print the seed.
 
-use crate::number::Real;
-use crate::solve::{Bounds, solve};
-use crate::system::{Equations, Op};
 use mu_base::Budget;
 use mu_base::random::Random;
+use mu_reals::number::Real;
+use mu_reals::solve::{Bounds, solve};
+use mu_reals::system::{Equations, Op};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};

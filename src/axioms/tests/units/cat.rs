@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use mu_base::SourceMap;
 use mu_base::random::Random;
 
-use super::naive::{self, Naive, Pairs};
-use super::{Model, Session};
-use crate::execution::{Event, Kind, SetId, Skeleton, Vocabulary};
-use crate::relation::Relation;
+use crate::naive::{self, Naive, Pairs};
 use crate::sample;
+use mu_axioms::cat::{Model, Session};
+use mu_axioms::execution::{Event, Kind, SetId, Skeleton, Vocabulary};
+use mu_axioms::relation::Relation;
 
 fn none(_: &str) -> Option<String> {
     None

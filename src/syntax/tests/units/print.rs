@@ -1,10 +1,10 @@
 //! Round trips of printer and parser, on random trees from printed seeds.
 
-use super::*;
-use crate::ast::*;
-use crate::{parse_data, parse_formula, parse_process, parse_sort, parse_specification};
 use mu_base::random::Random;
 use mu_base::{SourceId, Span};
+use mu_syntax::ast::*;
+use mu_syntax::print::*;
+use mu_syntax::{parse_data, parse_formula, parse_process, parse_sort, parse_specification};
 
 /// Generator of trees that the parser can produce.
 struct Trees {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use mu_base::random::Random;
 
-use crate::execution::{RelationId, SetId, Skeleton};
-use crate::relation::Relation;
+use mu_axioms::execution::{RelationId, SetId, Skeleton};
+use mu_axioms::relation::Relation;
 
 /// A relation.
 pub type Pairs = BTreeSet<(usize, usize)>;
@@ -254,8 +254,8 @@ impl Naive<'_> {
                 "R" => those(&|i| e[i].kind.reads()),
                 "W" => those(&|i| e[i].kind.writes()),
                 "M" => those(&|i| e[i].kind.reads() || e[i].kind.writes()),
-                "F" => those(&|i| e[i].kind == crate::Kind::Fence),
-                "B" => those(&|i| e[i].kind == crate::Kind::Branch),
+                "F" => those(&|i| e[i].kind == mu_axioms::Kind::Fence),
+                "B" => those(&|i| e[i].kind == mu_axioms::Kind::Branch),
                 "IW" => those(&|i| e[i].thread.is_none()),
                 "FW" => those(&|i| e[i].kind.writes() && (0..e.len()).all(|j| !self.co.has(i, j))),
                 tag => {

@@ -1,7 +1,7 @@
 //! Formatting: results, and preservation of everything except white space.
 
-use super::*;
 use mu_base::random::Random;
+use mu_syntax::format::*;
 
 fn lines(text: &str) -> String {
     format(text, Options { width: 60 })

@@ -4,24 +4,24 @@
 use mu_base::SourceMap;
 use mu_base::random::Random;
 
-use super::observation::{Observations, candidate, co_consistent, explains, global, is_asymmetric};
-use super::{ViewVerdict, Views, search};
-use crate::execution::{Event, Kind, RelationId, SetId, Skeleton};
-use crate::history::{History, HistoryChecker, Operation};
-use crate::models::{Dialect, Mark, by_name};
-use crate::relation::{Relation, Set};
+use crate::observation::{Observations, candidate, co_consistent, explains, global, is_asymmetric};
+use mu_axioms::execution::{Event, Kind, RelationId, SetId, Skeleton};
+use mu_axioms::history::{History, HistoryChecker, Operation};
+use mu_axioms::models::{Dialect, Mark, by_name};
+use mu_axioms::relation::{Relation, Set};
+use mu_axioms::views::{ViewVerdict, Views, search};
 
 const MODELS: &[(&str, &str)] = &[
-    ("sc", include_str!("../memory/sc.views")),
-    ("pram", include_str!("../memory/pram.views")),
-    ("local", include_str!("../memory/local.views")),
-    ("causal", include_str!("../memory/causal.views")),
-    ("cache", include_str!("../memory/cache.views")),
-    ("slow", include_str!("../memory/slow.views")),
-    ("pc", include_str!("../memory/pc.views")),
-    ("location-order", include_str!("../memory/location-order.views")),
+    ("sc", include_str!("../../memory/sc.views")),
+    ("pram", include_str!("../../memory/pram.views")),
+    ("local", include_str!("../../memory/local.views")),
+    ("causal", include_str!("../../memory/causal.views")),
+    ("cache", include_str!("../../memory/cache.views")),
+    ("slow", include_str!("../../memory/slow.views")),
+    ("pc", include_str!("../../memory/pc.views")),
+    ("location-order", include_str!("../../memory/location-order.views")),
 ];
-const PAIRS: &str = include_str!("../memory/pairs.views");
+const PAIRS: &str = include_str!("../../memory/pairs.views");
 
 fn views(name: &str, text: &str) -> Views {
     let mut sources = SourceMap::new();
