@@ -34,8 +34,8 @@ fn arcx() -> Compiled {
         .expect("it expands");
     let tree = syntax::parse_specification(expanded.source, &expanded.text).expect("it parses");
     let spec = typecheck::check_specification(&tree).expect("it type checks");
-    let process =
-        linearise::linearise(&spec, &linearise::Options::default()).expect("it is linearised");
+    let process = linearise::linearise(&spec, &linearise::LineariserOptions::default())
+        .expect("it is linearised");
     Compiled::new(process, &Confluence::None).expect("it compiles")
 }
 

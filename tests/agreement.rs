@@ -21,7 +21,7 @@ use mu_check::base::ids::{LabelId, StateId};
 use mu_check::base::limits::resident_bytes;
 use mu_check::base::{Budget, Diagnostic, SourceId, Stop};
 use mu_check::compile::{Compiled, Confluence};
-use mu_check::evidence::checker::{self, Checked};
+use mu_check::evidence::checker::{self, EvidenceCheck};
 use mu_check::explore::{self, Silent};
 use mu_check::formula::direct;
 use mu_check::formula::typecheck::check_formula;
@@ -215,7 +215,7 @@ pub fn subject(
     };
     let spec = parse_specification(&texts.0).map_err(said("the text for the tool"))?;
     let linear = |constants, duplicates| {
-        let options = linearise::Options { constants, duplicates, ..Default::default() };
+        let options = linearise::LineariserOptions { constants, duplicates, ..Default::default() };
         // One of four with its components folded.
         let options = if seed.is_multiple_of(4) { options.with_all_folded() } else { options };
         linearise::linearise(&spec, &options).map_err(said("lineariser"))
@@ -360,9 +360,9 @@ pub fn subject(
     }))
 }
 
-fn sets(strategy: Strategy, seed: u64) -> symbolic::Options {
+fn sets(strategy: Strategy, seed: u64) -> symbolic::SymbolicOptions {
     let threads = [1, 2, 7][(seed / 3 % 3) as usize];
-    let mut options = symbolic::Options {
+    let mut options = symbolic::SymbolicOptions {
         strategy,
         merge: !seed.is_multiple_of(5),
         threads,
@@ -592,8 +592,8 @@ fn evidence(
         return Err("the evidence is of the other verdict".into());
     }
     match checker::check(evidence, model, labels, formula).map_err(said("evidence"))? {
-        Checked::Confirmed => tally.confirmed += 1,
-        Checked::StepsOnly => tally.replayed += 1,
+        EvidenceCheck::Confirmed => tally.confirmed += 1,
+        EvidenceCheck::StepsOnly => tally.replayed += 1,
     }
     Ok(())
 }

@@ -4,17 +4,17 @@
 use mu_check::base::Budget;
 use mu_check::base::random::Random;
 use mu_check::chance::bisimulation::bisimilar;
-use mu_check::chance::{System, aut, explore};
+use mu_check::chance::{ProbabilisticSystem, aut, explore};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::formula::real::check_real;
-use mu_check::process::linearise::{Options, linearise};
+use mu_check::process::linearise::{LineariserOptions, linearise};
 use mu_check::process::typecheck::check_specification;
 use mu_check::reals::{solve::solve, translate::translate};
 use mu_check::{process, syntax};
 use std::path::Path;
 
 /// The model of a text, and its system.
-fn explored(text: &str, options: &Options) -> (Compiled, System) {
+fn explored(text: &str, options: &LineariserOptions) -> (Compiled, ProbabilisticSystem) {
     let spec = check_specification(&syntax::parse_specification(Default::default(), text).unwrap())
         .unwrap();
     let model = Compiled::new(linearise(&spec, options).unwrap(), &Confluence::None).unwrap();
@@ -24,7 +24,7 @@ fn explored(text: &str, options: &Options) -> (Compiled, System) {
 }
 
 /// The value of a formula as text.
-fn value(model: &Compiled, system: &System, formula: &str) -> String {
+fn value(model: &Compiled, system: &ProbabilisticSystem, formula: &str) -> String {
     let file = syntax::parse_formula(Default::default(), formula).unwrap();
     let typed = check_real(&file, &model.process().data, &model.process().actions).unwrap();
     let equations = translate(&typed, system, model, &Budget::default()).unwrap();
@@ -40,7 +40,7 @@ fn examples_of_the_document() {
     let mut found = 0;
     for block in page.split("```mcrl2 chance\n").skip(1) {
         let text = &block[..block.find("```").unwrap()];
-        let (model, system) = explored(text, &Options::default());
+        let (model, system) = explored(text, &LineariserOptions::default());
         for expected in text.lines().filter_map(|l| l.strip_prefix("%% ")) {
             found += 1;
             match expected.strip_prefix("formula ").and_then(|f| f.split_once(" has value ")) {
@@ -56,14 +56,17 @@ fn examples_of_the_document() {
         }
         // Neither simplification nor the form of files changes what it is, nor does printing the
         // linear process.
-        for options in [Options::plain(), Options::plain().with_all(true)] {
+        for options in [LineariserOptions::plain(), LineariserOptions::plain().with_all(true)] {
             assert!(bisimilar(&system, &explored(text, &options).1), "{text}");
         }
         let mut bytes = Vec::new();
         aut::write(&system, &mut bytes).unwrap();
         assert!(bisimilar(&system, &aut::read(&bytes[..]).unwrap()), "{text}");
         let printed = process::print::linear_process(model.process());
-        assert!(bisimilar(&system, &explored(&printed, &Options::default()).1), "{printed}");
+        assert!(
+            bisimilar(&system, &explored(&printed, &LineariserOptions::default()).1),
+            "{printed}"
+        );
     }
     assert!(found >= 5, "{found}");
 }
@@ -92,7 +95,9 @@ fn chance_below_choices_and_in_parallel() {
         ),
     ];
     for (one, other) in systems {
-        let of = |text: &str| explored(&format!("act a: Nat; b; {text}"), &Options::default()).1;
+        let of = |text: &str| {
+            explored(&format!("act a: Nat; b; {text}"), &LineariserOptions::default()).1
+        };
         assert!(bisimilar(&of(one), &of(other)), "{one}");
     }
 }
@@ -108,9 +113,11 @@ fn what_adds_up_to_something_else_is_refused() {
         let spec =
             check_specification(&syntax::parse_specification(Default::default(), &text).unwrap())
                 .unwrap();
-        let model =
-            Compiled::new(linearise(&spec, &Options::default()).unwrap(), &Confluence::None)
-                .unwrap();
+        let model = Compiled::new(
+            linearise(&spec, &LineariserOptions::default()).unwrap(),
+            &Confluence::None,
+        )
+        .unwrap();
         let error = explore::explore(&model, &Budget::default(), &mut |_| {})
             .err()
             .map(|e| e.message)
@@ -125,8 +132,8 @@ fn conditions_before_weights() {
     let nested = "proc P(n: Nat) = a(n) . dist x: Nat[if(n == 0, if(x < 3, 1/3, 0), if(n == 1 && n < 2, if(x == 1, 1, 0), if(x < 2, 1/2, 0)))]. P(x); init P(0);";
     let apart = "proc P(n: Nat) = (n == 0) -> a(0) . (dist x: Nat[if(x < 3, 1/3, 0)]. P(x)) + (n == 1) -> a(1) . P(1)
         + (n == 2) -> a(2) . (dist x: Nat[if(x < 2, 1/2, 0)]. P(x)); init P(0);";
-    let [a, b] =
-        [nested, apart].map(|t| explored(&format!("act a: Nat; {t}"), &Options::default()).1);
+    let [a, b] = [nested, apart]
+        .map(|t| explored(&format!("act a: Nat; {t}"), &LineariserOptions::default()).1);
     assert!(bisimilar(&a, &b));
     assert_eq!((a.state_count(), b.state_count()), (3, 3));
 }
@@ -134,7 +141,7 @@ fn conditions_before_weights() {
 #[test]
 fn parameters_that_are_only_added_to() {
     let text = "act win, lose, stop; proc P(n: Nat) = (n < 3) -> dist x: Bool[if(x, 1/3, 2/3)]. (x -> win . P(n + 1) <> lose . P(n + 1)) <> stop . delta; init P(0);";
-    let (model, system) = explored(text, &Options::default());
+    let (model, system) = explored(text, &LineariserOptions::default());
     // The number of wins is not bounded by the formula; without a bound of the model it grows for
     // ever.
     assert_eq!(
@@ -149,7 +156,8 @@ fn parameters_that_are_only_added_to() {
         ),
         "7"
     );
-    let (model, system) = explored("act win; proc P = win . P; init P;", &Options::default());
+    let (model, system) =
+        explored("act win; proc P = win . P; init P;", &LineariserOptions::default());
     assert_eq!(value(&model, &system, "mu X(w: Nat = 0). <win>X(w + 1) || val(w)"), "true");
     assert_eq!(value(&model, &system, "nu X(w: Int = 5). <win>X(w - 1) && val(w)"), "false");
     assert_eq!(value(&model, &system, "mu X(w: Int = 5). <win>X(w - 1) || val(w)"), "5");
@@ -160,7 +168,7 @@ fn parameters_that_are_only_added_to() {
 #[test]
 fn parameters_that_are_only_added_to_agree_with_their_instances() {
     let text = "act a, b; proc P(n: Nat) = dist x: Bool[if(x, 1/3, 2/3)]. (x -> (a . P(0) + b . P(1)) <> (b . P(0) + (n == 1) -> b . P(n)));  init P(0);";
-    let (model, system) = explored(text, &Options::default());
+    let (model, system) = explored(text, &LineariserOptions::default());
     let equations = |formula: &str| {
         let file = syntax::parse_formula(Default::default(), formula).unwrap();
         let typed = check_real(&file, &model.process().data, &model.process().actions).unwrap();

@@ -90,7 +90,7 @@ fn both(
 ) -> Result<(Lts, Lts, bool), Diagnostic> {
     let tree = syntax::parse_specification(sources.add("random", text), text)?;
     let spec = typecheck::check_specification(&tree)?;
-    let process = linearise::linearise(&spec, &linearise::Options::default())?;
+    let process = linearise::linearise(&spec, &linearise::LineariserOptions::default())?;
     let options = Options { threads: 1, ..Options::default() };
     let explored = |model: &Compiled, options: &Options| {
         Ok(explore::explore_lts(model, options, &Budget::default(), &Silent)?.1)
@@ -193,7 +193,8 @@ fn formulas_that_see_silence_are_checked_on_the_whole_system() {
             &syntax::parse_specification(SourceId::FIRST, model).unwrap(),
         )
         .unwrap();
-        let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap();
+        let process =
+            linearise::linearise(&spec, &linearise::LineariserOptions::default()).unwrap();
         let tree = syntax::parse_formula(SourceId::FIRST, text).unwrap();
         for confluence in [Confluence::None, Confluence::Auto] {
             let model = Compiled::new(process.clone(), &confluence).unwrap();

@@ -5,16 +5,16 @@
 //! enumeration follows which other models the machine breaks, and the smallest test for each.
 
 use crate::support::{faults, mu_check, package};
-use mu_check::axioms::Kind;
+use mu_check::axioms::EventKind;
 use mu_check::axioms::history::{History, HistoryChecker, Operation};
 use mu_check::axioms::models::{KNOWN, by_name};
 use mu_check::base::{Budget, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
-use mu_check::conform::faults::Fault;
+use mu_check::conform::faults::MachineFault;
 use mu_check::conform::interface::Interface;
-use mu_check::conform::machine::Machine;
+use mu_check::conform::machine::ReducedMachine;
 use mu_check::conform::search::{Bound, search};
-use mu_check::conform::symmetry::Group;
+use mu_check::conform::symmetry::SymmetryGroup;
 use mu_check::explore::{Options, Silent};
 use mu_check::process::{linearise, typecheck::check_specification};
 use mu_check::syntax::{parse_specification, template};
@@ -53,14 +53,14 @@ fn searched(
     let confluence =
         if commuting { Confluence::Commuting(interface.ends()) } else { Confluence::None };
     let model = Compiled::new(
-        linearise::linearise(&spec, &linearise::Options::default()).unwrap(),
+        linearise::linearise(&spec, &linearise::LineariserOptions::default()).unwrap(),
         &confluence,
     )
     .unwrap();
     let budget = Budget::default();
     let options = Options::default().with_confluence_of(&model);
-    let machine = Machine::explore(&model, &interface, &options, &budget, &Silent).unwrap();
-    let group = Group::find(&machine.alphabet, &machine.lts, 2);
+    let machine = ReducedMachine::explore(&model, &interface, &options, &budget, &Silent).unwrap();
+    let group = SymmetryGroup::find(&machine.alphabet, &machine.lts, 2);
     assert!(group.elements.len() > 1);
     let bound = Bound { collect: usize::MAX, ..Bound::of(operations, 2) };
     let histories = search(&interface, &machine, &group, &[], bound, &budget)
@@ -84,7 +84,7 @@ fn steps_that_commute_keep_all_histories() {
     assert_ne!(arcx, shown);
     let faults = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();
     let mut texts = vec![shown.clone()];
-    for fault in Fault::parse(mu_check::base::SourceId::FIRST, &faults)
+    for fault in MachineFault::parse(mu_check::base::SourceId::FIRST, &faults)
         .unwrap()
         .iter()
         .filter(|f| f.defines.is_empty())
@@ -154,8 +154,8 @@ fn all(most: usize) -> BTreeSet<History> {
         let to = lists.len();
         for i in from..to {
             for (location, value) in (0..2).flat_map(|l| (0..3).map(move |v| (l, v))) {
-                for kind in [Kind::Read, Kind::Write] {
-                    if kind == Kind::Read || value > 0 {
+                for kind in [EventKind::Read, EventKind::Write] {
+                    if kind == EventKind::Read || value > 0 {
                         let mut longer = lists[i].clone();
                         longer.push(Operation::plain(kind, location, value));
                         lists.push(longer);
@@ -893,7 +893,7 @@ fn a_suite_finds_each_seeded_fault() {
         assert_eq!(on(&package(&format!("specs/machines/{machine}.spec"))).code, 0);
         let text =
             std::fs::read_to_string(package(&format!("specs/machines/{machine}.faults"))).unwrap();
-        let list = Fault::parse(mu_check::base::SourceId::FIRST, &text).unwrap();
+        let list = MachineFault::parse(mu_check::base::SourceId::FIRST, &text).unwrap();
         assert_eq!(list.len(), faults.len());
         for (fault, model_result) in list.iter().zip(faults) {
             assert!(
@@ -1056,7 +1056,7 @@ fn faulty_machines_are_given_as_files_and_what_does_not_fit_is_refused() {
 #[test]
 fn faults_of_arcx_are_found() {
     let text = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();
-    let list = Fault::parse(mu_check::base::SourceId::FIRST, &text).unwrap();
+    let list = MachineFault::parse(mu_check::base::SourceId::FIRST, &text).unwrap();
     let arcx = std::fs::read_to_string(package("specs/arcx.spec")).unwrap();
     let mut shared = 0;
     for fault in &list {
@@ -1115,7 +1115,7 @@ fn theorem_3(names: &[&str], byte_size: u32) {
     let forms =
         [(1, 1), (1, 2), (2, 1), (2, 2)].map(|(commands, slots)| (arcx.clone(), commands, slots));
     let faults = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();
-    let faults = Fault::parse(mu_check::base::SourceId::FIRST, &faults).unwrap();
+    let faults = MachineFault::parse(mu_check::base::SourceId::FIRST, &faults).unwrap();
     let faulty = faults
         .iter()
         .filter(|f| f.defines.is_empty() && (names.is_empty() || names.contains(&f.name.as_str())))

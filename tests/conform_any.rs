@@ -1,7 +1,7 @@
 //! `conform --operations any`: the machines of the project, their seeded faults, and ARCx.
 
 use crate::support::{Outcome, mu_check, package};
-use mu_check::conform::faults::Fault;
+use mu_check::conform::faults::MachineFault;
 use serde_json::Value;
 
 fn conform(spec: &str, interface: &str, more: &[&str]) -> Outcome {
@@ -66,7 +66,7 @@ fn all_found(machine: &str) -> usize {
     };
     let (spec, faults) = (text("spec"), text("faults"));
     let folder = tempfile::tempdir().unwrap();
-    let list = Fault::parse(mu_check::base::SourceId::FIRST, &faults).unwrap();
+    let list = MachineFault::parse(mu_check::base::SourceId::FIRST, &faults).unwrap();
     for fault in &list {
         let path = folder.path().join("faulty.spec").display().to_string();
         std::fs::write(&path, fault.apply(&spec).unwrap()).unwrap();
@@ -160,7 +160,7 @@ fn certificates_are_verified() {
             std::fs::read_to_string(package(&format!("specs/machines/{machine}.{end}"))).unwrap()
         };
         let (text, faults) = (read("spec"), read("faults"));
-        for fault in Fault::parse(mu_check::base::SourceId::FIRST, &faults).unwrap() {
+        for fault in MachineFault::parse(mu_check::base::SourceId::FIRST, &faults).unwrap() {
             // Faults of fences, updates, and several slots leave this machine as it is.
             if !fault.defines.is_empty() || !["sc", "tso"].contains(&machine) {
                 continue;

@@ -11,9 +11,9 @@
 //! wrong form that no case made fails the test.
 
 use crate::support::mu_check;
-use mu_check::axioms::Kind;
+use mu_check::axioms::EventKind;
 use mu_check::axioms::history::{History, HistoryChecker, Operation};
-use mu_check::axioms::models::{Mark, by_name};
+use mu_check::axioms::models::{MemoryOrdering, by_name};
 use mu_check::base::SourceMap;
 use mu_check::base::random::Random;
 use serde_json::Value;
@@ -366,9 +366,9 @@ fn simulated(design: &Design) -> BTreeSet<History> {
     let (mut met, mut open) = (HashSet::from([start.clone()]), vec![start]);
     let mut out = BTreeSet::new();
     let mark = |kind| match kind {
-        Kind::Read if design.marks => Mark::Acquire,
-        Kind::Write if design.marks => Mark::Release,
-        _ => Mark::Plain,
+        EventKind::Read if design.marks => MemoryOrdering::Acquire,
+        EventKind::Write if design.marks => MemoryOrdering::Release,
+        _ => MemoryOrdering::Plain,
     };
     let operation = |kind, location, value, read| Operation {
         read,
@@ -403,12 +403,12 @@ fn simulated(design: &Design) -> BTreeSet<History> {
                 all
             };
             match s.at[c] {
-                Some(o) if o.kind == Kind::Write && has_room => go(&|t| {
+                Some(o) if o.kind == EventKind::Write && has_room => go(&|t| {
                     put(t, o);
                     t.at[c] = None;
                 }),
                 // A store waits for room in the buffer.
-                Some(o) if o.kind == Kind::Write => {}
+                Some(o) if o.kind == EventKind::Write => {}
                 Some(o) => {
                     for v in values(o.location) {
                         go(&|t| {
@@ -419,27 +419,32 @@ fn simulated(design: &Design) -> BTreeSet<History> {
                 }
                 None if s.did[c].len() < 2 => {
                     for a in 0..2 {
-                        let store = operation(Kind::Write, a, 1, 0);
+                        let store = operation(EventKind::Write, a, 1, 0);
                         match design.split[1] {
                             true => go(&|t| t.at[c] = Some(store)),
                             false if has_room => go(&|t| put(t, store)),
                             false => {}
                         }
                         match design.split[0] {
-                            true => go(&|t| t.at[c] = Some(operation(Kind::Read, a, 0, 0))),
+                            true => go(&|t| t.at[c] = Some(operation(EventKind::Read, a, 0, 0))),
                             false => values(a).into_iter().for_each(|v| {
-                                go(&|t| t.did[c].push(operation(Kind::Read, a, v, 0)))
+                                go(&|t| t.did[c].push(operation(EventKind::Read, a, v, 0)))
                             }),
                         }
                         if design.update && s.buffers[c].is_empty() {
                             go(&|t| {
-                                t.did[c].push(operation(Kind::Update, a, 1, s.memory[a as usize]));
+                                t.did[c].push(operation(
+                                    EventKind::Update,
+                                    a,
+                                    1,
+                                    s.memory[a as usize],
+                                ));
                                 t.memory[a as usize] = 1;
                             });
                         }
                     }
                     if design.fence.is_some_and(|waiting| !waiting || s.buffers[c].is_empty()) {
-                        go(&|t| t.did[c].push(operation(Kind::Fence, 0, 0, 0)));
+                        go(&|t| t.did[c].push(operation(EventKind::Fence, 0, 0, 0)));
                     }
                 }
                 None => {}

@@ -12,7 +12,7 @@ use mu_check::lts::Lts;
 use mu_check::lts::equivalence::{Equivalence, equivalent};
 use mu_check::process::{linearise, typecheck};
 use mu_check::program::expansion::mcrl2;
-use mu_check::program::expr::{BinOp, Expr, Test, TestKind, Width};
+use mu_check::program::expr::{BinOp, Expr, FlagTest, TestKind, Width};
 use mu_check::program::machine::Machine;
 use mu_check::program::model::ProgramModel;
 use mu_check::program::{
@@ -52,7 +52,7 @@ fn compare(
     let tree =
         syntax::parse_specification(SourceId::FIRST, &text).unwrap_or_else(|d| fail(&d.message));
     let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(&d.message));
-    let process = linearise::linearise(&spec, &linearise::Options::default())
+    let process = linearise::linearise(&spec, &linearise::LineariserOptions::default())
         .unwrap_or_else(|d| fail(&d.message));
     let expanded =
         system(&Compiled::new(process, &Confluence::None).unwrap_or_else(|d| fail(&d.message)));
@@ -254,7 +254,7 @@ fn arithmetic_is_that_of_the_machine() {
                     LessOrEqual,
                     Parity,
                 ]);
-                let test = Expr::Test(Test { kind, negated: random.chance(1, 2) }, before);
+                let test = Expr::Test(FlagTest { kind, negated: random.chance(1, 2) }, before);
                 Expr::If(
                     Box::new(test),
                     Box::new(Expr::SignExtend(width, a)),

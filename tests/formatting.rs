@@ -2,7 +2,7 @@
 //! `MU_CHECK_MODELS`: only white space changes, the tree is equal, and formatting is idempotent.
 
 use crate::support::{package, reference_models};
-use mu_check::syntax::format::{Options, format, is_same};
+use mu_check::syntax::format::{FormatOptions, format, is_same};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -18,9 +18,14 @@ fn all_files() {
     for path in files {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         for width in [120, 40] {
-            let once = format(&text, Options { width });
+            let once = format(&text, FormatOptions { width });
             assert!(is_same(&text, &once), "{} at {width}", path.display());
-            assert_eq!(once, format(&once, Options { width }), "{} at {width}", path.display());
+            assert_eq!(
+                once,
+                format(&once, FormatOptions { width }),
+                "{} at {width}",
+                path.display()
+            );
         }
     }
 }

@@ -122,7 +122,10 @@ fn budget() -> Budget {
 }
 
 /// A transition system with its model.
-fn explored(spec: &ProcSpec, options: &linearise::Options) -> Result<(Compiled, Lts), Diagnostic> {
+fn explored(
+    spec: &ProcSpec,
+    options: &linearise::LineariserOptions,
+) -> Result<(Compiled, Lts), Diagnostic> {
     let process: LinearProcess = linearise::linearise(spec, options)?;
     let model = Compiled::with_budget(process, &Confluence::None, &budget())?;
     let options = explore::Options { threads: 1, ..Default::default() };
@@ -227,7 +230,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
     let system = spec
         .as_ref()
         .map_err(Clone::clone)
-        .and_then(|spec| explored(spec, &linearise::Options::default()));
+        .and_then(|spec| explored(spec, &linearise::LineariserOptions::default()));
     let rendered = |d: &Diagnostic| d.render(&sources);
     if show {
         match &system {
@@ -267,11 +270,11 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
             }
         }
         // Each simplification by itself, none, all; with all components folded.
-        let names = linearise::Options::SIMPLIFICATIONS;
+        let names = linearise::LineariserOptions::SIMPLIFICATIONS;
         for name in names.into_iter().chain(["none", "all", "folded"]) {
-            let mut options = linearise::Options::plain().with_all(name == "all");
+            let mut options = linearise::LineariserOptions::plain().with_all(name == "all");
             if name == "folded" {
-                options = linearise::Options::default().with_all_folded();
+                options = linearise::LineariserOptions::default().with_all_folded();
             }
             if let Some(switch) = options.simplification(name) {
                 *switch = true;
@@ -348,7 +351,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                 let at = text.rfind("init").expect("an initial process");
                 let other = format!("{}init {rest};\n", &text[..at]);
                 match parsed(source, &other)
-                    .and_then(|s| explored(&s, &linearise::Options::default()))
+                    .and_then(|s| explored(&s, &linearise::LineariserOptions::default()))
                 {
                     Ok((_, other)) => {
                         if !equivalent(
@@ -400,7 +403,7 @@ fn run_all(paths: &[PathBuf]) -> Tally {
 /// are few.
 fn figures(text: &str, simplifications: &[&str]) -> ([usize; 3], Option<(usize, usize)>) {
     let spec = parsed(SourceId::FIRST, text).expect("a specification");
-    let mut options = linearise::Options::plain();
+    let mut options = linearise::LineariserOptions::plain();
     simplifications
         .iter()
         .for_each(|name| *options.simplification(name).expect("a simplification") = true);

@@ -8,7 +8,7 @@ use crate::support::{package, reference_models};
 use mu_check::base::SourceMap;
 use mu_check::base::random::Random;
 use mu_check::syntax::template;
-use mu_check::syntax::tokens::Kind;
+use mu_check::syntax::tokens::TokenKind;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -912,7 +912,7 @@ fn renaming_random_names_keeps_the_linear_process() {
         client.open(&path, &text);
         let words: Vec<_> = mu_check::syntax::tokens::tokens(&text)
             .into_iter()
-            .filter(|t| t.kind == Kind::Word)
+            .filter(|t| t.kind == TokenKind::Word)
             .collect();
         for _ in 0..4 {
             let token = random.choose(&words);

@@ -162,7 +162,10 @@ impl Writer<'_> {
     }
 }
 
-fn by_lineariser(spec: &ProcSpec, options: &linearise::Options) -> Result<Lts, Diagnostic> {
+fn by_lineariser(
+    spec: &ProcSpec,
+    options: &linearise::LineariserOptions,
+) -> Result<Lts, Diagnostic> {
     let process = linearise::linearise(spec, options)?;
     let model = Compiled::new(process, &Confluence::None)?;
     let (_, lts) = explore::explore_lts(
@@ -220,11 +223,11 @@ fn compare_all() {
             }
             Err(d) => fail("rules", &d),
         };
-        let all = linearise::Options::default().with_all(true);
-        let folded = linearise::Options::default().with_all_folded();
+        let all = linearise::LineariserOptions::default().with_all(true);
+        let folded = linearise::LineariserOptions::default().with_all_folded();
         for (simplify, options) in [
-            ("default", linearise::Options::default()),
-            ("none", linearise::Options::plain()),
+            ("default", linearise::LineariserOptions::default()),
+            ("none", linearise::LineariserOptions::plain()),
             ("all", all),
             ("folded", folded),
         ] {
@@ -278,7 +281,9 @@ fn lists_that_sums_make_longer_agree_with_the_operational_rules() {
                 .and_then(|tree| typecheck::check_specification(&tree));
             let spec = spec.unwrap_or_else(|d| panic!("{name}: {d:?}"));
             let expected = by_rules(&spec, 5000).unwrap_or_else(|d| panic!("{name}: {d:?}"));
-            for options in [linearise::Options::default(), linearise::Options::plain()] {
+            for options in
+                [linearise::LineariserOptions::default(), linearise::LineariserOptions::plain()]
+            {
                 let got =
                     by_lineariser(&spec, &options).unwrap_or_else(|d| panic!("{name}: {d:?}"));
                 assert!(

@@ -7,10 +7,10 @@
 use mu_check::base::random::Random;
 use mu_check::base::{Budget, Limits, SourceId, Stop};
 use mu_check::compile::{Compiled, Confluence};
-use mu_check::explore::{self, Silent, Target, Visibility};
+use mu_check::explore::{self, SearchTarget, Silent, Visibility};
 use mu_check::formula::typecheck::check_formula;
 use mu_check::model::Model;
-use mu_check::pbes::{Options, Order, Verdict, check};
+use mu_check::pbes::{Options, ReductionUse, Verdict, check};
 use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
 use std::process::{Command, Output};
@@ -100,8 +100,11 @@ fn same_distances(model: &Compiled, budget: &Budget, seed: u64, text: &str) {
         let test = |group: usize, label| {
             hidden[group] || model.label_text(label).split('(').next() == Some(action)
         };
-        let target =
-            if action.is_empty() { Target::Deadlock } else { Target::StepOf(&visibility, &test) };
+        let target = if action.is_empty() {
+            SearchTarget::Deadlock
+        } else {
+            SearchTarget::StepOf(&visibility, &test)
+        };
         let length = |options: &explore::Options| {
             let found = explore::find(model, options, budget, &Silent, target).unwrap();
             (found.path.map(|p| p.len()), found.outcome.stop)
@@ -127,7 +130,7 @@ fn verdicts_and_distances_are_those_without() {
         let tree = syntax::parse_specification(SourceId::FIRST, &text)
             .unwrap_or_else(|d| fail(&d.message));
         let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(&d.message));
-        let process = linearise::linearise(&spec, &linearise::Options::default())
+        let process = linearise::linearise(&spec, &linearise::LineariserOptions::default())
             .unwrap_or_else(|d| fail(&d.message));
         let model = Compiled::new(process, &Confluence::None).unwrap();
         let budget = Budget::new(Limits { max_states: Some(50_000), ..Limits::default() });
@@ -175,7 +178,7 @@ fn verdicts_and_distances_are_those_without() {
                     ));
                 }
             }
-            if let Order::Used(saved) = one.order {
+            if let ReductionUse::Used(saved) = one.order {
                 reduced += u64::from(saved.steps > 0);
                 fewer += u64::from(one.equations < full.equations);
             }

@@ -5,7 +5,8 @@
 //! generators that map reachable states to reachable ones. Other instances:
 //!
 //! ```sh
-//! MU_CHECK_CORES=3 MU_CHECK_OPERATIONS=0 cargo test --release --test suite representatives -- --nocapture
+//! MU_CHECK_CORES=3 MU_CHECK_OPERATIONS=0 cargo test --release --test suite representatives --
+//! --nocapture
 //! ```
 
 use crate::support::package;
@@ -39,9 +40,11 @@ fn arcx(cores: &str, operations: &str) -> Compiled {
         template::expand("arcx.spec", &text, &defines, &mut mu_check::base::SourceMap::new())
             .unwrap();
     let tree = parse_specification(expanded.source, &expanded.text).unwrap();
-    let process =
-        linearise::linearise(&check_specification(&tree).unwrap(), &linearise::Options::default())
-            .unwrap();
+    let process = linearise::linearise(
+        &check_specification(&tree).unwrap(),
+        &linearise::LineariserOptions::default(),
+    )
+    .unwrap();
     Compiled::new(process, &Confluence::None).unwrap()
 }
 

@@ -118,7 +118,7 @@ fn counts_and_verdicts_are_those_without() {
             .unwrap_or_else(|d| fail(seed, &text, &d.message));
         let spec =
             typecheck::check_specification(&tree).unwrap_or_else(|d| fail(seed, &text, &d.message));
-        let process = linearise::linearise(&spec, &linearise::Options::default())
+        let process = linearise::linearise(&spec, &linearise::LineariserOptions::default())
             .unwrap_or_else(|d| fail(seed, &text, &d.message));
         let budget =
             Budget::new(mu_check::base::Limits { max_states: Some(12_000), ..Default::default() });
@@ -366,7 +366,7 @@ fn components_stay_interchangeable_when_they_are_folded() {
         .unwrap();
     let mut found = Vec::new();
     for fold_above in [usize::MAX, 5_000] {
-        let options = linearise::Options { fold_above, ..Default::default() };
+        let options = linearise::LineariserOptions { fold_above, ..Default::default() };
         let process = linearise::linearise(&spec, &options).unwrap();
         let summands = process.summands.len();
         let model = Compiled::new(process, &Confluence::None).unwrap();
@@ -394,7 +394,7 @@ fn a_search_that_gives_symmetries_up_begins_again_without() {
     let spec = syntax::parse_specification(SourceId::FIRST, text)
         .and_then(|s| typecheck::check_specification(&s))
         .unwrap();
-    let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap();
+    let process = linearise::linearise(&spec, &linearise::LineariserOptions::default()).unwrap();
     let model = Compiled::new(process, &Confluence::None).unwrap();
     let options = explore::Options { threads: 1, ..Default::default() };
     let mut orders = Vec::new();

@@ -16,7 +16,7 @@ use mu_check::lts::equivalence::{Equivalence, reduce};
 use mu_check::lts::mcrl2;
 use mu_check::lts::typed::{self, NumberSort, Term, TermRef, Typed};
 use mu_check::process::linear::LinearProcess;
-use mu_check::process::linearise::{self, Options};
+use mu_check::process::linearise::{self, LineariserOptions};
 use mu_check::process::typecheck::check_specification;
 use mu_check::syntax;
 use std::collections::BTreeMap;
@@ -224,7 +224,7 @@ fn specification(seed: u64) -> String {
     )
 }
 
-fn linear(seed: u64, text: &str, options: &Options) -> LinearProcess {
+fn linear(seed: u64, text: &str, options: &LineariserOptions) -> LinearProcess {
     let tree = syntax::parse_specification(SourceId::FIRST, text)
         .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
     let spec = check_specification(&tree).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
@@ -246,10 +246,13 @@ fn figures(process: LinearProcess) -> Option<(usize, BTreeMap<String, usize>)> {
 }
 
 /// Lists options with some simplifications each.
-fn settings() -> Vec<(&'static str, Options)> {
-    let mut all = vec![("default", Options::default()), ("all", Options::plain().with_all(true))];
-    for name in Options::SIMPLIFICATIONS {
-        let mut options = Options::plain();
+fn settings() -> Vec<(&'static str, LineariserOptions)> {
+    let mut all = vec![
+        ("default", LineariserOptions::default()),
+        ("all", LineariserOptions::plain().with_all(true)),
+    ];
+    for name in LineariserOptions::SIMPLIFICATIONS {
+        let mut options = LineariserOptions::plain();
         *options.simplification(name).expect("its own name") = true;
         all.push((name, options));
     }
@@ -263,7 +266,7 @@ fn files_are_well_typed_with_every_simplification_and_mean_the_same() {
     let (mut compared, mut unfolded) = (0, 0);
     for seed in first..first + cases {
         let text = specification(seed);
-        let process = linear(seed, &text, &Options::plain());
+        let process = linear(seed, &text, &LineariserOptions::plain());
         let parameters = process.params.len();
         let expected = figures(process);
         for (name, options) in settings() {
@@ -280,7 +283,7 @@ fn files_are_well_typed_with_every_simplification_and_mean_the_same() {
             }
             let again = mcrl2::read_process(&bytes[..])
                 .unwrap_or_else(|e| panic!("seed {seed}, {name}: {e:?}\n{text}"));
-            let found = figures(linear(seed, &again, &Options::plain()));
+            let found = figures(linear(seed, &again, &LineariserOptions::plain()));
             assert_eq!(found, expected, "seed {seed}, {name}\n{text}\n{again}");
             compared += 1;
         }

@@ -6,7 +6,7 @@
 //! inside instructions are provided for machine code ([`REGISTERS`], [`INSIDE`]). Names that front
 //! ends do not provide are declared missing: a model that depends on one is rejected.
 
-use crate::execution::{Name, SetId, Vocabulary};
+use crate::execution::{NameMeaning, SetId, Vocabulary};
 
 /// An architecture.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -223,7 +223,7 @@ impl Architecture {
             Architecture::C11 => {
                 sets(&mut v, C11, |_, _| ());
                 // The herd library uses this name for atomic instructions.
-                v.alias("X", Name::Set(SetId::UPDATES));
+                v.alias("X", NameMeaning::Set(SetId::UPDATES));
                 sets(&mut v, C11_NEVER, Vocabulary::never);
                 sets(&mut v, C11_MISSING, Vocabulary::missing);
                 sets(&mut v, REGISTERS, Vocabulary::missing);
@@ -246,16 +246,16 @@ pub(crate) fn plain() -> Vocabulary {
     v
 }
 
-fn sets(v: &mut Vocabulary, names: &[&str], declare: fn(&mut Vocabulary, Name)) {
+fn sets(v: &mut Vocabulary, names: &[&str], declare: fn(&mut Vocabulary, NameMeaning)) {
     for name in names {
         let id = v.set(name);
-        declare(v, Name::Set(id));
+        declare(v, NameMeaning::Set(id));
     }
 }
 
-fn relations(v: &mut Vocabulary, names: &[&str], declare: fn(&mut Vocabulary, Name)) {
+fn relations(v: &mut Vocabulary, names: &[&str], declare: fn(&mut Vocabulary, NameMeaning)) {
     for name in names {
         let id = v.relation(name);
-        declare(v, Name::Relation(id));
+        declare(v, NameMeaning::Relation(id));
     }
 }

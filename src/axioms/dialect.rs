@@ -7,12 +7,12 @@
 //! instruction that `conform` writes for it in a litmus test.
 
 use crate::architecture::Architecture;
-use crate::cat::Model;
-use crate::execution::{Kind, Name, RelationId, Skeleton, Vocabulary};
+use crate::cat::CatModel;
+use crate::execution::{EventKind, NameMeaning, RelationId, Skeleton, Vocabulary};
 
 /// The accesses before or after a partial fence that it orders.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Accesses {
+pub enum FenceSide {
     /// Reads.
     Reads,
     /// Writes.
@@ -21,32 +21,34 @@ pub enum Accesses {
     All,
 }
 
-impl Accesses {
+impl FenceSide {
     /// Returns the letters: `r`, `w`, `rw`.
     pub fn letters(self) -> &'static str {
         match self {
-            Accesses::Reads => "r",
-            Accesses::Writes => "w",
-            Accesses::All => "rw",
+            FenceSide::Reads => "r",
+            FenceSide::Writes => "w",
+            FenceSide::All => "rw",
         }
     }
     /// Parses letters. `None` if no accesses have them.
     pub fn of_letters(text: &str) -> Option<Self> {
-        [Accesses::Reads, Accesses::Writes, Accesses::All].into_iter().find(|a| a.letters() == text)
+        [FenceSide::Reads, FenceSide::Writes, FenceSide::All]
+            .into_iter()
+            .find(|a| a.letters() == text)
     }
     /// True if it contains reads (`write` false) or writes.
     pub fn has(self, write: bool) -> bool {
         match self {
-            Accesses::All => true,
-            Accesses::Writes => write,
-            Accesses::Reads => !write,
+            FenceSide::All => true,
+            FenceSide::Writes => write,
+            FenceSide::Reads => !write,
         }
     }
 }
 
 /// The ordering of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub enum Mark {
+pub enum MemoryOrdering {
     /// None; for a fence: it orders all accesses.
     #[default]
     Plain,
@@ -57,36 +59,38 @@ pub enum Mark {
     /// Both; for a fence: all pairs but a write before a read.
     AcquireRelease,
     /// A fence that orders these accesses before it with those after it.
-    Between(Accesses, Accesses),
+    Between(FenceSide, FenceSide),
 }
 
-impl Mark {
+impl MemoryOrdering {
     /// Returns the mark of a fence between two kinds of accesses.
-    pub fn between(before: Accesses, after: Accesses) -> Self {
-        if (before, after) == (Accesses::All, Accesses::All) {
-            Mark::Plain
+    pub fn between(before: FenceSide, after: FenceSide) -> Self {
+        if (before, after) == (FenceSide::All, FenceSide::All) {
+            MemoryOrdering::Plain
         } else {
-            Mark::Between(before, after)
+            MemoryOrdering::Between(before, after)
         }
     }
     /// True if a fence with this mark orders a read (`write` false) or write before it with one
     /// after it.
     pub fn orders(self, before_writes: bool, after_writes: bool) -> bool {
         match self {
-            Mark::Plain => true,
-            Mark::Acquire => !before_writes,
-            Mark::Release => after_writes,
-            Mark::AcquireRelease => !before_writes || after_writes,
-            Mark::Between(before, after) => before.has(before_writes) && after.has(after_writes),
+            MemoryOrdering::Plain => true,
+            MemoryOrdering::Acquire => !before_writes,
+            MemoryOrdering::Release => after_writes,
+            MemoryOrdering::AcquireRelease => !before_writes || after_writes,
+            MemoryOrdering::Between(before, after) => {
+                before.has(before_writes) && after.has(after_writes)
+            }
         }
     }
     /// True if it acquires.
     pub fn acquires(self) -> bool {
-        matches!(self, Mark::Acquire | Mark::AcquireRelease)
+        matches!(self, MemoryOrdering::Acquire | MemoryOrdering::AcquireRelease)
     }
     /// True if it releases.
     pub fn releases(self) -> bool {
-        matches!(self, Mark::Release | Mark::AcquireRelease)
+        matches!(self, MemoryOrdering::Release | MemoryOrdering::AcquireRelease)
     }
 }
 
@@ -156,54 +160,58 @@ impl Dialect {
         }
     }
     /// Returns the tags of a fence; `None` if the architecture has no such fence.
-    fn fence(self, mark: Mark) -> Option<Vec<&'static str>> {
-        use Accesses::{All, Reads, Writes};
-        let acquire = matches!(mark, Mark::Acquire | Mark::Between(Reads, All));
-        let writes = mark == Mark::Between(Writes, Writes);
+    fn fence(self, mark: MemoryOrdering) -> Option<Vec<&'static str>> {
+        use FenceSide::{All, Reads, Writes};
+        let acquire = matches!(mark, MemoryOrdering::Acquire | MemoryOrdering::Between(Reads, All));
+        let writes = mark == MemoryOrdering::Between(Writes, Writes);
         let named = |name: &'static str| Some(vec![name]);
         match self {
-            Dialect::Plain if mark == Mark::Plain => Some(Vec::new()),
+            Dialect::Plain if mark == MemoryOrdering::Plain => Some(Vec::new()),
             Dialect::Plain => {
                 let ordered = PAIR_FENCES.into_iter().filter(|f| mark.orders(f.1, f.2));
                 Some(ordered.map(|f| f.0).collect())
             }
             Dialect::Of(Architecture::RiscV) => named(match mark {
-                Mark::Plain => "Fence.rw.rw",
-                Mark::Acquire => "Fence.r.rw",
-                Mark::Release => "Fence.rw.w",
-                Mark::AcquireRelease => "Fence.tso",
-                Mark::Between(Reads, Reads) => "Fence.r.r",
-                Mark::Between(Reads, Writes) => "Fence.r.w",
-                Mark::Between(Reads, All) => "Fence.r.rw",
-                Mark::Between(Writes, Reads) => "Fence.w.r",
-                Mark::Between(Writes, Writes) => "Fence.w.w",
-                Mark::Between(Writes, All) => "Fence.w.rw",
-                Mark::Between(All, Reads) => "Fence.rw.r",
-                Mark::Between(All, Writes) => "Fence.rw.w",
-                Mark::Between(All, All) => "Fence.rw.rw",
+                MemoryOrdering::Plain => "Fence.rw.rw",
+                MemoryOrdering::Acquire => "Fence.r.rw",
+                MemoryOrdering::Release => "Fence.rw.w",
+                MemoryOrdering::AcquireRelease => "Fence.tso",
+                MemoryOrdering::Between(Reads, Reads) => "Fence.r.r",
+                MemoryOrdering::Between(Reads, Writes) => "Fence.r.w",
+                MemoryOrdering::Between(Reads, All) => "Fence.r.rw",
+                MemoryOrdering::Between(Writes, Reads) => "Fence.w.r",
+                MemoryOrdering::Between(Writes, Writes) => "Fence.w.w",
+                MemoryOrdering::Between(Writes, All) => "Fence.w.rw",
+                MemoryOrdering::Between(All, Reads) => "Fence.rw.r",
+                MemoryOrdering::Between(All, Writes) => "Fence.rw.w",
+                MemoryOrdering::Between(All, All) => "Fence.rw.rw",
             }),
-            Dialect::Of(Architecture::X86) if mark == Mark::Plain => Some(vec!["MFENCE", "mfence"]),
+            Dialect::Of(Architecture::X86) if mark == MemoryOrdering::Plain => {
+                Some(vec!["MFENCE", "mfence"])
+            }
             Dialect::Of(Architecture::X86) if acquire => Some(vec!["LFENCE", "lfence"]),
             Dialect::Of(Architecture::X86) if writes => Some(vec!["SFENCE", "sfence"]),
-            Dialect::Of(Architecture::AArch64) if mark == Mark::Plain => named("DMB.SY"),
+            Dialect::Of(Architecture::AArch64) if mark == MemoryOrdering::Plain => named("DMB.SY"),
             Dialect::Of(Architecture::AArch64) if acquire => named("DMB.LD"),
             Dialect::Of(Architecture::AArch64) if writes => named("DMB.ST"),
-            Dialect::Of(Architecture::Power) if mark == Mark::Plain => named("SYNC"),
-            Dialect::Of(Architecture::Power) if mark == Mark::AcquireRelease => named("LWSYNC"),
+            Dialect::Of(Architecture::Power) if mark == MemoryOrdering::Plain => named("SYNC"),
+            Dialect::Of(Architecture::Power) if mark == MemoryOrdering::AcquireRelease => {
+                named("LWSYNC")
+            }
             Dialect::Of(Architecture::Power) if writes => named("EIEIO"),
-            Dialect::Of(Architecture::Arm) if mark == Mark::Plain => named("DMB"),
+            Dialect::Of(Architecture::Arm) if mark == MemoryOrdering::Plain => named("DMB"),
             Dialect::Of(Architecture::Arm) if writes => named("DMB.ST"),
             Dialect::Of(Architecture::C11) => match mark {
-                Mark::Plain => named("SC"),
-                Mark::Acquire => named("ACQ"),
-                Mark::Release => named("REL"),
-                Mark::AcquireRelease => named("ACQ_REL"),
-                Mark::Between(..) => None,
+                MemoryOrdering::Plain => named("SC"),
+                MemoryOrdering::Acquire => named("ACQ"),
+                MemoryOrdering::Release => named("REL"),
+                MemoryOrdering::AcquireRelease => named("ACQ_REL"),
+                MemoryOrdering::Between(..) => None,
             },
             Dialect::Of(Architecture::Linux) => match mark {
-                Mark::Plain => named("Mb"),
-                Mark::Between(Reads, Reads) => named("Rmb"),
-                Mark::Between(Writes, Writes) => named("Wmb"),
+                MemoryOrdering::Plain => named("Mb"),
+                MemoryOrdering::Between(Reads, Reads) => named("Rmb"),
+                MemoryOrdering::Between(Writes, Writes) => named("Wmb"),
                 _ => None,
             },
             Dialect::Of(_) => None,
@@ -211,16 +219,21 @@ impl Dialect {
     }
     /// Returns the tags of a read or write. `update`: it is half of an update. `None` if the
     /// architecture has no such access.
-    fn access(self, write: bool, mark: Mark, update: bool) -> Option<&'static [&'static str]> {
+    fn access(
+        self,
+        write: bool,
+        mark: MemoryOrdering,
+        update: bool,
+    ) -> Option<&'static [&'static str]> {
         let (acquire, release) = (mark.acquires() && !write, mark.releases() && write);
         Some(match self {
             Dialect::Plain if acquire => &["Acq"],
             Dialect::Plain if release => &["Rel"],
             // In RISC-V, both halves have the annotations of the instruction.
             Dialect::Of(Architecture::RiscV) if update => match mark {
-                Mark::Acquire => &["Acq"],
-                Mark::Release => &["Rel"],
-                Mark::AcquireRelease => &["AcqRel"],
+                MemoryOrdering::Acquire => &["Acq"],
+                MemoryOrdering::Release => &["Rel"],
+                MemoryOrdering::AcquireRelease => &["AcqRel"],
                 _ => &[],
             },
             Dialect::Of(Architecture::RiscV) if acquire => &["Acq"],
@@ -228,15 +241,15 @@ impl Dialect {
             Dialect::Of(Architecture::AArch64 | Architecture::Arm) if acquire => &["A"],
             Dialect::Of(Architecture::AArch64 | Architecture::Arm) if release => &["L"],
             Dialect::Of(Architecture::C11) => match mark {
-                Mark::Acquire => &["ACQ", "A"],
-                Mark::Release => &["REL", "A"],
-                Mark::AcquireRelease => &["ACQ_REL", "A"],
+                MemoryOrdering::Acquire => &["ACQ", "A"],
+                MemoryOrdering::Release => &["REL", "A"],
+                MemoryOrdering::AcquireRelease => &["ACQ_REL", "A"],
                 _ => &["RLX", "A"],
             },
             Dialect::Of(Architecture::Linux) => match mark {
-                Mark::Plain => &["Relaxed"],
-                Mark::Acquire => &["Acquire"],
-                Mark::Release => &["Release"],
+                MemoryOrdering::Plain => &["Relaxed"],
+                MemoryOrdering::Acquire => &["Acquire"],
+                MemoryOrdering::Release => &["Release"],
                 _ => return None,
             },
             _ => &[],
@@ -246,9 +259,9 @@ impl Dialect {
     /// `model`: the model.
     pub fn unsupported(
         self,
-        model: &Model,
-        kind: Kind,
-        mark: Mark,
+        model: &CatModel,
+        kind: EventKind,
+        mark: MemoryOrdering,
         exclusive: bool,
     ) -> Option<String> {
         let architecture = self.architecture();
@@ -260,15 +273,15 @@ impl Dialect {
         {
             return Some(format!("{architecture} has no load-reserve and store-conditional"));
         }
-        if kind != Kind::Fence {
-            let known = self.access(kind.writes(), mark, kind == Kind::Update).is_some();
+        if kind != EventKind::Fence {
+            let known = self.access(kind.writes(), mark, kind == EventKind::Update).is_some();
             return (!known).then(|| format!("{architecture} has no such update"));
         }
         let Some(tags) = self.fence(mark) else {
             return Some(format!("{architecture} has no fence that orders exactly these accesses"));
         };
         // A model that has full fences and no partial ones would ignore this one.
-        let partial = self == Dialect::Plain && mark != Mark::Plain && !tags.is_empty();
+        let partial = self == Dialect::Plain && mark != MemoryOrdering::Plain && !tags.is_empty();
         let knows = PAIR_FENCES.iter().any(|f| model.depends_on(f.0));
         (partial && model.depends_on("F") && !knows)
             .then(|| "the model defines full fences and no partial ones".to_string())
@@ -279,22 +292,26 @@ impl Dialect {
         vocabulary: &Vocabulary,
         skeleton: &mut Skeleton,
         event: usize,
-        (kind, mark, update): (Kind, Mark, bool),
+        (kind, mark, update): (EventKind, MemoryOrdering, bool),
     ) {
         let tags: Vec<&str> = match kind {
-            Kind::Fence | Kind::Other => self.fence(mark).unwrap_or_default(),
+            EventKind::Fence | EventKind::Other => self.fence(mark).unwrap_or_default(),
             _ => self.access(kind.writes(), mark, update).unwrap_or(&[]).to_vec(),
         };
         for tag in tags {
-            if let Some(Name::Set(id)) = vocabulary.find(tag) {
+            if let Some(NameMeaning::Set(id)) = vocabulary.find(tag) {
                 skeleton.tag(id, event);
             }
         }
     }
     /// Returns the kind of the event of a fence. In models without an architecture, `F` contains
     /// full fences only.
-    pub(crate) fn fence_kind(self, mark: Mark) -> Kind {
-        if self == Dialect::Plain && mark != Mark::Plain { Kind::Other } else { Kind::Fence }
+    pub(crate) fn fence_kind(self, mark: MemoryOrdering) -> EventKind {
+        if self == Dialect::Plain && mark != MemoryOrdering::Plain {
+            EventKind::Other
+        } else {
+            EventKind::Fence
+        }
     }
     /// Relates the two events of an update, in the vocabulary of the dialect.
     pub fn update(
@@ -314,17 +331,17 @@ impl Dialect {
         skeleton.relate(RelationId::SAME_INSTANCE, write, read);
         skeleton.relate(RelationId::AMO, read, write);
         for tag in tags {
-            if let Some(Name::Set(id)) = vocabulary.find(tag) {
+            if let Some(NameMeaning::Set(id)) = vocabulary.find(tag) {
                 [read, write].into_iter().for_each(|e| skeleton.tag(id, e));
             }
         }
     }
     /// Adds the tags of an access of a load-reserve or store-conditional. `model`: as for litmus
     /// tests, exclusives are in `X` too if the model does not mention `EX`.
-    pub(crate) fn exclusive(self, model: Option<&Model>, skeleton: &mut Skeleton, event: usize) {
+    pub(crate) fn exclusive(self, model: Option<&CatModel>, skeleton: &mut Skeleton, event: usize) {
         let (Dialect::Of(_), Some(model)) = (self, model) else { return };
         let find = |name: &str| match model.vocabulary().find(name) {
-            Some(Name::Set(id)) => Some(id),
+            Some(NameMeaning::Set(id)) => Some(id),
             _ => None,
         };
         let exclusives = find("EX");

@@ -16,8 +16,8 @@
 //! Computed from the events (`Skeleton::new`) for every architecture:
 //!
 //! - `_` (`EXEC`): all events
-//! - `R`, `W`, `M`: events that read, write, or do either; an [`Kind::Update`] is in all three and
-//!   in `RMW`
+//! - `R`, `W`, `M`: events that read, write, or do either; an [`EventKind::Update`] is in all three
+//!   and in `RMW`
 //! - `Exp`: `M`, since every access is explicit
 //! - `F`, `B` (`BR`, `PoD`): fences, branches
 //! - `IW`, `FW`: initial writes; the last writes of their locations in `co`
@@ -73,7 +73,7 @@ id_types! {
 
 /// The effect of an event on memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum EventKind {
     /// Reads.
     Read,
     /// Writes.
@@ -88,14 +88,14 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl EventKind {
     /// True if it reads memory.
     pub fn reads(self) -> bool {
-        matches!(self, Kind::Read | Kind::Update)
+        matches!(self, EventKind::Read | EventKind::Update)
     }
     /// True if it writes memory.
     pub fn writes(self) -> bool {
-        matches!(self, Kind::Write | Kind::Update)
+        matches!(self, EventKind::Write | EventKind::Update)
     }
 }
 
@@ -107,7 +107,7 @@ pub struct Event {
     /// The position of its instruction in the thread.
     pub index: u32,
     /// Its effect.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The location that it accesses; `None` if it does not access memory.
     pub location: Option<u32>,
     /// The number of bytes that it accesses; 0 if irrelevant.
@@ -123,18 +123,18 @@ impl Event {
         Self {
             thread: None,
             index: 0,
-            kind: Kind::Write,
+            kind: EventKind::Write,
             location: Some(location),
             width: 0,
             value,
         }
     }
     /// Creates an access to memory.
-    pub fn access(thread: u32, index: u32, kind: Kind, location: u32, value: u64) -> Self {
+    pub fn access(thread: u32, index: u32, kind: EventKind, location: u32, value: u64) -> Self {
         Self { thread: Some(thread), index, kind, location: Some(location), width: 0, value }
     }
     /// Creates an event that does not access memory.
-    pub fn other(thread: u32, index: u32, kind: Kind) -> Self {
+    pub fn other(thread: u32, index: u32, kind: EventKind) -> Self {
         Self { thread: Some(thread), index, kind, location: None, width: 0, value: 0 }
     }
 }
@@ -219,16 +219,16 @@ standard! { relations, STANDARD_RELATIONS, RelationId:
 pub struct Vocabulary {
     sets: Vec<String>,
     relations: Vec<String>,
-    by_name: HashMap<String, Name>,
+    by_name: HashMap<String, NameMeaning>,
     /// Names that are empty in every execution.
-    never: HashSet<Name>,
+    never: HashSet<NameMeaning>,
     /// Names that no front end provides.
-    missing: HashSet<Name>,
+    missing: HashSet<NameMeaning>,
 }
 
 /// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Name {
+pub enum NameMeaning {
     /// A set of events.
     Set(SetId),
     /// A relation.
@@ -258,41 +258,41 @@ impl Vocabulary {
             v.relation(name);
         }
         for (alias, of) in [
-            ("BR", Name::Set(SetId::BRANCHES)),
-            ("PoD", Name::Set(SetId::BRANCHES)),
-            ("Exp", Name::Set(SetId::MEMORY)),
-            ("EXEC", Name::Set(SetId::ALL)),
-            ("same-loc", Name::Relation(RelationId::LOC)),
+            ("BR", NameMeaning::Set(SetId::BRANCHES)),
+            ("PoD", NameMeaning::Set(SetId::BRANCHES)),
+            ("Exp", NameMeaning::Set(SetId::MEMORY)),
+            ("EXEC", NameMeaning::Set(SetId::ALL)),
+            ("same-loc", NameMeaning::Relation(RelationId::LOC)),
         ] {
             v.by_name.insert(alias.to_string(), of);
         }
         v
     }
     /// Declares a name that is empty in every execution.
-    pub fn never(&mut self, name: Name) {
+    pub fn never(&mut self, name: NameMeaning) {
         self.never.insert(name);
     }
     /// True if a name is empty in every execution.
-    pub fn is_never(&self, name: Name) -> bool {
+    pub fn is_never(&self, name: NameMeaning) -> bool {
         self.never.contains(&name)
     }
     /// Declares a name that no front end provides: models that depend on it are rejected.
-    pub fn missing(&mut self, name: Name) {
+    pub fn missing(&mut self, name: NameMeaning) {
         self.missing.insert(name);
     }
     /// True if no front end provides a name.
-    pub fn is_missing(&self, name: Name) -> bool {
+    pub fn is_missing(&self, name: NameMeaning) -> bool {
         self.missing.contains(&name)
     }
     /// Declares another name of a set or relation.
-    pub fn alias(&mut self, alias: &str, of: Name) {
+    pub fn alias(&mut self, alias: &str, of: NameMeaning) {
         self.by_name.insert(alias.to_string(), of);
     }
     /// Returns the text of a name.
-    pub fn name_of(&self, name: Name) -> &str {
+    pub fn name_of(&self, name: NameMeaning) -> &str {
         match name {
-            Name::Set(id) => self.set_name(id),
-            Name::Relation(id) => self.relation_name(id),
+            NameMeaning::Set(id) => self.set_name(id),
+            NameMeaning::Relation(id) => self.relation_name(id),
         }
     }
     /// Returns the set with a name, declaring it if necessary. Panics if the name is that of a
@@ -300,13 +300,13 @@ impl Vocabulary {
     pub fn set(&mut self, name: &str) -> SetId {
         if let Some(found) = self.by_name.get(name) {
             match found {
-                Name::Set(id) => return *id,
-                Name::Relation(_) => panic!("`{name}` is a relation"),
+                NameMeaning::Set(id) => return *id,
+                NameMeaning::Relation(_) => panic!("`{name}` is a relation"),
             }
         }
         let id = SetId::new(self.sets.len());
         self.sets.push(name.to_string());
-        self.by_name.insert(name.to_string(), Name::Set(id));
+        self.by_name.insert(name.to_string(), NameMeaning::Set(id));
         id
     }
     /// Returns the relation with a name, declaring it if necessary. Panics if the name is that of a
@@ -314,17 +314,17 @@ impl Vocabulary {
     pub fn relation(&mut self, name: &str) -> RelationId {
         if let Some(found) = self.by_name.get(name) {
             match found {
-                Name::Relation(id) => return *id,
-                Name::Set(_) => panic!("`{name}` is a set"),
+                NameMeaning::Relation(id) => return *id,
+                NameMeaning::Set(_) => panic!("`{name}` is a set"),
             }
         }
         let id = RelationId::new(self.relations.len());
         self.relations.push(name.to_string());
-        self.by_name.insert(name.to_string(), Name::Relation(id));
+        self.by_name.insert(name.to_string(), NameMeaning::Relation(id));
         id
     }
     /// Looks up a name; `None` if it is not declared.
-    pub fn find(&self, name: &str) -> Option<Name> {
+    pub fn find(&self, name: &str) -> Option<NameMeaning> {
         self.by_name.get(name).copied()
     }
     /// Returns all names, those of sets first.
@@ -376,9 +376,9 @@ impl Skeleton {
             mark(SetId::READS, e.kind.reads());
             mark(SetId::WRITES, e.kind.writes());
             mark(SetId::MEMORY, e.kind.reads() || e.kind.writes());
-            mark(SetId::UPDATES, e.kind == Kind::Update);
-            mark(SetId::FENCES, e.kind == Kind::Fence);
-            mark(SetId::BRANCHES, e.kind == Kind::Branch);
+            mark(SetId::UPDATES, e.kind == EventKind::Update);
+            mark(SetId::FENCES, e.kind == EventKind::Fence);
+            mark(SetId::BRANCHES, e.kind == EventKind::Branch);
             mark(SetId::INITIAL, e.thread.is_none() && e.kind.writes());
         }
         for (i, a) in events.iter().enumerate() {

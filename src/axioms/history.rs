@@ -19,9 +19,9 @@ use std::fmt::Write;
 
 use mu_base::Diagnostic;
 
-use crate::cat::{Model, Session, Verdict};
-use crate::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
-use crate::models::{Accesses, Dialect, Mark};
+use crate::cat::{CatModel, ModelVerdict, Session};
+use crate::execution::{Event, EventKind, RelationId, SetId, Skeleton, Vocabulary};
+use crate::models::{Dialect, FenceSide, MemoryOrdering};
 use crate::relation::Relation;
 
 /// The dependencies of an operation on the values of earlier loads of its thread, as bits by the
@@ -57,7 +57,7 @@ impl Dependencies {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Operation {
     /// A read, a write, an update, or a fence.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Its location; 0 for a fence.
     pub location: u32,
     /// The value that it writes or, for a read, reads; 0 for a fence.
@@ -65,7 +65,7 @@ pub struct Operation {
     /// The value that an update reads; 0 for other operations.
     pub read: u64,
     /// Plain, acquire or release; the accesses that a fence orders.
-    pub mark: Mark,
+    pub mark: MemoryOrdering,
     /// True for a load-reserve, and for a store-conditional that succeeds.
     pub exclusive: bool,
     /// The loads on which it depends.
@@ -75,28 +75,28 @@ pub struct Operation {
 impl Operation {
     /// Creates an access without ordering or dependencies; `read` is 0. For a fence, `location` and
     /// `value` are 0.
-    pub fn plain(kind: Kind, location: u32, value: u64) -> Self {
+    pub fn plain(kind: EventKind, location: u32, value: u64) -> Self {
         Self {
             kind,
             location,
             value,
             read: 0,
-            mark: Mark::Plain,
+            mark: MemoryOrdering::Plain,
             exclusive: false,
             depends: Dependencies::NONE,
         }
     }
     /// Creates an update.
     pub fn update(location: u32, read: u64, value: u64) -> Self {
-        Self { read, ..Self::plain(Kind::Update, location, value) }
+        Self { read, ..Self::plain(EventKind::Update, location, value) }
     }
     /// Creates a fence.
-    pub fn fence(mark: Mark) -> Self {
-        Self { mark, ..Self::plain(Kind::Fence, 0, 0) }
+    pub fn fence(mark: MemoryOrdering) -> Self {
+        Self { mark, ..Self::plain(EventKind::Fence, 0, 0) }
     }
     /// Returns the value that a read or an update reads.
     pub fn taken(&self) -> u64 {
-        if self.kind == Kind::Update { self.read } else { self.value }
+        if self.kind == EventKind::Update { self.read } else { self.value }
     }
 }
 
@@ -141,7 +141,7 @@ fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
     }
     let (mut locations, mut values): (Vec<u32>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
     let mut rename = |o: &Operation| {
-        if o.kind == Kind::Fence {
+        if o.kind == EventKind::Fence {
             return *o;
         }
         let location = place(&mut locations, o.location);
@@ -149,7 +149,7 @@ fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
             values.push(vec![0]);
         }
         let mut name = |v: u64| place(&mut values[location], v) as u64;
-        let read = if o.kind == Kind::Update { name(o.read) } else { 0 };
+        let read = if o.kind == EventKind::Update { name(o.read) } else { 0 };
         Operation { location: narrow::index(location), read, value: name(o.value), ..*o }
     };
     History {
@@ -163,19 +163,21 @@ fn parsed(text: &str) -> Result<u64, String> {
 }
 
 /// The suffixes of operations, with their marks.
-const MARKS: [(&str, Mark); 5] = [
-    ("", Mark::Plain),
-    (".acq", Mark::Acquire),
-    (".rel", Mark::Release),
-    (".acqrel", Mark::AcquireRelease),
-    (".tso", Mark::AcquireRelease),
+const MARKS: [(&str, MemoryOrdering); 5] = [
+    ("", MemoryOrdering::Plain),
+    (".acq", MemoryOrdering::Acquire),
+    (".rel", MemoryOrdering::Release),
+    (".acqrel", MemoryOrdering::AcquireRelease),
+    (".tso", MemoryOrdering::AcquireRelease),
 ];
 
 /// Returns the suffix of an operation's name.
 fn suffix(o: &Operation) -> String {
     let mark = match o.mark {
-        Mark::Between(before, after) => format!(".{}.{}", before.letters(), after.letters()),
-        Mark::AcquireRelease if o.kind == Kind::Fence => ".tso".to_string(),
+        MemoryOrdering::Between(before, after) => {
+            format!(".{}.{}", before.letters(), after.letters())
+        }
+        MemoryOrdering::AcquireRelease if o.kind == EventKind::Fence => ".tso".to_string(),
         mark => MARKS.iter().find(|m| m.1 == mark).map_or("", |m| m.0).to_string(),
     };
     if o.exclusive { format!(".ex{mark}") } else { mark }
@@ -220,39 +222,41 @@ fn operation(text: &str, number: &mut dyn FnMut(&str) -> u32) -> Result<Operatio
     let Some(&first) = words.first() else { return Err(unknown()) };
     let (letter, rest) = first.split_at(first.chars().next().map_or(0, char::len_utf8));
     let kind = match letter {
-        "R" => Kind::Read,
-        "W" => Kind::Write,
-        "U" => Kind::Update,
-        "F" => Kind::Fence,
+        "R" => EventKind::Read,
+        "W" => EventKind::Write,
+        "U" => EventKind::Update,
+        "F" => EventKind::Fence,
         _ => return Err(unknown()),
     };
     let (exclusive, rest) = match rest.strip_prefix(".ex") {
-        Some(rest) if matches!(kind, Kind::Read | Kind::Write) => (true, rest),
+        Some(rest) if matches!(kind, EventKind::Read | EventKind::Write) => (true, rest),
         _ => (false, rest),
     };
     let mark = match MARKS.iter().find(|m| m.0 == rest) {
         Some(m) => m.1,
-        None if kind == Kind::Fence => {
+        None if kind == EventKind::Fence => {
             let parts: Vec<&str> = rest.split('.').skip(1).collect();
             let [before, after] = parts[..] else { return Err(unknown()) };
-            let of = |t: &str| Accesses::of_letters(t).ok_or_else(unknown);
-            Mark::between(of(before)?, of(after)?)
+            let of = |t: &str| FenceSide::of_letters(t).ok_or_else(unknown);
+            MemoryOrdering::between(of(before)?, of(after)?)
         }
         None => return Err(unknown()),
     };
     let allowed = match kind {
-        Kind::Read => !mark.releases() && rest != ".tso",
-        Kind::Write => !mark.acquires() && rest != ".tso",
-        Kind::Update => rest != ".tso",
+        EventKind::Read => !mark.releases() && rest != ".tso",
+        EventKind::Write => !mark.acquires() && rest != ".tso",
+        EventKind::Update => rest != ".tso",
         _ => rest != ".acqrel",
     };
     if !allowed {
         return Err(unknown());
     }
     let out = match (kind, words.as_slice()) {
-        (Kind::Fence, [_]) => Operation::fence(mark),
-        (Kind::Update, [_, l, r, v]) => Operation::update(number(l), parsed(r)?, parsed(v)?),
-        (Kind::Read | Kind::Write, [_, l, v]) => Operation::plain(kind, number(l), parsed(v)?),
+        (EventKind::Fence, [_]) => Operation::fence(mark),
+        (EventKind::Update, [_, l, r, v]) => Operation::update(number(l), parsed(r)?, parsed(v)?),
+        (EventKind::Read | EventKind::Write, [_, l, v]) => {
+            Operation::plain(kind, number(l), parsed(v)?)
+        }
         _ => return Err(unknown()),
     };
     Ok(Operation { mark, exclusive, depends, ..out })
@@ -312,7 +316,7 @@ impl History {
                     }
                 }
                 if o.depends.data != 0 && !o.kind.writes()
-                    || o.depends.address != 0 && o.kind == Kind::Fence
+                    || o.depends.address != 0 && o.kind == EventKind::Fence
                 {
                     return Err("a read has no data dependency, and a fence none of both".into());
                 }
@@ -362,8 +366,8 @@ impl History {
         let mut out = self.clone();
         for o in out.threads.iter_mut().flatten() {
             match o.kind {
-                Kind::Read => o.value = 0,
-                Kind::Update => o.read = 0,
+                EventKind::Read => o.value = 0,
+                EventKind::Update => o.read = 0,
                 _ => {}
             }
         }
@@ -386,18 +390,18 @@ impl History {
     }
     /// Returns the number of locations.
     pub fn locations(&self) -> u32 {
-        let used = self.operations().filter(|o| o.kind != Kind::Fence).map(|o| o.location + 1);
+        let used = self.operations().filter(|o| o.kind != EventKind::Fence).map(|o| o.location + 1);
         used.chain(self.last.iter().map(|l| l.0 + 1)).max().unwrap_or(0)
     }
     /// Returns the position of the load-reserve of each store-conditional in a thread: the last
     /// exclusive access before it, if that is a load of the same address. Without it, the store
     /// must fail.
     fn reservations(thread: &[Operation]) -> impl Iterator<Item = (usize, Option<usize>)> + '_ {
-        let conditional = |o: &Operation| o.exclusive && o.kind == Kind::Write;
+        let conditional = |o: &Operation| o.exclusive && o.kind == EventKind::Write;
         (0..thread.len()).filter(move |&i| conditional(&thread[i])).map(|i| {
             let last = (0..i).rev().find(|&j| thread[j].exclusive);
             let is_own = |j: &usize| {
-                thread[*j].kind == Kind::Read && thread[*j].location == thread[i].location
+                thread[*j].kind == EventKind::Read && thread[*j].location == thread[i].location
             };
             (i, last.filter(is_own))
         })
@@ -408,19 +412,22 @@ impl History {
     }
     /// Returns its events: the initial writes, then the threads one after the other. An update is a
     /// read and a write.
-    pub fn events(&self) -> Vec<(Event, Mark)> {
-        let mut out: Vec<(Event, Mark)> =
-            (0..self.locations()).map(|l| (Event::initial(l, 0), Mark::Plain)).collect();
+    pub fn events(&self) -> Vec<(Event, MemoryOrdering)> {
+        let mut out: Vec<(Event, MemoryOrdering)> =
+            (0..self.locations()).map(|l| (Event::initial(l, 0), MemoryOrdering::Plain)).collect();
         for (t, thread) in self.threads.iter().enumerate() {
             let t = narrow::index(t);
             for (i, o) in thread.iter().enumerate() {
                 let i = 2 * narrow::index(i);
                 match o.kind {
-                    Kind::Fence => out.push((Event::other(t, i, Kind::Fence), o.mark)),
-                    Kind::Update => {
-                        out.push((Event::access(t, i, Kind::Read, o.location, o.read), o.mark));
+                    EventKind::Fence => out.push((Event::other(t, i, EventKind::Fence), o.mark)),
+                    EventKind::Update => {
                         out.push((
-                            Event::access(t, i + 1, Kind::Write, o.location, o.value),
+                            Event::access(t, i, EventKind::Read, o.location, o.read),
+                            o.mark,
+                        ));
+                        out.push((
+                            Event::access(t, i + 1, EventKind::Write, o.location, o.value),
                             o.mark,
                         ));
                     }
@@ -436,26 +443,32 @@ impl History {
         &self,
         dialect: Dialect,
         vocabulary: &Vocabulary,
-        model: Option<&Model>,
+        model: Option<&CatModel>,
     ) -> Skeleton {
         let events = self.events().into_iter().map(|(event, mark)| match event.kind {
-            Kind::Fence => Event { kind: dialect.fence_kind(mark), ..event },
+            EventKind::Fence => Event { kind: dialect.fence_kind(mark), ..event },
             _ => event,
         });
         let mut skeleton = Skeleton::new(vocabulary, events.collect());
         let mut at = self.locations() as usize;
         if let Dialect::Of(crate::Architecture::C11) = dialect {
             (0..at).for_each(|e| {
-                dialect.tag(vocabulary, &mut skeleton, e, (Kind::Write, Mark::Plain, false));
+                dialect.tag(
+                    vocabulary,
+                    &mut skeleton,
+                    e,
+                    (EventKind::Write, MemoryOrdering::Plain, false),
+                );
             });
         }
         for thread in &self.threads {
             // The event that reads, and the one that writes, of each operation.
             let mut places: Vec<(usize, usize)> = Vec::with_capacity(thread.len());
             for o in thread {
-                let update = o.kind == Kind::Update;
+                let update = o.kind == EventKind::Update;
                 let last = at + usize::from(update);
-                let kinds = if update { (Kind::Read, Kind::Write) } else { (o.kind, o.kind) };
+                let kinds =
+                    if update { (EventKind::Read, EventKind::Write) } else { (o.kind, o.kind) };
                 dialect.tag(vocabulary, &mut skeleton, at, (kinds.0, o.mark, update));
                 if update {
                     dialect.tag(vocabulary, &mut skeleton, last, (kinds.1, o.mark, update));
@@ -579,8 +592,8 @@ impl History {
                 let mark = suffix(o);
                 let letter = if o.kind.reads() { "R" } else { "W" };
                 let _ = match o.kind {
-                    Kind::Fence => write!(out, "F{mark}"),
-                    Kind::Update => {
+                    EventKind::Fence => write!(out, "F{mark}"),
+                    EventKind::Update => {
                         write!(out, "U{mark} {} {} {}", location_name(o.location), o.read, o.value)
                     }
                     _ => write!(out, "{letter}{mark} {} {}", location_name(o.location), o.value),
@@ -603,7 +616,7 @@ impl History {
             let text = History { threads: vec![vec![*o]], last: Vec::new() }.text();
             let mut words: Vec<&str> = text.split_whitespace().collect();
             match o.kind {
-                Kind::Read | Kind::Update => {
+                EventKind::Read | EventKind::Update => {
                     words.remove(2);
                     words.join(" ")
                 }
@@ -630,20 +643,22 @@ impl History {
             for (i, o) in thread.iter().enumerate() {
                 let l = location_name(o.location);
                 let order = match o.mark {
-                    Mark::Plain if o.kind == Kind::Fence => "seq_cst",
-                    Mark::Plain => "relaxed",
-                    Mark::Acquire => "acquire",
-                    Mark::Release => "release",
-                    Mark::AcquireRelease | Mark::Between(..) => "acq_rel",
+                    MemoryOrdering::Plain if o.kind == EventKind::Fence => "seq_cst",
+                    MemoryOrdering::Plain => "relaxed",
+                    MemoryOrdering::Acquire => "acquire",
+                    MemoryOrdering::Release => "release",
+                    MemoryOrdering::AcquireRelease | MemoryOrdering::Between(..) => "acq_rel",
                 };
                 let _ = match o.kind {
-                    Kind::Fence => writeln!(out, "  atomic_thread_fence(memory_order_{order});"),
-                    Kind::Write => writeln!(
+                    EventKind::Fence => {
+                        writeln!(out, "  atomic_thread_fence(memory_order_{order});")
+                    }
+                    EventKind::Write => writeln!(
                         out,
                         "  atomic_store_explicit({l}, {}, memory_order_{order});",
                         o.value
                     ),
-                    Kind::Update => {
+                    EventKind::Update => {
                         condition.push(format!("{t}:r{i}={}", o.read));
                         writeln!(
                             out,
@@ -675,14 +690,14 @@ impl History {
 
 /// Decision procedure for histories: a model with the vocabulary of its dialect.
 pub struct HistoryChecker<'m> {
-    model: &'m Model,
+    model: &'m CatModel,
     dialect: Dialect,
     session: Session<'m>,
 }
 
 impl<'m> HistoryChecker<'m> {
     /// Creates the procedure for a model that was compiled for the dialect's vocabulary.
-    pub fn new(model: &'m Model, dialect: Dialect) -> Self {
+    pub fn new(model: &'m CatModel, dialect: Dialect) -> Self {
         Self { model, dialect, session: Session::new(model) }
     }
     /// True if the model allows a history. Cost: a check for each reads-from relation and each
@@ -710,7 +725,7 @@ impl<'m> HistoryChecker<'m> {
     pub fn verdict(
         &mut self,
         history: &History,
-    ) -> Result<(Verdict, Skeleton, Relation, Relation), Diagnostic> {
+    ) -> Result<(ModelVerdict, Skeleton, Relation, Relation), Diagnostic> {
         let skeleton = history.skeleton(self.dialect, self.model.vocabulary(), Some(self.model));
         let mut chosen: Option<(Relation, Relation)> = None;
         let mut run = self.session.on(&skeleton)?;

@@ -16,5 +16,7 @@ pub mod relation;
 pub mod views;
 
 pub use architecture::Architecture;
-pub use execution::{Event, Execution, Kind, Name, RelationId, SetId, Skeleton, Vocabulary};
+pub use execution::{
+    Event, EventKind, Execution, NameMeaning, RelationId, SetId, Skeleton, Vocabulary,
+};
 pub use relation::{Relation, Set};

@@ -6,9 +6,9 @@
 use mu_base::{Diagnostic, SourceId, SourceMap};
 
 use crate::architecture::Architecture;
-use crate::cat::{Bell, Model};
+use crate::cat::{Bell, CatModel};
 
-pub use crate::dialect::{Accesses, Dialect, Mark};
+pub use crate::dialect::{Dialect, FenceSide, MemoryOrdering};
 
 /// A built-in model.
 #[derive(Clone, Copy, Debug)]
@@ -99,12 +99,16 @@ pub fn by_name(name: &str) -> Option<&'static BuiltinModel> {
 
 impl BuiltinModel {
     /// Compiles the model. An error is a defect of this program and has a position in `sources`.
-    pub fn compile(&self, sources: &mut SourceMap) -> Result<Model, Diagnostic> {
+    pub fn compile(&self, sources: &mut SourceMap) -> Result<CatModel, Diagnostic> {
         self.compile_for(self.dialect, sources)
     }
-    fn compile_for(&self, dialect: Dialect, sources: &mut SourceMap) -> Result<Model, Diagnostic> {
+    fn compile_for(
+        &self,
+        dialect: Dialect,
+        sources: &mut SourceMap,
+    ) -> Result<CatModel, Diagnostic> {
         let name = format!("{}.cat", self.name);
-        Model::compile(sources, &name, self.text, &file, &dialect.vocabulary(), &[])
+        CatModel::compile(sources, &name, self.text, &file, &dialect.vocabulary(), &[])
     }
     /// Returns the architectures of which the model judges litmus tests, for messages. Cost: one
     /// compilation for each architecture.
@@ -126,10 +130,10 @@ impl Dialect {
         name: &str,
         text: &str,
         resolver: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(Model, Dialect), Diagnostic> {
+    ) -> Result<(CatModel, Dialect), Diagnostic> {
         let said = Dialect::of_head(&crate::cat::head(text));
         let mut with = |dialect: Dialect| {
-            Model::compile(sources, name, text, resolver, &dialect.vocabulary(), &[])
+            CatModel::compile(sources, name, text, resolver, &dialect.vocabulary(), &[])
                 .map(|model| (model, dialect))
         };
         let first = with(said);

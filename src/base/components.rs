@@ -69,32 +69,32 @@ impl Components {
 
 /// Low-link of a vertex, or one of two marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Mark(u32);
+struct LowLink(u32);
 
-impl Mark {
-    const NEW: Mark = Mark(u32::MAX);
-    const DONE: Mark = Mark(u32::MAX - 1);
+impl LowLink {
+    const NEW: LowLink = LowLink(u32::MAX);
+    const DONE: LowLink = LowLink(u32::MAX - 1);
 }
 
 /// Computes the strongly connected components.
 pub fn components(graph: &impl Graph) -> Components {
     // The low-link: first the number in depth-first order, then the lowest reachable number. Two
     // values are reserved as marks.
-    let mut low = vec![Mark::NEW; graph.vertices()];
-    assert!(low.len() < Mark::DONE.0 as usize, "a graph of 2^32 - 2 vertices or more");
+    let mut low = vec![LowLink::NEW; graph.vertices()];
+    assert!(low.len() < LowLink::DONE.0 as usize, "a graph of 2^32 - 2 vertices or more");
     let mut found = Components::default();
     let mut open: Vec<u32> = Vec::new();
     // Vertex, its unvisited edges, its own number.
     let mut path: Vec<(u32, Range<u64>, u32)> = Vec::new();
     let mut clock = 0;
     for root in 0..narrow::index(low.len()) {
-        if low[root as usize] != Mark::NEW || !graph.contains(root) {
+        if low[root as usize] != LowLink::NEW || !graph.contains(root) {
             continue;
         }
         let mut enter = Some(root);
         loop {
             if let Some(v) = enter.take() {
-                low[v as usize] = Mark(clock);
+                low[v as usize] = LowLink(clock);
                 path.push((v, graph.edges(v), clock));
                 open.push(v);
                 clock += 1;
@@ -106,17 +106,17 @@ pub fn components(graph: &impl Graph) -> Components {
                     continue;
                 };
                 match low[to as usize] {
-                    Mark::NEW => enter = Some(to),
-                    Mark::DONE => {}
-                    Mark(number) => low[v] = Mark(low[v].0.min(number)),
+                    LowLink::NEW => enter = Some(to),
+                    LowLink::DONE => {}
+                    LowLink(number) => low[v] = LowLink(low[v].0.min(number)),
                 }
                 continue;
             }
             path.pop();
-            let Mark(lowest) = low[v];
+            let LowLink(lowest) = low[v];
             if let Some((parent, ..)) = path.last() {
                 let parent = *parent as usize;
-                low[parent] = Mark(low[parent].0.min(lowest));
+                low[parent] = LowLink(low[parent].0.min(lowest));
             }
             if lowest == own {
                 let from = open
@@ -124,7 +124,7 @@ pub fn components(graph: &impl Graph) -> Components {
                     .rposition(|&w| w as usize == v)
                     .expect("the root of a component is open");
                 for w in open.drain(from..) {
-                    low[w as usize] = Mark::DONE;
+                    low[w as usize] = LowLink::DONE;
                     found.order.push(w);
                 }
                 found.ends.push(narrow::index(found.order.len()));

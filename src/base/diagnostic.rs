@@ -54,7 +54,7 @@ impl Stage {
 
 /// Place in a file that is read line by line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LinePlace {
     /// Name of the file; empty if only a stream is known.
     pub file: String,
     /// Line number, from 1.
@@ -75,7 +75,7 @@ pub struct Diagnostic {
     /// Place in a source, if there is one.
     pub span: Option<Span>,
     /// Place in a file that is read line by line and is not a source.
-    pub line: Option<Box<Line>>,
+    pub line: Option<Box<LinePlace>>,
     /// Expected input, candidates, context: one line each.
     pub notes: Vec<String>,
     /// Other relevant places, each with a line of text.
@@ -146,7 +146,12 @@ impl Diagnostic {
         message: impl Into<String>,
     ) -> Self {
         Self {
-            line: Some(Box::new(Line { file: String::new(), number, column, text: text.into() })),
+            line: Some(Box::new(LinePlace {
+                file: String::new(),
+                number,
+                column,
+                text: text.into(),
+            })),
             ..Self::new(stage, message)
         }
     }
@@ -246,7 +251,7 @@ impl Diagnostic {
                 let width = under.clamp(1, 160 - pad.chars().count().min(159));
                 let _ = writeln!(out, "{line:5} | {shown}\n      | {pad}{}", "^".repeat(width));
             }
-        } else if let Some(Line { file, number, column, text }) = self.line.as_deref() {
+        } else if let Some(LinePlace { file, number, column, text }) = self.line.as_deref() {
             let _ = writeln!(out, "{file}:{number}:{column}: {word}: {}", self.message);
             let skip = if *column > 100 { column - 60 } else { 0 };
             let shown: String = text.chars().skip(skip).take(160).collect();

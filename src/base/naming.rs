@@ -8,7 +8,7 @@ use crate::Span;
 
 /// Kind of a named entity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Role {
+pub enum NameRole {
     /// A type.
     Type,
     /// A value that a type or an enumeration lists.
@@ -35,22 +35,22 @@ pub enum Role {
     Claim,
 }
 
-impl Role {
+impl NameRole {
     /// Returns the word for editors.
     pub fn word(self) -> &'static str {
         match self {
-            Role::Type => "type",
-            Role::Constructor => "value",
-            Role::Storage => "variable",
-            Role::Constant => "constant",
-            Role::Relation => "relation",
-            Role::Function => "function",
-            Role::Process => "process",
-            Role::FixedPoint => "fixed point",
-            Role::Local => "local variable",
-            Role::Register => "register",
-            Role::Label => "label",
-            Role::Claim => "claim",
+            NameRole::Type => "type",
+            NameRole::Constructor => "value",
+            NameRole::Storage => "variable",
+            NameRole::Constant => "constant",
+            NameRole::Relation => "relation",
+            NameRole::Function => "function",
+            NameRole::Process => "process",
+            NameRole::FixedPoint => "fixed point",
+            NameRole::Local => "local variable",
+            NameRole::Register => "register",
+            NameRole::Label => "label",
+            NameRole::Claim => "claim",
         }
     }
 }
@@ -59,7 +59,7 @@ impl Role {
 #[derive(Clone, Debug)]
 pub struct Binding {
     /// Kind.
-    pub role: Role,
+    pub role: NameRole,
     /// Name.
     pub name: String,
     /// Place of the first declaration; `None` for names that the language defines.
@@ -102,7 +102,7 @@ impl Naming {
     /// Adds an entity that is declared at a place, in scope everywhere. Returns its number.
     pub fn declare(
         &mut self,
-        role: Role,
+        role: NameRole,
         name: &str,
         place: Span,
         whole: Span,
@@ -113,14 +113,14 @@ impl Naming {
         of
     }
     /// Adds a name that the language defines; it cannot be renamed.
-    pub fn add_builtin(&mut self, role: Role, name: &str, says: impl Into<String>) -> usize {
+    pub fn add_builtin(&mut self, role: NameRole, name: &str, says: impl Into<String>) -> usize {
         let of = self.add(role, name, None, Span::default(), says.into());
         self.bindings[of].fixed = Some("it is part of the language");
         of
     }
     fn add(
         &mut self,
-        role: Role,
+        role: NameRole,
         name: &str,
         place: Option<Span>,
         whole: Span,

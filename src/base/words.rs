@@ -8,7 +8,7 @@ use crate::{Diagnostic, SourceId, Span, Stage};
 
 /// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// A name.
     Name,
     /// Digits, or `0x` and hexadecimal digits, with following letters: `10`, `0x1f`, `1UL`, `1f`.
@@ -25,7 +25,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
     /// Kind.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Text.
     pub text: &'a str,
     /// Place.
@@ -34,7 +34,7 @@ pub struct Token<'a> {
 
 /// Lexical form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum LexicalForm {
     /// Line ends are white space. Comments are also `//`, `/* … */` and `<< … >>`.
     Free,
     /// As `Free` outside of function bodies. In bodies `(*` starts a comment only before white
@@ -54,7 +54,7 @@ const SIGNS: [&str; 41] = [
     "@", "#", "^", "?", "'", ".",
 ];
 
-/// Splits a text into tokens, the last of which is of kind [`Kind::End`].
+/// Splits a text into tokens, the last of which is of kind [`TokenKind::End`].
 ///
 /// # Errors
 /// An unterminated comment or string, or a character that starts no token.
@@ -62,7 +62,7 @@ pub fn tokens(
     source: SourceId,
     text: &str,
     from: usize,
-    form: Form,
+    form: LexicalForm,
 ) -> Result<Vec<Token<'_>>, Diagnostic> {
     let bytes = text.as_bytes();
     let span = |a: usize, b: usize| Span { source, start: narrow::index(a), end: narrow::index(b) };
@@ -71,9 +71,9 @@ pub fn tokens(
     let mut braces = Braces::default();
     while let Some(&b) = bytes.get(at) {
         let start = at;
-        let in_body = form == Form::Code || form == Form::C && braces.in_body();
-        let form = if form == Form::C && !in_body { Form::Free } else { form };
-        let ends_line = b == b'\n' && matches!(form, Form::Lines(_));
+        let in_body = form == LexicalForm::Code || form == LexicalForm::C && braces.in_body();
+        let form = if form == LexicalForm::C && !in_body { LexicalForm::Free } else { form };
+        let ends_line = b == b'\n' && matches!(form, LexicalForm::Lines(_));
         if b.is_ascii_whitespace() && !ends_line {
             at += 1;
             continue;
@@ -93,19 +93,19 @@ pub fn tokens(
         let kind = match b {
             b'\n' => {
                 at += 1;
-                Kind::Sign
+                TokenKind::Sign
             }
             b'0'..=b'9' => {
                 at = run(bytes, at, |b| b.is_ascii_alphanumeric() || b == b'_');
-                Kind::Number
+                TokenKind::Number
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
                 at = run(bytes, at, in_name);
-                Kind::Name
+                TokenKind::Name
             }
             b'.' if bytes.get(at + 1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') => {
                 at = run(bytes, at, in_name);
-                Kind::Name
+                TokenKind::Name
             }
             b'"' => {
                 at = run(bytes, at + 1, |b| b != b'"') + 1;
@@ -116,7 +116,7 @@ pub fn tokens(
                         "this string is not closed",
                     ));
                 }
-                Kind::Text
+                TokenKind::Text
             }
             b'\'' if in_body => {
                 at = character(bytes, at).ok_or_else(|| {
@@ -126,11 +126,11 @@ pub fn tokens(
                         "this character constant is not closed",
                     )
                 })?;
-                Kind::Text
+                TokenKind::Text
             }
             b'<' | b'>' if in_body && bytes.get(at + 1) == Some(&b) => {
                 at += 2;
-                Kind::Sign
+                TokenKind::Sign
             }
             _ => {
                 let Some(sign) = SIGNS.iter().find(|s| text[at..].starts_with(**s)) else {
@@ -144,12 +144,12 @@ pub fn tokens(
                 };
                 braces.pass(sign);
                 at += sign.len();
-                Kind::Sign
+                TokenKind::Sign
             }
         };
         out.push(Token { kind, text: &text[start..at], span: span(start, at) });
     }
-    out.push(Token { kind: Kind::End, text: "", span: span(text.len(), text.len()) });
+    out.push(Token { kind: TokenKind::End, text: "", span: span(text.len(), text.len()) });
     Ok(out)
 }
 
@@ -202,27 +202,27 @@ fn run(bytes: &[u8], at: usize, test: impl Fn(u8) -> bool) -> usize {
 
 /// Returns the offset after the comment that starts at `at`. `None` if no comment starts there,
 /// `Some(None)` if it does not end.
-pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
+pub fn comment(bytes: &[u8], at: usize, form: LexicalForm) -> Option<Option<usize>> {
     let find =
         |end: &[u8]| bytes[at + 2..].windows(2).position(|w| w == end).map(|i| at + 2 + i + 2);
     let line = || Some(Some(run(bytes, at, |b| b != b'\n')));
-    if let Form::Lines(sign) = form
+    if let LexicalForm::Lines(sign) = form
         && u32::from(sign) == u32::from(*bytes.get(at)?)
     {
         return line();
     }
     match (bytes.get(at)?, bytes.get(at + 1)?) {
-        (b'(', b'*') if form == Form::Code => None,
+        (b'(', b'*') if form == LexicalForm::Code => None,
         (b'(', b'*')
-            if form == Form::C
+            if form == LexicalForm::C
                 && !bytes.get(at + 2).is_some_and(|b| b.is_ascii_whitespace() || *b == b'*') =>
         {
             None
         }
         (b'(', b'*') => Some(nested_comment(&bytes[at..]).map(|length| at + length)),
-        _ if matches!(form, Form::Lines(_)) => None,
+        _ if matches!(form, LexicalForm::Lines(_)) => None,
         (b'/', b'*') => Some(find(b"*/")),
-        (b'<', b'<') if !matches!(form, Form::C | Form::Code) => Some(find(b">>")),
+        (b'<', b'<') if !matches!(form, LexicalForm::C | LexicalForm::Code) => Some(find(b">>")),
         (b'/', b'/') => line(),
         _ => None,
     }
@@ -284,7 +284,7 @@ impl<'a, 't> Cursor<'a, 't> {
     /// True if the current token is this symbol.
     pub fn is(&self, sign: &str) -> bool {
         let t = self.peek();
-        t.kind == Kind::Sign && t.text == sign
+        t.kind == TokenKind::Sign && t.text == sign
     }
     /// Consumes the symbol if it is next. True if it was.
     pub fn eat(&mut self, sign: &str) -> bool {
@@ -297,7 +297,7 @@ impl<'a, 't> Cursor<'a, 't> {
     /// True if the current token is this name, in any case.
     pub fn is_word(&self, word: &str) -> bool {
         let t = self.peek();
-        t.kind == Kind::Name && t.text.eq_ignore_ascii_case(word)
+        t.kind == TokenKind::Name && t.text.eq_ignore_ascii_case(word)
     }
     /// Consumes a name if it is next. True if it was.
     pub fn eat_word(&mut self, word: &str) -> bool {
@@ -309,7 +309,7 @@ impl<'a, 't> Cursor<'a, 't> {
     }
     /// True at the end of the tokens.
     pub fn at_end(&self) -> bool {
-        self.peek().kind == Kind::End
+        self.peek().kind == TokenKind::End
     }
     /// Consumes the symbol. Error: another token is next.
     pub fn expect(&mut self, sign: &str) -> Result<Token<'a>, Diagnostic> {
@@ -317,17 +317,22 @@ impl<'a, 't> Cursor<'a, 't> {
     }
     /// Consumes a name. Error: another token is next.
     pub fn name(&mut self, what: &str) -> Result<Token<'a>, Diagnostic> {
-        if self.peek().kind == Kind::Name { Ok(self.take()) } else { Err(self.unexpected(what)) }
+        if self.peek().kind == TokenKind::Name {
+            Ok(self.take())
+        } else {
+            Err(self.unexpected(what))
+        }
     }
     /// True if a number with an optional sign is next.
     pub fn is_number(&self) -> bool {
-        self.peek().kind == Kind::Number || self.is("-") && self.ahead(1).kind == Kind::Number
+        self.peek().kind == TokenKind::Number
+            || self.is("-") && self.ahead(1).kind == TokenKind::Number
     }
     /// Consumes a number with its sign.
     pub fn number(&mut self) -> Result<i64, Diagnostic> {
         let negative = self.eat("-");
         let token = self.peek();
-        if token.kind != Kind::Number {
+        if token.kind != TokenKind::Number {
             return Err(self.unexpected("a number"));
         }
         self.take();
@@ -347,7 +352,7 @@ impl<'a, 't> Cursor<'a, 't> {
     pub fn unexpected(&self, expected: &str) -> Diagnostic {
         let token = self.peek();
         let found = match (token.kind, token.text) {
-            (Kind::End, _) => "the end of the text".to_string(),
+            (TokenKind::End, _) => "the end of the text".to_string(),
             (_, "\n") => "the end of the line".to_string(),
             (_, text) => format!("`{text}`"),
         };

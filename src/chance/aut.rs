@@ -9,7 +9,7 @@
 //! `s0 p0 s1 p1 … sn`; the last state has the remaining probability. So a file without
 //! probabilities is also valid. Cost: one pass. Errors name line, column and the expected text.
 
-use crate::{DistId, Distributions, System};
+use crate::{DistId, Distributions, ProbabilisticSystem};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage, narrow};
@@ -20,7 +20,7 @@ use num_traits::{One, Signed, Zero};
 use std::io::{BufRead, BufReader, Read, Write};
 
 /// Writes a system as text.
-pub fn write(system: &System, output: impl Write) -> Result<(), Diagnostic> {
+pub fn write(system: &ProbabilisticSystem, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::with_capacity(1 << 20, output);
     if let Some(bad) = system.table.texts.iter().find(|t| t.contains('\n')) {
         return Err(Diagnostic::new(
@@ -46,7 +46,7 @@ pub fn text(distributions: &Distributions, dist: DistId) -> String {
     text
 }
 
-fn rows(system: &System, out: &mut impl Write) -> std::io::Result<()> {
+fn rows(system: &ProbabilisticSystem, out: &mut impl Write) -> std::io::Result<()> {
     let initial = text(&system.distributions, system.initial);
     writeln!(out, "des ({initial},{},{})", system.step_count(), system.state_count())?;
     for s in 0..system.state_count() {
@@ -63,12 +63,12 @@ fn rows(system: &System, out: &mut impl Write) -> std::io::Result<()> {
 }
 
 /// Line of the input.
-struct Line {
+struct InputLine {
     number: u64,
     text: String,
 }
 
-impl Line {
+impl InputLine {
     fn fault<T>(&self, at: &str, expected: &str) -> Result<T, Diagnostic> {
         let column = self.text.chars().count() - at.chars().count();
         let rest: String = at.chars().take(40).collect();
@@ -145,7 +145,7 @@ impl Line {
 }
 
 /// Returns the text between the brackets of a line after `before`.
-fn inside<'t>(line: &'t Line, before: &str) -> Result<&'t str, Diagnostic> {
+fn inside<'t>(line: &'t InputLine, before: &str) -> Result<&'t str, Diagnostic> {
     let start = line.expect(line.text.trim_end(), before)?;
     match line.expect(start, "(")?.strip_suffix(')') {
         Some(inside) => Ok(inside.trim_end()),
@@ -154,16 +154,16 @@ fn inside<'t>(line: &'t Line, before: &str) -> Result<&'t str, Diagnostic> {
 }
 
 /// Reads a system, with or without probabilities.
-pub fn read(input: impl Read) -> Result<System, Diagnostic> {
+pub fn read(input: impl Read) -> Result<ProbabilisticSystem, Diagnostic> {
     let mut lines = BufReader::with_capacity(1 << 20, input).lines();
     let mut number = 0;
-    let mut next = || -> Result<Option<Line>, Diagnostic> {
+    let mut next = || -> Result<Option<InputLine>, Diagnostic> {
         for text in lines.by_ref() {
             number += 1;
             let text =
                 text.map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))?;
             if !text.trim().is_empty() {
-                return Ok(Some(Line { number, text }));
+                return Ok(Some(InputLine { number, text }));
             }
         }
         Ok(None)
@@ -217,12 +217,12 @@ pub fn from_edges(
     mut edges: Vec<(u32, LabelId, DistId)>,
     distributions: Distributions,
     table: Labels,
-) -> System {
+) -> ProbabilisticSystem {
     edges.sort_by_key(|e| e.0);
     let mut offsets = vec![0u64; states + 1];
     edges.iter().for_each(|e| offsets[e.0 as usize + 1] += 1);
     (0..states).for_each(|i| offsets[i + 1] += offsets[i]);
     let labels = edges.iter().map(|e| e.1).collect();
     let targets = edges.iter().map(|e| e.2).collect();
-    System { initial, offsets, labels, targets, distributions, table }
+    ProbabilisticSystem { initial, offsets, labels, targets, distributions, table }
 }

@@ -10,7 +10,7 @@
 //! does not depend on hashing.
 
 use crate::aut::from_edges;
-use crate::{DistId, Distributions, System};
+use crate::{DistId, Distributions, ProbabilisticSystem};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
@@ -42,7 +42,11 @@ fn number<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> (Vec<u32>, 
 }
 
 /// Returns the probability that a distribution gives each class of states.
-fn class_distribution(system: &System, dist: DistId, class: &[u32]) -> Vec<(u32, BigRational)> {
+fn class_distribution(
+    system: &ProbabilisticSystem,
+    dist: DistId,
+    class: &[u32],
+) -> Vec<(u32, BigRational)> {
     let mut sums: Vec<(u32, BigRational)> = system
         .distributions
         .outcomes(dist)
@@ -59,7 +63,7 @@ fn class_distribution(system: &System, dist: DistId, class: &[u32]) -> Vec<(u32,
     merged
 }
 
-fn coarsest(system: &System) -> Partition {
+fn coarsest(system: &ProbabilisticSystem) -> Partition {
     let n = system.state_count();
     let mut partition =
         Partition { state: vec![0; n], dist: Vec::new(), states: usize::from(n > 0) };
@@ -86,7 +90,7 @@ fn coarsest(system: &System) -> Partition {
 }
 
 /// Computes the quotient of the reachable part: one state for each class.
-pub fn reduce(system: &System) -> System {
+pub fn reduce(system: &ProbabilisticSystem) -> ProbabilisticSystem {
     let partition = coarsest(system);
     let mut representative = vec![None; partition.states];
     for (s, class) in partition.state.iter().enumerate() {
@@ -128,7 +132,7 @@ pub fn reduce(system: &System) -> System {
 
 /// True if two systems are bisimilar: their initial distributions give the classes of both together
 /// the same probabilities.
-pub fn bisimilar(a: &System, b: &System) -> bool {
+pub fn bisimilar(a: &ProbabilisticSystem, b: &ProbabilisticSystem) -> bool {
     let mut texts = a.table.texts.clone();
     let mut known: AHashMap<String, LabelId> =
         texts.iter().enumerate().map(|(i, t)| (t.clone(), LabelId::new(i))).collect();

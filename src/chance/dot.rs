@@ -1,20 +1,20 @@
 //! Writer of Graphviz `.dot` digraphs. States are circles; a step with several outcomes leads to a
 //! dot, and the edges from it have the probabilities. Cost: one pass.
 
-use crate::{DistId, System};
+use crate::{DistId, ProbabilisticSystem};
 use mu_base::ids::StateId;
 use mu_base::{Diagnostic, Stage};
 use std::io::Write;
 
 /// Writes a digraph.
-pub fn write(system: &System, output: impl Write) -> Result<(), Diagnostic> {
+pub fn write(system: &ProbabilisticSystem, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::new(output);
     rows(system, &mut out)
         .and_then(|()| out.flush())
         .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
-fn rows(system: &System, out: &mut impl Write) -> std::io::Result<()> {
+fn rows(system: &ProbabilisticSystem, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "digraph plts {{\n  node [shape=circle];")?;
     let mut shown = vec![false; system.distributions.len()];
     let mut place = |out: &mut dyn Write, dist: DistId| -> std::io::Result<String> {

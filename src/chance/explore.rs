@@ -1,10 +1,11 @@
 //! Breadth-first exploration of a model to a probabilistic transition system.
 //!
-//! In: a [`Model`] and the limits of the run. Out: [`System`] with the labels of the model. Answers
-//! of groups are cached by the slots read, so that a group is evaluated once for recurring values.
-//! One thread. Cost: the states as vectors, the cached answers up to `MAX_CACHED`.
+//! In: a [`Model`] and the limits of the run. Out: [`ProbabilisticSystem`] with the labels of the
+//! model. Answers of groups are cached by the slots read, so that a group is evaluated once for
+//! recurring values. One thread. Cost: the states as vectors, the cached answers up to
+//! `MAX_CACHED`.
 
-use crate::{DistId, Distributions, System};
+use crate::{DistId, Distributions, ProbabilisticSystem};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
@@ -131,7 +132,7 @@ pub fn explore(
     model: &dyn Model,
     budget: &Budget,
     seen: &mut dyn FnMut(u64),
-) -> Result<(System, Stop), Diagnostic> {
+) -> Result<(ProbabilisticSystem, Stop), Diagnostic> {
     let groups = model.groups();
     let mut search = Exploration {
         groups,
@@ -207,7 +208,7 @@ pub fn explore(
     // Unexpanded states have no steps in the result.
     offsets.resize(search.vectors.len() + 1, targets.len() as u64);
     let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
-    let system = System {
+    let system = ProbabilisticSystem {
         initial,
         offsets,
         labels,

@@ -1,7 +1,7 @@
 //! Probabilistic transition systems: a step leads to a distribution over states, and nondeterminism
 //! chooses between steps. Probabilities are exact.
 //!
-//! In: models (`explore`), files (`aut`). Out: [`System`], its quotient and comparison
+//! In: models (`explore`), files (`aut`). Out: [`ProbabilisticSystem`], its quotient and comparison
 //! (`bisimulation`), files. Distributions are hash-consed: equal ones have one number. Cost: 8
 //! bytes an outcome of each distribution, 8 bytes a step; each probability is stored once.
 //! Invariant: the probabilities of a distribution are positive and add up to 1; its states ascend
@@ -104,7 +104,7 @@ impl Distributions {
 /// Probabilistic transition system. Steps of state `s` are `targets[offsets[s]..offsets[s + 1]]`
 /// with their labels.
 #[derive(Clone, Debug)]
-pub struct System {
+pub struct ProbabilisticSystem {
     /// Initial distribution.
     pub initial: DistId,
     /// `states + 1` offsets.
@@ -119,7 +119,7 @@ pub struct System {
     pub table: Labels,
 }
 
-impl System {
+impl ProbabilisticSystem {
     /// Returns the number of states.
     pub fn state_count(&self) -> usize {
         self.offsets.len() - 1

@@ -1,7 +1,7 @@
 //! Control messages between the processes of a search, and their encoding.
 //!
-//! In and out: a [`Report`]. Cost: tens of bytes. Invariant: malformed bytes are rejected with an
-//! error.
+//! In and out: a [`ControlMessage`]. Cost: tens of bytes. Invariant: malformed bytes are rejected
+//! with an error.
 
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, SourceId, Span, Stage, Stop};
@@ -31,7 +31,7 @@ impl From<Diagnostic> for EndReason {
 
 /// A control message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Report {
+pub(super) enum ControlMessage {
     /// Progress of the sender.
     Tally(Tally),
     /// The search is to end; `drain`: batches in transit must arrive first.
@@ -221,44 +221,44 @@ impl EndReason {
     }
 }
 
-impl Report {
+impl ControlMessage {
     /// Encodes the report.
     pub fn write(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Report::Tally(tally) => {
+            ControlMessage::Tally(tally) => {
                 out.push(0);
                 put_tally(&mut out, tally);
             }
-            Report::Halt { drain } => out.extend([1, u8::from(*drain)]),
-            Report::Run(number)
-            | Report::RequestCheckpoint(number)
-            | Report::Written(number)
-            | Report::Unwritten(number) => {
+            ControlMessage::Halt { drain } => out.extend([1, u8::from(*drain)]),
+            ControlMessage::Run(number)
+            | ControlMessage::RequestCheckpoint(number)
+            | ControlMessage::Written(number)
+            | ControlMessage::Unwritten(number) => {
                 out.push(match self {
-                    Report::Run(_) => 3,
-                    Report::RequestCheckpoint(_) => 4,
-                    Report::Written(_) => 5,
+                    ControlMessage::Run(_) => 3,
+                    ControlMessage::RequestCheckpoint(_) => 4,
+                    ControlMessage::Written(_) => 5,
                     _ => 6,
                 });
                 put(&mut out, *number);
             }
-            Report::Next { number, level } => {
+            ControlMessage::Next { number, level } => {
                 out.push(7);
                 put(&mut out, *number);
                 put(&mut out, *level);
             }
-            Report::GoalReached(level) => {
+            ControlMessage::GoalReached(level) => {
                 out.push(8);
                 put(&mut out, *level);
             }
-            Report::LevelDone => out.push(9),
-            Report::Predecessor { level, state } => {
+            ControlMessage::LevelDone => out.push(9),
+            ControlMessage::Predecessor { level, state } => {
                 out.push(10);
                 put(&mut out, *level);
                 put_bytes(&mut out, state);
             }
-            Report::Last { tally, memory, why, failed, final_report, consistent, hit } => {
+            ControlMessage::Last { tally, memory, why, failed, final_report, consistent, hit } => {
                 out.push(2);
                 put_tally(&mut out, tally);
                 put(&mut out, *memory);
@@ -286,16 +286,16 @@ impl Report {
     fn parse(mut bytes: &[u8]) -> Option<Self> {
         let bytes = &mut bytes;
         let report = match take(bytes)? {
-            0 => Report::Tally(take_tally(bytes)?),
-            1 => Report::Halt { drain: truth(bytes)? },
-            3 => Report::Run(take(bytes)?),
-            4 => Report::RequestCheckpoint(take(bytes)?),
-            5 => Report::Written(take(bytes)?),
-            6 => Report::Unwritten(take(bytes)?),
-            7 => Report::Next { number: take(bytes)?, level: take(bytes)? },
-            8 => Report::GoalReached(take(bytes)?),
-            9 => Report::LevelDone,
-            10 => Report::Predecessor { level: take(bytes)?, state: take_bytes(bytes)? },
+            0 => ControlMessage::Tally(take_tally(bytes)?),
+            1 => ControlMessage::Halt { drain: truth(bytes)? },
+            3 => ControlMessage::Run(take(bytes)?),
+            4 => ControlMessage::RequestCheckpoint(take(bytes)?),
+            5 => ControlMessage::Written(take(bytes)?),
+            6 => ControlMessage::Unwritten(take(bytes)?),
+            7 => ControlMessage::Next { number: take(bytes)?, level: take(bytes)? },
+            8 => ControlMessage::GoalReached(take(bytes)?),
+            9 => ControlMessage::LevelDone,
+            10 => ControlMessage::Predecessor { level: take(bytes)?, state: take_bytes(bytes)? },
             2 => {
                 let (tally, memory, why) =
                     (take_tally(bytes)?, take(bytes)?, EndReason::read(bytes)?);
@@ -305,7 +305,7 @@ impl Report {
                 }
                 let final_report = take_bytes(bytes)?;
                 let (consistent, some, state) = (truth(bytes)?, truth(bytes)?, take_bytes(bytes)?);
-                Report::Last {
+                ControlMessage::Last {
                     tally,
                     memory,
                     why,
@@ -336,7 +336,7 @@ mod tests {
         error.notes.push("here".into());
         error.open = true;
         error.related.push((Span { source: SourceId::of(2), start: 0, end: 7 }, "for this".into()));
-        let last = |why, failed| Report::Last {
+        let last = |why, failed| ControlMessage::Last {
             tally,
             memory: 5 << 30,
             why,
@@ -346,24 +346,24 @@ mod tests {
             hit: Some(vec![0, 7]),
         };
         let mut reports = vec![
-            Report::Tally(tally),
-            Report::Halt { drain: true },
-            Report::Halt { drain: false },
+            ControlMessage::Tally(tally),
+            ControlMessage::Halt { drain: true },
+            ControlMessage::Halt { drain: false },
             last(None, vec![]),
             last(Some(EndReason::Broken), vec![3, 1]),
             last(Some(EndReason::Decided), vec![]),
         ];
         reports.extend([
-            Report::Run(u64::MAX),
-            Report::RequestCheckpoint(3),
-            Report::Written(4),
-            Report::Unwritten(5),
+            ControlMessage::Run(u64::MAX),
+            ControlMessage::RequestCheckpoint(3),
+            ControlMessage::Written(4),
+            ControlMessage::Unwritten(5),
         ]);
-        reports.push(Report::Next { number: 1, level: 1 << 33 });
+        reports.push(ControlMessage::Next { number: 1, level: 1 << 33 });
         reports.extend([
-            Report::GoalReached(3),
-            Report::LevelDone,
-            Report::Predecessor { level: 2, state: vec![1, 2] },
+            ControlMessage::GoalReached(3),
+            ControlMessage::LevelDone,
+            ControlMessage::Predecessor { level: 2, state: vec![1, 2] },
         ]);
         reports.extend(STOPS.map(|s| last(Some(EndReason::Stopped(s)), vec![])));
         reports.extend(STAGES.map(|s| {
@@ -374,9 +374,10 @@ mod tests {
         }));
         for report in reports {
             let bytes = report.write();
-            assert_eq!(Report::read(&bytes).unwrap(), report);
-            (0..bytes.len())
-                .for_each(|n| assert!(Report::read(&bytes[..n]).is_err(), "{report:?}, {n} bytes"));
+            assert_eq!(ControlMessage::read(&bytes).unwrap(), report);
+            (0..bytes.len()).for_each(|n| {
+                assert!(ControlMessage::read(&bytes[..n]).is_err(), "{report:?}, {n} bytes")
+            });
         }
     }
 }

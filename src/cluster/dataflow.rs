@@ -14,10 +14,10 @@
 //! process that ends early reports this to all, and all determine the result from the same reports.
 
 use super::checkpoints::{PartitionStore, Rounds};
-use super::control_messages::{EndReason, Report};
+use super::control_messages::{ControlMessage, EndReason};
 use super::message::{ByAddress, Envelope};
-use super::process_group::{Extra, Part};
-use super::trace::Trace;
+use super::process_group::{Extra, ProcessPart};
+use super::trace::GoalSearchProgress;
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
 use mu_base::{Budget, Diagnostic, Stop, narrow};
@@ -80,7 +80,7 @@ pub(super) struct ReportMailbox {
 
 impl ReportMailbox {
     /// Sends a report to some of the processes.
-    pub fn send(&mut self, me: usize, to: std::ops::Range<usize>, report: &Report) {
+    pub fn send(&mut self, me: usize, to: std::ops::Range<usize>, report: &ControlMessage) {
         let bytes = report.write();
         self.leaving.extend(to.map(|to| Envelope {
             to: narrow::index(to),
@@ -182,7 +182,7 @@ pub(super) fn reports(worker: &mut Worker, mail: &Rc<RefCell<ReportMailbox>>) {
 /// The last report of a process: its final one, or its progress.
 #[derive(Clone, Default)]
 pub(super) struct LastReport {
-    part: Part,
+    part: ProcessPart,
     last: Option<(Option<EndReason>, Vec<usize>, Vec<u8>)>,
     /// True if no state of its partition is missing, according to its final report.
     consistent: bool,
@@ -206,7 +206,7 @@ pub(super) struct SearchDriver<'d, 'm> {
     pub last_reports: Vec<LastReport>,
     /// The current level.
     pub current_level: Option<u64>,
-    pub trace: Trace,
+    pub trace: GoalSearchProgress,
     /// Reason for an early end in this process.
     why: Option<EndReason>,
     /// True if all processes are to end.
@@ -227,7 +227,7 @@ pub(super) struct SearchDriver<'d, 'm> {
 /// Result of a search, equal in all processes.
 pub(super) struct SearchEnd {
     /// Totals by process.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ProcessPart>,
     pub stop: Stop,
     /// True if an annotation decided.
     pub decided: bool,
@@ -241,7 +241,7 @@ impl SearchEnd {
     /// Returns the result for `count` processes that have not searched.
     pub fn without_search(count: usize, stop: Stop) -> Self {
         Self {
-            parts: vec![Part::default(); count],
+            parts: vec![ProcessPart::default(); count],
             stop,
             decided: false,
             final_report: Vec::new(),
@@ -282,7 +282,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
             mail: Rc::default(),
             last_reports: vec![LastReport::default(); count],
             current_level: None,
-            trace: Trace::default(),
+            trace: GoalSearchProgress::default(),
             why: None,
             halted: false,
             drains: true,
@@ -339,7 +339,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
                 Vec::new()
             }
         };
-        let last = Report::Last {
+        let last = ControlMessage::Last {
             tally: self.partition.tally(),
             memory: peak_resident_bytes(),
             why: self.why.take(),
@@ -364,7 +364,11 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
             unkept = self.write_checkpoint(number).err();
             self.send(
                 0..self.last_reports.len(),
-                &if unkept.is_none() { Report::Written(number) } else { Report::Unwritten(number) },
+                &if unkept.is_none() {
+                    ControlMessage::Written(number)
+                } else {
+                    ControlMessage::Unwritten(number)
+                },
             );
             while !self.rounds.all_wrote(number) && !self.unwritten {
                 self.step_for_reports()?;
@@ -392,7 +396,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
 
     /// Derives the result from the final reports, equally in all processes.
     fn ended(self, path: Option<Vec<Vec<u8>>>) -> Result<SearchEnd, Diagnostic> {
-        let parts: Vec<Part> = self.last_reports.iter().map(|h| h.part).collect();
+        let parts: Vec<ProcessPart> = self.last_reports.iter().map(|h| h.part).collect();
         let whys: Vec<EndReason> =
             self.last_reports.iter().filter_map(|h| h.last.as_ref()?.0.clone()).collect();
         if let (Some(symmetries), true) = (self.symmetries, whys.contains(&EndReason::Broken)) {
@@ -439,7 +443,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
     /// Returns the result after the loss of a process: the known totals.
     fn abandoned(mut self) -> SearchEnd {
         self.last_reports[self.me].part =
-            Part { tally: self.partition.tally(), memory: peak_resident_bytes() };
+            ProcessPart { tally: self.partition.tally(), memory: peak_resident_bytes() };
         let parts = self.last_reports.iter().map(|h| h.part).collect();
         SearchEnd { parts, stop: Stop::Lost, decided: false, final_report: Vec::new(), path: None }
     }
@@ -560,7 +564,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
         self.drains &= drain;
         if changed {
             self.halted = true;
-            self.send(0..self.last_reports.len(), &Report::Halt { drain });
+            self.send(0..self.last_reports.len(), &ControlMessage::Halt { drain });
         }
     }
 
@@ -574,7 +578,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
                 shelf.clear()?;
             }
             let run = super::handshake::random_number()?;
-            self.send(0..self.last_reports.len(), &Report::Run(run));
+            self.send(0..self.last_reports.len(), &ControlMessage::Run(run));
         }
         let Some(Checkpointing { shelf, resumed: Some(_), .. }) = &self.shelf else {
             return self.partition.insert_initial();
@@ -592,7 +596,10 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
     /// Advances a requested checkpoint.
     fn checkpoint(&mut self) {
         if let Some(number) = self.rounds.enter() {
-            self.send(0..self.last_reports.len(), &Report::Next { number, level: self.next });
+            self.send(
+                0..self.last_reports.len(),
+                &ControlMessage::Next { number, level: self.next },
+            );
         }
         if let Some(boundary) = self.rounds.boundary() {
             let mailbox = self.mailbox.borrow();
@@ -604,7 +611,9 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
             if reached {
                 let number = self.rounds.write();
                 match self.write_checkpoint(number) {
-                    Ok(()) => self.send(0..self.last_reports.len(), &Report::Written(number)),
+                    Ok(()) => {
+                        self.send(0..self.last_reports.len(), &ControlMessage::Written(number))
+                    }
                     Err(error) => self.stop_for(error),
                 }
             }
@@ -666,7 +675,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
             && last.all(|l| l.0.as_ref().is_none_or(permits_draining))
     }
 
-    pub(super) fn send(&mut self, to: std::ops::Range<usize>, report: &Report) {
+    pub(super) fn send(&mut self, to: std::ops::Range<usize>, report: &ControlMessage) {
         self.mail.borrow_mut().send(self.me, to, report);
     }
 
@@ -683,25 +692,35 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
                 .last_reports
                 .get_mut(from)
                 .ok_or_else(|| Diagnostic::internal("a report from an unknown process"))?;
-            match Report::read(&envelope.bytes)? {
-                Report::Tally(tally) => last_reports.part.tally = tally,
-                Report::Halt { drain } => {
+            match ControlMessage::read(&envelope.bytes)? {
+                ControlMessage::Tally(tally) => last_reports.part.tally = tally,
+                ControlMessage::Halt { drain } => {
                     self.halted = true;
                     self.drains &= drain;
                 }
-                Report::Run(run) => self.run = Some(run),
-                Report::RequestCheckpoint(number) => self.rounds.ask(number),
-                Report::Next { number, level } => self.rounds.record_next(number, from, level),
-                Report::Written(number) => self.rounds.record_written(number, from),
-                Report::Unwritten(_) => self.unwritten = true,
-                Report::GoalReached(level) => self.trace.record_goal(level),
-                Report::LevelDone => self.trace.record_completion(from),
-                Report::Predecessor { level, state } => {
+                ControlMessage::Run(run) => self.run = Some(run),
+                ControlMessage::RequestCheckpoint(number) => self.rounds.ask(number),
+                ControlMessage::Next { number, level } => {
+                    self.rounds.record_next(number, from, level)
+                }
+                ControlMessage::Written(number) => self.rounds.record_written(number, from),
+                ControlMessage::Unwritten(_) => self.unwritten = true,
+                ControlMessage::GoalReached(level) => self.trace.record_goal(level),
+                ControlMessage::LevelDone => self.trace.record_completion(from),
+                ControlMessage::Predecessor { level, state } => {
                     self.trace.record_predecessor(level, from, state)
                 }
-                Report::Last { tally, memory, why, failed, final_report, consistent, hit } => {
+                ControlMessage::Last {
+                    tally,
+                    memory,
+                    why,
+                    failed,
+                    final_report,
+                    consistent,
+                    hit,
+                } => {
                     *last_reports = LastReport {
-                        part: Part { tally, memory },
+                        part: ProcessPart { tally, memory },
                         last: Some((why, failed, final_report)),
                         consistent,
                         hit,
@@ -718,7 +737,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
             && let Some(number) = self.rounds.next_number()
             && self.shelf.as_ref().is_some_and(|s| s.shelf.keeps() && s.shelf.due())
         {
-            self.send(0..self.last_reports.len(), &Report::RequestCheckpoint(number));
+            self.send(0..self.last_reports.len(), &ControlMessage::RequestCheckpoint(number));
         }
     }
 
@@ -757,7 +776,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
                 elapsed: self.start.elapsed(),
             });
         } else {
-            self.send(0..1, &Report::Tally(tally));
+            self.send(0..1, &ControlMessage::Tally(tally));
         }
         self.request_checkpoint();
         if let Err(stop) = self.budget.check(states).and_then(|()| self.budget.check_memory()) {

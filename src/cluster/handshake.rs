@@ -156,7 +156,7 @@ pub struct Party {
 }
 
 /// Reason for a failed connection.
-enum Failure {
+enum ConnectionFailure {
     /// No answer yet; retry.
     Silent(String),
     /// The peer is not part of the search; wait for another.
@@ -165,20 +165,20 @@ enum Failure {
     Wrong(Diagnostic),
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for ConnectionFailure {
     fn from(error: std::io::Error) -> Self {
         use std::io::ErrorKind::{TimedOut, WouldBlock};
         match error.kind() {
             TimedOut | WouldBlock => {
-                Failure::Silent(format!("it did not answer within {} s", STEP.as_secs()))
+                ConnectionFailure::Silent(format!("it did not answer within {} s", STEP.as_secs()))
             }
-            _ => Failure::Silent(error.to_string()),
+            _ => ConnectionFailure::Silent(error.to_string()),
         }
     }
 }
-impl From<Diagnostic> for Failure {
+impl From<Diagnostic> for ConnectionFailure {
     fn from(error: Diagnostic) -> Self {
-        Failure::Wrong(error)
+        ConnectionFailure::Wrong(error)
     }
 }
 
@@ -202,7 +202,7 @@ impl Party {
         connects: bool,
         transcript: &[u8],
         health: &Arc<Health>,
-    ) -> Result<Wire, Failure> {
+    ) -> Result<Wire, ConnectionFailure> {
         let mut keys = ["frames of who connects", "frames of who listens"]
             .map(|purpose| self.code(transcript, purpose));
         if !connects {
@@ -225,12 +225,12 @@ impl Party {
         peer: usize,
         health: &Arc<Health>,
         waited: Duration,
-    ) -> Result<Wire, Failure> {
+    ) -> Result<Wire, ConnectionFailure> {
         let address = &self.addresses[peer];
         let unknown =
             || match format!("no machine is known as `{address}`, the address of process {peer}") {
-                text if waited < RESOLVE => Failure::Silent(text),
-                text => Failure::Wrong(Diagnostic::new(Stage::Usage, text)),
+                text if waited < RESOLVE => ConnectionFailure::Silent(text),
+                text => ConnectionFailure::Wrong(Diagnostic::new(Stage::Usage, text)),
             };
         let place =
             address.to_socket_addrs().ok().and_then(|mut all| all.next()).ok_or_else(unknown)?;
@@ -246,7 +246,9 @@ impl Party {
         let mut answer = [0; 52];
         socket.read_exact(&mut answer)?;
         if &answer[..16] != MAGIC {
-            return Err(Failure::Stranger("what listens there is no process of a search".into()));
+            return Err(ConnectionFailure::Stranger(
+                "what listens there is no process of a search".into(),
+            ));
         }
         transcript.extend(answer);
         let mine = self.identity.bytes();
@@ -255,7 +257,7 @@ impl Party {
         socket.write_all(&[mine, code].concat())?;
         let mut proof = [0; PROOF];
         socket.read_exact(&mut proof).map_err(|_| {
-            Failure::Stranger(
+            ConnectionFailure::Stranger(
                 "it closed the connection during authentication: its secret may be different"
                     .into(),
             )
@@ -263,7 +265,9 @@ impl Party {
         let theirs: [u8; DIGESTS] = std::array::from_fn(|i| proof[i]);
         transcript.extend(theirs);
         if !self.is_code(&transcript, "listens", &proof[DIGESTS..]) {
-            return Err(Failure::Stranger("what listens there does not know the secret".into()));
+            return Err(ConnectionFailure::Stranger(
+                "what listens there does not know the secret".into(),
+            ));
         }
         self.compare(peer, &Identity::of(&theirs))?;
         self.wire(socket, peer, true, &transcript, health)
@@ -274,7 +278,7 @@ impl Party {
         &self,
         mut socket: TcpStream,
         health: &Arc<Health>,
-    ) -> Result<(usize, Wire), Failure> {
+    ) -> Result<(usize, Wire), ConnectionFailure> {
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(STEP))?;
         socket.set_nodelay(true)?;
@@ -282,7 +286,9 @@ impl Party {
         socket.read_exact(&mut hello)?;
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| hello[at + i])) as usize;
         if &hello[..16] != MAGIC || word(16) != VERSION as usize {
-            return Err(Failure::Stranger("it is no process of a search of this version".into()));
+            return Err(ConnectionFailure::Stranger(
+                "it is no process of a search of this version".into(),
+            ));
         }
         let (peer, me, count) = (word(52), word(56), word(60));
         let mut random = [0; 32];
@@ -294,7 +300,7 @@ impl Party {
         let theirs: [u8; DIGESTS] = std::array::from_fn(|i| proof[i]);
         let mut transcript = [&hello[..], &answer, &theirs].concat();
         if !self.is_code(&transcript, "connects", &proof[DIGESTS..]) {
-            return Err(Failure::Stranger("it does not know the secret".into()));
+            return Err(ConnectionFailure::Stranger("it does not know the secret".into()));
         }
         let mine = self.identity.bytes();
         transcript.extend(&mine);
@@ -320,13 +326,13 @@ impl Party {
 struct FailureLog(Vec<(String, String)>);
 
 impl FailureLog {
-    /// Records a failure of a peer; it replaces the earlier one. [`Failure::Silent`] replaces
-    /// nothing: a process that has given up is silent too, but that is not the cause.
-    fn add(&mut self, who: String, refused: Failure) {
+    /// Records a failure of a peer; it replaces the earlier one. [`ConnectionFailure::Silent`]
+    /// replaces nothing: a process that has given up is silent too, but that is not the cause.
+    fn add(&mut self, who: String, refused: ConnectionFailure) {
         let (why, silent) = match refused {
-            Failure::Silent(why) => (why, true),
-            Failure::Stranger(why) => (why, false),
-            Failure::Wrong(error) => (error.message, false),
+            ConnectionFailure::Silent(why) => (why, true),
+            ConnectionFailure::Stranger(why) => (why, false),
+            ConnectionFailure::Wrong(error) => (error.message, false),
         };
         match self.0.iter().position(|n| n.0 == who) {
             Some(_) if silent => {}
@@ -355,7 +361,7 @@ pub fn meet(
     let wires: Mutex<Vec<Option<Wire>>> = Mutex::new((0..count).map(|_| None).collect());
     let wrong: Mutex<Option<Diagnostic>> = Mutex::default();
     let notes: Mutex<FailureLog> = Mutex::default();
-    let note = |who: String, why: Failure| lock(&notes).add(who, why);
+    let note = |who: String, why: ConnectionFailure| lock(&notes).add(who, why);
     party
         .listener
         .set_nonblocking(true)
@@ -370,7 +376,7 @@ pub fn meet(
                             lock(wires)[peer] = Some(wire);
                             return;
                         }
-                        Err(Failure::Wrong(error)) => {
+                        Err(ConnectionFailure::Wrong(error)) => {
                             lock(wrong).get_or_insert(error);
                             return;
                         }
@@ -414,11 +420,13 @@ pub fn meet(
                         Ok((peer, wire)) => match &mut lock(wires)[peer] {
                             Some(_) => note(
                                 from.to_string(),
-                                Failure::Stranger(format!("process {peer} is here already")),
+                                ConnectionFailure::Stranger(format!(
+                                    "process {peer} is here already"
+                                )),
                             ),
                             free => *free = Some(wire),
                         },
-                        Err(Failure::Wrong(error)) => {
+                        Err(ConnectionFailure::Wrong(error)) => {
                             lock(wrong).get_or_insert(error);
                         }
                         Err(why) => note(from.to_string(), why),
@@ -512,9 +520,9 @@ mod tests {
         let text =
             "no machine is known as `no-such-machine.invalid:7117`, the address of process 0";
         let early = party.connect(0, &health, Duration::ZERO).err();
-        assert!(matches!(&early, Some(Failure::Silent(why)) if why == text));
+        assert!(matches!(&early, Some(ConnectionFailure::Silent(why)) if why == text));
         let late = party.connect(0, &health, RESOLVE).err();
-        assert!(matches!(&late, Some(Failure::Wrong(error)) if error.message == text));
+        assert!(matches!(&late, Some(ConnectionFailure::Wrong(error)) if error.message == text));
     }
 
     #[test]
@@ -533,10 +541,10 @@ mod tests {
             [heard, other.join().unwrap()]
         });
         assert!(
-            matches!(&heard, Some(Failure::Stranger(why)) if why.contains("does not know the secret"))
+            matches!(&heard, Some(ConnectionFailure::Stranger(why)) if why.contains("does not know the secret"))
         );
         assert!(
-            matches!(&connected, Some(Failure::Stranger(why)) if why.contains("its secret may be different"))
+            matches!(&connected, Some(ConnectionFailure::Stranger(why)) if why.contains("its secret may be different"))
         );
         for met in two([SECRET, "another secret entirely"], ["m", "m"], Duration::from_millis(50)) {
             let error = met.unwrap_err();
@@ -557,7 +565,7 @@ mod tests {
         let again = || std::io::Error::from(std::io::ErrorKind::WouldBlock);
         notes.add("process 0".into(), again().into());
         assert_eq!(notes.0[0].1, "it did not answer within 5 s");
-        notes.add("process 0".into(), Failure::Stranger("another secret".into()));
+        notes.add("process 0".into(), ConnectionFailure::Stranger("another secret".into()));
         notes.add("process 0".into(), again().into());
         assert_eq!(notes.0, [("process 0".into(), "another secret".into())]);
     }

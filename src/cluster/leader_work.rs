@@ -5,7 +5,7 @@
 //! message to each process. Invariants: if a process is lost, there is no answer; process 0 then
 //! stops soon, because the run has ended.
 
-use super::control_messages::{EndReason, Report};
+use super::control_messages::{ControlMessage, EndReason};
 use super::dataflow::{POLL_INTERVAL, ReportMailbox, reports};
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
@@ -47,7 +47,7 @@ pub(super) fn run_on_leader(
     mail.borrow_mut().send(
         me,
         0..count,
-        &Report::Last {
+        &ControlMessage::Last {
             tally,
             memory,
             why,
@@ -67,8 +67,8 @@ pub(super) fn run_on_leader(
         }
         for envelope in std::mem::take(&mut mail.borrow_mut().arrived) {
             let from = envelope.from.map_or(usize::MAX, |from| from as usize);
-            match (memories.get_mut(from), Report::read(&envelope.bytes)?) {
-                (Some(most), Report::Last { why, final_report, memory, .. }) => {
+            match (memories.get_mut(from), ControlMessage::read(&envelope.bytes)?) {
+                (Some(most), ControlMessage::Last { why, final_report, memory, .. }) => {
                     *most = memory;
                     if from == 0 {
                         heard = Some((why, final_report));

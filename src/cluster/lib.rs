@@ -26,6 +26,6 @@ mod wire;
 pub use checkpoints::PartitionStore;
 pub use handshake::{Identity, Party, Secret, meet};
 pub use process_group::{
-    ClusterOutcome, Connections, Extra, GroupPeers, Part, PartitionStores, SearchGroup, Task,
-    explore,
+    ClusterOutcome, Connections, Extra, GroupPeers, GroupSearch, PartitionStores, ProcessPart,
+    SearchGroup, explore,
 };

@@ -55,7 +55,7 @@ impl Connections {
 
 /// Totals of one process.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Part {
+pub struct ProcessPart {
     /// Its states and traffic.
     pub tally: Tally,
     /// Its peak memory, in bytes.
@@ -66,7 +66,7 @@ pub struct Part {
 #[derive(Clone, Debug)]
 pub struct ClusterOutcome {
     /// By process.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ProcessPart>,
     /// Reason for the end of the search.
     pub stop: Stop,
     /// The lost process, and the cause.
@@ -92,7 +92,7 @@ pub type Extra<'a> = &'a mut dyn FnMut(&mut Partition<'_>, bool) -> Result<Vec<u
 
 impl ClusterOutcome {
     /// Sums a number over all processes.
-    pub fn sum(&self, of: impl Fn(&Part) -> u64) -> u64 {
+    pub fn sum(&self, of: impl Fn(&ProcessPart) -> u64) -> u64 {
         self.parts.iter().map(of).sum()
     }
     /// Levels of the search.
@@ -102,7 +102,7 @@ impl ClusterOutcome {
 }
 
 /// A search for the process group.
-pub struct Task<'a> {
+pub struct GroupSearch<'a> {
     /// The model, equal in all processes.
     pub model: &'a dyn Model,
     /// Options of the exploration.
@@ -141,7 +141,7 @@ pub struct SearchGroup {
     /// True after a disorderly end of a search: later searches fail.
     broken: bool,
     /// Totals of all searches: sums of traffic, maxima of sizes.
-    parts: Vec<Part>,
+    parts: Vec<ProcessPart>,
     /// Number of the last checkpoint of the last search.
     kept: Option<u64>,
     /// The layout chosen by process 0, with the number of slots and the order of the symmetry
@@ -180,7 +180,7 @@ impl SearchGroup {
         // this only with a clock.
         let config = WorkerConfig::default().idle_spin(Duration::ZERO);
         let worker = Worker::new(config, Allocator::Tcp(builder.build()), Some(Instant::now()));
-        let parts = vec![Part::default(); count];
+        let parts = vec![ProcessPart::default(); count];
         let (worker, guard) = (Some(worker), Some(guard));
         Ok(Self {
             worker,
@@ -198,7 +198,7 @@ impl SearchGroup {
     }
 
     /// Returns the totals of each process over all searches.
-    pub fn take_parts(&mut self) -> Vec<Part> {
+    pub fn take_parts(&mut self) -> Vec<ProcessPart> {
         std::mem::take(&mut self.parts)
     }
     /// Returns the number of the last checkpoint of the last search with annotations. `None` if it
@@ -223,8 +223,8 @@ impl SearchGroup {
     ///
     /// # Errors
     /// Errors of the model in any process; a checkpoint that cannot be written or read.
-    pub fn explore(&mut self, task: Task<'_>) -> Result<ClusterOutcome, Diagnostic> {
-        let Task { model, options, budget, progress, extra, shelf, sought } = task;
+    pub fn explore(&mut self, task: GroupSearch<'_>) -> Result<ClusterOutcome, Diagnostic> {
+        let GroupSearch { model, options, budget, progress, extra, shelf, sought } = task;
         let start = Instant::now();
         let mut order = 1;
         let kept = Cell::new(None);
@@ -355,7 +355,8 @@ impl Peers for GroupPeers {
         progress: &dyn Progress,
     ) -> Result<mu_explore::Outcome, Diagnostic> {
         let extra = &mut |_: &mut Partition<'_>, _: bool| Ok(Vec::new());
-        let task = Task { model, options, budget, progress, extra, shelf: None, sought: None };
+        let task =
+            GroupSearch { model, options, budget, progress, extra, shelf: None, sought: None };
         let found = self.0.borrow_mut().explore(task)?;
         let sum = |of: fn(&Tally) -> u64| found.sum(|p| of(&p.tally));
         Ok(mu_explore::Outcome {
@@ -585,7 +586,10 @@ impl SearchGroup {
 ///
 /// # Errors
 /// Errors of the model in any process; a checkpoint that cannot be written or read.
-pub fn explore(connections: Connections, task: Task<'_>) -> Result<ClusterOutcome, Diagnostic> {
+pub fn explore(
+    connections: Connections,
+    task: GroupSearch<'_>,
+) -> Result<ClusterOutcome, Diagnostic> {
     let mut together = SearchGroup::new(connections, None)?;
     let outcome = together.explore(task);
     drop(together);

@@ -24,7 +24,7 @@ fn search(
     let (options, extra) = (&options(), &mut |_: &mut Partition<'_>, _: bool| Ok(Vec::new()));
     explore(
         connections,
-        Task { model, options, budget, progress: &Silent, extra, shelf: None, sought },
+        GroupSearch { model, options, budget, progress: &Silent, extra, shelf: None, sought },
     )
 }
 
@@ -201,7 +201,7 @@ fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
         let model = counters(5, 12);
         let shelf = &book;
         let extra = &mut |_: &mut Partition<'_>, _: bool| Ok(Vec::new());
-        let task = Task {
+        let task = GroupSearch {
             model: &model,
             options: &options,
             budget: &budget,
@@ -330,9 +330,9 @@ fn paths_are_shortest_and_equal_for_any_number_of_processes() {
             let step =
                 |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
             let target = if label.is_some() {
-                mu_explore::Target::Step(&step)
+                mu_explore::SearchTarget::Step(&step)
             } else {
-                mu_explore::Target::Deadlock
+                mu_explore::SearchTarget::Deadlock
             };
             let one =
                 mu_explore::find(&model, &options(), &Budget::default(), &Silent, target).unwrap();

@@ -11,14 +11,14 @@
 //! message with a state. Invariant: all processes know the same path, which does not depend on
 //! their number.
 
-use super::control_messages::Report;
+use super::control_messages::ControlMessage;
 use super::dataflow::{POLL_INTERVAL, SearchDriver};
 use mu_base::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Progress of a distributed goal search.
 #[derive(Default)]
-pub(super) struct Trace {
+pub(super) struct GoalSearchProgress {
     /// The level that reaches the goal.
     level: Option<u64>,
     /// True if this process has reported the goal, and the completion of the level.
@@ -32,7 +32,7 @@ pub(super) struct Trace {
     before: BTreeMap<(u64, usize), Vec<u8>>,
 }
 
-impl Trace {
+impl GoalSearchProgress {
     /// Records that a process has reached the goal.
     pub fn record_goal(&mut self, level: u64) {
         self.level = Some(self.level.map_or(level, |l| l.min(level)));
@@ -58,7 +58,7 @@ impl SearchDriver<'_, '_> {
         if let (Some(level), false) = (self.partition.goal_level(), self.trace.reported) {
             self.trace.reported = true;
             self.trace.record_goal(level);
-            self.send(0..self.last_reports.len(), &Report::GoalReached(level));
+            self.send(0..self.last_reports.len(), &ControlMessage::GoalReached(level));
         }
         if let (Some(level), false) = (self.trace.level, self.trace.final_report) {
             let mailbox = self.mailbox.borrow();
@@ -69,7 +69,7 @@ impl SearchDriver<'_, '_> {
             drop(mailbox);
             if completed {
                 self.trace.final_report = true;
-                self.send(0..self.last_reports.len(), &Report::LevelDone);
+                self.send(0..self.last_reports.len(), &ControlMessage::LevelDone);
             }
         }
         self.trace.completed.len() == self.last_reports.len()
@@ -83,7 +83,10 @@ impl SearchDriver<'_, '_> {
         let mut path = vec![state.clone()];
         for level in (0..last).rev() {
             let own = self.partition.predecessor(level, &state)?.unwrap_or_default();
-            self.send(0..self.last_reports.len(), &Report::Predecessor { level, state: own });
+            self.send(
+                0..self.last_reports.len(),
+                &ControlMessage::Predecessor { level, state: own },
+            );
             while self.trace.before.range((level, 0)..=(level, usize::MAX)).count()
                 < self.last_reports.len()
             {

@@ -66,7 +66,7 @@ impl Health {
     }
 }
 
-struct Reader {
+struct FrameReader {
     socket: TcpStream,
     code: Code,
     number: u64,
@@ -75,7 +75,7 @@ struct Reader {
     closed: bool,
 }
 
-struct Writer {
+struct FrameWriter {
     socket: TcpStream,
     code: Code,
     number: u64,
@@ -86,8 +86,8 @@ struct Writer {
 struct Ends {
     peer: usize,
     health: Arc<Health>,
-    reader: Mutex<Reader>,
-    writer: Mutex<Writer>,
+    reader: Mutex<FrameReader>,
+    writer: Mutex<FrameWriter>,
 }
 
 /// A connection; see the module header.
@@ -108,7 +108,7 @@ impl Wire {
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(SILENCE))?;
         socket.set_write_timeout(Some(SILENCE))?;
-        let reader = Reader {
+        let reader = FrameReader {
             socket: socket.try_clone()?,
             code: keyed(theirs),
             number: 0,
@@ -116,8 +116,13 @@ impl Wire {
             at: 0,
             closed: false,
         };
-        let writer =
-            Writer { socket, code: keyed(ours), number: 0, last: Instant::now(), broken: false };
+        let writer = FrameWriter {
+            socket,
+            code: keyed(ours),
+            number: 0,
+            last: Instant::now(),
+            broken: false,
+        };
         Ok(Self(Arc::new(Ends {
             peer,
             health: health.clone(),
@@ -177,7 +182,7 @@ pub(super) fn beat(wires: Vec<Wire>, health: Arc<Health>) {
     let _ = std::thread::Builder::new().name("heartbeats".into()).spawn(life);
 }
 
-impl Writer {
+impl FrameWriter {
     fn frame(&mut self, flags: u32, payload: &[u8]) -> io::Result<()> {
         let length = (narrow::index(payload.len()) | flags).to_le_bytes();
         let mut code = self.code.clone();
@@ -199,7 +204,7 @@ impl Writer {
     }
 }
 
-impl Reader {
+impl FrameReader {
     /// Reads the next frame into `payload`; returns its flags.
     fn frame(&mut self) -> io::Result<u32> {
         let mut head = [0; 4 + CODE];

@@ -9,7 +9,7 @@
 //! that it calls, up to [`MAX_CALLS`] calls. Invariant: the probabilities of one choice are
 //! positive and add up to 1 exactly.
 
-use super::groups::Layout;
+use super::groups::SlotLayout;
 use ahash::AHashMap;
 use mu_base::ids::{OpId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -480,7 +480,7 @@ impl DistributionCache {
 pub(super) fn starts(
     process: &LinearProcess,
     engine: &mut Engine,
-    layout: &mut Layout,
+    layout: &mut SlotLayout,
 ) -> Result<(), Diagnostic> {
     let vector =
         |engine: &mut Engine,

@@ -40,7 +40,7 @@ impl DeadlockAnalysis<'_> {
         if let Some(act) =
             process.summands.iter().flat_map(|s| &s.hidden).find(|a| self.name(a.action) == name)
         {
-            let hides = |o: &&mu_process::anatomy::Operator| matches!(&o.kind, OperatorKind::Hide(set) if set.iter().any(|n| n == name));
+            let hides = |o: &&mu_process::anatomy::ComponentOperator| matches!(&o.kind, OperatorKind::Hide(set) if set.iter().any(|n| n == name));
             let place = self.anatomy.operators.iter().find(hides).map_or(act.place.0, |o| o.place);
             return Ok(Some(Absence::Hidden(place)));
         }

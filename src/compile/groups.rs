@@ -20,7 +20,7 @@ use num_rational::BigRational;
 
 /// Slots and their value tables.
 #[derive(Default)]
-pub(super) struct Layout {
+pub(super) struct SlotLayout {
     pub slots: Vec<SlotInfo>,
     pub initial: Vec<u32>,
     /// Initial vectors with their probabilities.
@@ -35,7 +35,7 @@ pub(super) struct Layout {
     slot_of: AHashMap<VarId, Slot>,
 }
 
-impl Layout {
+impl SlotLayout {
     /// Creates the slots of the process's parameters.
     ///
     /// # Errors
@@ -97,14 +97,14 @@ struct Guard {
 }
 
 /// Builder of groups from summands.
-pub(super) struct Builder<'a> {
+pub(super) struct GroupBuilder<'a> {
     pub process: &'a mut LinearProcess,
     pub engine: &'a mut Engine,
-    pub layout: &'a mut Layout,
+    pub layout: &'a mut SlotLayout,
     pub special: AHashSet<SortId>,
 }
 
-impl Builder<'_> {
+impl GroupBuilder<'_> {
     /// Returns the group of a summand and its code; `None` if its guard is false.
     ///
     /// # Errors

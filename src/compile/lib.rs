@@ -31,7 +31,7 @@ mod undefined_labels;
 mod values;
 mod worker;
 
-use self::groups::{Builder, Layout};
+use self::groups::{GroupBuilder, SlotLayout};
 use self::slot_conditions::SlotConditions;
 use self::tables::ValueTable;
 use self::worker::LinearWorker;
@@ -156,11 +156,15 @@ impl Compiled {
         process.data.signature = program.signature().clone();
         let terms = Arc::new(Terms::default());
         let mut engine = Engine::new(program.clone()).with_budget(budget).sharing(&terms);
-        let mut layout = Layout::new(&process, &mut engine)?;
+        let mut layout = SlotLayout::new(&process, &mut engine)?;
         let special = process.data.special_sorts();
         let (mut groups, mut codes) = (Vec::new(), Vec::new());
-        let mut builder =
-            Builder { process: &mut process, engine: &mut engine, layout: &mut layout, special };
+        let mut builder = GroupBuilder {
+            process: &mut process,
+            engine: &mut engine,
+            layout: &mut layout,
+            special,
+        };
         for (i, confluent) in flags.iter().enumerate() {
             if let Some((group, code)) = builder.group(i, *confluent)? {
                 groups.push(group);
@@ -169,7 +173,8 @@ impl Compiled {
         }
         layout.decide(&process, &mut engine)?;
         let probabilistic = process.is_probabilistic();
-        let Layout { slots, initial, starts, table_of, sort_of, tables, conditions, .. } = layout;
+        let SlotLayout { slots, initial, starts, table_of, sort_of, tables, conditions, .. } =
+            layout;
         let (symmetries, constant_maps) = if probabilistic {
             Default::default()
         } else {

@@ -28,7 +28,7 @@ pub(super) type ConstantMap = Vec<(OpId, OpId)>;
 
 /// Shape of a component: components of equal shape may be interchangeable.
 #[derive(PartialEq, Eq)]
-struct Shape {
+struct ComponentShape {
     /// The sort of each slot; true for a control location.
     sorts: Vec<(SortId, bool)>,
     /// By constant: the number of groups of the component in which it occurs.
@@ -60,8 +60,8 @@ pub(super) fn candidates(
                 .collect()
         })
         .collect();
-    let mut shapes: Vec<Shape> = (own.iter())
-        .map(|own| Shape {
+    let mut shapes: Vec<ComponentShape> = (own.iter())
+        .map(|own| ComponentShape {
             sorts: own.iter().map(|&s| (sort_of[s as usize], slots[s as usize].control)).collect(),
             mentions: BTreeMap::new(),
         })
@@ -135,10 +135,10 @@ pub(super) fn candidates(
 
 /// Returns the image of each component under a permutation of constants: if possible the component
 /// itself, otherwise one of the same shape. `None` if a component has no image.
-fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
+fn places(shapes: &[ComponentShape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
     let mut taken = vec![false; shapes.len()];
     let mut places = vec![None; shapes.len()];
-    let image = |shape: &Shape| -> BTreeMap<OpId, usize> {
+    let image = |shape: &ComponentShape| -> BTreeMap<OpId, usize> {
         shape.mentions.iter().map(|(op, n)| (image_of(map, *op), *n)).collect()
     };
     for (c, shape) in shapes.iter().enumerate() {

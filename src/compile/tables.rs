@@ -11,16 +11,16 @@ use std::sync::{PoisonError, RwLock};
 /// Values of a sort by number.
 #[derive(Default)]
 pub(super) struct ValueTable {
-    inner: RwLock<Values>,
+    inner: RwLock<NumberedValues>,
 }
 
 #[derive(Default)]
-struct Values {
+struct NumberedValues {
     ids: TermNumbers,
     by_id: Vec<TermId>,
 }
 
-impl Values {
+impl NumberedValues {
     /// Returns the number of a value; true if it is new.
     fn intern(&mut self, value: TermId) -> (u32, bool) {
         if let Some(id) = self.ids.get(value) {

@@ -22,10 +22,10 @@ const MAX_CACHED: usize = 1 << 15;
 /// Conditions, each with the components that it terminates.
 pub(super) struct TerminalConditions<'m> {
     model: &'m Compiled,
-    all: Vec<(Condition, Vec<u32>)>,
+    all: Vec<(TerminalCondition, Vec<u32>)>,
 }
 
-struct Condition {
+struct TerminalCondition {
     engine: Engine,
     code: Code,
     slots: Vec<Slot>,
@@ -56,7 +56,7 @@ impl<'m> TerminalConditions<'m> {
     }
 }
 
-impl Condition {
+impl TerminalCondition {
     fn holds(&mut self, model: &Compiled, state: &[u32]) -> Result<bool, Diagnostic> {
         if self.slots.iter().any(|s| !model.is_live(*s, state)) {
             return Ok(false);
@@ -83,7 +83,7 @@ fn is_operation(data: &DataSpec, name: &str) -> bool {
     data.signature.ops().any(|(_, op)| op.name == name)
 }
 
-fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnostic> {
+fn read(model: &Compiled, text: &str) -> Result<(TerminalCondition, Vec<u32>), Diagnostic> {
     let refused = |why: String| {
         Diagnostic::new(Stage::Usage, format!("`{text}` is not a termination criterion: {why}"))
     };
@@ -137,5 +137,5 @@ fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnosti
     }
     let mut engine = Engine::new(Program::compile(&data)?).with_budget(&model.budget());
     let code = engine.code(&typed, &env)?;
-    Ok((Condition { engine, code, slots, known: AHashMap::new() }, components))
+    Ok((TerminalCondition { engine, code, slots, known: AHashMap::new() }, components))
 }

@@ -21,7 +21,9 @@ use mu_data::print;
 use mu_data::signature::{Builtin, OpKind};
 use mu_data::sort::{SortKind, basic};
 use mu_data::typecheck::check_expression;
-use mu_lts::typed::{self, Action, Container, NumberSort, Part, SortRef, Term, TermRef, Typed};
+use mu_lts::typed::{
+    self, Action, Container, NumberSort, SortRef, Term, TermRef, Typed, TypedPart,
+};
 use mu_process::labels::{ActionDecl, MultiAction, TIME_STAMP};
 use num_bigint::{BigInt, Sign};
 use std::sync::Arc;
@@ -72,7 +74,7 @@ pub fn typed(
                 arguments.iter().map(|a| converter.convert_closed(a)).collect();
             let arguments = arguments?;
             let action = numbers[action.index()].expect("only a time has no declaration");
-            converter.typed.note(part, |_| Part { action, arguments });
+            converter.typed.note(part, |_| TypedPart { action, arguments });
         }
     }
     for (text, value) in time_values(data, times)? {

@@ -4,7 +4,7 @@
 //! ones first; value 0 is the initial one. A *word* is the sorted list of the events of one label.
 //! It has at most one event per processor.
 
-use crate::interface::{Dependency, Interface, Label, Role};
+use crate::interface::{ArgumentRole, Dependency, Interface, Label};
 use ahash::AHashMap;
 use mu_axioms::history::Dependencies;
 use mu_base::{Diagnostic, Stage, narrow};
@@ -23,7 +23,7 @@ pub enum Phase {
 
 /// A memory operation, or its beginning or end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Event {
+pub struct LabelEvent {
     /// The processor.
     pub processor: u32,
     /// The index of its line in the interface.
@@ -47,7 +47,7 @@ pub struct Event {
 
 /// The names that occur in labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct LabelNames {
     /// Processors.
     pub processors: Vec<String>,
     /// Addresses.
@@ -60,15 +60,15 @@ pub struct Names {
 #[derive(Clone, Debug, Default)]
 pub struct Alphabet {
     /// Names.
-    pub names: Names,
+    pub names: LabelNames,
     /// Events, by id.
-    pub events: Vec<Event>,
+    pub events: Vec<LabelEvent>,
     /// Words, by id: sorted ids of events.
     pub words: Vec<Vec<u32>>,
     /// The id of each word.
     pub by_word: AHashMap<Vec<u32>, u32>,
     /// The id of each event.
-    pub by_event: AHashMap<Event, u32>,
+    pub by_event: AHashMap<LabelEvent, u32>,
     /// The word of each label that contains a memory operation.
     pub of_label: AHashMap<String, u32>,
     /// Parts of labels that match no line of the interface, not even an `internal` one: the first
@@ -81,7 +81,7 @@ struct LabelFields<'t> {
     operation: u32,
     class: u32,
     phase: Phase,
-    fields: Vec<(Role, &'t str)>,
+    fields: Vec<(ArgumentRole, &'t str)>,
 }
 
 /// Splits the arguments of a label's part: texts separated by `,` outside brackets and quotes.
@@ -189,16 +189,18 @@ impl Alphabet {
         interface: &Interface,
         labels: impl Iterator<Item = &'t str> + Clone,
     ) -> Result<Alphabet, Diagnostic> {
-        let mut names = Names::default();
+        let mut names = LabelNames::default();
         let mut words_of_labels: Vec<(&str, Vec<LabelFields<'_>>)> = Vec::new();
         let mut unmatched = Vec::new();
         for label in labels {
             let label_events = label_events(interface, label, &mut unmatched)?;
             for (role, text) in label_events.iter().flat_map(|t| &t.fields) {
                 match role {
-                    Role::Processor => names.processors.push((*text).to_string()),
-                    Role::Address => names.addresses.push((*text).to_string()),
-                    Role::Value | Role::Written if *text != interface.initial.text => {
+                    ArgumentRole::Processor => names.processors.push((*text).to_string()),
+                    ArgumentRole::Address => names.addresses.push((*text).to_string()),
+                    ArgumentRole::Value | ArgumentRole::Written
+                        if *text != interface.initial.text =>
+                    {
                         names.values.push((*text).to_string())
                     }
                     _ => {}
@@ -211,7 +213,7 @@ impl Alphabet {
         words_of_labels.sort_by_key(|k| k.0);
         let mut values = sorted(names.values);
         values.insert(0, interface.initial.text.clone());
-        let names = Names {
+        let names = LabelNames {
             processors: sorted(names.processors),
             addresses: sorted(names.addresses),
             values,
@@ -224,7 +226,7 @@ impl Alphabet {
             let place =
                 label_events.first().map(|t| interface.operations[t.operation as usize].end.span);
             let placed = |d: Diagnostic| place.map_or(d.clone(), |p| d.or_span(p));
-            let events: Vec<Event> = label_events
+            let events: Vec<LabelEvent> = label_events
                 .iter()
                 .map(|t| out.event(label, t, interface.first))
                 .collect::<Result<_, _>>()
@@ -234,7 +236,7 @@ impl Alphabet {
         Ok(out)
     }
     /// Prints an event as its label, with `_` for fields that the event does not contain.
-    pub fn event_text(&self, interface: &Interface, event: &Event) -> String {
+    pub fn event_text(&self, interface: &Interface, event: &LabelEvent) -> String {
         let line = &interface.operations[event.operation as usize];
         let label = if event.phase == Phase::Begin {
             line.begin.as_ref().unwrap_or(&line.end)
@@ -244,14 +246,14 @@ impl Alphabet {
         let name = |names: &[String], at: Option<u32>| {
             at.map_or("_".to_string(), |i| names[i as usize].clone())
         };
-        let one = |r: &Role| match r {
-            Role::Processor => name(&self.names.processors, Some(event.processor)),
-            Role::Address => name(&self.names.addresses, event.address),
-            Role::Value => name(&self.names.values, event.value),
-            Role::Written => name(&self.names.values, event.written),
-            Role::Number => event.number.map_or("_".to_string(), |n| n.to_string()),
-            Role::Text(t) => t.clone(),
-            Role::Depends(_) | Role::Other | Role::Any => "_".into(),
+        let one = |r: &ArgumentRole| match r {
+            ArgumentRole::Processor => name(&self.names.processors, Some(event.processor)),
+            ArgumentRole::Address => name(&self.names.addresses, event.address),
+            ArgumentRole::Value => name(&self.names.values, event.value),
+            ArgumentRole::Written => name(&self.names.values, event.written),
+            ArgumentRole::Number => event.number.map_or("_".to_string(), |n| n.to_string()),
+            ArgumentRole::Text(t) => t.clone(),
+            ArgumentRole::Depends(_) | ArgumentRole::Other | ArgumentRole::Any => "_".into(),
         };
         let arguments: Vec<String> = label.roles.iter().map(one).collect();
         if arguments.is_empty() {
@@ -265,10 +267,10 @@ impl Alphabet {
         label: &str,
         label_events: &LabelFields<'_>,
         first: u64,
-    ) -> Result<Event, Diagnostic> {
+    ) -> Result<LabelEvent, Diagnostic> {
         let place =
             |names: &[String], text: &str| names.iter().position(|n| n == text).map(narrow::index);
-        let mut event = Event {
+        let mut event = LabelEvent {
             processor: 0,
             operation: label_events.operation,
             class: label_events.class,
@@ -281,13 +283,13 @@ impl Alphabet {
         };
         for (role, text) in &label_events.fields {
             match role {
-                Role::Processor => {
+                ArgumentRole::Processor => {
                     event.processor = place(&self.names.processors, text).unwrap_or(0)
                 }
-                Role::Address => event.address = place(&self.names.addresses, text),
-                Role::Value => event.value = place(&self.names.values, text),
-                Role::Written => event.written = place(&self.names.values, text),
-                Role::Number => {
+                ArgumentRole::Address => event.address = place(&self.names.addresses, text),
+                ArgumentRole::Value => event.value = place(&self.names.values, text),
+                ArgumentRole::Written => event.written = place(&self.names.values, text),
+                ArgumentRole::Number => {
                     let wrong = || {
                         Diagnostic::new(
                             Stage::Type,
@@ -298,7 +300,7 @@ impl Alphabet {
                     };
                     event.number = Some(text.parse().map_err(|_| wrong())?);
                 }
-                Role::Depends(kind) => {
+                ArgumentRole::Depends(kind) => {
                     let place = match kind {
                         Dependency::Address => &mut event.depends.address,
                         Dependency::Data => &mut event.depends.data,
@@ -306,12 +308,12 @@ impl Alphabet {
                     };
                     *place = dependencies(label, text, first)?;
                 }
-                Role::Other | Role::Any | Role::Text(_) => {}
+                ArgumentRole::Other | ArgumentRole::Any | ArgumentRole::Text(_) => {}
             }
         }
         Ok(event)
     }
-    fn add(&mut self, label: &str, events: Vec<Event>) -> Result<(), Diagnostic> {
+    fn add(&mut self, label: &str, events: Vec<LabelEvent>) -> Result<(), Diagnostic> {
         let mut word: Vec<u32> = Vec::with_capacity(events.len());
         for e in &events {
             if events.iter().filter(|f| f.processor == e.processor).count() > 1 {

@@ -10,7 +10,7 @@
 use crate::judge::MemoryModel;
 use crate::suite::{Executions, outcomes};
 use ahash::AHashSet;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::History;
 use mu_base::{Budget, Diagnostic};
 
@@ -88,7 +88,7 @@ fn allowed_executions(
             let mut history = program.clone();
             let reads = history.threads.iter_mut().flatten().filter(|o| o.kind.reads());
             for (operation, value) in reads.zip(outcome) {
-                let update = operation.kind == Kind::Update;
+                let update = operation.kind == EventKind::Update;
                 *(if update { &mut operation.read } else { &mut operation.value }) = value;
             }
             allowed.insert(history.canonical());

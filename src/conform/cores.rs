@@ -1,16 +1,17 @@
 //! Cores of histories: small histories with the verdicts of many large ones.
 //!
-//! The models [`Order`] have the form of docs/memory-models.md: coherence, atomicity, and no cycle
-//! in `order | rfe | co | fr`. An operation that is on no cycle of an execution does not matter.
-//! The *core* of a history is what remains after operations of these kinds are removed, as long as
-//! there is one:
+//! The models [`ProcessorOrder`] have the form of docs/memory-models.md: coherence, atomicity, and
+//! no cycle in `order | rfe | co | fr`. An operation that is on no cycle of an execution does not
+//! matter. The *core* of a history is what remains after operations of these kinds are removed, as
+//! long as there is one:
 //!
 //! | removed | condition |
 //! |---|---|
 //! | a first load of the initial value | no store writes that value to its address |
 //! | a last store | no load returns its value |
 //! | a last load | its address has no store, or one, which it returns |
-//! | a load right after an access of its processor to the same address | that is a load with the same value, or a plain store of that value |
+//! | a load right after an access of its processor to the same address | that is a load with the
+//! same value, or a plain store of that value |
 //! | a fence | no access of its processor is before it, or none is after it |
 //!
 //! *First* and *last* are among the operations of a processor. A history is allowed iff its core is
@@ -19,11 +20,11 @@
 //! has many histories with few cores, and the verdict on a core is computed once. Cost: a few
 //! passes over the operations for each one that is removed.
 
-use crate::every_length::order::Order;
+use crate::every_length::order::ProcessorOrder;
 use ahash::AHashMap;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History, Operation};
-use mu_axioms::models::Mark;
+use mu_axioms::models::MemoryOrdering;
 
 /// Largest number of processors for which all permutations are compared to find a key.
 const PERMUTED: usize = 4;
@@ -32,8 +33,9 @@ const KNOWN_LIMIT: usize = 4_000_000;
 
 /// True if only operations occur to which cores apply: plain accesses and updates, full fences.
 pub fn applies(history: &History) -> bool {
-    let plain =
-        |o: &Operation| o.mark == Mark::Plain && !o.exclusive && o.depends == Dependencies::NONE;
+    let plain = |o: &Operation| {
+        o.mark == MemoryOrdering::Plain && !o.exclusive && o.depends == Dependencies::NONE
+    };
     history.last.is_empty() && history.threads.iter().flatten().all(plain)
 }
 
@@ -48,8 +50,8 @@ fn step(history: &mut History) -> bool {
     for t in 0..history.threads.len() {
         let thread = &mut history.threads[t];
         let repeated = (1..thread.len()).find(|&i| repeats(&thread[i - 1], &thread[i]));
-        let last_fence = thread.last().is_some_and(|o| o.kind == Kind::Fence);
-        let first_fence = thread.first().is_some_and(|o| o.kind == Kind::Fence);
+        let last_fence = thread.last().is_some_and(|o| o.kind == EventKind::Fence);
+        let first_fence = thread.first().is_some_and(|o| o.kind == EventKind::Fence);
         let at = repeated.or(last_fence.then(|| thread.len() - 1)).or(first_fence.then_some(0));
         if let Some(at) = at {
             thread.remove(at);
@@ -88,14 +90,14 @@ fn stores(history: &History, location: u32) -> impl Iterator<Item = &Operation> 
 
 fn removes_first_load(history: &History, thread: usize) -> bool {
     let Some(o) = history.threads[thread].first() else { return false };
-    o.kind == Kind::Read && o.value == 0 && !stores(history, o.location).any(|s| s.value == 0)
+    o.kind == EventKind::Read && o.value == 0 && !stores(history, o.location).any(|s| s.value == 0)
 }
 
 fn removes_first_store(history: &History, thread: usize) -> bool {
     let Some(o) = history.threads[thread].first() else { return false };
     let loads_initial =
         |l: &Operation| l.kind.reads() && l.location == o.location && l.taken() == 0;
-    o.kind == Kind::Write
+    o.kind == EventKind::Write
         && !stores(history, o.location).any(|s| s.value == 0)
         && !all(history).any(loads_initial)
 }
@@ -105,7 +107,7 @@ fn make_initial(history: &mut History, store: &Operation) {
     for o in history.threads.iter_mut().flatten() {
         if o.kind.reads() && o.location == store.location && o.taken() == store.value {
             match o.kind {
-                Kind::Update => o.read = 0,
+                EventKind::Update => o.read = 0,
                 _ => o.value = 0,
             }
         }
@@ -115,11 +117,11 @@ fn make_initial(history: &mut History, store: &Operation) {
 fn removes_last(history: &History, thread: usize, at: usize) -> bool {
     let o = &history.threads[thread][at];
     match o.kind {
-        Kind::Write => {
+        EventKind::Write => {
             let loads = |l: &Operation| l.kind.reads() && l.location == o.location;
             !all(history).any(|l| loads(l) && l.taken() == o.value)
         }
-        Kind::Read => {
+        EventKind::Read => {
             let mut stores = stores(history, o.location);
             match stores.next() {
                 None => o.value == 0,
@@ -132,8 +134,8 @@ fn removes_last(history: &History, thread: usize, at: usize) -> bool {
 
 /// True if the second operation, which follows the first one directly, can be removed.
 fn repeats(first: &Operation, second: &Operation) -> bool {
-    second.kind == Kind::Read
-        && matches!(first.kind, Kind::Read | Kind::Write)
+    second.kind == EventKind::Read
+        && matches!(first.kind, EventKind::Read | EventKind::Write)
         && (first.location, first.value) == (second.location, second.value)
 }
 
@@ -188,13 +190,13 @@ fn write(history: &History, order: &[usize], out: &mut Vec<u8>) -> Option<()> {
     for &t in order {
         for o in &history.threads[t] {
             out.push(match o.kind {
-                Kind::Read => 1,
-                Kind::Write => 2,
-                Kind::Update => 3,
-                Kind::Fence => 4,
+                EventKind::Read => 1,
+                EventKind::Write => 2,
+                EventKind::Update => 3,
+                EventKind::Fence => 4,
                 _ => return None,
             });
-            if o.kind == Kind::Fence {
+            if o.kind == EventKind::Fence {
                 continue;
             }
             let location = place(&mut locations, o.location)?;
@@ -203,7 +205,7 @@ fn write(history: &History, order: &[usize], out: &mut Vec<u8>) -> Option<()> {
                 values.push(vec![0]);
             }
             let names = &mut values[usize::from(location)];
-            if o.kind == Kind::Update {
+            if o.kind == EventKind::Update {
                 out.push(place(names, o.read)?);
             }
             out.push(place(names, o.value)?);
@@ -216,7 +218,7 @@ fn write(history: &History, order: &[usize], out: &mut Vec<u8>) -> Option<()> {
 /// Verdicts on cores, by their keys.
 #[derive(Default)]
 pub struct Cores {
-    known: AHashMap<Box<[u8]>, [Option<bool>; Order::ALL.len()]>,
+    known: AHashMap<Box<[u8]>, [Option<bool>; ProcessorOrder::ALL.len()]>,
 }
 
 impl Cores {
@@ -231,7 +233,7 @@ impl Cores {
     pub fn verdict<E>(
         &mut self,
         core: &History,
-        order: Order,
+        order: ProcessorOrder,
         judge: &mut dyn FnMut(&History) -> Result<bool, E>,
     ) -> Result<bool, E> {
         if core.is_empty() {

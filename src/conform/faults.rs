@@ -11,7 +11,7 @@
 //! an error, and not a fault that no test finds. Text in quotes is taken literally and may span
 //! lines.
 
-use mu_base::words::{self, Cursor, Form, Kind as Word};
+use mu_base::words::{self, Cursor, LexicalForm, TokenKind as Word};
 use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 /// The replacement of one text by another.
@@ -27,7 +27,7 @@ pub struct Edit {
 
 /// A named fault: edits of the machine and values of its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct MachineFault {
     /// Its name.
     pub name: String,
     /// Its edits, in order.
@@ -36,12 +36,12 @@ pub struct Fault {
     pub defines: Vec<(String, String)>,
 }
 
-impl Fault {
+impl MachineFault {
     /// Parses a file of faults.
-    pub fn parse(source: SourceId, text: &str) -> Result<Vec<Fault>, Diagnostic> {
-        let tokens = words::tokens(source, text, 0, Form::Free)?;
+    pub fn parse(source: SourceId, text: &str) -> Result<Vec<MachineFault>, Diagnostic> {
+        let tokens = words::tokens(source, text, 0, LexicalForm::Free)?;
         let mut cursor = Cursor::new(&tokens);
-        let mut out: Vec<Fault> = Vec::new();
+        let mut out: Vec<MachineFault> = Vec::new();
         let mut places: Vec<Span> = Vec::new();
         while !cursor.at_end() {
             let word = cursor.name("`fault`, `replace` or `define`")?;
@@ -53,7 +53,7 @@ impl Fault {
                         return Err(Diagnostic::at(Stage::Syntax, span, message)
                             .related(places[i], "the first one"));
                     }
-                    out.push(Fault { name, edits: Vec::new(), defines: Vec::new() });
+                    out.push(MachineFault { name, edits: Vec::new(), defines: Vec::new() });
                     places.push(span);
                 }
                 ("replace", Some(fault)) => {

@@ -10,12 +10,13 @@
 //! fence ww f(p);  fence r,rw g(p);  fence acquire h(p);  update acquire release u(p, a, v, w);
 //! load reserve lr(p, a, v);  store conditional sc(p, a, v);  // the store succeeds
 //! load ld(p, a, v, n, addr, ctrl);             // dependencies on the numbers of earlier loads
-//! commit write(a, v);                          // a store reaches memory; `store commit st(p, a, v);`
-//! observe observe(p, a, v, n, q);              // p sees a store of q: shown, not judged
-//! internal refill, access("c_flush", _, _, _); // labels that are not memory operations
-//! program load do_load(p, "ld(a)") -> answer(p, v);  // most general program: request, response
-//! processors p0, p1;  addresses 1, 2;  values 1;     // its constants, if the sorts are too large
-//! load hit(p, a) where v = cache[p].line[a];    // by assignment: a variable after the step
+//! commit write(a, v);                          // a store reaches memory;
+//! `store commit st(p, a, v);` observe observe(p, a, v, n, q);              // p sees a store of q:
+//! shown, not judged internal refill, access("c_flush", _, _, _); // labels that are not memory
+//! operations program load do_load(p, "ld(a)") -> answer(p, v);  // most general program: request,
+//! response processors p0, p1;  addresses 1, 2;  values 1;     // its constants, if the sorts are
+//! too large load hit(p, a) where v = cache[p].line[a];    // by assignment: a variable after the
+//! step
 //! ```
 //!
 //! Letters give the roles of arguments: `p` processor, `a` address, `v` value, `w` value written by
@@ -41,14 +42,14 @@
 //! before the label of its store, the store needs a begin label. Invariant: every operation of an
 //! [`Interface`] has all roles that its kind needs, and no label can match two operations.
 
-use mu_axioms::Kind;
-use mu_axioms::models::{Accesses, Mark};
-use mu_base::words::{self, Cursor, Form, Kind as Token};
+use mu_axioms::EventKind;
+use mu_axioms::models::{FenceSide, MemoryOrdering};
+use mu_base::words::{self, Cursor, LexicalForm, TokenKind as Token};
 use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 /// The role of an argument of a label.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Role {
+pub enum ArgumentRole {
     /// The processor.
     Processor,
     /// The address.
@@ -80,17 +81,17 @@ pub enum Dependency {
     Control,
 }
 
-const LETTERS: [(&str, Role); 10] = [
-    ("p", Role::Processor),
-    ("a", Role::Address),
-    ("v", Role::Value),
-    ("w", Role::Written),
-    ("n", Role::Number),
-    ("q", Role::Other),
-    ("addr", Role::Depends(Dependency::Address)),
-    ("data", Role::Depends(Dependency::Data)),
-    ("ctrl", Role::Depends(Dependency::Control)),
-    ("_", Role::Any),
+const LETTERS: [(&str, ArgumentRole); 10] = [
+    ("p", ArgumentRole::Processor),
+    ("a", ArgumentRole::Address),
+    ("v", ArgumentRole::Value),
+    ("w", ArgumentRole::Written),
+    ("n", ArgumentRole::Number),
+    ("q", ArgumentRole::Other),
+    ("addr", ArgumentRole::Depends(Dependency::Address)),
+    ("data", ArgumentRole::Depends(Dependency::Data)),
+    ("ctrl", ArgumentRole::Depends(Dependency::Control)),
+    ("_", ArgumentRole::Any),
 ];
 
 /// A pattern of labels: an action and the roles of its arguments.
@@ -99,7 +100,7 @@ pub struct Label {
     /// The action.
     pub action: String,
     /// Its arguments.
-    pub roles: Vec<Role>,
+    pub roles: Vec<ArgumentRole>,
     /// The position of the pattern.
     pub span: Span,
     /// The positions of the arguments.
@@ -136,7 +137,7 @@ pub struct Internal {
 }
 
 impl Label {
-    fn has(&self, role: &Role) -> bool {
+    fn has(&self, role: &ArgumentRole) -> bool {
         self.roles.contains(role)
     }
     /// Matches a label. Returns its arguments with their roles, or `None` if it does not match.
@@ -144,34 +145,34 @@ impl Label {
         &self,
         name: &str,
         arguments: &[&'t str],
-    ) -> Option<Vec<(&Role, &'t str)>> {
+    ) -> Option<Vec<(&ArgumentRole, &'t str)>> {
         if name != self.action || arguments.len() != self.roles.len() {
             return None;
         }
         let all = self.roles.iter().zip(arguments.iter().copied());
         all.clone()
-            .all(|(role, text)| !matches!(role, Role::Text(t) if t != text))
+            .all(|(role, text)| !matches!(role, ArgumentRole::Text(t) if t != text))
             .then(|| all.collect())
     }
     /// True if some label can match both patterns.
     fn overlaps(&self, other: &Label) -> bool {
-        let differ =
-            |(a, b): (&Role, &Role)| matches!((a, b), (Role::Text(a), Role::Text(b)) if a != b);
+        let differ = |(a, b): (&ArgumentRole, &ArgumentRole)| matches!((a, b), (ArgumentRole::Text(a), ArgumentRole::Text(b)) if a != b);
         self.action == other.action
             && self.roles.len() == other.roles.len()
             && !self.roles.iter().zip(&other.roles).any(differ)
     }
     /// True if every label that matches `other` matches this pattern.
     fn covers(&self, other: &Label) -> bool {
-        let holds = |(a, b): (&Role, &Role)| !matches!(a, Role::Text(_)) || a == b;
+        let holds =
+            |(a, b): (&ArgumentRole, &ArgumentRole)| !matches!(a, ArgumentRole::Text(_)) || a == b;
         self.action == other.action
             && self.roles.len() == other.roles.len()
             && self.roles.iter().zip(&other.roles).all(holds)
     }
     /// Prints the pattern as in the file.
     pub fn text(&self) -> String {
-        let one = |r: &Role| match r {
-            Role::Text(t) => format!("\"{t}\""),
+        let one = |r: &ArgumentRole| match r {
+            ArgumentRole::Text(t) => format!("\"{t}\""),
             other => letter(other).to_string(),
         };
         let roles: Vec<String> = self.roles.iter().map(one).collect();
@@ -193,16 +194,18 @@ impl Operation {
     fn modifiers(&self) -> String {
         let exclusive = match (self.exclusive, self.kind) {
             (false, _) => "",
-            (true, Kind::Read) => " reserve",
+            (true, EventKind::Read) => " reserve",
             (true, _) => " conditional",
         };
         let mark = match self.mark {
-            Mark::Plain => String::new(),
-            Mark::Acquire => " acquire".into(),
-            Mark::Release => " release".into(),
-            Mark::AcquireRelease if self.kind == Kind::Fence => " tso".into(),
-            Mark::AcquireRelease => " acquire release".into(),
-            Mark::Between(before, after) => format!(" {},{}", before.letters(), after.letters()),
+            MemoryOrdering::Plain => String::new(),
+            MemoryOrdering::Acquire => " acquire".into(),
+            MemoryOrdering::Release => " release".into(),
+            MemoryOrdering::AcquireRelease if self.kind == EventKind::Fence => " tso".into(),
+            MemoryOrdering::AcquireRelease => " acquire release".into(),
+            MemoryOrdering::Between(before, after) => {
+                format!(" {},{}", before.letters(), after.letters())
+            }
         };
         format!("{exclusive}{mark}")
     }
@@ -216,9 +219,9 @@ impl Operation {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Operation {
     /// Load, store, update or fence.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Acquire, release, or plain; the accesses that a fence orders.
-    pub mark: Mark,
+    pub mark: MemoryOrdering,
     /// True for a load-reserve, and for a store-conditional that succeeds.
     pub exclusive: bool,
     /// The label of its beginning, if it is separate.
@@ -229,9 +232,9 @@ pub struct Operation {
 
 /// One kind of operation of the most general program.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct OperationClass {
     /// Load, store, update or fence.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The request, synchronised with the machine.
     pub request: Label,
     /// The response, which the program accepts at any later time.
@@ -256,7 +259,7 @@ pub struct Interface {
     /// Entries of `internal` lines.
     pub internal: Vec<Internal>,
     /// The most general program, if the machine needs one.
-    pub program: Vec<Part>,
+    pub program: Vec<OperationClass>,
     /// The processors, addresses and values that the program uses, as far as the file lists them.
     pub constants: [Vec<Word>; 3],
     /// The label of a failure of the machine, if its language has failures.
@@ -277,7 +280,7 @@ impl Interface {
     }
     /// Parses an interface file.
     pub fn parse(source: SourceId, text: &str) -> Result<Interface, Diagnostic> {
-        let tokens = words::tokens(source, text, 0, Form::Free)?;
+        let tokens = words::tokens(source, text, 0, LexicalForm::Free)?;
         let mut cursor = Cursor::new(&tokens);
         let mut initial = None;
         let mut numbers: Option<Span> = None;
@@ -325,13 +328,17 @@ impl Interface {
                 }
                 "commit" => {
                     let label = assigned_label(&mut cursor, &mut out.assigned)?;
-                    require(&label, "commit", &[Role::Address, Role::Value])?;
+                    require(&label, "commit", &[ArgumentRole::Address, ArgumentRole::Value])?;
                     independent(&label)?;
                     out.commits.push(label);
                 }
                 "observe" => {
                     let label = assigned_label(&mut cursor, &mut out.assigned)?;
-                    require(&label, "observation", &[Role::Processor, Role::Address])?;
+                    require(
+                        &label,
+                        "observation",
+                        &[ArgumentRole::Processor, ArgumentRole::Address],
+                    )?;
                     independent(&label)?;
                     out.observed.push(label);
                 }
@@ -359,7 +366,11 @@ impl Interface {
                             operation(&mut cursor, &mut out.assigned, kind, &modifiers)?;
                         if commits {
                             let what = "store that commits";
-                            require(&operation.end, what, &[Role::Address, Role::Value])?;
+                            require(
+                                &operation.end,
+                                what,
+                                &[ArgumentRole::Address, ArgumentRole::Value],
+                            )?;
                             out.commits.push(operation.end.clone());
                         }
                         out.operations.push(operation);
@@ -385,11 +396,11 @@ impl Interface {
     /// operations of a processor. An operation with a label for its beginning has the place where
     /// it begins.
     fn check_numbers(&self) -> Result<(), Diagnostic> {
-        let is_placed = |o: &&Operation| o.begin.is_none() && o.end.has(&Role::Number);
+        let is_placed = |o: &&Operation| o.begin.is_none() && o.end.has(&ArgumentRole::Number);
         let Some(placed) = self.operations.iter().find(is_placed) else { return Ok(()) };
         for operation in self.operations.iter().filter(|o| o.begin.is_none()) {
             let first = &operation.end;
-            if !first.has(&Role::Number) {
+            if !first.has(&ArgumentRole::Number) {
                 let message = format!(
                     "`{}` has no number `n`, and `{}` has one",
                     first.text(),
@@ -434,7 +445,7 @@ impl Interface {
                 o.covers(label)
                     || internal.all
                         && o.action == label.action
-                        && o.roles.iter().all(|r| !matches!(r, Role::Text(_)))
+                        && o.roles.iter().all(|r| !matches!(r, ArgumentRole::Text(_)))
             };
             let mut named = judged.iter().copied().chain(&self.commits).chain(&self.observed);
             if let Some(other) = named.find(covers) {
@@ -459,7 +470,7 @@ impl Interface {
             }
         }
         for (i, part) in self.program.iter().enumerate() {
-            let same = |p: &&Part| {
+            let same = |p: &&OperationClass| {
                 p.kind == part.kind
                     && p.request.overlaps(&part.request)
                     && p.response.as_ref().map(Label::text)
@@ -514,9 +525,9 @@ impl Interface {
     pub fn ends(&self) -> Vec<String> {
         let is_end = |l: &Label| {
             let ends_numbered =
-                |o: &Operation| o.begin.is_some() && o.end == *l && l.has(&Role::Number);
+                |o: &Operation| o.begin.is_some() && o.end == *l && l.has(&ArgumentRole::Number);
             self.operations.iter().any(ends_numbered)
-                && !l.roles.iter().any(|r| matches!(r, Role::Text(_)))
+                && !l.roles.iter().any(|r| matches!(r, ArgumentRole::Text(_)))
         };
         let only = |l: &Label| self.labels().filter(|m| m.action == l.action).all(is_end);
         self.operations
@@ -573,14 +584,14 @@ impl Interface {
 }
 
 /// The kinds of operations, with their keywords.
-const KINDS: [(&str, Kind); 4] = [
-    ("load", Kind::Read),
-    ("store", Kind::Write),
-    ("update", Kind::Update),
-    ("fence", Kind::Fence),
+const KINDS: [(&str, EventKind); 4] = [
+    ("load", EventKind::Read),
+    ("store", EventKind::Write),
+    ("update", EventKind::Update),
+    ("fence", EventKind::Fence),
 ];
 
-fn kind_of(word: &str) -> Option<Kind> {
+fn kind_of(word: &str) -> Option<EventKind> {
     KINDS.iter().find(|k| k.0 == word).map(|k| k.1)
 }
 
@@ -592,7 +603,7 @@ fn internal(cursor: &mut Cursor<'_, '_>) -> Result<Internal, Diagnostic> {
 }
 
 /// Parses the rest of a `program` line.
-fn part(cursor: &mut Cursor<'_, '_>) -> Result<Part, Diagnostic> {
+fn part(cursor: &mut Cursor<'_, '_>) -> Result<OperationClass, Diagnostic> {
     let word = cursor.name("`load`, `store`, `update` or `fence`")?;
     let kind = kind_of(word.text).ok_or_else(|| {
         Diagnostic::at(
@@ -605,12 +616,12 @@ fn part(cursor: &mut Cursor<'_, '_>) -> Result<Part, Diagnostic> {
     let request = label(cursor)?;
     let response = if cursor.eat("->") { Some(label(cursor)?) } else { None };
     for label in response.iter().chain([&request]) {
-        if label.has(&Role::Other) {
+        if label.has(&ArgumentRole::Other) {
             return Err(Diagnostic::at(Stage::Type, label.span, "`q` is for observations"));
         }
         independent(label)?;
     }
-    Ok(Part { kind, request, response })
+    Ok(OperationClass { kind, request, response })
 }
 
 /// Parses a list of values separated by commas.
@@ -655,7 +666,9 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
                         .note(format!("to match this text, write it in quotes: \"{}\"", token.text))
                 })?
             }
-            Token::Text | Token::Number => Role::Text(token.text.trim_matches('"').to_string()),
+            Token::Text | Token::Number => {
+                ArgumentRole::Text(token.text.trim_matches('"').to_string())
+            }
             _ => {
                 return Err(
                     cursor.unexpected("p, a, v, w, n, q, addr, data, ctrl, _ or a text in quotes")
@@ -663,7 +676,7 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
             }
         };
         cursor.take();
-        if out.has(&role) && !matches!(role, Role::Any | Role::Text(_)) {
+        if out.has(&role) && !matches!(role, ArgumentRole::Any | ArgumentRole::Text(_)) {
             return Err(Diagnostic::at(
                 Stage::Type,
                 token.span,
@@ -690,7 +703,7 @@ fn assigned_label(
         return Ok(label);
     }
     let token = cursor.peek();
-    let letters = [Role::Value, Role::Written];
+    let letters = [ArgumentRole::Value, ArgumentRole::Written];
     let Some(role) = letters.into_iter().find(|r| letter(r) == token.text) else {
         return Err(cursor.unexpected("`v` or `w`, the value of a variable"));
     };
@@ -734,13 +747,13 @@ fn assigned_label(
 }
 
 /// Returns the letter of a role, as in the file.
-pub fn letter(role: &Role) -> &'static str {
+pub fn letter(role: &ArgumentRole) -> &'static str {
     LETTERS.iter().find(|l| l.1 == *role).map_or("", |l| l.0)
 }
 
 /// Rejects dependencies in labels that are no memory operations.
 fn independent(label: &Label) -> Result<(), Diagnostic> {
-    match label.roles.iter().position(|r| matches!(r, Role::Depends(_))) {
+    match label.roles.iter().position(|r| matches!(r, ArgumentRole::Depends(_))) {
         Some(at) => {
             let message = format!("`{}` is for memory operations", letter(&label.roles[at]));
             Err(Diagnostic::at(Stage::Type, label.places[at], message))
@@ -749,7 +762,7 @@ fn independent(label: &Label) -> Result<(), Diagnostic> {
     }
 }
 
-fn require(label: &Label, what: &str, roles: &[Role]) -> Result<(), Diagnostic> {
+fn require(label: &Label, what: &str, roles: &[ArgumentRole]) -> Result<(), Diagnostic> {
     match roles.iter().find(|r| !label.has(r)) {
         Some(role) => {
             let message = format!("this {what} has no argument `{}`", letter(role));
@@ -762,7 +775,7 @@ fn require(label: &Label, what: &str, roles: &[Role]) -> Result<(), Diagnostic> 
 /// The attributes between the kind of an operation and its label.
 #[derive(Default)]
 struct Modifiers {
-    mark: Mark,
+    mark: MemoryOrdering,
     exclusive: bool,
     commits: bool,
 }
@@ -770,7 +783,7 @@ struct Modifiers {
 impl Modifiers {
     /// Parses modifiers. A word is one only if a name other than `where` or a `,` follows it,
     /// because actions may have the same names.
-    fn parse(cursor: &mut Cursor<'_, '_>, kind: Kind) -> Result<Self, Diagnostic> {
+    fn parse(cursor: &mut Cursor<'_, '_>, kind: EventKind) -> Result<Self, Diagnostic> {
         let mut out = Modifiers::default();
         let (mut acquire, mut release) = (false, false);
         loop {
@@ -788,14 +801,22 @@ impl Modifiers {
                 Ok(())
             };
             match (kind, token.text) {
-                (Kind::Read | Kind::Update | Kind::Fence, "acquire") => once(&mut acquire)?,
-                (Kind::Write | Kind::Update | Kind::Fence, "release") => once(&mut release)?,
-                (Kind::Read, "reserve") | (Kind::Write, "conditional") => {
+                (EventKind::Read | EventKind::Update | EventKind::Fence, "acquire") => {
+                    once(&mut acquire)?
+                }
+                (EventKind::Write | EventKind::Update | EventKind::Fence, "release") => {
+                    once(&mut release)?
+                }
+                (EventKind::Read, "reserve") | (EventKind::Write, "conditional") => {
                     once(&mut out.exclusive)?;
                 }
-                (Kind::Write, "commit") => once(&mut out.commits)?,
-                (Kind::Fence, "tso") if !acquire && !release => (acquire, release) = (true, true),
-                (Kind::Fence, word) if out.mark == Mark::Plain && !acquire && !release => {
+                (EventKind::Write, "commit") => once(&mut out.commits)?,
+                (EventKind::Fence, "tso") if !acquire && !release => {
+                    (acquire, release) = (true, true)
+                }
+                (EventKind::Fence, word)
+                    if out.mark == MemoryOrdering::Plain && !acquire && !release =>
+                {
                     let Some(mark) = fence_between(cursor, word)? else {
                         return Err(unknown_modifier(kind, token.text, token.span));
                     };
@@ -808,20 +829,20 @@ impl Modifiers {
             cursor.take();
         }
         out.mark = match (acquire, release) {
-            (false, false) => Mark::Plain,
-            (true, false) => Mark::Acquire,
-            (false, true) => Mark::Release,
-            (true, true) => Mark::AcquireRelease,
+            (false, false) => MemoryOrdering::Plain,
+            (true, false) => MemoryOrdering::Acquire,
+            (false, true) => MemoryOrdering::Release,
+            (true, true) => MemoryOrdering::AcquireRelease,
         };
         Ok(out)
     }
 }
 
-fn unknown_modifier(kind: Kind, word: &str, span: Span) -> Diagnostic {
+fn unknown_modifier(kind: EventKind, word: &str, span: Span) -> Diagnostic {
     let expected = match kind {
-        Kind::Read => "`acquire`, `reserve`",
-        Kind::Write => "`release`, `conditional`, `commit`",
-        Kind::Update => "`acquire`, `release`",
+        EventKind::Read => "`acquire`, `reserve`",
+        EventKind::Write => "`release`, `conditional`, `commit`",
+        EventKind::Update => "`acquire`, `release`",
         _ => "`acquire`, `release`, `tso`, two letters as in `ww`, or accesses as in `r,rw`",
     };
     let what = KINDS.iter().find(|k| k.1 == kind).map_or("fence", |k| k.0);
@@ -830,28 +851,31 @@ fn unknown_modifier(kind: Kind, word: &str, span: Span) -> Diagnostic {
 }
 
 /// Parses the accesses of a fence: `ww`, or `r,rw`. `None` if the word is something else.
-fn fence_between(cursor: &mut Cursor<'_, '_>, word: &str) -> Result<Option<Mark>, Diagnostic> {
+fn fence_between(
+    cursor: &mut Cursor<'_, '_>,
+    word: &str,
+) -> Result<Option<MemoryOrdering>, Diagnostic> {
     if cursor.ahead(1).text == "," {
-        let Some(before) = Accesses::of_letters(word) else { return Ok(None) };
+        let Some(before) = FenceSide::of_letters(word) else { return Ok(None) };
         cursor.take();
         cursor.take();
         let token = cursor.name("`r`, `w` or `rw`")?;
-        let after = Accesses::of_letters(token.text).ok_or_else(|| {
+        let after = FenceSide::of_letters(token.text).ok_or_else(|| {
             let message = format!("`{}` is no kind of accesses", token.text);
             Diagnostic::at(Stage::Syntax, token.span, message).note("expected `r`, `w` or `rw`")
         })?;
-        return Ok(Some(Mark::between(before, after)));
+        return Ok(Some(MemoryOrdering::between(before, after)));
     }
-    let of = |at| word.get(at..at + 1).and_then(Accesses::of_letters);
+    let of = |at| word.get(at..at + 1).and_then(FenceSide::of_letters);
     let (Some(before), Some(after), 2) = (of(0), of(1), word.len()) else { return Ok(None) };
     cursor.take();
-    Ok(Some(Mark::between(before, after)))
+    Ok(Some(MemoryOrdering::between(before, after)))
 }
 
 fn operation(
     cursor: &mut Cursor<'_, '_>,
     assigned: &mut Vec<Assigned>,
-    kind: Kind,
+    kind: EventKind,
     modifiers: &Modifiers,
 ) -> Result<Operation, Diagnostic> {
     let first = assigned_label(cursor, assigned)?;
@@ -859,34 +883,38 @@ fn operation(
         true => (Some(first), assigned_label(cursor, assigned)?),
         false => (None, first),
     };
-    let (what, needed): (&str, &[Role]) = match kind {
-        Kind::Read => ("load", &[Role::Address, Role::Value]),
-        Kind::Write => ("store", &[Role::Address, Role::Value]),
-        Kind::Update => ("update", &[Role::Address, Role::Value, Role::Written]),
+    let (what, needed): (&str, &[ArgumentRole]) = match kind {
+        EventKind::Read => ("load", &[ArgumentRole::Address, ArgumentRole::Value]),
+        EventKind::Write => ("store", &[ArgumentRole::Address, ArgumentRole::Value]),
+        EventKind::Update => {
+            ("update", &[ArgumentRole::Address, ArgumentRole::Value, ArgumentRole::Written])
+        }
         _ => ("fence", &[]),
     };
     for label in begin.iter().chain([&end]) {
-        require(label, what, &[Role::Processor])?;
-        if label.has(&Role::Other) {
+        require(label, what, &[ArgumentRole::Processor])?;
+        if label.has(&ArgumentRole::Other) {
             return Err(Diagnostic::at(Stage::Type, label.span, "`q` is for observations"));
         }
-        if kind != Kind::Update && label.has(&Role::Written) {
+        if kind != EventKind::Update && label.has(&ArgumentRole::Written) {
             return Err(Diagnostic::at(
                 Stage::Type,
                 label.span,
                 format!("`w` is for updates: the value of a {what} is `v`"),
             ));
         }
-        let depends = |d: Dependency| label.has(&Role::Depends(d));
+        let depends = |d: Dependency| label.has(&ArgumentRole::Depends(d));
         if depends(Dependency::Data) && !kind.writes() {
             let message = format!("`data` is for stores and updates: a {what} writes no value");
             return Err(Diagnostic::at(Stage::Type, label.span, message));
         }
-        if depends(Dependency::Address) && kind == Kind::Fence {
+        if depends(Dependency::Address) && kind == EventKind::Fence {
             let message = "`addr` is for accesses: a fence has no address";
             return Err(Diagnostic::at(Stage::Type, label.span, message));
         }
-        if kind == Kind::Fence && (label.has(&Role::Address) || label.has(&Role::Value)) {
+        if kind == EventKind::Fence
+            && (label.has(&ArgumentRole::Address) || label.has(&ArgumentRole::Value))
+        {
             return Err(Diagnostic::at(
                 Stage::Type,
                 label.span,
@@ -900,15 +928,17 @@ fn operation(
             return Err(Diagnostic::at(Stage::Type, end.span, message));
         }
     }
-    if let Some(b) = begin.as_ref().filter(|b| b.has(&Role::Number) != end.has(&Role::Number)) {
+    if let Some(b) =
+        begin.as_ref().filter(|b| b.has(&ArgumentRole::Number) != end.has(&ArgumentRole::Number))
+    {
         let message = format!(
             "a {what} must have a number in both its begin label and its end label, or in neither"
         );
         return Err(Diagnostic::at(Stage::Type, b.span, message));
     }
-    let twice = begin
-        .as_ref()
-        .and_then(|b| end.roles.iter().position(|r| matches!(r, Role::Depends(_)) && b.has(r)));
+    let twice = begin.as_ref().and_then(|b| {
+        end.roles.iter().position(|r| matches!(r, ArgumentRole::Depends(_)) && b.has(r))
+    });
     if let Some(at) = twice {
         let message = format!("`{}` is in both labels of this {what}", letter(&end.roles[at]));
         return Err(Diagnostic::at(Stage::Type, end.places[at], message));

@@ -7,22 +7,22 @@
 
 use crate::alphabet::Alphabet;
 use crate::interface::Interface;
-use crate::sequences::Entry;
-use mu_axioms::Kind;
-use mu_axioms::cat::{Model, Verdict};
+use crate::sequences::SequenceEntry;
+use mu_axioms::EventKind;
+use mu_axioms::cat::{CatModel, ModelVerdict};
 use mu_axioms::history::{self, Dependencies, History, Operation};
-use mu_axioms::models::{self, Dialect, Mark};
+use mu_axioms::models::{self, Dialect, MemoryOrdering};
 use mu_axioms::views::{ViewVerdict, Views};
 use mu_base::{Diagnostic, SourceMap, Stage};
 use std::sync::OnceLock;
 
 /// The definition of a memory model.
 #[derive(Debug)]
-pub enum Form {
+pub enum ModelDefinition {
     /// Axioms in the `cat` language.
     Cat {
         /// The compiled axioms.
-        model: Model,
+        model: CatModel,
         /// The vocabulary of events that the axioms use.
         dialect: Dialect,
     },
@@ -36,11 +36,11 @@ pub struct MemoryModel {
     /// Its name.
     pub name: String,
     /// Its definition.
-    pub form: Form,
+    pub form: ModelDefinition,
 }
 
 /// A memory model with the working memory of one thread.
-pub struct Worker<'m> {
+pub struct JudgeWorker<'m> {
     judge: Judge<'m>,
 }
 
@@ -52,18 +52,18 @@ enum Judge<'m> {
 impl MemoryModel {
     /// True if it is the built-in model with its name: the same text, with all included files.
     pub fn is_builtin(&self) -> bool {
-        let Form::Cat { model, .. } = &self.form else { return false };
+        let ModelDefinition::Cat { model, .. } = &self.form else { return false };
         builtin(&self.name).is_some_and(|b| b == model.text())
     }
     /// Creates the working memory for one thread.
-    pub fn worker(&self) -> Worker<'_> {
+    pub fn worker(&self) -> JudgeWorker<'_> {
         let judge = match &self.form {
-            Form::Cat { model, dialect } => {
+            ModelDefinition::Cat { model, dialect } => {
                 Judge::Cat(Box::new(history::HistoryChecker::new(model, *dialect)))
             }
-            Form::Views(views) => Judge::Views(views),
+            ModelDefinition::Views(views) => Judge::Views(views),
         };
-        Worker { judge }
+        JudgeWorker { judge }
     }
     /// Rejects a machine with operations that the model cannot express.
     pub fn check(&self, interface: &Interface, alphabet: &Alphabet) -> Result<(), Diagnostic> {
@@ -73,17 +73,19 @@ impl MemoryModel {
         for line in lines {
             let o = &interface.operations[line as usize];
             let why = match &self.form {
-                Form::Views(_) if o.kind == Kind::Update => {
+                ModelDefinition::Views(_) if o.kind == EventKind::Update => {
                     Some("serial views do not support updates".to_string())
                 }
-                Form::Views(_) if o.exclusive => {
+                ModelDefinition::Views(_) if o.exclusive => {
                     Some("serial views do not support load-reserve and store-conditional".into())
                 }
-                Form::Views(_) if o.kind == Kind::Fence && o.mark != Mark::Plain => {
+                ModelDefinition::Views(_)
+                    if o.kind == EventKind::Fence && o.mark != MemoryOrdering::Plain =>
+                {
                     Some("serial views do not support partial fences".into())
                 }
-                Form::Views(_) => None,
-                Form::Cat { model, dialect } => {
+                ModelDefinition::Views(_) => None,
+                ModelDefinition::Cat { model, dialect } => {
                     dialect.unsupported(model, o.kind, o.mark, o.exclusive)
                 }
             };
@@ -119,7 +121,7 @@ pub struct Reason {
     pub cycle: Vec<(String, String)>,
 }
 
-impl Worker<'_> {
+impl JudgeWorker<'_> {
     /// True if the model allows the history.
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
         match &mut self.judge {
@@ -170,7 +172,7 @@ impl Worker<'_> {
     }
 }
 
-fn of_verdict(verdict: &Verdict, skeleton: &mu_axioms::Skeleton) -> Reason {
+fn of_verdict(verdict: &ModelVerdict, skeleton: &mu_axioms::Skeleton) -> Reason {
     let Some(failure) = &verdict.failed else {
         return Reason { axiom: String::new(), cycle: Vec::new() };
     };
@@ -178,7 +180,7 @@ fn of_verdict(verdict: &Verdict, skeleton: &mu_axioms::Skeleton) -> Reason {
         let e = &skeleton.events()[e];
         let thread = e.thread.map_or(String::new(), |t| format!("P{t}: "));
         match (e.kind, e.location) {
-            (Kind::Fence, _) | (_, None) => format!("{thread}F"),
+            (EventKind::Fence, _) | (_, None) => format!("{thread}F"),
             (kind, Some(l)) => {
                 let letter = if kind.writes() { "W" } else { "R" };
                 format!("{thread}{letter} {} {}", history::location_name(l), e.value)
@@ -191,11 +193,12 @@ fn of_verdict(verdict: &Verdict, skeleton: &mu_axioms::Skeleton) -> Reason {
 }
 
 /// Converts lists of ended operations to a history in the names of the machine.
-pub fn history(interface: &Interface, processors: &[&[Entry]]) -> History {
-    let operation = |e: &Entry| {
+pub fn history(interface: &Interface, processors: &[&[SequenceEntry]]) -> History {
+    let operation = |e: &SequenceEntry| {
         let line = &interface.operations[e.operation as usize];
         let [value, written] = [e.value, e.written].map(|v| u64::from(v.unwrap_or(0)));
-        let (value, read) = if line.kind == Kind::Update { (written, value) } else { (value, 0) };
+        let (value, read) =
+            if line.kind == EventKind::Update { (written, value) } else { (value, 0) };
         Operation {
             kind: line.kind,
             location: e.address.unwrap_or(0),

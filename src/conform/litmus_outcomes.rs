@@ -8,13 +8,13 @@
 use crate::history_set::HistorySet;
 use ahash::AHashSet;
 use mu_axioms::history::{Dependencies, History, Operation};
-use mu_axioms::models::{Accesses, Mark};
-use mu_axioms::{Kind, Name, RelationId, Skeleton};
+use mu_axioms::models::{FenceSide, MemoryOrdering};
+use mu_axioms::{EventKind, NameMeaning, RelationId, Skeleton};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
-use mu_litmus::code::{Expr, Op, Thread};
+use mu_litmus::code::{Op, RegisterExpr, Thread};
 use mu_litmus::condition::ObservedPlace;
-use mu_litmus::paths::Bounds;
-use mu_litmus::{Arch, Judge, Test};
+use mu_litmus::paths::PathBounds;
+use mu_litmus::{Arch, Judge, LitmusTest};
 use std::collections::BTreeSet;
 
 /// The behaviour of a machine, up to a number of operations of each processor.
@@ -39,7 +39,7 @@ pub struct Outcomes {
 /// The tags of a language's events that correspond to operations of machines.
 struct LanguageTags {
     /// Fences, with the accesses that they order.
-    fences: &'static [(&'static str, Mark)],
+    fences: &'static [(&'static str, MemoryOrdering)],
     /// Loads that are acquires.
     acquire: &'static str,
     /// Stores that are releases.
@@ -52,34 +52,34 @@ struct LanguageTags {
     has_dependencies: bool,
 }
 
-const RISCV_FENCES: &[(&str, Mark)] = &[
-    ("Fence.rw.rw", Mark::Plain),
-    ("Fence.tso", Mark::AcquireRelease),
-    ("Fence.r.r", Mark::Between(Accesses::Reads, Accesses::Reads)),
-    ("Fence.r.w", Mark::Between(Accesses::Reads, Accesses::Writes)),
-    ("Fence.r.rw", Mark::Between(Accesses::Reads, Accesses::All)),
-    ("Fence.w.r", Mark::Between(Accesses::Writes, Accesses::Reads)),
-    ("Fence.w.w", Mark::Between(Accesses::Writes, Accesses::Writes)),
-    ("Fence.w.rw", Mark::Between(Accesses::Writes, Accesses::All)),
-    ("Fence.rw.r", Mark::Between(Accesses::All, Accesses::Reads)),
-    ("Fence.rw.w", Mark::Between(Accesses::All, Accesses::Writes)),
+const RISCV_FENCES: &[(&str, MemoryOrdering)] = &[
+    ("Fence.rw.rw", MemoryOrdering::Plain),
+    ("Fence.tso", MemoryOrdering::AcquireRelease),
+    ("Fence.r.r", MemoryOrdering::Between(FenceSide::Reads, FenceSide::Reads)),
+    ("Fence.r.w", MemoryOrdering::Between(FenceSide::Reads, FenceSide::Writes)),
+    ("Fence.r.rw", MemoryOrdering::Between(FenceSide::Reads, FenceSide::All)),
+    ("Fence.w.r", MemoryOrdering::Between(FenceSide::Writes, FenceSide::Reads)),
+    ("Fence.w.w", MemoryOrdering::Between(FenceSide::Writes, FenceSide::Writes)),
+    ("Fence.w.rw", MemoryOrdering::Between(FenceSide::Writes, FenceSide::All)),
+    ("Fence.rw.r", MemoryOrdering::Between(FenceSide::All, FenceSide::Reads)),
+    ("Fence.rw.w", MemoryOrdering::Between(FenceSide::All, FenceSide::Writes)),
 ];
-const AARCH64_FENCES: &[(&str, Mark)] = &[
-    ("DMB.SY", Mark::Plain),
-    ("DMB.ISH", Mark::Plain),
-    ("DMB.LD", Mark::Between(Accesses::Reads, Accesses::All)),
-    ("DMB.ISHLD", Mark::Between(Accesses::Reads, Accesses::All)),
-    ("DMB.ST", Mark::Between(Accesses::Writes, Accesses::Writes)),
-    ("DMB.ISHST", Mark::Between(Accesses::Writes, Accesses::Writes)),
+const AARCH64_FENCES: &[(&str, MemoryOrdering)] = &[
+    ("DMB.SY", MemoryOrdering::Plain),
+    ("DMB.ISH", MemoryOrdering::Plain),
+    ("DMB.LD", MemoryOrdering::Between(FenceSide::Reads, FenceSide::All)),
+    ("DMB.ISHLD", MemoryOrdering::Between(FenceSide::Reads, FenceSide::All)),
+    ("DMB.ST", MemoryOrdering::Between(FenceSide::Writes, FenceSide::Writes)),
+    ("DMB.ISHST", MemoryOrdering::Between(FenceSide::Writes, FenceSide::Writes)),
 ];
 
 fn tags_of(arch: Arch) -> Option<LanguageTags> {
     Some(match arch {
         Arch::X86 | Arch::X86_64 => LanguageTags {
             fences: &[
-                ("MFENCE", Mark::Plain),
-                ("LFENCE", Mark::Between(Accesses::Reads, Accesses::All)),
-                ("SFENCE", Mark::Between(Accesses::Writes, Accesses::Writes)),
+                ("MFENCE", MemoryOrdering::Plain),
+                ("LFENCE", MemoryOrdering::Between(FenceSide::Reads, FenceSide::All)),
+                ("SFENCE", MemoryOrdering::Between(FenceSide::Writes, FenceSide::Writes)),
             ],
             acquire: "",
             release: "",
@@ -117,29 +117,29 @@ struct Events<'e> {
 impl Events<'_> {
     fn has_tag(&self, e: usize, name: &str) -> bool {
         match self.judge.model.vocabulary().find(name) {
-            Some(Name::Set(id)) => self.skeleton.set(id).has(e),
+            Some(NameMeaning::Set(id)) => self.skeleton.set(id).has(e),
             _ => false,
         }
     }
     /// Returns the mark of a fence or an access; for an update, `write` is its other half. `None`
     /// if no machine has such an operation.
-    fn mark(&self, e: usize, write: Option<usize>) -> Option<Mark> {
+    fn mark(&self, e: usize, write: Option<usize>) -> Option<MemoryOrdering> {
         let tags = self.tags;
         let kind = self.skeleton.events()[e].kind;
-        if kind == Kind::Fence {
+        if kind == EventKind::Fence {
             return tags.fences.iter().find(|f| self.has_tag(e, f.0)).map(|f| f.1);
         }
         let halves = [Some(e), write].into_iter().flatten();
         let any = |name: &str| halves.clone().any(|h| self.has_tag(h, name));
         let (acquire, release) = (any(tags.acquire), any(tags.release));
         Some(match (acquire, release, write) {
-            _ if any(tags.both) => write.map(|_| Mark::AcquireRelease)?,
-            (true, true, Some(_)) => Mark::AcquireRelease,
-            (true, false, Some(_)) => Mark::Acquire,
-            (false, true, Some(_)) => Mark::Release,
-            (false, false, _) => Mark::Plain,
-            (true, false, None) if kind == Kind::Read => Mark::Acquire,
-            (false, true, None) if kind == Kind::Write => Mark::Release,
+            _ if any(tags.both) => write.map(|_| MemoryOrdering::AcquireRelease)?,
+            (true, true, Some(_)) => MemoryOrdering::AcquireRelease,
+            (true, false, Some(_)) => MemoryOrdering::Acquire,
+            (false, true, Some(_)) => MemoryOrdering::Release,
+            (false, false, _) => MemoryOrdering::Plain,
+            (true, false, None) if kind == EventKind::Read => MemoryOrdering::Acquire,
+            (false, true, None) if kind == EventKind::Write => MemoryOrdering::Release,
             _ => return None,
         })
     }
@@ -193,9 +193,9 @@ impl Events<'_> {
             place[e] = narrow::index(thread.len());
             let mut last = e;
             let operation = match event.kind {
-                Kind::Fence => Operation::fence(self.mark(e, None)?),
-                Kind::Update => return None,
-                Kind::Read if amo.after(e).next().is_some() => {
+                EventKind::Fence => Operation::fence(self.mark(e, None)?),
+                EventKind::Update => return None,
+                EventKind::Read if amo.after(e).next().is_some() => {
                     let w = amo.after(e).next()?;
                     last = w;
                     place[w] = place[e];
@@ -203,17 +203,17 @@ impl Events<'_> {
                     let update = Operation::update(event.location?, read, written);
                     Operation { mark: self.mark(e, Some(w))?, ..update }
                 }
-                Kind::Write if amo.before(e).next().is_some() => continue,
-                Kind::Read | Kind::Write => {
+                EventKind::Write if amo.before(e).next().is_some() => continue,
+                EventKind::Read | EventKind::Write => {
                     let value = value(e, event.value)?;
                     let exclusive = match event.kind {
-                        Kind::Read => self.has_tag(e, "EX") || pairs.after(e).next().is_some(),
+                        EventKind::Read => self.has_tag(e, "EX") || pairs.after(e).next().is_some(),
                         _ => pairs.before(e).next().is_some(),
                     };
                     let access = Operation::plain(event.kind, event.location?, value);
                     Operation { mark: self.mark(e, None)?, exclusive, ..access }
                 }
-                Kind::Branch | Kind::Other => continue,
+                EventKind::Branch | EventKind::Other => continue,
             };
             let depends = match self.tags.has_dependencies {
                 true => Dependencies {
@@ -235,7 +235,7 @@ impl Events<'_> {
 fn has_dependencies(thread: &Thread) -> bool {
     let mut read = vec![false; thread.registers.len()];
     for op in &thread.ops {
-        let uses = |e: &Expr| {
+        let uses = |e: &RegisterExpr| {
             let mut found = false;
             e.sources(&mut |r| found |= read[r as usize]);
             found
@@ -267,7 +267,7 @@ fn has_dependencies(thread: &Thread) -> bool {
 }
 
 /// Returns the number of memory operations of the longest thread, without repetitions of loops.
-pub fn longest_thread(test: &Test) -> usize {
+pub fn longest_thread(test: &LitmusTest) -> usize {
     let is_operation = |op: &&Op| {
         matches!(
             op,
@@ -282,7 +282,7 @@ pub fn longest_thread(test: &Test) -> usize {
 }
 
 /// Returns the number of store-conditionals of each thread.
-fn conditionals(test: &Test) -> Vec<usize> {
+fn conditionals(test: &LitmusTest) -> Vec<usize> {
     let count =
         |t: &Thread| t.ops.iter().filter(|op| matches!(op, Op::StoreConditional { .. })).count();
     test.threads.iter().map(count).collect()
@@ -291,18 +291,18 @@ fn conditionals(test: &Test) -> Vec<usize> {
 /// True if a store-conditional of the test fails in a history.
 fn fails(history: &History, wanted: &[usize]) -> bool {
     history.threads.iter().zip(wanted).any(|(thread, wanted)| {
-        thread.iter().filter(|o| o.exclusive && o.kind == Kind::Write).count() < *wanted
+        thread.iter().filter(|o| o.exclusive && o.kind == EventKind::Write).count() < *wanted
     })
 }
 
 /// Computes the outcomes of a test on a machine and under a model. Inner error: the machine cannot
 /// run the test, with the reason as text.
 pub fn outcomes(
-    mut test: Test,
+    mut test: LitmusTest,
     judge: &Judge,
     machine: &Behaviour,
     budget: &Budget,
-) -> Result<Result<(Test, Outcomes), String>, Diagnostic> {
+) -> Result<Result<(LitmusTest, Outcomes), String>, Diagnostic> {
     let Some(tags_of) = tags_of(test.arch) else {
         return Ok(Err(format!(
             "tests in {} cannot be run on machines; supported are x86, RISC-V and AArch64",
@@ -332,8 +332,12 @@ pub fn outcomes(
     let (mut runs, mut unsupported) = (false, false);
     let question = test.question.clone();
     let wanted = conditionals(&test);
-    let (stop, cut) =
-        mu_litmus::report::each(&mut test, judge, Bounds { loops: 2 }, budget, &mut |candidate| {
+    let (stop, cut) = mu_litmus::report::each(
+        &mut test,
+        judge,
+        PathBounds { loops: 2 },
+        budget,
+        &mut |candidate| {
             let skeleton = candidate.execution.skeleton;
             let counts = question.counts(candidate.outcome);
             match (Events { tags: &tags_of, judge, skeleton }).history() {
@@ -351,7 +355,8 @@ pub fn outcomes(
                 out.allowed.insert(candidate.outcome.to_vec());
             }
             false
-        })?;
+        },
+    )?;
     if unsupported || cut {
         return Ok(Err("it has operations that machines do not have".into()));
     }

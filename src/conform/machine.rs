@@ -18,7 +18,7 @@ use mu_lts::{Labels, Lts};
 use mu_model::Model;
 
 /// A reduced machine with its words.
-pub struct Machine {
+pub struct ReducedMachine {
     /// Its events and words.
     pub alphabet: Alphabet,
     /// Label `i + 1` is word `i`; label 0 is tau.
@@ -30,7 +30,7 @@ pub struct Machine {
 /// The message for a machine without memory operations.
 pub const IDLE: &str = "no label of the machine is a memory operation of the interface";
 
-impl Machine {
+impl ReducedMachine {
     /// Explores and reduces a model. Error: no label is a memory operation, a label contradicts the
     /// interface, or the machine fails.
     pub fn explore(
@@ -39,7 +39,7 @@ impl Machine {
         options: &Options,
         budget: &Budget,
         progress: &dyn Progress,
-    ) -> Result<Machine, Diagnostic> {
+    ) -> Result<ReducedMachine, Diagnostic> {
         let (outcome, mut lts) = explore_lts(model, options, budget, progress)?;
         let failure = lts.table.texts.iter().position(|t| interface.failure.as_ref() == Some(t));
         if let Some(failure) = failure.filter(|f| lts.labels.iter().any(|l| l.index() == *f)) {
@@ -61,6 +61,6 @@ impl Machine {
                 .collect(),
         };
         let lts = reduce(&lts, Equivalence::BRANCHING, options.thread_count());
-        Ok(Machine { alphabet, lts, outcome })
+        Ok(ReducedMachine { alphabet, lts, outcome })
     }
 }

@@ -5,8 +5,8 @@
 //! representative of its class that became the test. Output: the renaming between them
 //! ([`NameMap`]). Cost: one comparison for each order of the threads.
 
-use crate::alphabet::Names;
-use mu_axioms::Kind;
+use crate::alphabet::LabelNames;
+use mu_axioms::EventKind;
 use mu_axioms::history::{History, Operation, location_name};
 use mu_base::narrow;
 use std::fmt::Write;
@@ -49,7 +49,7 @@ impl Renaming {
         if form(test) != form(machine) {
             return None;
         }
-        if test.kind == Kind::Fence {
+        if test.kind == EventKind::Fence {
             return Some(());
         }
         let at = test.location as usize;
@@ -58,7 +58,7 @@ impl Renaming {
             self.values.resize(at + 1, vec![Some(0)]);
         }
         unify(&mut self.values[at], test.value as usize, machine.value)?;
-        if test.kind == Kind::Update {
+        if test.kind == EventKind::Update {
             unify(&mut self.values[at], test.read as usize, machine.read)
         } else {
             Some(())
@@ -94,7 +94,7 @@ fn match_threads(
 impl NameMap {
     /// Maps the names of a test, given the same history in the names of the machine; `None` if the
     /// histories are in different classes.
-    pub fn of(test: &History, machine: &History, names: &Names) -> Option<NameMap> {
+    pub fn of(test: &History, machine: &History, names: &LabelNames) -> Option<NameMap> {
         let mut taken = Vec::new();
         let by = match_threads(&test.threads, &machine.threads, &mut taken, Renaming::default())?;
         // A test uses all numbers below its greatest one, so that each has a name.

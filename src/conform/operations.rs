@@ -16,18 +16,18 @@
 //! If the arrows at one address form a cycle, no order of its stores is consistent with the run. A
 //! shortest such cycle is marked. Cost: cubic in the number of operations.
 
-use crate::interface::{Interface, Label, Role};
+use crate::interface::{ArgumentRole, Interface, Label};
 use fixedbitset::FixedBitSet;
-use mu_axioms::Kind;
-use mu_axioms::models::Mark;
+use mu_axioms::EventKind;
+use mu_axioms::models::MemoryOrdering;
 
 /// A memory operation.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// Load, store, update or fence.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Acquire, release, or plain.
-    pub mark: Mark,
+    pub mark: MemoryOrdering,
     /// Its processor.
     pub processor: String,
     /// Its address, if a label contains it.
@@ -47,13 +47,13 @@ pub struct Operation {
 
 impl Operation {
     fn reads(&self) -> bool {
-        matches!(self.kind, Kind::Read | Kind::Update)
+        matches!(self.kind, EventKind::Read | EventKind::Update)
     }
     /// Returns the value that it leaves in memory.
     fn stores(&self) -> Option<&str> {
         match self.kind {
-            Kind::Write => self.value.as_deref(),
-            Kind::Update => self.written.as_deref(),
+            EventKind::Write => self.value.as_deref(),
+            EventKind::Update => self.written.as_deref(),
             _ => None,
         }
     }
@@ -77,7 +77,7 @@ pub struct Run {
 type Observation = (usize, String, usize);
 
 /// The fields of a label, by role.
-struct LabelFields<'t>(Vec<(Role, &'t str)>);
+struct LabelFields<'t>(Vec<(ArgumentRole, &'t str)>);
 
 impl<'t> LabelFields<'t> {
     fn of(label: &Label, name: &str, arguments: &[&'t str]) -> Option<Self> {
@@ -90,7 +90,7 @@ impl<'t> LabelFields<'t> {
         ))
     }
     /// Returns the argument with this role; `None` if it is absent or `_`.
-    fn get(&self, role: &Role) -> Option<&'t str> {
+    fn get(&self, role: &ArgumentRole) -> Option<&'t str> {
         self.0.iter().find(|f| f.0 == *role && f.1 != "_").map(|f| f.1)
     }
 }
@@ -122,10 +122,14 @@ impl Run {
             let Some(fields) = begins.or_else(|| LabelFields::of(&of.end, name, arguments)) else {
                 continue;
             };
-            let get = |role: Role| fields.get(&role).map(String::from);
-            let Some(processor) = get(Role::Processor) else { continue };
-            let fields =
-                [get(Role::Address), get(Role::Value), get(Role::Written), get(Role::Number)];
+            let get = |role: ArgumentRole| fields.get(&role).map(String::from);
+            let Some(processor) = get(ArgumentRole::Processor) else { continue };
+            let fields = [
+                get(ArgumentRole::Address),
+                get(ArgumentRole::Value),
+                get(ArgumentRole::Written),
+                get(ArgumentRole::Number),
+            ];
             if !first && !whole {
                 self.end((line, step), &processor, fields);
             } else {
@@ -176,13 +180,17 @@ impl Run {
         arguments: &[&str],
     ) -> Option<Observation> {
         let fields = LabelFields::of(label, name, arguments)?;
-        let field = |role: &Role| fields.get(role);
-        let (of, number, value) = (field(&Role::Other), field(&Role::Number), field(&Role::Value));
+        let field = |role: &ArgumentRole| fields.get(role);
+        let (of, number, value) = (
+            field(&ArgumentRole::Other),
+            field(&ArgumentRole::Number),
+            field(&ArgumentRole::Value),
+        );
         let matches = |o: &&Operation| {
             let same = |said: Option<&str>, own: Option<&str>| said.is_none() || said == own;
             let value_matches = same(value, o.stores());
             o.stores().is_some()
-                && o.address.as_deref() == field(&Role::Address)
+                && o.address.as_deref() == field(&ArgumentRole::Address)
                 && value_matches
                 && same(number, o.number.as_deref())
                 && same(of, Some(&o.processor))
@@ -190,7 +198,9 @@ impl Run {
         let mut found =
             self.operations.iter().enumerate().filter(|(_, o)| matches(o)).map(|(i, _)| i);
         let (store, other) = (found.next()?, found.next());
-        other.is_none().then(|| (step, field(&Role::Processor).unwrap_or("").to_string(), store))
+        other
+            .is_none()
+            .then(|| (step, field(&ArgumentRole::Processor).unwrap_or("").to_string(), store))
     }
 
     /// Returns the operations of each processor in program order.
@@ -283,7 +293,9 @@ impl Run {
             }
         }
         // An update stores immediately after the store that it reads.
-        for (i, o) in self.operations.iter().enumerate().filter(|(_, o)| o.kind == Kind::Update) {
+        for (i, o) in
+            self.operations.iter().enumerate().filter(|(_, o)| o.kind == EventKind::Update)
+        {
             if let [Some(s)] = o.sources[..] {
                 co[s].insert(i);
             }

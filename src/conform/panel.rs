@@ -2,70 +2,70 @@
 //!
 //! Input: memory models, histories. Output: the verdict of each model on each history, as that of
 //! its own judge. `sc`, `tso`, and `pso` judge the core of a history ([`Cores`]). If one of these
-//! allows it, the built-in models that are weaker allow the history too ([`Form`]); only otherwise
-//! are their axioms evaluated on the history. Cost: one core for each history, and one verdict for
-//! each different core.
+//! allows it, the built-in models that are weaker allow the history too ([`ModelForm`]); only
+//! otherwise are their axioms evaluated on the history. Cost: one core for each history, and one
+//! verdict for each different core.
 
 use crate::cores::{self, Cores};
-use crate::every_length::order::{Form, Marks, Order};
-use crate::judge::{Form as Definition, MemoryModel, Worker};
+use crate::every_length::order::{Marks, ModelForm, ProcessorOrder};
+use crate::judge::{JudgeWorker, MemoryModel, ModelDefinition as Definition};
 use mu_axioms::history::History;
 use mu_axioms::models::by_name;
 use mu_base::{Diagnostic, SourceMap};
 use std::sync::OnceLock;
 
-/// Returns `sc`, `tso`, and `pso`, in the order of [`Order::ALL`].
+/// Returns `sc`, `tso`, and `pso`, in the order of [`ProcessorOrder::ALL`].
 fn orders() -> &'static [MemoryModel] {
     static ORDERS: OnceLock<Vec<MemoryModel>> = OnceLock::new();
     ORDERS.get_or_init(|| {
-        let compile = |order: &Order| {
+        let compile = |order: &ProcessorOrder| {
             let known = by_name(order.name())?;
             let model = known.compile(&mut SourceMap::new()).ok()?;
             let form = Definition::Cat { model, dialect: known.dialect };
             Some(MemoryModel { name: order.name().into(), form })
         };
-        Order::ALL.iter().filter_map(compile).collect()
+        ProcessorOrder::ALL.iter().filter_map(compile).collect()
     })
 }
 
 /// The relation of a model to an order, for histories of plain accesses and updates with full
 /// fences.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Relation {
+enum OrderRelation {
     /// The model is the order.
-    Equal(Order),
+    Equal(ProcessorOrder),
     /// The model allows all that the order allows.
-    Weaker(Order),
+    Weaker(ProcessorOrder),
     Unknown,
 }
 
-fn relation(model: &MemoryModel) -> Relation {
+fn relation(model: &MemoryModel) -> OrderRelation {
     if !model.is_builtin() {
-        return Relation::Unknown;
+        return OrderRelation::Unknown;
     }
     let text = by_name(&model.name).map(|k| k.text);
-    match Form::of(&model.name, text, Marks::default()) {
-        Form::Ordered(order) => Relation::Equal(order),
-        Form::WeakerThan(order) => Relation::Weaker(order),
-        Form::Coherent => Relation::Weaker(Order::Pso),
+    match ModelForm::of(&model.name, text, Marks::default()) {
+        ModelForm::Ordered(order) => OrderRelation::Equal(order),
+        ModelForm::WeakerThan(order) => OrderRelation::Weaker(order),
+        ModelForm::Coherent => OrderRelation::Weaker(ProcessorOrder::Pso),
         // An execution that is sequentially consistent is allowed by each built-in model.
-        Form::Unsupported(_) => Relation::Weaker(Order::Sc),
+        ModelForm::Unsupported(_) => OrderRelation::Weaker(ProcessorOrder::Sc),
     }
 }
 
 /// Memory models with the working memory of one thread.
 pub struct Panel<'m, 'c> {
-    workers: Vec<Worker<'m>>,
-    relations: Vec<Relation>,
-    orders: Vec<Worker<'m>>,
+    workers: Vec<JudgeWorker<'m>>,
+    relations: Vec<OrderRelation>,
+    orders: Vec<JudgeWorker<'m>>,
     cores: &'c mut Cores,
 }
 
 impl<'m, 'c> Panel<'m, 'c> {
     /// Creates the working memory for one thread. `cores`: the verdicts that are known.
     pub fn new(models: &[&'m MemoryModel], cores: &'c mut Cores) -> Panel<'m, 'c> {
-        let relations: Vec<Relation> = models.iter().map(|m| relation(m)).collect();
-        let used = relations.iter().any(|r| *r != Relation::Unknown);
+        let relations: Vec<OrderRelation> = models.iter().map(|m| relation(m)).collect();
+        let used = relations.iter().any(|r| *r != OrderRelation::Unknown);
         Panel {
             workers: models.iter().map(|m| m.worker()).collect(),
             orders: if used {
@@ -88,19 +88,19 @@ impl<'m, 'c> Panel<'m, 'c> {
         let applies = !self.orders.is_empty() && cores::applies(history);
         let mut core = None;
         // The verdicts on the core so far.
-        let mut known = [None; Order::ALL.len()];
+        let mut known = [None; ProcessorOrder::ALL.len()];
         for model in 0..self.workers.len() {
             if !open(model) {
                 continue;
             }
             let by_core = match self.relations[model] {
-                Relation::Equal(order) | Relation::Weaker(order) if applies => {
+                OrderRelation::Equal(order) | OrderRelation::Weaker(order) if applies => {
                     let core = core.get_or_insert_with(|| Cores::of(history));
                     Some(self.allows_core(core, order, &mut known)?)
                 }
                 _ => None,
             };
-            let is_order = matches!(self.relations[model], Relation::Equal(_));
+            let is_order = matches!(self.relations[model], OrderRelation::Equal(_));
             let allowed = match by_core {
                 Some(true) => true,
                 Some(false) if is_order => false,
@@ -117,8 +117,8 @@ impl<'m, 'c> Panel<'m, 'c> {
     fn allows_core(
         &mut self,
         core: &History,
-        order: Order,
-        known: &mut [Option<bool>; Order::ALL.len()],
+        order: ProcessorOrder,
+        known: &mut [Option<bool>; ProcessorOrder::ALL.len()],
     ) -> Result<bool, Diagnostic> {
         let place = order as usize;
         if known[..=place].contains(&Some(true)) {

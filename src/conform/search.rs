@@ -1,8 +1,8 @@
 //! Enumeration of all histories of a machine by the number of their operations, with the verdicts
 //! of memory models.
 //!
-//! Input: a [`Machine`], its symmetries, memory models. Output: for each model a smallest history
-//! that it forbids, if there is one.
+//! Input: a [`ReducedMachine`], its symmetries, memory models. Output: for each model a smallest
+//! history that it forbids, if there is one.
 //!
 //! A level holds the histories with the same number of beginnings and ends of operations (an
 //! operation with one label counts as both). Each has the set of states of the machine after it.
@@ -22,14 +22,14 @@ use crate::cores::Cores;
 use crate::history_set::HistorySet;
 use crate::interface::Interface;
 use crate::judge::{self, MemoryModel};
-use crate::machine::Machine;
+use crate::machine::ReducedMachine;
 use crate::panel::Panel;
-use crate::sequences::{Begin, Entry, Sequences, State};
+use crate::sequences::{Begin, SequenceEntry, Sequences, State};
 use crate::state_sets::{MISSING_LIMIT, StateSets};
-use crate::symmetry::Group;
+use crate::symmetry::SymmetryGroup;
 use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History};
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ pub struct Violation {
     /// The history in canonical form.
     pub history: History,
     /// The operations of each processor, in the names of the machine.
-    pub concrete: Vec<Vec<Entry>>,
+    pub concrete: Vec<Vec<SequenceEntry>>,
 }
 
 /// The result of a search.
@@ -82,14 +82,16 @@ pub struct SearchResult {
 
 /// True if all that a program determines about the operation is known: it has begun, and has its
 /// address and the value that it stores.
-fn is_known(interface: &Interface, e: &Entry) -> bool {
+fn is_known(interface: &Interface, e: &SequenceEntry) -> bool {
     let kind = interface.operations[e.operation as usize].kind;
     let stored = match kind {
-        Kind::Write => e.value,
-        Kind::Update => e.written,
+        EventKind::Write => e.value,
+        EventKind::Update => e.written,
         _ => Some(0),
     };
-    e.state != State::Missing && stored.is_some() && (kind == Kind::Fence || e.address.is_some())
+    e.state != State::Missing
+        && stored.is_some()
+        && (kind == EventKind::Fence || e.address.is_some())
 }
 
 /// A history as the ids of the lists of operations of `P` processors; 0 is the empty list.
@@ -112,13 +114,13 @@ type Candidate = (History, usize);
 
 struct HistorySearch<'m, const P: usize> {
     interface: &'m Interface,
-    machine: &'m Machine,
-    group: &'m Group,
+    machine: &'m ReducedMachine,
+    group: &'m SymmetryGroup,
     sets: StateSets<'m>,
     sequences: Sequences,
     /// Facts about each list, by id.
     facts: Vec<ListFacts>,
-    program_lists: AHashMap<Vec<Entry>, u32>,
+    program_lists: AHashMap<Vec<SequenceEntry>, u32>,
     /// Programs by the numbers of their lists, before their canonical forms are computed.
     programs_seen: AHashSet<Lists<P>>,
     /// The current level and the following ones.
@@ -165,8 +167,8 @@ impl Bound {
 /// or a machine that contradicts its interface.
 pub fn search<'m>(
     interface: &'m Interface,
-    machine: &'m Machine,
-    group: &'m Group,
+    machine: &'m ReducedMachine,
+    group: &'m SymmetryGroup,
     models: &[&MemoryModel],
     bound: Bound,
     budget: &Budget,
@@ -178,7 +180,7 @@ pub fn search<'m>(
 /// Enumerates and judges the histories within a bound, as [`search`]. `cores`: for each thread the
 /// verdicts that are known from other searches; not empty.
 pub fn search_with<'m>(
-    input: (&'m Interface, &'m Machine, &'m Group),
+    input: (&'m Interface, &'m ReducedMachine, &'m SymmetryGroup),
     models: &[&MemoryModel],
     cores: &mut [Cores],
     bound: Bound,
@@ -197,7 +199,7 @@ pub fn search_with<'m>(
 }
 
 /// True if every renaming of processors, addresses, and values of each address is in the group.
-fn has_all_renamings(machine: &Machine, group: &Group) -> bool {
+fn has_all_renamings(machine: &ReducedMachine, group: &SymmetryGroup) -> bool {
     let names = &machine.alphabet.names;
     let factorial = |n: usize| (1..=n).try_fold(1usize, usize::checked_mul);
     let values = factorial(names.values.len().saturating_sub(1));
@@ -262,7 +264,7 @@ impl SearchResult {
 
 impl<'m, const P: usize> HistorySearch<'m, P> {
     fn new(
-        (interface, machine, group): (&'m Interface, &'m Machine, &'m Group),
+        (interface, machine, group): (&'m Interface, &'m ReducedMachine, &'m SymmetryGroup),
         models: &[&MemoryModel],
         bound: Bound,
     ) -> Self {
@@ -355,16 +357,16 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
     fn facts(&mut self, list: u32) -> ListFacts {
         while self.facts.len() <= list as usize {
             let entries = self.sequences.get(narrow::index(self.facts.len()));
-            let kind = |e: &Entry| self.interface.operations[e.operation as usize].kind;
+            let kind = |e: &SequenceEntry| self.interface.operations[e.operation as usize].kind;
             let facts = ListFacts {
                 program: 0,
                 reads: entries.iter().any(|e| kind(e).reads()),
                 done: entries.iter().all(|e| e.state == State::Done),
                 length: narrow::index(entries.len()),
             };
-            let program: Vec<Entry> = entries
+            let program: Vec<SequenceEntry> = entries
                 .iter()
-                .map(|e| Entry { value: e.value.filter(|_| !kind(e).reads()), ..*e })
+                .map(|e| SequenceEntry { value: e.value.filter(|_| !kind(e).reads()), ..*e })
                 .collect();
             let next = narrow::index(self.program_lists.len());
             let program = *self.program_lists.entry(program).or_insert(next);
@@ -554,7 +556,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
                 self.answer.gap = self.answer.gap.or(gap);
             } else if !followed && !history.iter().all(|&s| self.sequences.is_done(s)) {
                 self.answer.stuck += 1;
-                let lists: Vec<&[Entry]> =
+                let lists: Vec<&[SequenceEntry]> =
                     history[..processors].iter().map(|&s| self.sequences.get(s)).collect();
                 if lists.iter().flat_map(|l| l.iter()).all(|e| is_known(self.interface, e)) {
                     self.answer
@@ -635,7 +637,7 @@ fn history_of<const P: usize>(
     processors: usize,
     lists: &Lists<P>,
 ) -> History {
-    let mut entries: [&[Entry]; P] = [&[]; P];
+    let mut entries: [&[SequenceEntry]; P] = [&[]; P];
     for p in 0..processors {
         entries[p] = sequences.get(lists[p]);
     }

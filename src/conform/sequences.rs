@@ -4,7 +4,7 @@
 //! Invariant: the id of a list never changes. An operation that has ended has no number, so that
 //! lists that memory models cannot distinguish are equal.
 
-use crate::alphabet::{Event, Phase};
+use crate::alphabet::{LabelEvent, Phase};
 use crate::state_sets::Images;
 use crate::symmetry::Renaming;
 use ahash::{AHashMap, AHashSet};
@@ -24,7 +24,7 @@ pub enum State {
 
 /// An operation of a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Entry {
+pub struct SequenceEntry {
     /// Its progress.
     pub state: State,
     /// Its line of the interface; the first line of its kind once it has ended.
@@ -43,7 +43,7 @@ pub struct Entry {
     pub depends: Dependencies,
 }
 
-const MISSING: Entry = Entry {
+const MISSING: SequenceEntry = SequenceEntry {
     state: State::Missing,
     operation: 0,
     class: 0,
@@ -54,14 +54,14 @@ const MISSING: Entry = Entry {
     depends: Dependencies::NONE,
 };
 
-impl Entry {
-    fn of(event: &Event, state: State) -> Entry {
+impl SequenceEntry {
+    fn of(event: &LabelEvent, state: State) -> SequenceEntry {
         let (number, operation) = if state == State::Done {
             (None, event.class)
         } else {
             (event.number, event.operation)
         };
-        Entry {
+        SequenceEntry {
             state,
             operation,
             class: event.class,
@@ -74,7 +74,7 @@ impl Entry {
     }
     /// Removes the dependency on its own position, which means none. Error: it depends on a later
     /// operation.
-    fn at(mut self, position: usize) -> Result<Entry, Diagnostic> {
+    fn at(mut self, position: usize) -> Result<SequenceEntry, Diagnostic> {
         let Dependencies { address, data, control } = &mut self.depends;
         for bits in [address, data, control] {
             if position < Dependencies::LIMIT {
@@ -90,7 +90,7 @@ impl Entry {
         Ok(self)
     }
     /// True if the operation can still become `other`, which has ended.
-    pub fn leads_to(&self, other: &Entry) -> bool {
+    pub fn leads_to(&self, other: &SequenceEntry) -> bool {
         let compatible = |mine: Option<u32>, its: Option<u32>| mine.is_none() || mine == its;
         match self.state {
             State::Missing => true,
@@ -109,7 +109,7 @@ impl Entry {
         }
     }
     /// True if the end event can belong to this operation: no field that both have differs.
-    fn ends_with(&self, event: &Event) -> bool {
+    fn ends_with(&self, event: &LabelEvent) -> bool {
         let compatible =
             |mine: Option<u32>, its: Option<u32>| mine.is_none() || its.is_none() || mine == its;
         let fields = compatible(self.address, event.address)
@@ -139,16 +139,16 @@ pub struct Begin {
 
 impl Begin {
     /// Converts an event that begins an operation.
-    pub fn of(event: &Event) -> Begin {
-        let Event { processor, operation, address, value, written, .. } = *event;
+    pub fn of(event: &LabelEvent) -> Begin {
+        let LabelEvent { processor, operation, address, value, written, .. } = *event;
         Begin { processor, operation, address, value, written }
     }
 }
 
 /// The interned lists. List 0 is empty.
 pub struct Sequences {
-    lists: Vec<Vec<Entry>>,
-    ids: AHashMap<Vec<Entry>, u32>,
+    lists: Vec<Vec<SequenceEntry>>,
+    ids: AHashMap<Vec<SequenceEntry>, u32>,
     next: AHashMap<(u32, u32), Option<u32>>,
     images: Images,
     ended: AHashSet<Begin>,
@@ -172,7 +172,7 @@ impl Sequences {
         }
     }
     /// Returns a list.
-    pub fn get(&self, id: u32) -> &[Entry] {
+    pub fn get(&self, id: u32) -> &[SequenceEntry] {
         &self.lists[id as usize]
     }
     /// Returns the begin events of operations that have ended in some list.
@@ -190,7 +190,7 @@ impl Sequences {
     }
     /// Lists the numbers that are missing before that of an operation beyond the bound, at most
     /// `limit` of them.
-    pub fn missing_before(&self, id: u32, event: &Event, limit: usize) -> Vec<u64> {
+    pub fn missing_before(&self, id: u32, event: &LabelEvent, limit: usize) -> Vec<u64> {
         let Some(number) = event.number.filter(|_| event.phase == Phase::Whole) else {
             return Vec::new();
         };
@@ -201,7 +201,7 @@ impl Sequences {
         };
         (self.first..number).filter(is_missing).take(limit).collect()
     }
-    fn intern(&mut self, list: Vec<Entry>) -> u32 {
+    fn intern(&mut self, list: Vec<SequenceEntry>) -> u32 {
         let next = narrow::index(self.lists.len());
         let id = *self.ids.entry(list.clone()).or_insert(next);
         if id == next {
@@ -215,7 +215,7 @@ impl Sequences {
         &mut self,
         id: u32,
         number: u32,
-        event: &Event,
+        event: &LabelEvent,
     ) -> Result<Option<u32>, Diagnostic> {
         if let Some(known) = self.next.get(&(id, number)) {
             return Ok(*known);
@@ -225,10 +225,16 @@ impl Sequences {
         self.next.insert((id, number), next);
         Ok(next)
     }
-    fn add(&mut self, list: &mut Vec<Entry>, event: &Event) -> Result<bool, Diagnostic> {
+    fn add(
+        &mut self,
+        list: &mut Vec<SequenceEntry>,
+        event: &LabelEvent,
+    ) -> Result<bool, Diagnostic> {
         match (event.phase, event.number) {
-            (Phase::Begin, _) => list.push(Entry::of(event, State::Begun).at(list.len())?),
-            (Phase::Whole, None) => list.push(Entry::of(event, State::Done).at(list.len())?),
+            (Phase::Begin, _) => list.push(SequenceEntry::of(event, State::Begun).at(list.len())?),
+            (Phase::Whole, None) => {
+                list.push(SequenceEntry::of(event, State::Done).at(list.len())?)
+            }
             (Phase::Whole, Some(n)) => {
                 let Some(at) = n.checked_sub(self.first) else {
                     let message = format!(
@@ -252,19 +258,19 @@ impl Sequences {
                         "the number of an operation with one label is its position; an operation with a begin label is placed after those that have begun",
                     ));
                 }
-                list[at] = Entry::of(event, State::Done).at(at)?;
+                list[at] = SequenceEntry::of(event, State::Done).at(at)?;
             }
             (Phase::End, _) => {
                 let Some(position) = list.iter().position(|e| e.ends_with(event)) else {
                     let message = "by the interface, an operation ends that has not begun";
                     return Err(Diagnostic::new(Stage::Type, message));
                 };
-                let depends = Entry::of(event, State::Done).at(position)?.depends;
+                let depends = SequenceEntry::of(event, State::Done).at(position)?.depends;
                 let entry = &mut list[position];
                 entry.depends.address |= depends.address;
                 entry.depends.data |= depends.data;
                 entry.depends.control |= depends.control;
-                let Entry { operation, address, value, written, .. } = *entry;
+                let SequenceEntry { operation, address, value, written, .. } = *entry;
                 self.ended.insert(Begin {
                     processor: event.processor,
                     operation,
@@ -290,7 +296,7 @@ impl Sequences {
         if let Some(known) = self.images.get(number, id) {
             return known;
         }
-        let rename = |e: &Entry| Entry {
+        let rename = |e: &SequenceEntry| SequenceEntry {
             address: e.address.map(|a| renaming.addresses[a as usize]),
             value: e.value.map(|v| renaming.value(e.address, v)),
             written: e.written.map(|v| renaming.value(e.address, v)),

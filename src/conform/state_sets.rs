@@ -4,8 +4,8 @@
 //! computed once. Invariant: the id of a set never changes.
 
 use crate::alphabet::Phase;
-use crate::machine::Machine;
-use crate::symmetry::Group;
+use crate::machine::ReducedMachine;
+use crate::symmetry::SymmetryGroup;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
@@ -24,8 +24,8 @@ pub(crate) type Row = Rc<[(u32, u32)]>;
 
 /// Interned sets of states, closed under internal steps.
 pub(crate) struct StateSets<'m> {
-    machine: &'m Machine,
-    group: &'m Group,
+    machine: &'m ReducedMachine,
+    group: &'m SymmetryGroup,
     lists: Vec<Vec<u32>>,
     ids: AHashMap<Vec<u32>, u32>,
     rows: Vec<Option<Row>>,
@@ -34,7 +34,7 @@ pub(crate) struct StateSets<'m> {
 }
 
 impl<'m> StateSets<'m> {
-    pub(crate) fn new(machine: &'m Machine, group: &'m Group) -> Self {
+    pub(crate) fn new(machine: &'m ReducedMachine, group: &'m SymmetryGroup) -> Self {
         Self {
             machine,
             group,

@@ -11,13 +11,13 @@
 //! every other outcome is a fault.
 
 use crate::interface::Interface;
-use crate::judge::{MemoryModel, Worker};
-use crate::machine::Machine;
+use crate::judge::{JudgeWorker, MemoryModel};
+use crate::machine::ReducedMachine;
 use crate::search::{Bound, search};
-use crate::symmetry::Group;
+use crate::symmetry::SymmetryGroup;
 use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::History;
 use mu_base::{Budget, Diagnostic, Stop};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub type Executions = AHashSet<History>;
 /// limit was reached.
 pub fn executions(
     interface: &Interface,
-    (machine, group): (&Machine, &Group),
+    (machine, group): (&ReducedMachine, &SymmetryGroup),
     (operations, threads): (usize, usize),
     budget: &Budget,
 ) -> Result<Executions, Diagnostic> {
@@ -168,7 +168,10 @@ impl Cover {
 
 /// Computes the outcomes of a program that a model allows: the values that its loads read, thread
 /// by thread. Values that no operation writes are excluded.
-pub fn outcomes(program: &History, worker: &mut Worker<'_>) -> Result<Vec<Vec<u64>>, Diagnostic> {
+pub fn outcomes(
+    program: &History,
+    worker: &mut JudgeWorker<'_>,
+) -> Result<Vec<Vec<u64>>, Diagnostic> {
     let values = |l: u32| {
         let mut all: Vec<u64> = program
             .threads
@@ -197,7 +200,7 @@ pub fn outcomes(program: &History, worker: &mut Worker<'_>) -> Result<Vec<Vec<u6
         let mut history = program.clone();
         for (&(t, i), &v) in reads.iter().zip(&outcome) {
             let o = &mut history.threads[t][i];
-            *(if o.kind == Kind::Update { &mut o.read } else { &mut o.value }) = v;
+            *(if o.kind == EventKind::Update { &mut o.read } else { &mut o.value }) = v;
         }
         if worker.allows(&history)? {
             out.push(outcome);

@@ -8,7 +8,7 @@
 //! that fails, at all addresses. The initial value is fixed, because memory models distinguish it.
 //! Cost: a partition refinement for each candidate.
 
-use crate::alphabet::{Alphabet, Event};
+use crate::alphabet::{Alphabet, LabelEvent};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
@@ -48,8 +48,8 @@ impl Renaming {
     pub fn value(&self, address: Option<u32>, value: u32) -> u32 {
         address.map_or(value, |a| self.values[a as usize][value as usize])
     }
-    fn event(&self, e: &Event) -> Event {
-        Event {
+    fn event(&self, e: &LabelEvent) -> LabelEvent {
+        LabelEvent {
             processor: self.processors[e.processor as usize],
             address: e.address.map(|a| self.addresses[a as usize]),
             value: e.value.map(|v| self.value(e.address, v)),
@@ -76,21 +76,24 @@ impl Renaming {
 
 /// The verified symmetries of a machine.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct SymmetryGroup {
     /// Its elements, the identity first.
     pub elements: Vec<Renaming>,
     /// Descriptions of the interchangeable names, for reports.
     pub names: Vec<String>,
 }
 
-impl Group {
+impl SymmetryGroup {
     /// Returns the group that contains only the identity.
-    pub fn trivial(alphabet: &Alphabet, lts: &Lts) -> Group {
-        Group { elements: vec![Renaming::identity(alphabet, lts.state_count())], names: Vec::new() }
+    pub fn trivial(alphabet: &Alphabet, lts: &Lts) -> SymmetryGroup {
+        SymmetryGroup {
+            elements: vec![Renaming::identity(alphabet, lts.state_count())],
+            names: Vec::new(),
+        }
     }
     /// Finds all symmetries.
-    pub fn find(alphabet: &Alphabet, lts: &Lts, threads: usize) -> Group {
-        let mut group = Group::trivial(alphabet, lts);
+    pub fn find(alphabet: &Alphabet, lts: &Lts, threads: usize) -> SymmetryGroup {
+        let mut group = SymmetryGroup::trivial(alphabet, lts);
         let identity = group.elements[0].clone();
         let names = &alphabet.names;
         let mut generators = Vec::new();

@@ -5,9 +5,9 @@
 //! run is a shortest one. [`replay`] shares no code with the search: it takes the steps one by one
 //! and reads the history from their labels.
 
-use crate::alphabet::{Alphabet, Names, arguments};
-use crate::interface::{Interface, Role};
-use crate::sequences::{Entry, Sequences};
+use crate::alphabet::{Alphabet, LabelNames, arguments};
+use crate::interface::{ArgumentRole, Interface};
+use crate::sequences::{SequenceEntry, Sequences};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, narrow};
@@ -18,7 +18,7 @@ use mu_model::Model;
 
 /// A step of a run: its label and the state after it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct RunStep {
     /// The label.
     pub label: LabelId,
     /// The state after it.
@@ -55,10 +55,19 @@ pub fn observations<'t>(
         let (name, arguments) = (name_of(part), arguments(part));
         for fields in interface.observed.iter().filter_map(|l| l.match_arguments(name, &arguments))
         {
-            let of = |role: Role| fields.iter().find(|f| *f.0 == role).map(|f| f.1.to_string());
-            if let (Some(processor), Some(address)) = (of(Role::Processor), of(Role::Address)) {
-                let (value, number) = (of(Role::Value), of(Role::Number));
-                out.push(Observation { processor, address, value, of: of(Role::Other), number });
+            let of =
+                |role: ArgumentRole| fields.iter().find(|f| *f.0 == role).map(|f| f.1.to_string());
+            if let (Some(processor), Some(address)) =
+                (of(ArgumentRole::Processor), of(ArgumentRole::Address))
+            {
+                let (value, number) = (of(ArgumentRole::Value), of(ArgumentRole::Number));
+                out.push(Observation {
+                    processor,
+                    address,
+                    value,
+                    of: of(ArgumentRole::Other),
+                    number,
+                });
             }
         }
     }
@@ -70,10 +79,10 @@ pub fn run(
     model: &dyn Model,
     interface: &Interface,
     alphabet: &Alphabet,
-    wanted: &[Vec<Entry>],
+    wanted: &[Vec<SequenceEntry>],
     options: &Options,
     budget: &Budget,
-) -> Result<Option<Vec<Step>>, Diagnostic> {
+) -> Result<Option<Vec<RunStep>>, Diagnostic> {
     let mut lazy = Lazy::new(model, &options.without_confluence())?;
     let most = wanted.iter().map(Vec::len).max().unwrap_or(0);
     let mut sequences = Sequences::new(most, interface.first);
@@ -132,7 +141,7 @@ fn follow(
     alphabet: &Alphabet,
     word: u32,
     history: &mut [u32],
-    wanted: &[Vec<Entry>],
+    wanted: &[Vec<SequenceEntry>],
 ) -> Result<Option<()>, Diagnostic> {
     for &e in &alphabet.words[word as usize] {
         let event = &alphabet.events[e as usize];
@@ -149,12 +158,12 @@ fn follow(
 }
 
 /// Returns the steps to the last node.
-fn path(lazy: &Lazy<'_>, nodes: &[(SearchNode, usize, LabelId)]) -> Vec<Step> {
+fn path(lazy: &Lazy<'_>, nodes: &[(SearchNode, usize, LabelId)]) -> Vec<RunStep> {
     let mut out = Vec::new();
     let mut at = nodes.len() - 1;
     while at != 0 {
         let ((state, _), before, label) = nodes[at];
-        out.push(Step { label, state: lazy.vector(state) });
+        out.push(RunStep { label, state: lazy.vector(state) });
         at = before;
     }
     out.reverse();
@@ -166,9 +175,9 @@ fn path(lazy: &Lazy<'_>, nodes: &[(SearchNode, usize, LabelId)]) -> Vec<Step> {
 pub fn replay<'m>(
     model: &'m dyn Model,
     interface: &Interface,
-    names: &Names,
-    steps: &[Step],
-) -> Result<(Walk<'m>, Vec<Vec<Entry>>), Diagnostic> {
+    names: &LabelNames,
+    steps: &[RunStep],
+) -> Result<(Walk<'m>, Vec<Vec<SequenceEntry>>), Diagnostic> {
     let mut walk = Walk::new(model, 0)?;
     let mut texts = Vec::new();
     for step in steps {
@@ -204,7 +213,7 @@ pub fn replay<'m>(
     let known = |all: &[String], from: &[String], at: u32| {
         all.iter().position(|n| *n == from[at as usize]).map(narrow::index)
     };
-    let rename = |e: &Entry| Entry {
+    let rename = |e: &SequenceEntry| SequenceEntry {
         address: e.address.and_then(|a| known(&names.addresses, &own.addresses, a)),
         value: e.value.and_then(|v| known(&names.values, &own.values, v)),
         written: e.written.and_then(|v| known(&names.values, &own.values, v)),

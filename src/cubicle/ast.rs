@@ -69,7 +69,7 @@ impl Cmp {
 
 /// The kind of a quantifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quantifier {
+pub struct QuantifierKind {
     /// True for `forall`, false for `exists`.
     pub all: bool,
     /// True if it ranges only over processes that are not parameters: `forall_other`,
@@ -79,7 +79,7 @@ pub struct Quantifier {
 
 /// A formula.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expr {
+pub enum Formula {
     /// `true` or `false`.
     Constant(bool, Place),
     /// A comparison.
@@ -89,19 +89,19 @@ pub enum Expr {
     /// A use of a predicate.
     Call(Name, Vec<Term>),
     /// Negation.
-    Not(Box<Expr>),
+    Not(Box<Formula>),
     /// Conjunction of two or more.
-    And(Vec<Expr>),
+    And(Vec<Formula>),
     /// Disjunction of two or more.
-    Or(Vec<Expr>),
+    Or(Vec<Formula>),
     /// Implication.
-    Implies(Box<Expr>, Box<Expr>),
+    Implies(Box<Formula>, Box<Formula>),
     /// Equivalence.
-    Iff(Box<Expr>, Box<Expr>),
+    Iff(Box<Formula>, Box<Formula>),
     /// `if c then a else b`.
-    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    If(Box<Formula>, Box<Formula>, Box<Formula>),
     /// A quantifier over distinct processes.
-    Quantified(Quantifier, Vec<Name>, Box<Expr>),
+    Quantified(QuantifierKind, Vec<Name>, Box<Formula>),
 }
 
 /// The stored value.
@@ -119,7 +119,7 @@ pub enum Right {
     /// `:= t`
     Value(Value),
     /// `:= case | c : t | _ : t`; `None` for `_`.
-    Cases(Vec<(Option<Expr>, Value)>),
+    Cases(Vec<(Option<Formula>, Value)>),
 }
 
 /// An update.
@@ -165,13 +165,13 @@ pub enum Item {
         sort: Name,
     },
     /// `predicate p (x, y) { e }`
-    Predicate(Name, Vec<Name>, Expr),
+    Predicate(Name, Vec<Name>, Formula),
     /// `init (x) { e }`
-    Init(Vec<Name>, Expr, Place),
+    Init(Vec<Name>, Formula, Place),
     /// `invariant (x) { e }`
-    Invariant(Vec<Name>, Expr, Place),
+    Invariant(Vec<Name>, Formula, Place),
     /// `unsafe (x) { e }`
-    Unsafe(Vec<Name>, Expr, Place),
+    Unsafe(Vec<Name>, Formula, Place),
     /// `transition t ([p] q) requires { e } { updates }`
     Transition {
         /// Its name.
@@ -179,7 +179,7 @@ pub enum Item {
         /// Its parameters, each with true if it is in brackets.
         params: Vec<(Name, bool)>,
         /// Its guard.
-        requires: Option<Expr>,
+        requires: Option<Formula>,
         /// Its updates.
         updates: Vec<Update>,
     },
@@ -209,21 +209,21 @@ impl Term {
     }
 }
 
-impl Expr {
+impl Formula {
     /// Returns a position in it.
     pub fn place(&self) -> Place {
         match self {
-            Expr::Constant(_, place) | Expr::Fence(_, place) => *place,
-            Expr::Compare(a, _, b) => Place(a.place().0.to(b.place().0)),
-            Expr::Call(name, _) => name.place,
-            Expr::Not(a) => a.place(),
-            Expr::And(all) | Expr::Or(all) => match (all.first(), all.last()) {
+            Formula::Constant(_, place) | Formula::Fence(_, place) => *place,
+            Formula::Compare(a, _, b) => Place(a.place().0.to(b.place().0)),
+            Formula::Call(name, _) => name.place,
+            Formula::Not(a) => a.place(),
+            Formula::And(all) | Formula::Or(all) => match (all.first(), all.last()) {
                 (Some(a), Some(b)) => Place(a.place().0.to(b.place().0)),
                 _ => Place::default(),
             },
-            Expr::Implies(a, b) | Expr::Iff(a, b) => Place(a.place().0.to(b.place().0)),
-            Expr::If(a, _, b) => Place(a.place().0.to(b.place().0)),
-            Expr::Quantified(_, names, body) => {
+            Formula::Implies(a, b) | Formula::Iff(a, b) => Place(a.place().0.to(b.place().0)),
+            Formula::If(a, _, b) => Place(a.place().0.to(b.place().0)),
+            Formula::Quantified(_, names, body) => {
                 names.first().map_or(body.place(), |n| Place(n.place.0.to(body.place().0)))
             }
         }

@@ -6,14 +6,15 @@
 //! is the process named first before `@`, or else the first parameter (x86-tso-programs, section
 //! 2). Cost: linear, except for normal forms.
 
-use crate::ast::{self, Declared, Expr, File, Item, Name, Right};
+use crate::ast::{self, Declared, File, Formula, Item, Name, Right};
 use crate::formula::{
-    Allowed, Binding, Checked, Conjunct, Names, Predicate, Reader, Scope, refuse,
+    Allowed, Checked, Conjunct, DeclaredNames, FormulaScope, NameMeaning, PredicateSyntax,
+    ReadingProcess, refuse,
 };
 use crate::model::FLUSH;
 use crate::system::{
-    Atom, Case, Claim, ConsId, Constructor, Init, Proc, Symbol, SymbolId, SymbolKind, System,
-    Transition, TypeDecl, TypeId, Universal, Update, Value,
+    AssignedValue, Atom, Claim, ConsId, Constructor, Init, Proc, Symbol, SymbolId, SymbolKind,
+    System, Transition, TypeDecl, TypeId, Universal, Update, UpdateCase,
 };
 use mu_base::source::{Place, Span};
 use mu_base::{Diagnostic, Stage, narrow};
@@ -26,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 /// The first fault: unknown or duplicate names, sort mismatches, wrong numbers of indices, memory
 /// accesses by two processes, unsupported constructs, a missing `init`.
 pub fn check(file: &File) -> Result<System, Diagnostic> {
-    let mut names = Names::default();
+    let mut names = DeclaredNames::default();
     let mut system = System {
         types: ["proc", "bool", "int", "real"]
             .map(|n| TypeDecl { name: n.into(), constructors: Vec::new() })
@@ -51,7 +52,7 @@ pub fn check(file: &File) -> Result<System, Diagnostic> {
     Ok(system)
 }
 
-fn types<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Checked<()> {
+fn types<'a>(file: &'a File, system: &mut System, names: &mut DeclaredNames<'a>) -> Checked<()> {
     for (i, t) in ["proc", "bool", "int", "real"].into_iter().enumerate() {
         names.types.insert(t, TypeId::new(i));
     }
@@ -82,7 +83,7 @@ fn types<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Chec
     Ok(())
 }
 
-fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Checked<()> {
+fn symbols<'a>(file: &'a File, system: &mut System, names: &mut DeclaredNames<'a>) -> Checked<()> {
     for item in &file.items {
         match item {
             Item::Symbol { declared, name, indices, sort } => {
@@ -138,7 +139,7 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Ch
             }
             Item::Predicate(name, params, body) => {
                 distinct(params.iter())?;
-                if names.predicates.insert(&name.text, Predicate { params, body }).is_some() {
+                if names.predicates.insert(&name.text, PredicateSyntax { params, body }).is_some() {
                     return refuse(
                         name.place.0,
                         format!("predicate `{}` is declared twice", name.text),
@@ -162,14 +163,15 @@ fn distinct<'a>(params: impl Iterator<Item = &'a Name>) -> Checked<()> {
     Ok(())
 }
 
-fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
+fn bodies(file: &File, system: &mut System, names: &DeclaredNames<'_>) -> Checked<()> {
     let mut init: Option<Init> = None;
     let mut processes = None;
     let (mut invariants, mut unsafes, mut transitions) = (Vec::new(), Vec::new(), Vec::new());
     for item in &file.items {
         match item {
             Item::Init(params, body, place) => {
-                let mut scope = scope(system, names, params.iter(), Reader::Memory, Allowed::None)?;
+                let mut scope =
+                    scope(system, names, params.iter(), ReadingProcess::Memory, Allowed::None)?;
                 let dnf = scope.dnf(body, true)?.into_iter().map(|c| c.cube).collect();
                 let made = Init { params: texts(params), dnf, place: *place };
                 if let Some(first) = init.replace(made) {
@@ -185,11 +187,8 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
                 claims(system, names, params, body, *place, &mut unsafes)?
             }
             Item::Transition { name, params, requires, updates } => {
-                Declaration { name, params, requires: requires.as_ref(), updates }.check(
-                    system,
-                    names,
-                    &mut transitions,
-                )?;
+                TransitionDeclaration { name, params, requires: requires.as_ref(), updates }
+                    .check(system, names, &mut transitions)?;
             }
             Item::Processes(n, place) => {
                 if processes.replace(*n).is_some() {
@@ -221,18 +220,18 @@ fn texts(names: &[Name]) -> Vec<String> {
 
 fn scope<'s, 'a, 'n>(
     system: &'s System,
-    names: &'s Names<'a>,
+    names: &'s DeclaredNames<'a>,
     params: impl Iterator<Item = &'n Name> + Clone,
-    reader: Reader,
+    reader: ReadingProcess,
     allowed: Allowed,
-) -> Checked<Scope<'s, 'a>> {
+) -> Checked<FormulaScope<'s, 'a>> {
     distinct(params.clone())?;
     let bindings: HashMap<_, _> = params
         .enumerate()
-        .map(|(i, p)| (p.text.clone(), Binding::Proc(Proc::Var(narrow::index(i)))))
+        .map(|(i, p)| (p.text.clone(), NameMeaning::Proc(Proc::Var(narrow::index(i)))))
         .collect();
     let declared = narrow::index(bindings.len());
-    Ok(Scope {
+    Ok(FormulaScope {
         system,
         names,
         bindings,
@@ -247,13 +246,13 @@ fn scope<'s, 'a, 'n>(
 
 fn claims(
     system: &System,
-    names: &Names<'_>,
+    names: &DeclaredNames<'_>,
     params: &[Name],
-    body: &Expr,
+    body: &Formula,
     place: Place,
     out: &mut Vec<Claim>,
 ) -> Checked<()> {
-    let mut scope = scope(system, names, params.iter(), Reader::Named, Allowed::Exists)?;
+    let mut scope = scope(system, names, params.iter(), ReadingProcess::Named, Allowed::Exists)?;
     for conjunct in scope.dnf(body, true)? {
         let mut params = texts(params);
         let mut cube = conjunct.cube;
@@ -279,19 +278,25 @@ fn fresh(params: &[String], name: &str) -> String {
 }
 
 /// A transition of the syntax tree.
-struct Declaration<'a> {
+struct TransitionDeclaration<'a> {
     name: &'a Name,
     params: &'a [(Name, bool)],
-    requires: Option<&'a Expr>,
+    requires: Option<&'a Formula>,
     updates: &'a [ast::Update],
 }
 
-impl Declaration<'_> {
-    fn check(&self, system: &System, names: &Names<'_>, out: &mut Vec<Transition>) -> Checked<()> {
+impl TransitionDeclaration<'_> {
+    fn check(
+        &self,
+        system: &System,
+        names: &DeclaredNames<'_>,
+        out: &mut Vec<Transition>,
+    ) -> Checked<()> {
         let params = self.params.iter().map(|p| &p.0);
-        let mut scope = scope(system, names, params.clone(), Reader::Actor(None), Allowed::Both)?;
+        let mut scope =
+            scope(system, names, params.clone(), ReadingProcess::Actor(None), Allowed::Both)?;
         let (actor, marked) = self.actor(&scope)?;
-        scope.reader = Reader::Actor(actor);
+        scope.reader = ReadingProcess::Actor(actor);
         let guard = match self.requires {
             Some(e) => scope.dnf(e, true)?,
             None => vec![Conjunct::default()],
@@ -320,7 +325,7 @@ impl Declaration<'_> {
         Ok(())
     }
     /// Returns the process that accesses memory, if there is one, and true if it is in brackets.
-    fn actor(&self, scope: &Scope<'_, '_>) -> Checked<(Option<Proc>, bool)> {
+    fn actor(&self, scope: &FormulaScope<'_, '_>) -> Checked<(Option<Proc>, bool)> {
         let mut marked = self.params.iter().enumerate().filter(|p| p.1.1);
         if let Some((i, _)) = marked.next() {
             if let Some((_, (name, _))) = marked.next() {
@@ -386,16 +391,16 @@ fn update_place(u: &Update) -> Span {
 }
 
 /// Returns the first process that a formula names before `@` or in `fence`.
-fn reader(e: &Expr) -> Option<&Name> {
+fn reader(e: &Formula) -> Option<&Name> {
     match e {
-        Expr::Constant(..) => None,
-        Expr::Fence(by, _) => by.as_ref(),
-        Expr::Compare(a, _, b) => reads(a).or_else(|| reads(b)),
-        Expr::Call(_, args) => args.iter().find_map(reads),
-        Expr::Not(a) | Expr::Quantified(_, _, a) => reader(a),
-        Expr::And(all) | Expr::Or(all) => all.iter().find_map(reader),
-        Expr::Implies(a, b) | Expr::Iff(a, b) => reader(a).or_else(|| reader(b)),
-        Expr::If(a, b, c) => [a, b, c].into_iter().find_map(|e| reader(e)),
+        Formula::Constant(..) => None,
+        Formula::Fence(by, _) => by.as_ref(),
+        Formula::Compare(a, _, b) => reads(a).or_else(|| reads(b)),
+        Formula::Call(_, args) => args.iter().find_map(reads),
+        Formula::Not(a) | Formula::Quantified(_, _, a) => reader(a),
+        Formula::And(all) | Formula::Or(all) => all.iter().find_map(reader),
+        Formula::Implies(a, b) | Formula::Iff(a, b) => reader(a).or_else(|| reader(b)),
+        Formula::If(a, b, c) => [a, b, c].into_iter().find_map(|e| reader(e)),
     }
 }
 
@@ -434,7 +439,7 @@ fn disjunct(base: &Transition, conjunct: Conjunct) -> Transition {
     t
 }
 
-fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
+fn update(scope: &mut FormulaScope<'_, '_>, u: &ast::Update) -> Checked<Update> {
     let symbol = scope.symbol(&u.name)?;
     let info = scope.system.symbol(symbol);
     let (kind, arity, sort) = (info.kind, info.arity, info.sort);
@@ -472,7 +477,7 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
                 scope.next += 1;
             }
             for (number, name) in &bound {
-                scope.bindings.insert(name.clone(), Binding::Proc(Proc::Var(*number)));
+                scope.bindings.insert(name.clone(), NameMeaning::Proc(Proc::Var(*number)));
             }
             let mut out = Vec::new();
             for (condition, value) in cases {
@@ -485,7 +490,7 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
                     if conjunct.cube.iter().any(|a| matches!(a, Atom::Fence(_))) {
                         return refuse(place.0, "`fence` is for guards, expected none in a case");
                     }
-                    out.push(Case { condition: conjunct.cube, value: value.clone() });
+                    out.push(UpdateCase { condition: conjunct.cube, value: value.clone() });
                 }
             }
             for (_, name) in &bound {
@@ -497,8 +502,8 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
 }
 
 /// Checks the writing process of an update.
-fn writer(scope: &Scope<'_, '_>, u: &ast::Update, kind: SymbolKind) -> Checked<()> {
-    let Reader::Actor(actor) = scope.reader else { return Ok(()) };
+fn writer(scope: &FormulaScope<'_, '_>, u: &ast::Update, kind: SymbolKind) -> Checked<()> {
+    let ReadingProcess::Actor(actor) = scope.reader else { return Ok(()) };
     match (&u.by, kind) {
         (Some(by), SymbolKind::Weak) if actor != Some(scope.process(by)?) => refuse(
             by.place.0,
@@ -519,10 +524,10 @@ fn writer(scope: &Scope<'_, '_>, u: &ast::Update, kind: SymbolKind) -> Checked<(
     }
 }
 
-fn value(scope: &mut Scope<'_, '_>, v: &ast::Value, sort: TypeId) -> Checked<Value> {
+fn value(scope: &mut FormulaScope<'_, '_>, v: &ast::Value, sort: TypeId) -> Checked<AssignedValue> {
     match v {
-        ast::Value::Any => Ok(Value::Any),
-        ast::Value::Term(t) => Ok(Value::Term(scope.term_of(t, sort)?)),
+        ast::Value::Any => Ok(AssignedValue::Any),
+        ast::Value::Term(t) => Ok(AssignedValue::Term(scope.term_of(t, sort)?)),
     }
 }
 

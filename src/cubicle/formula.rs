@@ -6,9 +6,11 @@
 //! existential, and quantifiers are not nested; other formulas are rejected by name. Cost: the size
 //! of the normal form, at most [`MAX_CUBES`] cubes.
 
-use crate::ast::{self, Cmp, Expr, Name};
-use crate::system::{Access, Atom, Cube, Op, Proc, Sum, SymbolId, System, Term, TypeId, Universal};
-use crate::words::{self, Side};
+use crate::ast::{self, Cmp, Formula, Name};
+use crate::system::{
+    Atom, CellAccess, ComparisonOp, Cube, Proc, Sum, SymbolId, System, Term, TypeId, Universal,
+};
+use crate::words::{self, SideForm};
 use mu_base::source::Span;
 use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
@@ -25,37 +27,37 @@ pub(crate) fn refuse<T>(place: Span, message: impl Into<String>) -> Checked<T> {
 }
 
 /// A predicate of the syntax tree.
-pub(crate) struct Predicate<'a> {
+pub(crate) struct PredicateSyntax<'a> {
     pub(crate) params: &'a [Name],
-    pub(crate) body: &'a Expr,
+    pub(crate) body: &'a Formula,
 }
 
 /// The names of a file.
 #[derive(Default)]
-pub(crate) struct Names<'a> {
+pub(crate) struct DeclaredNames<'a> {
     pub(crate) types: HashMap<&'a str, TypeId>,
     pub(crate) constructors: HashMap<&'a str, crate::system::ConsId>,
     pub(crate) symbols: HashMap<&'a str, SymbolId>,
-    pub(crate) predicates: HashMap<&'a str, Predicate<'a>>,
+    pub(crate) predicates: HashMap<&'a str, PredicateSyntax<'a>>,
 }
 
 /// The sort of a term: an integer literal is both an `int` and a `real`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum TermSort {
     Is(TypeId),
     Whole,
 }
 
 /// The meaning of a lower-case name.
 #[derive(Clone)]
-pub(crate) enum Binding {
+pub(crate) enum NameMeaning {
     Proc(Proc),
-    Term(Term, Sort),
+    Term(Term, TermSort),
 }
 
 /// The process that reads memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum ReadingProcess {
     /// None: `init` refers to memory itself.
     Memory,
     /// The named process, or none: `unsafe`, `invariant`.
@@ -82,11 +84,11 @@ pub(crate) struct Conjunct {
 }
 
 /// The scope of a formula.
-pub(crate) struct Scope<'s, 'a> {
+pub(crate) struct FormulaScope<'s, 'a> {
     pub(crate) system: &'s System,
-    pub(crate) names: &'s Names<'a>,
-    pub(crate) bindings: HashMap<String, Binding>,
-    pub(crate) reader: Reader,
+    pub(crate) names: &'s DeclaredNames<'a>,
+    pub(crate) bindings: HashMap<String, NameMeaning>,
+    pub(crate) reader: ReadingProcess,
     pub(crate) allowed: Allowed,
     /// Number of declared parameters, which are the first variables.
     pub(crate) declared: u32,
@@ -98,7 +100,7 @@ pub(crate) struct Scope<'s, 'a> {
     pub(crate) unfolding: Vec<String>,
 }
 
-impl Scope<'_, '_> {
+impl FormulaScope<'_, '_> {
     /// Looks up a process.
     pub(crate) fn process(&self, name: &Name) -> Checked<Proc> {
         if let Some(n) = name.text.strip_prefix('#') {
@@ -108,8 +110,8 @@ impl Scope<'_, '_> {
             return Ok(Proc::Fixed(n));
         }
         match self.bindings.get(&name.text) {
-            Some(Binding::Proc(p) | Binding::Term(Term::Proc(p), _)) => Ok(*p),
-            Some(Binding::Term(..)) => {
+            Some(NameMeaning::Proc(p) | NameMeaning::Term(Term::Proc(p), _)) => Ok(*p),
+            Some(NameMeaning::Term(..)) => {
                 refuse(name.place.0, format!("`{}` is not a process", name.text))
             }
             None => {
@@ -147,7 +149,7 @@ impl Scope<'_, '_> {
             ),
         }
     }
-    fn access(&mut self, name: &Name, args: &[Name], by: Option<&Name>) -> Checked<Access> {
+    fn access(&mut self, name: &Name, args: &[Name], by: Option<&Name>) -> Checked<CellAccess> {
         let symbol = self.symbol(name)?;
         let info = self.system.symbol(symbol);
         if info.arity != args.len() {
@@ -175,22 +177,22 @@ impl Scope<'_, '_> {
             }
             (by, true) => self.memory_reader(name, by)?,
         };
-        Ok(Access { symbol, args, by })
+        Ok(CellAccess { symbol, args, by })
     }
     /// Returns the process that reads a cell of memory.
     fn memory_reader(&mut self, name: &Name, by: Option<&Name>) -> Checked<Option<Proc>> {
         let named = by.map(|n| self.process(n)).transpose()?;
         match (self.reader, named) {
-            (Reader::Memory, Some(_)) => refuse(
+            (ReadingProcess::Memory, Some(_)) => refuse(
                 name.place.0,
                 format!(
                     "initially all processes read the same value, expected `{}` alone",
                     name.text
                 ),
             ),
-            (Reader::Memory, None) => Ok(None),
-            (Reader::Named, named) => Ok(named),
-            (Reader::Actor(actor), named) => {
+            (ReadingProcess::Memory, None) => Ok(None),
+            (ReadingProcess::Named, named) => Ok(named),
+            (ReadingProcess::Actor(actor), named) => {
                 self.reads = true;
                 let Some(actor) = actor else {
                     let message = format!(
@@ -210,10 +212,10 @@ impl Scope<'_, '_> {
         }
     }
     /// Checks a term. Returns it with its sort.
-    pub(crate) fn term(&mut self, t: &ast::Term) -> Checked<(Term, Sort)> {
+    pub(crate) fn term(&mut self, t: &ast::Term) -> Checked<(Term, TermSort)> {
         match t {
             ast::Term::Number(n, real, _) => {
-                let sort = if *real { Sort::Is(TypeId::REAL) } else { Sort::Whole };
+                let sort = if *real { TermSort::Is(TypeId::REAL) } else { TermSort::Whole };
                 Ok((Term::Sum(Sum::constant(n.clone())), sort))
             }
             ast::Term::Name(name) => self.name(name),
@@ -251,20 +253,20 @@ impl Scope<'_, '_> {
             }
         }
     }
-    fn name(&mut self, name: &Name) -> Checked<(Term, Sort)> {
+    fn name(&mut self, name: &Name) -> Checked<(Term, TermSort)> {
         if name.text.starts_with(|c: char| c.is_ascii_uppercase()) {
             if let Some(id) = self.names.constructors.get(name.text.as_str()) {
-                return Ok((Term::Cons(*id), Sort::Is(self.system.constructor(*id).of)));
+                return Ok((Term::Cons(*id), TermSort::Is(self.system.constructor(*id).of)));
             }
             let access = self.access(name, &[], None)?;
             return Ok(self.cell(access));
         }
-        if let Some(Binding::Term(term, sort)) = self.bindings.get(&name.text) {
+        if let Some(NameMeaning::Term(term, sort)) = self.bindings.get(&name.text) {
             return Ok((term.clone(), *sort));
         }
-        Ok((Term::Proc(self.process(name)?), Sort::Is(TypeId::PROC)))
+        Ok((Term::Proc(self.process(name)?), TermSort::Is(TypeId::PROC)))
     }
-    fn cell(&self, access: Access) -> (Term, Sort) {
+    fn cell(&self, access: CellAccess) -> (Term, TermSort) {
         let sort = self.system.symbol(access.symbol).sort;
         let term = if sort.is_numeric() {
             Term::Sum(Sum {
@@ -274,9 +276,9 @@ impl Scope<'_, '_> {
         } else {
             Term::Cell(access)
         };
-        (term, Sort::Is(sort))
+        (term, TermSort::Is(sort))
     }
-    fn sum(&mut self, t: &ast::Term) -> Checked<(Sum, Sort)> {
+    fn sum(&mut self, t: &ast::Term) -> Checked<(Sum, TermSort)> {
         match self.term(t)? {
             (Term::Sum(sum), sort) => Ok((sum, sort)),
             (_, sort) => refuse(
@@ -285,18 +287,20 @@ impl Scope<'_, '_> {
             ),
         }
     }
-    fn add(&mut self, a: &ast::Term, b: &ast::Term, minus: bool) -> Checked<(Term, Sort)> {
+    fn add(&mut self, a: &ast::Term, b: &ast::Term, minus: bool) -> Checked<(Term, TermSort)> {
         let ((x, s), (y, t)) = (self.sum(a)?, self.sum(b)?);
         let sort = self.joined(s, t, b)?;
         let y = if minus { scale(y, &-BigRational::from_integer(1.into())) } else { y };
         Ok((Term::Sum(add(x, y)), sort))
     }
-    fn joined(&self, a: Sort, b: Sort, at: &ast::Term) -> Checked<Sort> {
+    fn joined(&self, a: TermSort, b: TermSort, at: &ast::Term) -> Checked<TermSort> {
         match (a, b) {
-            (Sort::Whole, s) if s == Sort::Whole || matches!(s, Sort::Is(t) if t.is_numeric()) => {
+            (TermSort::Whole, s)
+                if s == TermSort::Whole || matches!(s, TermSort::Is(t) if t.is_numeric()) =>
+            {
                 Ok(s)
             }
-            (Sort::Is(t), Sort::Whole) if t.is_numeric() => Ok(a),
+            (TermSort::Is(t), TermSort::Whole) if t.is_numeric() => Ok(a),
             (a, b) if a == b => Ok(a),
             (a, b) => refuse(
                 at.place().0,
@@ -304,10 +308,10 @@ impl Scope<'_, '_> {
             ),
         }
     }
-    fn shown(&self, sort: Sort) -> String {
+    fn shown(&self, sort: TermSort) -> String {
         match sort {
-            Sort::Is(t) => format!("`{}`", self.system.type_of(t).name),
-            Sort::Whole => "`int`".into(),
+            TermSort::Is(t) => format!("`{}`", self.system.type_of(t).name),
+            TermSort::Whole => "`int`".into(),
         }
     }
     /// Checks a term of a given sort.
@@ -317,14 +321,14 @@ impl Scope<'_, '_> {
             self.whole_sum(sum, t, bits)?;
         }
         match sort {
-            Sort::Is(s) if s == wanted => Ok(term),
-            Sort::Whole if wanted.is_numeric() => Ok(term),
+            TermSort::Is(s) if s == wanted => Ok(term),
+            TermSort::Whole if wanted.is_numeric() => Ok(term),
             _ => refuse(
                 t.place().0,
                 format!(
                     "`{t}` is of type {}, expected {}",
                     self.shown(sort),
-                    self.shown(Sort::Is(wanted))
+                    self.shown(TermSort::Is(wanted))
                 ),
             ),
         }
@@ -336,12 +340,15 @@ impl Scope<'_, '_> {
         b: &ast::Term,
         positive: bool,
     ) -> Checked<Vec<Conjunct>> {
-        let ((a, how_a), (b, how_b)) = (Side::of(a), Side::of(b));
+        let ((a, how_a), (b, how_b)) = (SideForm::of(a), SideForm::of(b));
         let ((x, s), (y, t)) = (self.term(a)?, self.term(b)?);
         let sort = self.joined(s, t, b)?;
-        let bits = if let Sort::Is(t) = sort { t.bits() } else { None };
+        let bits = if let TermSort::Is(t) = sort { t.bits() } else { None };
         let ordered = bits.is_some()
-            || matches!(sort, Sort::Whole | Sort::Is(TypeId::PROC | TypeId::INT | TypeId::REAL));
+            || matches!(
+                sort,
+                TermSort::Whole | TermSort::Is(TypeId::PROC | TypeId::INT | TypeId::REAL)
+            );
         if !ordered && !matches!(cmp, Cmp::Eq | Cmp::Neq) {
             return refuse(
                 a.place().0,
@@ -349,12 +356,12 @@ impl Scope<'_, '_> {
             );
         }
         let (turned, op) = match (cmp, positive) {
-            (Cmp::Eq, true) | (Cmp::Neq, false) => (false, Op::Eq),
-            (Cmp::Neq, true) | (Cmp::Eq, false) => (false, Op::Neq),
-            (Cmp::Lt, true) | (Cmp::Ge, false) => (false, Op::Lt),
-            (Cmp::Le, true) | (Cmp::Gt, false) => (false, Op::Le),
-            (Cmp::Gt, true) | (Cmp::Le, false) => (true, Op::Lt),
-            (Cmp::Ge, true) | (Cmp::Lt, false) => (true, Op::Le),
+            (Cmp::Eq, true) | (Cmp::Neq, false) => (false, ComparisonOp::Eq),
+            (Cmp::Neq, true) | (Cmp::Eq, false) => (false, ComparisonOp::Neq),
+            (Cmp::Lt, true) | (Cmp::Ge, false) => (false, ComparisonOp::Lt),
+            (Cmp::Le, true) | (Cmp::Gt, false) => (false, ComparisonOp::Le),
+            (Cmp::Gt, true) | (Cmp::Le, false) => (true, ComparisonOp::Lt),
+            (Cmp::Ge, true) | (Cmp::Lt, false) => (true, ComparisonOp::Le),
         };
         if let (Some(bits), Term::Sum(x), Term::Sum(y)) = (bits, &x, &y) {
             let (x, y) = (self.whole_sum(x, a, bits)?, self.whole_sum(y, b, bits)?);
@@ -368,7 +375,7 @@ impl Scope<'_, '_> {
                 .map(|cube| Conjunct { cube, ..Conjunct::default() })
                 .collect());
         }
-        if how_a != Side::Plain || how_b != Side::Plain {
+        if how_a != SideForm::Plain || how_b != SideForm::Plain {
             let message =
                 "`signed` and `mask` are for words, expected a sum of a type `word1` to `word32`";
             return refuse(a.place().0.to(b.place().0), message);
@@ -388,18 +395,18 @@ impl Scope<'_, '_> {
         refuse(at.place().0, format!("`{at}` has a fraction, expected integers in a sum of words"))
     }
     /// Returns the normal form of a formula, or of its negation.
-    pub(crate) fn dnf(&mut self, e: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
+    pub(crate) fn dnf(&mut self, e: &Formula, positive: bool) -> Checked<Vec<Conjunct>> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.dnf_inner(e, positive))
     }
-    fn dnf_inner(&mut self, e: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
+    fn dnf_inner(&mut self, e: &Formula, positive: bool) -> Checked<Vec<Conjunct>> {
         match e {
-            Expr::Constant(value, _) => Ok(truth(*value == positive)),
-            Expr::Compare(a, cmp, b) => self.compare(a, *cmp, b, positive),
-            Expr::Fence(by, place) => self.fence(by.as_ref(), place.0, positive),
-            Expr::Call(name, args) => self.call(name, args, positive),
-            Expr::Not(a) => self.dnf(a, !positive),
-            Expr::And(all) | Expr::Or(all) => {
-                let conjunction = matches!(e, Expr::And(_)) == positive;
+            Formula::Constant(value, _) => Ok(truth(*value == positive)),
+            Formula::Compare(a, cmp, b) => self.compare(a, *cmp, b, positive),
+            Formula::Fence(by, place) => self.fence(by.as_ref(), place.0, positive),
+            Formula::Call(name, args) => self.call(name, args, positive),
+            Formula::Not(a) => self.dnf(a, !positive),
+            Formula::And(all) | Formula::Or(all) => {
+                let conjunction = matches!(e, Formula::And(_)) == positive;
                 let mut out = truth(conjunction);
                 for part in all {
                     let part = self.dnf(part, positive)?;
@@ -407,26 +414,26 @@ impl Scope<'_, '_> {
                 }
                 Ok(out)
             }
-            Expr::Implies(a, b) => {
+            Formula::Implies(a, b) => {
                 let (a, b) = (self.dnf(a, !positive)?, self.dnf(b, positive)?);
                 if positive { either(a, b, e) } else { both(&a, &b, e) }
             }
             // Both or neither; negated, exactly one of them.
-            Expr::Iff(a, b) => {
+            Formula::Iff(a, b) => {
                 let with = both(&self.dnf(a, true)?, &self.dnf(b, positive)?, e)?;
                 let without = both(&self.dnf(a, false)?, &self.dnf(b, !positive)?, e)?;
                 either(with, without, e)
             }
-            Expr::If(c, a, b) => {
+            Formula::If(c, a, b) => {
                 let yes = both(&self.dnf(c, true)?, &self.dnf(a, positive)?, e)?;
                 let no = both(&self.dnf(c, false)?, &self.dnf(b, positive)?, e)?;
                 either(yes, no, e)
             }
-            Expr::Quantified(q, vars, body) => self.quantified(*q, vars, body, positive),
+            Formula::Quantified(q, vars, body) => self.quantified(*q, vars, body, positive),
         }
     }
     fn fence(&mut self, by: Option<&Name>, place: Span, positive: bool) -> Checked<Vec<Conjunct>> {
-        let Reader::Actor(actor) = self.reader else {
+        let ReadingProcess::Actor(actor) = self.reader else {
             return refuse(place, "`fence` is for guards, expected none here");
         };
         let Some(actor) = actor else {
@@ -471,14 +478,18 @@ impl Scope<'_, '_> {
         let mut bindings = HashMap::new();
         for (param, arg) in predicate.params.iter().zip(args) {
             let (term, sort) = self.term(arg)?;
-            if let (Term::Sum(sum), Sort::Is(of)) = (&term, sort)
+            if let (Term::Sum(sum), TermSort::Is(of)) = (&term, sort)
                 && let Some(bits) = of.bits()
             {
                 self.whole_sum(sum, arg, bits)?;
             }
             bindings.insert(
                 param.text.clone(),
-                if let Term::Proc(p) = term { Binding::Proc(p) } else { Binding::Term(term, sort) },
+                if let Term::Proc(p) = term {
+                    NameMeaning::Proc(p)
+                } else {
+                    NameMeaning::Term(term, sort)
+                },
             );
         }
         let outer = std::mem::replace(&mut self.bindings, bindings);
@@ -490,9 +501,9 @@ impl Scope<'_, '_> {
     }
     fn quantified(
         &mut self,
-        q: ast::Quantifier,
+        q: ast::QuantifierKind,
         vars: &[Name],
-        body: &Expr,
+        body: &Formula,
         positive: bool,
     ) -> Checked<Vec<Conjunct>> {
         let place = vars[0].place.0;
@@ -543,10 +554,10 @@ impl Scope<'_, '_> {
         &mut self,
         var: &Name,
         to: Proc,
-        body: &Expr,
+        body: &Formula,
         positive: bool,
     ) -> Checked<Vec<Conjunct>> {
-        let before = self.bindings.insert(var.text.clone(), Binding::Proc(to));
+        let before = self.bindings.insert(var.text.clone(), NameMeaning::Proc(to));
         let allowed = std::mem::replace(&mut self.allowed, Allowed::None);
         let result = self.dnf(body, positive);
         self.allowed = allowed;
@@ -575,7 +586,7 @@ fn truth(value: bool) -> Vec<Conjunct> {
     if value { vec![Conjunct::default()] } else { Vec::new() }
 }
 
-fn too_many<T>(at: &Expr) -> Checked<T> {
+fn too_many<T>(at: &Formula) -> Checked<T> {
     Err(Diagnostic::at(
         Stage::Unsupported,
         at.place().0,
@@ -583,12 +594,12 @@ fn too_many<T>(at: &Expr) -> Checked<T> {
     ))
 }
 
-fn either(mut a: Vec<Conjunct>, b: Vec<Conjunct>, at: &Expr) -> Checked<Vec<Conjunct>> {
+fn either(mut a: Vec<Conjunct>, b: Vec<Conjunct>, at: &Formula) -> Checked<Vec<Conjunct>> {
     a.extend(b);
     if a.len() > MAX_CUBES { too_many(at) } else { Ok(a) }
 }
 
-fn both(a: &[Conjunct], b: &[Conjunct], at: &Expr) -> Checked<Vec<Conjunct>> {
+fn both(a: &[Conjunct], b: &[Conjunct], at: &Formula) -> Checked<Vec<Conjunct>> {
     if a.len().saturating_mul(b.len()) > MAX_CUBES {
         return too_many(at);
     }
@@ -620,7 +631,8 @@ fn both(a: &[Conjunct], b: &[Conjunct], at: &Expr) -> Checked<Vec<Conjunct>> {
 
 /// Returns the sum of two sums.
 fn add(a: Sum, b: Sum) -> Sum {
-    let mut terms: std::collections::BTreeMap<Access, BigRational> = a.terms.into_iter().collect();
+    let mut terms: std::collections::BTreeMap<CellAccess, BigRational> =
+        a.terms.into_iter().collect();
     for (cell, factor) in b.terms {
         *terms.entry(cell).or_insert_with(BigRational::zero) += factor;
     }
@@ -642,7 +654,7 @@ fn scale(a: Sum, by: &BigRational) -> Sum {
 }
 
 /// Evaluates a comparison of constants; `None` if it depends on variables.
-fn constant_answer(a: &Term, op: Op, b: &Term) -> Option<bool> {
+fn constant_answer(a: &Term, op: ComparisonOp, b: &Term) -> Option<bool> {
     let order = match (a, b) {
         (Term::Cons(a), Term::Cons(b)) => a.cmp(b),
         (Term::Proc(Proc::Fixed(a)), Term::Proc(Proc::Fixed(b))) => a.cmp(b),
@@ -650,9 +662,9 @@ fn constant_answer(a: &Term, op: Op, b: &Term) -> Option<bool> {
         _ => return None,
     };
     Some(match op {
-        Op::Eq => order.is_eq(),
-        Op::Neq => order.is_ne(),
-        Op::Lt => order.is_lt(),
-        Op::Le => order.is_le(),
+        ComparisonOp::Eq => order.is_eq(),
+        ComparisonOp::Neq => order.is_ne(),
+        ComparisonOp::Lt => order.is_lt(),
+        ComparisonOp::Le => order.is_le(),
     })
 }

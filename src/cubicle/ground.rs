@@ -1,22 +1,22 @@
 //! Instantiation of systems for a number of processes: each cell gets a slot, and each transition
 //! is instantiated for each choice of processes as its parameters.
 //!
-//! Input: typed system and number. Output: [`Layout`] and [`Ground`] transitions. Comparisons of
-//! processes are evaluated here. So cases and universal guards lose the parts that cannot hold, and
-//! transitions with unsatisfiable guards are dropped. Cost: the number of injective choices of
+//! Input: typed system and number. Output: [`GroundLayout`] and [`Ground`] transitions. Comparisons
+//! of processes are evaluated here. So cases and universal guards lose the parts that cannot hold,
+//! and transitions with unsatisfiable guards are dropped. Cost: the number of injective choices of
 //! parameters times the size of the transition times the number of cells that it updates.
 
 use crate::system::{
-    Access, Atom, Case, Cube, Op, Proc, Sum, SymbolId, SymbolKind, System, Term, Transition,
-    TypeId, Update, Value, residue,
+    AssignedValue, Atom, CellAccess, ComparisonOp, Cube, Proc, Sum, SymbolId, SymbolKind, System,
+    Term, Transition, TypeId, Update, UpdateCase, residue,
 };
-use crate::value::Numbers;
+use crate::value::NumberTable;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
 
 /// The slots of the cells.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct GroundLayout {
     /// Number of processes.
     pub(crate) n: u32,
     /// The first slot of each symbol.
@@ -27,9 +27,9 @@ pub(crate) struct Layout {
     pub(crate) symbol: Vec<SymbolId>,
 }
 
-impl Layout {
+impl GroundLayout {
     /// Numbers the cells for `n` processes; `None` if there are 2^24 or more.
-    pub(crate) fn new(system: &System, n: u32) -> Option<Layout> {
+    pub(crate) fn new(system: &System, n: u32) -> Option<GroundLayout> {
         let (mut first, mut symbol, mut cells) = (Vec::new(), Vec::new(), 0u32);
         for (i, s) in system.symbols.iter().enumerate() {
             first.push(cells);
@@ -37,7 +37,7 @@ impl Layout {
             cells = cells.checked_add(own).filter(|c| *c < 1 << 24)?;
             symbol.resize(cells as usize, SymbolId::new(i));
         }
-        Some(Layout { n, first, cells, symbol })
+        Some(GroundLayout { n, first, cells, symbol })
     }
     /// Returns the slot of a cell.
     pub(crate) fn slot(&self, symbol: SymbolId, args: impl Iterator<Item = u32>) -> u32 {
@@ -58,7 +58,7 @@ impl Layout {
 
 /// A cell, with the process that reads it through its store buffer; `None`: it is read from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cell {
+pub(crate) struct GroundCell {
     pub(crate) slot: u32,
     pub(crate) by: Option<u32>,
 }
@@ -67,9 +67,9 @@ pub(crate) struct Cell {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroundSum {
     pub(crate) constant: BigRational,
-    pub(crate) terms: Vec<(BigRational, Cell)>,
+    pub(crate) terms: Vec<(BigRational, GroundCell)>,
     /// The same in machine integers, if the constant and all factors are integers below 2^28.
-    pub(crate) small: Option<(i64, Vec<(i64, Cell)>)>,
+    pub(crate) small: Option<(i64, Vec<(i64, GroundCell)>)>,
     /// Of words: the value is the remainder modulo 2 to this number.
     pub(crate) bits: Option<u32>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct GroundSum {
 pub(crate) enum GroundTerm {
     /// The code of a constant: a process, a constructor, or a number.
     Code(u32),
-    Cell(Cell),
+    Cell(GroundCell),
     Sum(Box<GroundSum>),
 }
 
@@ -87,9 +87,9 @@ pub(crate) enum GroundTerm {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GroundAtom {
     /// Comparison of codes: `=`, `<>`; for processes also by order.
-    Codes(GroundTerm, Op, GroundTerm),
+    Codes(GroundTerm, ComparisonOp, GroundTerm),
     /// Comparison of numbers.
-    Numbers(GroundTerm, Op, GroundTerm),
+    Numbers(GroundTerm, ComparisonOp, GroundTerm),
     /// The buffer of a process is empty.
     Empty(u32),
 }
@@ -162,8 +162,8 @@ pub(crate) fn tuples(n: u32, k: usize) -> Vec<Vec<u32>> {
 /// Translator of terms to ground terms.
 pub(crate) struct Grounder<'a> {
     pub(crate) system: &'a System,
-    pub(crate) layout: &'a Layout,
-    pub(crate) numbers: &'a Numbers,
+    pub(crate) layout: &'a GroundLayout,
+    pub(crate) numbers: &'a NumberTable,
     /// True if processes have store buffers, so that a read depends on its process.
     pub(crate) buffers: bool,
     /// The process of each variable; `None` if it is not bound.
@@ -183,9 +183,9 @@ impl Grounder<'_> {
         }
         self.env[var as usize] = Some(to);
     }
-    pub(crate) fn access(&self, a: &Access) -> Cell {
+    pub(crate) fn access(&self, a: &CellAccess) -> GroundCell {
         let by = a.by.filter(|_| self.buffers).map(|p| self.proc(p));
-        Cell { slot: self.layout.slot(a.symbol, a.args.iter().map(|p| self.proc(*p))), by }
+        GroundCell { slot: self.layout.slot(a.symbol, a.args.iter().map(|p| self.proc(*p))), by }
     }
     /// Translates a sum, of words if the number of their bits is given.
     fn sum(&self, s: &Sum, bits: Option<u32>) -> GroundTerm {
@@ -296,7 +296,7 @@ impl Grounder<'_> {
                 self.cell(
                     (slot, bits),
                     weak,
-                    [&Case { condition: Vec::new(), value: value.clone() }].into_iter(),
+                    [&UpdateCase { condition: Vec::new(), value: value.clone() }].into_iter(),
                     out,
                 );
             }
@@ -317,15 +317,15 @@ impl Grounder<'_> {
         &self,
         (slot, bits): (u32, Option<u32>),
         weak: bool,
-        all: impl Iterator<Item = &'c Case>,
+        all: impl Iterator<Item = &'c UpdateCase>,
         out: &mut Vec<GroundUpdate>,
     ) {
         let mut cases = Vec::new();
         for case in all {
             let Some(condition) = self.cube(&case.condition) else { continue };
             let value = match &case.value {
-                Value::Any => GroundValue::Any,
-                Value::Term(t) => GroundValue::Term(self.term(t, bits)),
+                AssignedValue::Any => GroundValue::Any,
+                AssignedValue::Term(t) => GroundValue::Term(self.term(t, bits)),
             };
             let last = condition.is_empty();
             cases.push((condition, value));
@@ -345,22 +345,22 @@ impl Grounder<'_> {
 }
 
 /// True if the comparison holds for values in this order.
-pub(crate) fn holds(order: std::cmp::Ordering, op: Op) -> bool {
+pub(crate) fn holds(order: std::cmp::Ordering, op: ComparisonOp) -> bool {
     match op {
-        Op::Eq => order.is_eq(),
-        Op::Neq => order.is_ne(),
-        Op::Lt => order.is_lt(),
-        Op::Le => order.is_le(),
+        ComparisonOp::Eq => order.is_eq(),
+        ComparisonOp::Neq => order.is_ne(),
+        ComparisonOp::Lt => order.is_lt(),
+        ComparisonOp::Le => order.is_le(),
     }
 }
 
 /// Returns the sort of a slot.
-pub(crate) fn sort(system: &System, layout: &Layout, slot: u32) -> TypeId {
+pub(crate) fn sort(system: &System, layout: &GroundLayout, slot: u32) -> TypeId {
     system.symbol(layout.symbol[slot as usize]).sort
 }
 
 /// Calls `f` with each cell that a cube reads. Tests for an empty buffer read no cell.
-pub(crate) fn for_each_read_cell(cube: &GroundCube, f: &mut impl FnMut(Cell)) {
+pub(crate) fn for_each_read_cell(cube: &GroundCube, f: &mut impl FnMut(GroundCell)) {
     for atom in cube {
         match atom {
             GroundAtom::Empty(_) => {}
@@ -373,7 +373,7 @@ pub(crate) fn for_each_read_cell(cube: &GroundCube, f: &mut impl FnMut(Cell)) {
 }
 
 /// Calls `f` with each cell of a term.
-pub(crate) fn term_cells(term: &GroundTerm, f: &mut impl FnMut(Cell)) {
+pub(crate) fn term_cells(term: &GroundTerm, f: &mut impl FnMut(GroundCell)) {
     match term {
         GroundTerm::Code(_) => {}
         GroundTerm::Cell(c) => f(*c),

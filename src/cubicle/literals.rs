@@ -7,9 +7,9 @@
 //! `X < 256` is `X < 0` for a `word8`. Sums of words with variables wrap. Cost: linear in the term.
 
 use crate::ast;
-use crate::formula::{Binding, Checked, Scope, Sort, refuse};
+use crate::formula::{Checked, FormulaScope, NameMeaning, TermSort, refuse};
 use crate::system::{Sum, Term, residue};
-use crate::words::{Side, power};
+use crate::words::{SideForm, power};
 use mu_base::source::Span;
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -42,7 +42,7 @@ fn expect(number: &BigRational, range: &(BigInt, BigInt), place: Span, what: &st
     )
 }
 
-impl Scope<'_, '_> {
+impl FormulaScope<'_, '_> {
     /// Checks the literals of a term of words, and its value if the term is a number.
     pub(crate) fn literals(&self, term: &ast::Term, sum: &Sum, bits: u32) -> Checked<()> {
         self.literals_inside(term, bits)?;
@@ -67,7 +67,7 @@ impl Scope<'_, '_> {
             }
             // Arguments of predicates: of words they are checked at the call.
             ast::Term::Name(name) => match self.bindings.get(&name.text) {
-                Some(Binding::Term(Term::Sum(sum), Sort::Whole)) => {
+                Some(NameMeaning::Term(Term::Sum(sum), TermSort::Whole)) => {
                     sum.as_constant().map_or(Ok(()), |n| self.literal(n, name.place.0, bits))
                 }
                 _ => Ok(()),
@@ -79,8 +79,8 @@ impl Scope<'_, '_> {
     /// Checks the masks of a comparison of words, and numbers compared with `signed` and `mask`.
     pub(crate) fn compared(
         &self,
-        (left, left_form): (&Sum, &Side),
-        (right, right_form): (&Sum, &Side),
+        (left, left_form): (&Sum, &SideForm),
+        (right, right_form): (&Sum, &SideForm),
         (left_place, right_place): (Span, Span),
         bits: u32,
     ) -> Checked<()> {
@@ -89,14 +89,14 @@ impl Scope<'_, '_> {
             (right_form, right_place, left, left_form, left_place),
         ];
         for (form, place, other, other_form, other_place) in sides {
-            let number = other.as_constant().filter(|_| *other_form == Side::Plain);
+            let number = other.as_constant().filter(|_| *other_form == SideForm::Plain);
             match (form, number) {
-                (Side::Signed, Some(n)) => {
+                (SideForm::Signed, Some(n)) => {
                     let signed = (-power(bits - 1), power(bits - 1) - 1);
                     let what = format!("a signed word of {bits} bits");
                     expect(n, &signed, other_place, &what)?;
                 }
-                (Side::Mask(mask), number) => {
+                (SideForm::Mask(mask), number) => {
                     let words = (BigInt::ZERO, power(bits) - 1);
                     expect(mask, &words, place, &format!("a mask of `word{bits}`"))?;
                     let Some(n) = number else { continue };

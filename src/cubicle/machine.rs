@@ -20,11 +20,11 @@
 //! step: its cells and cases; reading memory through a buffer is linear in the buffer.
 
 use crate::ground::{
-    Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout,
-    choices, for_each_read_cell, holds, sort,
+    Ground, GroundAtom, GroundCell, GroundCube, GroundLayout, GroundSum, GroundTerm, GroundValue,
+    Grounder, choices, for_each_read_cell, holds, sort,
 };
-use crate::system::{Claim, Op, SymbolId, System, TypeId, residue};
-use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
+use crate::system::{Claim, ComparisonOp, SymbolId, System, TypeId, residue};
+use crate::value::{ANY, Interned, NOTHING, NumberTable, TransitionWrites, Val};
 use mu_base::{Budget, Diagnostic, Stage, narrow};
 use num_rational::BigRational;
 use std::collections::{BTreeSet, HashMap};
@@ -93,9 +93,9 @@ enum Stored {
 pub struct Machine<'s> {
     pub(crate) system: &'s System,
     pub(crate) memory: Memory,
-    pub(crate) layout: Layout,
-    pub(crate) numbers: Numbers,
-    pub(crate) buffers: Interned<[Entry]>,
+    pub(crate) layout: GroundLayout,
+    pub(crate) numbers: NumberTable,
+    pub(crate) buffers: Interned<[TransitionWrites]>,
     pub(crate) setup: Setup,
     /// The transitions, for all choices of processes.
     pub(crate) ground: Vec<Ground>,
@@ -141,12 +141,12 @@ impl<'s> Machine<'s> {
                 format!("the system has 2^24 cells or more for {n} processes"),
             )
         };
-        let layout = Layout::new(system, n).ok_or_else(too_large)?;
+        let layout = GroundLayout::new(system, n).ok_or_else(too_large)?;
         let mut machine = Machine {
             system,
             memory: if system.has_memory() { memory } else { Memory::Sc },
             layout,
-            numbers: Numbers::default(),
+            numbers: NumberTable::default(),
             buffers: Interned::default(),
             setup,
             ground: Vec::new(),
@@ -276,7 +276,7 @@ impl<'s> Machine<'s> {
         let buffered = self.memory == Memory::Tso
             && self.system.symbol(symbol).kind == crate::system::SymbolKind::Weak;
         let by = buffered.then_some(by);
-        self.val(slot, self.read(state, Cell { slot, by }))
+        self.val(slot, self.read(state, GroundCell { slot, by }))
     }
     /// Returns the number of entries of a process's buffer.
     pub fn buffered(&self, state: &[u32], process: u32) -> usize {
@@ -302,7 +302,7 @@ impl<'s> Machine<'s> {
                 self.val(slot, code),
             )
         };
-        let entry = |e: &Entry| {
+        let entry = |e: &TransitionWrites| {
             let writes =
                 self.shapes[e.shape as usize].iter().zip(&e.values).filter(|w| *w.1 != NOTHING);
             writes.map(|(s, v)| cell(*s, *v)).collect()
@@ -350,7 +350,7 @@ impl<'s> Machine<'s> {
             return Some((0..self.layout.n).collect());
         }
         if let Some(bits) = sort.bits().filter(|bits| *bits <= FEW_BITS) {
-            return Some((0..1 << bits).filter_map(Numbers::small).collect());
+            return Some((0..1 << bits).filter_map(NumberTable::small).collect());
         }
         if sort.is_numeric() {
             let fits =
@@ -417,7 +417,7 @@ impl<'s> Machine<'s> {
     }
 
     /// Returns the code of a cell as `by` reads it, possibly [`ANY`].
-    fn read(&self, state: &[u32], cell: Cell) -> u32 {
+    fn read(&self, state: &[u32], cell: GroundCell) -> u32 {
         if let Some(by) = cell.by {
             let buffer = state[self.buffer_slot(by)];
             if buffer != 0 {
@@ -431,7 +431,7 @@ impl<'s> Machine<'s> {
         }
         state[cell.slot as usize]
     }
-    fn determined(&self, state: &[u32], cell: Cell) -> Evaluated<u32> {
+    fn determined(&self, state: &[u32], cell: GroundCell) -> Evaluated<u32> {
         match self.read(state, cell) {
             ANY => Err(Need::Slot(cell.slot)),
             code => Ok(code),
@@ -449,12 +449,12 @@ impl<'s> Machine<'s> {
             let values = terms
                 .iter()
                 .zip(&codes)
-                .map(|((f, _), c)| Numbers::as_small(*c).map(|v| f * v))
+                .map(|((f, _), c)| NumberTable::as_small(*c).map(|v| f * v))
                 .collect::<Option<Vec<_>>>();
             if let Some(values) = values.filter(|v| v.len() < 100) {
                 let total = constant + values.iter().sum::<i64>();
                 let total = sum.bits.map_or(total, |bits| total.rem_euclid(1 << bits));
-                return Ok(Numbers::small(total).unwrap_or_else(|| {
+                return Ok(NumberTable::small(total).unwrap_or_else(|| {
                     self.numbers.code(&BigRational::from_integer(total.into()))
                 }));
             }
@@ -482,9 +482,9 @@ impl<'s> Machine<'s> {
             }
             GroundAtom::Numbers(a, op, b) => {
                 let (a, b) = (self.term(state, a)?, self.term(state, b)?);
-                match (op, Numbers::as_small(a), Numbers::as_small(b)) {
-                    (Op::Eq, ..) => a == b,
-                    (Op::Neq, ..) => a != b,
+                match (op, NumberTable::as_small(a), NumberTable::as_small(b)) {
+                    (ComparisonOp::Eq, ..) => a == b,
+                    (ComparisonOp::Neq, ..) => a != b,
                     (_, Some(a), Some(b)) => holds(a.cmp(&b), *op),
                     _ => holds(self.numbers.number(a).cmp(&self.numbers.number(b)), *op),
                 }
@@ -533,7 +533,9 @@ impl<'s> Machine<'s> {
     }
     /// Returns the cell and code of an equation between an open cell and a value.
     pub(crate) fn equation(&self, state: &[u32], atom: &GroundAtom) -> Option<(u32, u32)> {
-        let (GroundAtom::Codes(a, Op::Eq, b) | GroundAtom::Numbers(a, Op::Eq, b)) = atom else {
+        let (GroundAtom::Codes(a, ComparisonOp::Eq, b)
+        | GroundAtom::Numbers(a, ComparisonOp::Eq, b)) = atom
+        else {
             return None;
         };
         let assigns = |cell: &GroundTerm, to: &GroundTerm| match cell {
@@ -654,8 +656,8 @@ impl<'s> Machine<'s> {
                 self.cut.store(true, Ordering::Relaxed);
                 return false;
             }
-            let buffer: Arc<[Entry]> =
-                before.iter().cloned().chain([Entry { shape, values }]).collect();
+            let buffer: Arc<[TransitionWrites]> =
+                before.iter().cloned().chain([TransitionWrites { shape, values }]).collect();
             result.push((narrow::index(slot), self.buffers.intern(buffer)));
             true
         });

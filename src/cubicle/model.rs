@@ -15,12 +15,12 @@
 //! `Machine::fire` for each query that the engine has not cached.
 
 use crate::ground::{
-    Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, for_each_read_cell, sort,
+    Ground, GroundAtom, GroundCell, GroundCube, GroundTerm, GroundValue, for_each_read_cell, sort,
     term_cells,
 };
 use crate::machine::{Machine, Memory, Need};
-use crate::system::{Atom, Op, Proc, SymbolKind, System, Term, TypeId};
-use crate::value::{ANY, Entry, NOTHING};
+use crate::system::{Atom, ComparisonOp, Proc, SymbolKind, System, Term, TypeId};
+use crate::value::{ANY, NOTHING, TransitionWrites};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, narrow};
@@ -36,7 +36,7 @@ pub(crate) const FLUSH: &str = "flush";
 
 /// The move of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
+pub enum GroupMove {
     /// A transition, by its index among the ground ones.
     Fire(u32),
     /// A process's oldest entry reaches memory, if it has this shape.
@@ -95,7 +95,7 @@ pub struct SystemModel<'s> {
     pub machine: Machine<'s>,
     slots: Vec<SlotInfo>,
     groups: Vec<Group>,
-    moves: Vec<Move>,
+    moves: Vec<GroupMove>,
     /// The label of each group.
     labels: Vec<LabelId>,
     /// Name and processes of each label.
@@ -163,7 +163,7 @@ impl<'s> SystemModel<'s> {
         model
     }
     /// Returns the move of a group.
-    pub fn movement(&self, group: usize) -> Move {
+    pub fn movement(&self, group: usize) -> GroupMove {
         self.moves[group]
     }
     /// Converts a vector of slots to a state of the machine.
@@ -173,8 +173,8 @@ impl<'s> SystemModel<'s> {
     /// Returns the processes of the transition of a group, for all parameters.
     pub fn processes(&self, group: usize) -> Vec<u32> {
         match self.moves[group] {
-            Move::Fire(g) => self.machine.ground[g as usize].procs.clone(),
-            Move::Flush(p, _) => vec![p],
+            GroupMove::Fire(g) => self.machine.ground[g as usize].procs.clone(),
+            GroupMove::Flush(p, _) => vec![p],
             _ => Vec::new(),
         }
     }
@@ -196,14 +196,14 @@ impl<'s> SystemModel<'s> {
     fn label(&mut self, name: &str, args: Vec<u32>) -> LabelId {
         self.names.intern((name.to_string(), args))
     }
-    fn add(&mut self, mut group: Group, movement: Move, label: LabelId) {
+    fn add(&mut self, mut group: Group, movement: GroupMove, label: LabelId) {
         for list in [&mut group.reads, &mut group.writes] {
             list.sort_unstable();
             list.dedup();
         }
         group.requires.sort_unstable();
         group.requires.dedup();
-        if let Some(start) = self.start_slot().filter(|_| movement != Move::Init) {
+        if let Some(start) = self.start_slot().filter(|_| movement != GroupMove::Init) {
             group.requires.push((start, 1));
         }
         let clash = group.requires.windows(2).any(|w| w[0].0 == w[1].0 && w[0].1 != w[1].1);
@@ -215,12 +215,12 @@ impl<'s> SystemModel<'s> {
     }
     /// Splits a guard into slots with required values and slots that are read.
     fn tested(&self, cube: &GroundCube, requires: &mut Vec<(Slot, u32)>, reads: &mut Vec<Slot>) {
-        let plain = |c: &Cell| c.by.is_none();
+        let plain = |c: &GroundCell| c.by.is_none();
         for atom in cube {
             match atom {
                 GroundAtom::Empty(p) => requires.push((self.machine.buffer_slot(*p) as Slot, 0)),
-                GroundAtom::Codes(GroundTerm::Cell(c), Op::Eq, GroundTerm::Code(v))
-                | GroundAtom::Codes(GroundTerm::Code(v), Op::Eq, GroundTerm::Cell(c))
+                GroundAtom::Codes(GroundTerm::Cell(c), ComparisonOp::Eq, GroundTerm::Code(v))
+                | GroundAtom::Codes(GroundTerm::Code(v), ComparisonOp::Eq, GroundTerm::Cell(c))
                     if plain(c) =>
                 {
                     requires.push((c.slot, self.dense_of(c.slot as usize).of(*v)));
@@ -229,7 +229,7 @@ impl<'s> SystemModel<'s> {
             }
         }
     }
-    fn read(&self, cell: Cell, reads: &mut Vec<Slot>) {
+    fn read(&self, cell: GroundCell, reads: &mut Vec<Slot>) {
         reads.push(cell.slot);
         reads.extend(cell.by.map(|by| self.machine.buffer_slot(by) as Slot));
     }
@@ -263,7 +263,7 @@ impl<'s> SystemModel<'s> {
             let mut group = Group::new(text, requires, reads, writes);
             self.assumed(&mut group);
             let label = self.label(&name, args);
-            self.add(group, Move::Fire(narrow::index(at)), label);
+            self.add(group, GroupMove::Fire(narrow::index(at)), label);
         }
     }
     fn updated(&self, g: &Ground, reads: &mut Vec<Slot>, writes: &mut Vec<Slot>) {
@@ -309,7 +309,7 @@ impl<'s> SystemModel<'s> {
             let mut group = Group::new(format!("{FLUSH}({})", p + 1), Vec::new(), reads, writes);
             self.assumed(&mut group);
             let label = self.label(FLUSH, vec![p]);
-            self.add(group, Move::Flush(p, shape), label);
+            self.add(group, GroupMove::Flush(p, shape), label);
         }
     }
     fn unsafe_groups(&mut self) {
@@ -324,7 +324,7 @@ impl<'s> SystemModel<'s> {
             let group =
                 Group::new(format!("{UNSAFE} {}", who.join(" ")), requires, reads, Vec::new());
             self.claims.push(cube);
-            self.add(group, Move::Unsafe(narrow::index(self.claims.len()) - 1), label);
+            self.add(group, GroupMove::Unsafe(narrow::index(self.claims.len()) - 1), label);
         }
     }
     fn init_group(&mut self) {
@@ -333,7 +333,7 @@ impl<'s> SystemModel<'s> {
             .filter(|s| self.starts.iter().any(|v| v[*s] != self.starts[0][*s]));
         let writes = differ.map(|s| s as Slot).chain([start]).collect();
         let label = self.label(INIT, Vec::new());
-        self.add(Group::new(INIT, vec![(start, 0)], Vec::new(), writes), Move::Init, label);
+        self.add(Group::new(INIT, vec![(start, 0)], Vec::new(), writes), GroupMove::Init, label);
     }
 
     /// Returns the exchanges of neighbouring processes that the system does not name.
@@ -372,7 +372,7 @@ impl<'s> SystemModel<'s> {
             return Some(if process { swapped(p, code) } else { code });
         }
         let entries = machine.buffers.get(code);
-        let image = |e: &Entry| {
+        let image = |e: &TransitionWrites| {
             let shape = &machine.shapes[e.shape as usize];
             let mut writes = Vec::with_capacity(shape.len());
             for (s, v) in shape.iter().zip(&e.values) {
@@ -380,7 +380,7 @@ impl<'s> SystemModel<'s> {
             }
             writes.sort_unstable();
             let cells: Vec<u32> = writes.iter().map(|w| w.0).collect();
-            Some(Entry {
+            Some(TransitionWrites {
                 shape: *machine.shape_ids.get(&cells)?,
                 values: writes.into_iter().map(|w| w.1).collect(),
             })
@@ -432,7 +432,7 @@ fn orders_processes(system: &System) -> bool {
         Term::Cell(a) => system.symbol(a.symbol).sort == TypeId::PROC,
         Term::Cons(_) | Term::Sum(_) => false,
     };
-    let ordered = |a: &Atom| matches!(a, Atom::Compare(x, Op::Lt | Op::Le, _) if process(x));
+    let ordered = |a: &Atom| matches!(a, Atom::Compare(x, ComparisonOp::Lt | ComparisonOp::Le, _) if process(x));
     let claims = system.invariants.iter().chain(&system.unsafes).flat_map(|c| &c.cube);
     let guards = system.transitions.iter().flat_map(|t| {
         t.guard.iter().chain(t.universal.iter().flat_map(|u| u.dnf.iter().flatten()))
@@ -452,7 +452,7 @@ fn slots(machine: &Machine<'_>, choice: bool) -> Vec<SlotInfo> {
     // A location array: one that most transitions test.
     let mut tests = vec![0usize; system.symbols.len()];
     for atom in system.transitions.iter().flat_map(|t| &t.guard) {
-        if let Atom::Compare(Term::Cell(a), Op::Eq, Term::Cons(_)) = atom {
+        if let Atom::Compare(Term::Cell(a), ComparisonOp::Eq, Term::Cons(_)) = atom {
             tests[a.symbol.index()] += 1;
         }
     }
@@ -538,12 +538,12 @@ impl Model for SystemModel<'_> {
         let label = self.names.get(label);
         let (name, args) = &*label;
         let who = match self.moves[group] {
-            Move::Fire(g) => {
+            GroupMove::Fire(g) => {
                 let g = &self.machine.ground[g as usize];
                 g.actor.or(g.procs.first().copied())
             }
-            Move::Flush(p, _) => Some(p),
-            Move::Unsafe(_) | Move::Init => None,
+            GroupMove::Flush(p, _) => Some(p),
+            GroupMove::Unsafe(_) | GroupMove::Init => None,
         };
         let component = who.unwrap_or(self.machine.layout.n);
         let from = vec![PartOrigin { component, action: name.clone(), open: 0 }];
@@ -560,28 +560,28 @@ struct SystemWorker<'m, 's> {
 }
 
 impl SystemWorker<'_, '_> {
-    fn results(&mut self, movement: Move) -> Result<(), Diagnostic> {
+    fn results(&mut self, movement: GroupMove) -> Result<(), Diagnostic> {
         let machine = &self.model.machine;
         let report = |need: Need| match need {
             Need::Slot(slot) => machine.undetermined(slot),
             Need::Fault(d) => d,
         };
         match movement {
-            Move::Fire(g) => machine
+            GroupMove::Fire(g) => machine
                 .fire(&self.state, &machine.ground[g as usize], true, &mut self.results)
                 .map_err(report)?,
-            Move::Flush(p, shape) => {
+            GroupMove::Flush(p, shape) => {
                 let buffer = machine.buffers.get(self.state[machine.buffer_slot(p)]);
                 if buffer.first().is_some_and(|e| e.shape == shape) {
                     self.results.extend(machine.flush(&self.state, p));
                 }
             }
-            Move::Unsafe(c) => {
+            GroupMove::Unsafe(c) => {
                 if machine.holds(&self.state, &self.model.claims[c as usize]).map_err(report)? {
                     self.results.push(Vec::new());
                 }
             }
-            Move::Init => {
+            GroupMove::Init => {
                 let start = self.model.start_slot().expect("a model with this move has the slot");
                 let all = self.model.starts.iter().map(|v| {
                     let cells = v.iter().enumerate().map(|(s, code)| (narrow::index(s), *code));
@@ -616,7 +616,7 @@ impl Worker for SystemWorker<'_, '_> {
         let before: Vec<u32> = self.state.clone();
         for result in std::mem::take(&mut self.results) {
             result.into_iter().for_each(|(slot, code)| self.state[slot as usize] = code);
-            let checks_assumptions = movement != Move::Init
+            let checks_assumptions = movement != GroupMove::Init
                 && !model.machine.assumptions.is_empty()
                 && !info.writes.is_empty();
             if !checks_assumptions || model.keeps_assumptions(info, &self.state) {

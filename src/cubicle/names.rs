@@ -6,16 +6,16 @@
 //! formula, of the index of a `case` its cases. A declaration that does not parse is skipped. Cost:
 //! linear.
 
-use crate::ast::{Declared, Expr, Item, Name, Right, Term, Update, Value};
+use crate::ast::{Declared, Formula, Item, Name, Right, Term, Update, Value};
 use crate::parse::parse_all;
-use mu_base::naming::{Naming, Role, line};
+use mu_base::naming::{NameRole, Naming, line};
 use mu_base::{SourceId, Span};
 use std::collections::HashMap;
 
 /// Resolves the names of a file.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let items = parse_all(source, text);
-    let mut walk = Walk {
+    let mut walk = NameCollector {
         out: Naming::default(),
         text,
         types: HashMap::new(),
@@ -32,11 +32,11 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         ("word16", "word16: words of 16 bits, which wrap"),
         ("word32", "word32: words of 32 bits, which wrap"),
     ] {
-        let of = walk.out.add_builtin(Role::Type, name, says);
+        let of = walk.out.add_builtin(NameRole::Type, name, says);
         walk.types.insert(name.into(), of);
     }
     for name in ["False", "True"] {
-        let of = walk.out.add_builtin(Role::Constructor, name, format!("{name}: bool"));
+        let of = walk.out.add_builtin(NameRole::Constructor, name, format!("{name}: bool"));
         walk.values.insert(name.into(), of);
     }
     items.iter().for_each(|(item, whole)| walk.declares(item, *whole));
@@ -44,7 +44,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     walk.out
 }
 
-struct Walk<'t> {
+struct NameCollector<'t> {
     out: Naming,
     text: &'t str,
     types: HashMap<String, usize>,
@@ -55,7 +55,7 @@ struct Walk<'t> {
     scope: Vec<(String, usize)>,
 }
 
-impl Walk<'_> {
+impl NameCollector<'_> {
     fn written(&self, span: Span) -> &str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
@@ -78,7 +78,7 @@ impl Walk<'_> {
         match item {
             Item::Type(name, constructors) => {
                 let of = self.out.declare(
-                    Role::Type,
+                    NameRole::Type,
                     &name.text,
                     name.place.0,
                     whole,
@@ -87,14 +87,22 @@ impl Walk<'_> {
                 self.types.entry(name.text.clone()).or_insert(of);
                 for c in constructors {
                     let says = format!("{}: {}", c.text, name.text);
-                    let of =
-                        self.out.declare(Role::Constructor, &c.text, c.place.0, c.place.0, says);
+                    let of = self.out.declare(
+                        NameRole::Constructor,
+                        &c.text,
+                        c.place.0,
+                        c.place.0,
+                        says,
+                    );
                     self.values.entry(c.text.clone()).or_insert(of);
                 }
             }
             Item::Symbol { declared, name, indices, .. } => {
-                let role =
-                    if *declared == Declared::Constant { Role::Constant } else { Role::Storage };
+                let role = if *declared == Declared::Constant {
+                    NameRole::Constant
+                } else {
+                    NameRole::Storage
+                };
                 let of = self.out.declare(
                     role,
                     &name.text,
@@ -116,7 +124,7 @@ impl Walk<'_> {
             }
             Item::Predicate(name, ..) => {
                 let of = self.out.declare(
-                    Role::Function,
+                    NameRole::Function,
                     &name.text,
                     name.place.0,
                     whole,
@@ -126,7 +134,7 @@ impl Walk<'_> {
             }
             Item::Transition { name, .. } => {
                 let of = self.out.declare(
-                    Role::Process,
+                    NameRole::Process,
                     &name.text,
                     name.place.0,
                     whole,
@@ -191,7 +199,7 @@ impl Walk<'_> {
     }
     fn binds(&mut self, name: &Name, scope: Span, note: &str) {
         let of = self.out.declare(
-            Role::Local,
+            NameRole::Local,
             &name.text,
             name.place.0,
             name.place.0,
@@ -248,31 +256,31 @@ impl Walk<'_> {
             Term::Neg(a) | Term::Signed(a) | Term::Mask(a, _) => self.term(a),
         });
     }
-    fn expr(&mut self, expr: &Expr, whole: Span) {
+    fn expr(&mut self, expr: &Formula, whole: Span) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_node(expr, whole));
     }
-    fn expr_node(&mut self, expr: &Expr, whole: Span) {
+    fn expr_node(&mut self, expr: &Formula, whole: Span) {
         match expr {
-            Expr::Constant(..) => {}
-            Expr::Compare(a, _, b) => {
+            Formula::Constant(..) => {}
+            Formula::Compare(a, _, b) => {
                 self.term(a);
                 self.term(b);
             }
-            Expr::Fence(by, _) => by.iter().for_each(|n| self.process(n)),
-            Expr::Call(name, args) => {
+            Formula::Fence(by, _) => by.iter().for_each(|n| self.process(n)),
+            Formula::Call(name, args) => {
                 if let Some(of) = self.predicates.get(&name.text) {
                     self.out.mention(name.place.0, *of);
                 }
                 args.iter().for_each(|t| self.term(t));
             }
-            Expr::Not(a) => self.expr(a, whole),
-            Expr::And(all) | Expr::Or(all) => all.iter().for_each(|e| self.expr(e, whole)),
-            Expr::Implies(a, b) | Expr::Iff(a, b) => {
+            Formula::Not(a) => self.expr(a, whole),
+            Formula::And(all) | Formula::Or(all) => all.iter().for_each(|e| self.expr(e, whole)),
+            Formula::Implies(a, b) | Formula::Iff(a, b) => {
                 self.expr(a, whole);
                 self.expr(b, whole);
             }
-            Expr::If(c, a, b) => [c, a, b].into_iter().for_each(|e| self.expr(e, whole)),
-            Expr::Quantified(_, names, body) => {
+            Formula::If(c, a, b) => [c, a, b].into_iter().for_each(|e| self.expr(e, whole)),
+            Formula::Quantified(_, names, body) => {
                 let depth = self.scope.len();
                 names.iter().for_each(|n| self.binds(n, whole, "a process"));
                 self.expr(body, whole);

@@ -8,7 +8,9 @@
 //! quantifier extends as far as possible, the last part of `if` is as short as possible. Cost:
 //! linear in the text. Formulas are nested at most [`MAX_DEPTH`] levels.
 
-use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value};
+use crate::ast::{
+    Cmp, Declared, File, Formula, Item, Name, QuantifierKind, Right, Term, Update, Value,
+};
 use crate::lexer::{Tok, tokens};
 use mu_base::source::{Place, SourceId, Span};
 use mu_base::{Diagnostic, Stage};
@@ -119,7 +121,7 @@ pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
 /// A term or a formula: after an opening parenthesis the kind is known only later.
 enum TermOrFormula {
     Term(Term),
-    Expr(Expr),
+    Expr(Formula),
 }
 
 struct Parser<'a> {
@@ -316,7 +318,7 @@ impl Parser<'_> {
         }
         Ok(params)
     }
-    fn braced(&mut self) -> Parsed<Expr> {
+    fn braced(&mut self) -> Parsed<Formula> {
         self.expect("{")?;
         let body = self.expr()?;
         self.expect("}")?;
@@ -412,7 +414,7 @@ impl Parser<'_> {
         self.depth -= 1;
         result
     }
-    fn expr(&mut self) -> Parsed<Expr> {
+    fn expr(&mut self) -> Parsed<Formula> {
         let node = self.deeper(Self::implication)?;
         self.formula(node)
     }
@@ -420,7 +422,7 @@ impl Parser<'_> {
         let node = self.deeper(Self::sum)?;
         self.number(node)
     }
-    fn formula(&self, node: TermOrFormula) -> Parsed<Expr> {
+    fn formula(&self, node: TermOrFormula) -> Parsed<Formula> {
         match node {
             TermOrFormula::Expr(e) => Ok(e),
             TermOrFormula::Term(t) => Err(Diagnostic::at(
@@ -451,22 +453,22 @@ impl Parser<'_> {
         let right = self.deeper(Self::implication)?;
         let right = Box::new(self.formula(right)?);
         Ok(TermOrFormula::Expr(if iff {
-            Expr::Iff(left, right)
+            Formula::Iff(left, right)
         } else {
-            Expr::Implies(left, right)
+            Formula::Implies(left, right)
         }))
     }
     fn disjunction(&mut self) -> Parsed<TermOrFormula> {
-        self.several(&["||"], Self::conjunction, Expr::Or)
+        self.several(&["||"], Self::conjunction, Formula::Or)
     }
     fn conjunction(&mut self) -> Parsed<TermOrFormula> {
-        self.several(&["&&", "&"], Self::negation, Expr::And)
+        self.several(&["&&", "&"], Self::negation, Formula::And)
     }
     fn several(
         &mut self,
         signs: &[&str],
         one: fn(&mut Self) -> Parsed<TermOrFormula>,
-        make: fn(Vec<Expr>) -> Expr,
+        make: fn(Vec<Formula>) -> Formula,
     ) -> Parsed<TermOrFormula> {
         let first = one(self)?;
         if !signs.iter().any(|s| self.is(s)) {
@@ -482,7 +484,7 @@ impl Parser<'_> {
     fn negation(&mut self) -> Parsed<TermOrFormula> {
         if self.eat_word("not") {
             let node = self.deeper(Self::negation)?;
-            return Ok(TermOrFormula::Expr(Expr::Not(Box::new(self.formula(node)?))));
+            return Ok(TermOrFormula::Expr(Formula::Not(Box::new(self.formula(node)?))));
         }
         if self.eat_word("if") {
             let condition = Box::new(self.expr()?);
@@ -494,7 +496,7 @@ impl Parser<'_> {
                 return self.error("`else`");
             }
             let node = self.deeper(Self::negation)?;
-            return Ok(TermOrFormula::Expr(Expr::If(
+            return Ok(TermOrFormula::Expr(Formula::If(
                 condition,
                 yes,
                 Box::new(self.formula(node)?),
@@ -513,8 +515,8 @@ impl Parser<'_> {
                     self.separated("<>", |p| p.lower("a process variable"))?
                 };
                 self.expect(".")?;
-                return Ok(TermOrFormula::Expr(Expr::Quantified(
-                    Quantifier { all, other },
+                return Ok(TermOrFormula::Expr(Formula::Quantified(
+                    QuantifierKind { all, other },
                     names,
                     Box::new(self.expr()?),
                 )));
@@ -544,7 +546,7 @@ impl Parser<'_> {
         let left = self.number(left)?;
         self.next();
         let right = self.sum()?;
-        Ok(TermOrFormula::Expr(Expr::Compare(left, cmp, self.number(right)?)))
+        Ok(TermOrFormula::Expr(Formula::Compare(left, cmp, self.number(right)?)))
     }
     fn sum(&mut self) -> Parsed<TermOrFormula> {
         let mut left = self.product()?;
@@ -602,7 +604,7 @@ impl Parser<'_> {
             Tok::Upper(_) => Ok(TermOrFormula::Term(self.cell()?)),
             Tok::Lower(word) if word == "true" || word == "false" => {
                 self.next();
-                Ok(TermOrFormula::Expr(Expr::Constant(word == "true", Place(span))))
+                Ok(TermOrFormula::Expr(Formula::Constant(word == "true", Place(span))))
             }
             Tok::Lower(word)
                 if !is_keyword(&word) && matches!(self.peek_second(), Tok::Sign("(")) =>
@@ -627,7 +629,7 @@ impl Parser<'_> {
         if word == "fence" {
             let process = if self.is(")") { None } else { Some(self.process()?) };
             self.expect(")")?;
-            return Ok(TermOrFormula::Expr(Expr::Fence(process, name.place)));
+            return Ok(TermOrFormula::Expr(Formula::Fence(process, name.place)));
         }
         if word == "read" {
             let process = self.process()?;
@@ -650,7 +652,7 @@ impl Parser<'_> {
             let mask = mask.clone();
             return Ok(TermOrFormula::Term(Term::Mask(Box::new(args.remove(0)), mask)));
         }
-        Ok(TermOrFormula::Expr(Expr::Call(name, args)))
+        Ok(TermOrFormula::Expr(Formula::Call(name, args)))
     }
     /// Parses a name that begins with a capital letter, with optional indices.
     fn cell(&mut self) -> Parsed<Term> {

@@ -4,7 +4,7 @@
 //! only where necessary. Cost: linear; recursion is as deep as the parser allows
 //! ([`crate::parse::MAX_DEPTH`]).
 
-use crate::ast::{Declared, Expr, File, Item, Name, Right, Term, Update, Value};
+use crate::ast::{Declared, File, Formula, Item, Name, Right, Term, Update, Value};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -116,7 +116,7 @@ fn term(f: &mut Formatter<'_>, t: &Term, level: Level) -> Result {
     Ok(())
 }
 
-fn several(f: &mut Formatter<'_>, all: &[Expr], sign: &str, level: Level) -> Result {
+fn several(f: &mut Formatter<'_>, all: &[Formula], sign: &str, level: Level) -> Result {
     for (i, e) in all.iter().enumerate() {
         f.write_str(if i > 0 { sign } else { "" })?;
         expr(f, e, level)?;
@@ -124,29 +124,31 @@ fn several(f: &mut Formatter<'_>, all: &[Expr], sign: &str, level: Level) -> Res
     Ok(())
 }
 
-fn expr(f: &mut Formatter<'_>, e: &Expr, level: Level) -> Result {
+fn expr(f: &mut Formatter<'_>, e: &Formula, level: Level) -> Result {
     let own = match e {
-        Expr::Quantified(..) => Level::Loosest,
-        Expr::Implies(..) | Expr::Iff(..) => Level::Implication,
-        Expr::Or(_) => Level::Or,
-        Expr::And(_) => Level::And,
+        Formula::Quantified(..) => Level::Loosest,
+        Formula::Implies(..) | Formula::Iff(..) => Level::Implication,
+        Formula::Or(_) => Level::Or,
+        Formula::And(_) => Level::And,
         // `if` ends with an operand of this level, so it needs no parentheses in an operand of
         // `not`.
-        Expr::Not(_) | Expr::If(..) => Level::Not,
-        Expr::Constant(..) | Expr::Compare(..) | Expr::Fence(..) | Expr::Call(..) => Level::Factor,
+        Formula::Not(_) | Formula::If(..) => Level::Not,
+        Formula::Constant(..) | Formula::Compare(..) | Formula::Fence(..) | Formula::Call(..) => {
+            Level::Factor
+        }
     };
     if own < level {
         f.write_char('(')?;
     }
     match e {
-        Expr::Constant(value, _) => write!(f, "{value}")?,
-        Expr::Compare(a, cmp, b) => {
+        Formula::Constant(value, _) => write!(f, "{value}")?,
+        Formula::Compare(a, cmp, b) => {
             term(f, a, Level::Sum)?;
             write!(f, " {} ", cmp.sign())?;
             term(f, b, Level::Sum)?;
         }
-        Expr::Fence(by, _) => write!(f, "fence({})", by.as_ref().map_or("", |n| &n.text))?,
-        Expr::Call(name, args) => {
+        Formula::Fence(by, _) => write!(f, "fence({})", by.as_ref().map_or("", |n| &n.text))?,
+        Formula::Call(name, args) => {
             write!(f, "{}(", name.text)?;
             for (i, arg) in args.iter().enumerate() {
                 f.write_str(if i > 0 { ", " } else { "" })?;
@@ -154,18 +156,18 @@ fn expr(f: &mut Formatter<'_>, e: &Expr, level: Level) -> Result {
             }
             f.write_char(')')?;
         }
-        Expr::Not(a) => {
+        Formula::Not(a) => {
             f.write_str("not ")?;
             expr(f, a, Level::Not)?;
         }
-        Expr::And(all) => several(f, all, " && ", Level::Not)?,
-        Expr::Or(all) => several(f, all, " || ", Level::And)?,
-        Expr::Implies(a, b) | Expr::Iff(a, b) => {
+        Formula::And(all) => several(f, all, " && ", Level::Not)?,
+        Formula::Or(all) => several(f, all, " || ", Level::And)?,
+        Formula::Implies(a, b) | Formula::Iff(a, b) => {
             expr(f, a, Level::Or)?;
-            f.write_str(if matches!(e, Expr::Implies(..)) { " => " } else { " <=> " })?;
+            f.write_str(if matches!(e, Formula::Implies(..)) { " => " } else { " <=> " })?;
             expr(f, b, Level::Implication)?;
         }
-        Expr::If(c, a, b) => {
+        Formula::If(c, a, b) => {
             f.write_str("if ")?;
             expr(f, c, Level::Implication)?;
             f.write_str(" then ")?;
@@ -173,7 +175,7 @@ fn expr(f: &mut Formatter<'_>, e: &Expr, level: Level) -> Result {
             f.write_str(" else ")?;
             expr(f, b, Level::Not)?;
         }
-        Expr::Quantified(q, vars, body) => {
+        Formula::Quantified(q, vars, body) => {
             f.write_str(if q.all { "forall" } else { "exists" })?;
             f.write_str(if q.other { "_other " } else { " " })?;
             names(f, vars, " <> ")?;
@@ -187,7 +189,7 @@ fn expr(f: &mut Formatter<'_>, e: &Expr, level: Level) -> Result {
     Ok(())
 }
 
-impl Display for Expr {
+impl Display for Formula {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         expr(f, self, Level::Loosest)
     }
@@ -231,7 +233,7 @@ impl Display for Update {
     }
 }
 
-fn claim(f: &mut Formatter<'_>, word: &str, params: &[Name], body: &Expr) -> Result {
+fn claim(f: &mut Formatter<'_>, word: &str, params: &[Name], body: &Formula) -> Result {
     write!(f, "{word} (")?;
     names(f, params, " ")?;
     writeln!(f, ") {{ {body} }}")

@@ -14,7 +14,7 @@
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, for_each_read_cell, sort, tuples};
 use crate::literals;
 use crate::machine::{Machine, Need};
-use crate::system::{Op, TypeId, residue};
+use crate::system::{ComparisonOp, TypeId, residue};
 use crate::value::ANY;
 use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
@@ -81,8 +81,8 @@ impl Machine<'_> {
             };
             let code = GroundTerm::Code(self.numbers.code(&value));
             out.push(GroundAtom::Numbers(
-                GroundTerm::Cell(crate::ground::Cell { slot, by: None }),
-                Op::Eq,
+                GroundTerm::Cell(crate::ground::GroundCell { slot, by: None }),
+                ComparisonOp::Eq,
                 code,
             ));
         }
@@ -110,8 +110,12 @@ impl Machine<'_> {
                         );
                         Diagnostic::new(Stage::Usage, message)
                     })?;
-                let cell = crate::ground::Cell { slot, by: None };
-                out.push(GroundAtom::Codes(GroundTerm::Cell(cell), Op::Eq, GroundTerm::Code(code)));
+                let cell = crate::ground::GroundCell { slot, by: None };
+                out.push(GroundAtom::Codes(
+                    GroundTerm::Cell(cell),
+                    ComparisonOp::Eq,
+                    GroundTerm::Code(code),
+                ));
             }
         }
         Ok(out)

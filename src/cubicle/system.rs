@@ -17,7 +17,7 @@
 //!   [`Proc::Var`], numbered in its scope, parameters first, so `params[i]` is `Var(i)`. Bound
 //!   variables follow; their numbers are stored with the binder.
 //! - `#2`: [`Proc::Fixed`]`(2)`, the second process, a constant, numbered from 1.
-//! - `p @ X`, `[p]X`, `read(p, X)`: an [`Access`] of a weak symbol with `by: Some(p)`. In a
+//! - `p @ X`, `[p]X`, `read(p, X)`: a [`CellAccess`] of a weak symbol with `by: Some(p)`. In a
 //!   transition with an actor `[p]` (or under `unsafe` of a system where it is omitted) plain `X`
 //!   is the same with the actor. In `init` it is memory itself: `by: None`.
 //! - `fence()`, `fence(p)`: [`Atom::Fence`], the buffer of `p` is empty; true under sequential
@@ -34,7 +34,7 @@
 //! - `forall_other j. ..`: [`Transition::universal`]: for every process except the declared
 //!   parameters, one of the cubes holds.
 //! - `X := t`, `A[p, q] := t`: [`Update::Assign`].
-//! - `X := .`, `X := ?`: [`Value::Any`], any value of the type.
+//! - `X := .`, `X := ?`: [`AssignedValue::Any`], any value of the type.
 //! - `A[j] := case | c1 : t1 | _ : t2`, `X := case ..`: [`Update::Cases`]: in each cell the first
 //!   case with a true condition; a cell without a matching case keeps its value.
 //! - `p @ X := t`, `X := t` in a transition of actor `[p]`: an update of a weak symbol by
@@ -190,7 +190,7 @@ pub enum Proc {
 
 /// The value of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Access {
+pub struct CellAccess {
     /// The symbol.
     pub symbol: SymbolId,
     /// Its indices.
@@ -206,7 +206,7 @@ pub struct Sum {
     /// The constant part.
     pub constant: BigRational,
     /// The cells with their factors, in ascending order, without duplicates and zeros.
-    pub terms: Vec<(Access, BigRational)>,
+    pub terms: Vec<(CellAccess, BigRational)>,
 }
 
 /// A term. Its sort follows from the context or from [`System::sort_of`].
@@ -217,14 +217,14 @@ pub enum Term {
     /// A value of an enumeration.
     Cons(ConsId),
     /// A cell of a non-numeric sort.
-    Cell(Access),
+    Cell(CellAccess),
     /// A number.
     Sum(Sum),
 }
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Op {
+pub enum ComparisonOp {
     /// Equal.
     Eq,
     /// Different.
@@ -242,7 +242,7 @@ pub enum Atom {
     False,
     /// `left op right`, both of one sort. Comparisons with variables are not evaluated, even if
     /// they can never hold.
-    Compare(Term, Op, Term),
+    Compare(Term, ComparisonOp, Term),
     /// `left op right` of remainders modulo 2^bits, as numbers from 0 on.
     Words(Box<Words>),
     /// The buffer of the process is empty.
@@ -255,7 +255,7 @@ pub struct Words {
     /// The left sum.
     pub left: Sum,
     /// The comparison of the remainders, as numbers from 0 on.
-    pub op: Op,
+    pub op: ComparisonOp,
     /// The right sum.
     pub right: Sum,
     /// Number of bits of the remainders.
@@ -301,7 +301,7 @@ pub struct Universal {
 
 /// The stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum AssignedValue {
     /// A term's value before the transition.
     Term(Term),
     /// Any value of the type.
@@ -310,11 +310,11 @@ pub enum Value {
 
 /// A case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Case {
+pub struct UpdateCase {
     /// The condition; empty for `_`. A disjunction becomes several cases with one value.
     pub condition: Cube,
     /// The stored value.
-    pub value: Value,
+    pub value: AssignedValue,
 }
 
 /// An update.
@@ -327,7 +327,7 @@ pub enum Update {
         /// Its indices.
         args: Vec<Proc>,
         /// The stored value.
-        value: Value,
+        value: AssignedValue,
         /// Its position.
         place: Place,
     },
@@ -340,7 +340,7 @@ pub enum Update {
         /// process.
         bound: Vec<(u32, String)>,
         /// The cases, in order.
-        cases: Vec<Case>,
+        cases: Vec<UpdateCase>,
         /// Its position.
         place: Place,
     },
@@ -436,7 +436,7 @@ impl Sum {
         Sum { constant, terms: Vec::new() }
     }
     /// Returns the cell, if the sum consists of it alone.
-    pub fn as_cell(&self) -> Option<&Access> {
+    pub fn as_cell(&self) -> Option<&CellAccess> {
         use num_traits::{One, Zero};
         match self.terms.as_slice() {
             [(cell, factor)] if factor.is_one() && self.constant.is_zero() => Some(cell),
@@ -459,8 +459,8 @@ impl Update {
     /// True if it may store any value of the type.
     pub fn stores_any(&self) -> bool {
         match self {
-            Update::Assign { value, .. } => *value == Value::Any,
-            Update::Cases { cases, .. } => cases.iter().any(|c| c.value == Value::Any),
+            Update::Assign { value, .. } => *value == AssignedValue::Any,
+            Update::Cases { cases, .. } => cases.iter().any(|c| c.value == AssignedValue::Any),
         }
     }
 }
@@ -469,7 +469,7 @@ impl Sum {
     /// Applies a map to all processes; cells that become equal are combined.
     pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
         use num_traits::Zero;
-        let mut terms: std::collections::BTreeMap<Access, BigRational> =
+        let mut terms: std::collections::BTreeMap<CellAccess, BigRational> =
             std::collections::BTreeMap::new();
         for (mut cell, factor) in std::mem::take(&mut self.terms) {
             cell.map_procs(f);
@@ -479,7 +479,7 @@ impl Sum {
     }
 }
 
-impl Access {
+impl CellAccess {
     /// Applies a map to all processes.
     pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
         for p in self.args.iter_mut().chain(&mut self.by) {
@@ -528,10 +528,10 @@ impl Universal {
     }
 }
 
-impl Value {
+impl AssignedValue {
     /// Applies a map to all processes.
     pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
-        if let Value::Term(t) = self {
+        if let AssignedValue::Term(t) = self {
             t.map_procs(f);
         }
     }

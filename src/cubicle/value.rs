@@ -54,9 +54,9 @@ impl<T: Eq + Hash + ?Sized> Interned<T> {
 
 /// The numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers(Interned<BigRational>);
+pub(crate) struct NumberTable(Interned<BigRational>);
 
-impl Numbers {
+impl NumberTable {
     /// Returns the code of a small integer; `None` if it is 2^28 or more in absolute value.
     pub(crate) fn small(value: i64) -> Option<u32> {
         let zigzag = ((value << 1) ^ (value >> 63)) as u64;
@@ -82,7 +82,7 @@ impl Numbers {
 
 /// The writes of one transition: a value, or [`NOTHING`], for each cell of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Entry {
+pub(crate) struct TransitionWrites {
     /// The set of cells.
     pub(crate) shape: u32,
     /// Their values.

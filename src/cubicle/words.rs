@@ -8,7 +8,7 @@
 //! `v * 2^low` has a remainder modulo 2^high below 2^low. Cost: one comparison for each run.
 
 use crate::ast;
-use crate::system::{Atom, Cube, Op, Sum, Words};
+use crate::system::{Atom, ComparisonOp, Cube, Sum, Words};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -16,7 +16,7 @@ use num_traits::ToPrimitive;
 
 /// The form of a side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum SideForm {
     /// The sum itself.
     Plain,
     /// The sum as a signed number.
@@ -25,13 +25,13 @@ pub(crate) enum Side {
     Mask(BigRational),
 }
 
-impl Side {
+impl SideForm {
     /// Returns the sum of a side of a comparison and its form.
-    pub(crate) fn of(term: &ast::Term) -> (&ast::Term, Side) {
+    pub(crate) fn of(term: &ast::Term) -> (&ast::Term, SideForm) {
         match term {
-            ast::Term::Signed(a) => (a, Side::Signed),
-            ast::Term::Mask(a, mask) => (a, Side::Mask(mask.clone())),
-            other => (other, Side::Plain),
+            ast::Term::Signed(a) => (a, SideForm::Signed),
+            ast::Term::Mask(a, mask) => (a, SideForm::Mask(mask.clone())),
+            other => (other, SideForm::Plain),
         }
     }
 }
@@ -47,7 +47,7 @@ fn shifted(mut sum: Sum, by: &BigInt) -> Sum {
 
 /// Returns a comparison of remainders as cubes, of which one must hold: none or an empty one if
 /// both sides are constants.
-fn remainders(left: Sum, op: Op, right: Sum, bits: u32) -> Vec<Cube> {
+fn remainders(left: Sum, op: ComparisonOp, right: Sum, bits: u32) -> Vec<Cube> {
     if let (Some(a), Some(b)) = (left.as_constant(), right.as_constant()) {
         let order = crate::system::residue(a, bits).cmp(&crate::system::residue(b, bits));
         return if crate::ground::holds(order, op) { vec![Vec::new()] } else { Vec::new() };
@@ -61,26 +61,26 @@ fn remainders(left: Sum, op: Op, right: Sum, bits: u32) -> Vec<Cube> {
 ///
 /// A message: forms that cannot be compared.
 pub(crate) fn compare(
-    (left, left_form): (Sum, Side),
-    op: Op,
-    (right, right_form): (Sum, Side),
+    (left, left_form): (Sum, SideForm),
+    op: ComparisonOp,
+    (right, right_form): (Sum, SideForm),
     bits: u32,
 ) -> Result<Vec<Cube>, String> {
     let constant = |s: &Sum| s.as_constant().map(|c| c.to_integer());
-    let is_left_mask = matches!(left_form, Side::Mask(_));
+    let is_left_mask = matches!(left_form, SideForm::Mask(_));
     match (left_form, right_form) {
-        (Side::Plain, Side::Plain) => Ok(remainders(left, op, right, bits)),
-        (Side::Mask(a), Side::Mask(b)) => {
+        (SideForm::Plain, SideForm::Plain) => Ok(remainders(left, op, right, bits)),
+        (SideForm::Mask(a), SideForm::Mask(b)) => {
             let (a, b) = (a.to_integer(), b.to_integer());
             match low_mask(&a, bits) {
                 Some(low) if a == b => Ok(remainders(left, op, right, low)),
                 _ => Err("expected the same mask of the lowest bits on both sides".into()),
             }
         }
-        (Side::Mask(mask), other) | (other, Side::Mask(mask)) => {
+        (SideForm::Mask(mask), other) | (other, SideForm::Mask(mask)) => {
             let turned = !is_left_mask;
             let (sum, value) = if turned { (right, &left) } else { (left, &right) };
-            match constant(value).filter(|_| other == Side::Plain) {
+            match constant(value).filter(|_| other == SideForm::Plain) {
                 Some(value) => masked(sum, &mask.to_integer(), op, &value, bits, turned),
                 None => {
                     Err("a mask is compared with a number, or with the same mask of another word"
@@ -90,8 +90,8 @@ pub(crate) fn compare(
         }
         // A number that is compared with a signed word is signed too.
         (a, b)
-            if (a == Side::Signed || constant(&left).is_some())
-                && (b == Side::Signed || constant(&right).is_some()) =>
+            if (a == SideForm::Signed || constant(&left).is_some())
+                && (b == SideForm::Signed || constant(&right).is_some()) =>
         {
             let half = power(bits - 1);
             Ok(remainders(shifted(left, &half), op, shifted(right, &half), bits))
@@ -109,7 +109,7 @@ fn low_mask(mask: &BigInt, bits: u32) -> Option<u32> {
 fn masked(
     sum: Sum,
     mask: &BigInt,
-    op: Op,
+    op: ComparisonOp,
     value: &BigInt,
     bits: u32,
     turned: bool,
@@ -132,25 +132,25 @@ fn masked(
         let (left, right) = if turned { (number(value), sum) } else { (sum, number(value)) };
         return Ok(remainders(left, op, right, low));
     }
-    if matches!(op, Op::Lt | Op::Le) {
+    if matches!(op, ComparisonOp::Lt | ComparisonOp::Le) {
         return Err("the order of masked words is for masks of the lowest bits only".into());
     }
     if value & !mask != 0 {
-        return Ok(if op == Op::Neq { vec![Vec::new()] } else { Vec::new() });
+        return Ok(if op == ComparisonOp::Neq { vec![Vec::new()] } else { Vec::new() });
     }
-    let mut cubes: Vec<Cube> = if op == Op::Eq { vec![Vec::new()] } else { Vec::new() };
+    let mut cubes: Vec<Cube> = if op == ComparisonOp::Eq { vec![Vec::new()] } else { Vec::new() };
     let mut at = 0;
     while mask >> at != 0 {
         let low = at + (mask >> at).trailing_zeros();
         let high = low + (mask >> low).trailing_ones();
         let bits_of_run = value & ((1 << high) - (1 << low));
         let rest = shifted(sum.clone(), &-BigInt::from(bits_of_run));
-        let run = if op == Op::Eq {
-            remainders(rest, Op::Lt, number(1 << low), high)
+        let run = if op == ComparisonOp::Eq {
+            remainders(rest, ComparisonOp::Lt, number(1 << low), high)
         } else {
-            remainders(number(1 << low), Op::Le, rest, high)
+            remainders(number(1 << low), ComparisonOp::Le, rest, high)
         };
-        if op == Op::Eq {
+        if op == ComparisonOp::Eq {
             // All runs have the value.
             let Some(atoms) = run.into_iter().next() else { return Ok(Vec::new()) };
             cubes.iter_mut().for_each(|c| c.extend(atoms.iter().cloned()));

@@ -73,19 +73,19 @@ fn contradicts(
     first: &Equation,
     second: &Equation,
 ) -> bool {
-    let mut pair = Pair { data, special, bound: HashMap::new(), nodes: 0 };
+    let mut pair = SidePair { data, special, bound: HashMap::new(), nodes: 0 };
     pair.unify(&first.lhs, &second.lhs) && pair.differ(&first.rhs, &second.rhs)
 }
 
 /// The state of the comparison of two equations.
-struct Pair<'a> {
+struct SidePair<'a> {
     data: &'a DataSpec,
     special: &'a AHashSet<SortId>,
     bound: HashMap<(Side, VarId), (Side, &'a Expr)>,
     nodes: usize,
 }
 
-impl<'a> Pair<'a> {
+impl<'a> SidePair<'a> {
     /// Unifies two left-hand sides. False if they have no common instance, or if this cannot be
     /// decided without evaluation.
     fn unify(&mut self, first: &'a Expr, second: &'a Expr) -> bool {

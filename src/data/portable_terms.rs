@@ -80,7 +80,7 @@ pub(crate) fn without_node(signature: &Signature, term: Immediate) -> Result<u64
 }
 
 /// Encoder of terms of one table.
-struct Writer<'a> {
+struct PortableWriter<'a> {
     signature: &'a Signature,
     terms: &'a Terms,
     /// Numbers in the encoding, by node of the table.
@@ -88,7 +88,7 @@ struct Writer<'a> {
     out: Vec<u8>,
 }
 
-impl Writer<'_> {
+impl PortableWriter<'_> {
     fn reference(&self, term: TermId) -> Result<u64, Diagnostic> {
         match term.as_immediate() {
             None => Ok(self.numbers[&term] << 3 | tag::NODE),
@@ -137,7 +137,7 @@ impl Writer<'_> {
 /// # Errors
 /// It contains operations or variables that the signature does not have.
 pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u8>, Diagnostic> {
-    let mut writer = Writer { signature, terms, numbers: AHashMap::new(), out: Vec::new() };
+    let mut writer = PortableWriter { signature, terms, numbers: AHashMap::new(), out: Vec::new() };
     let mut node = Vec::new();
     // Parts before the terms that contain them; a node is visited again after its parts are
     // written.
@@ -180,19 +180,19 @@ pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u
 /// # Errors
 /// The bytes encode no term.
 pub fn read(signature: &Signature, terms: &Terms, bytes: &[u8]) -> Result<TermId, Diagnostic> {
-    Reader { signature, terms, nodes: Vec::new() }.term(bytes).ok_or_else(|| {
+    PortableReader { signature, terms, nodes: Vec::new() }.term(bytes).ok_or_else(|| {
         Diagnostic::new(Stage::File, "these bytes do not encode a value of this model")
     })
 }
 
 /// Decoder into one table.
-struct Reader<'a> {
+struct PortableReader<'a> {
     signature: &'a Signature,
     terms: &'a Terms,
     nodes: Vec<TermId>,
 }
 
-impl Reader<'_> {
+impl PortableReader<'_> {
     fn term(&mut self, mut bytes: &[u8]) -> Option<TermId> {
         let bytes = &mut bytes;
         let count = take(bytes)?;

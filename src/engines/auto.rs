@@ -13,7 +13,7 @@
 
 use crate::explicit::Explicit;
 use crate::symbolic::Symbolic;
-use crate::{Capability, Checked, Counted, Engine, Subject, Task};
+use crate::{Capability, Checked, Counted, Engine, EngineTask, Subject};
 use mu_base::{Budget, Diagnostic, Limits, Stop};
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
@@ -52,7 +52,7 @@ pub enum Slice {
 }
 
 /// End of a time slice.
-enum End {
+enum SliceEnd {
     /// Its time is over.
     Over,
     /// Its memory is exhausted.
@@ -91,14 +91,14 @@ impl<'a> Schedule<'a> {
         (self.next, self.budget.with_limits(Limits { timeout, max_memory, ..limits }), !last)
     }
     /// Classifies the stop reason of a slice, and selects the next engine.
-    fn end(&mut self, stop: &Stop, limited: bool) -> End {
+    fn end(&mut self, stop: &Stop, limited: bool) -> SliceEnd {
         let symbolic = self.next == Slice::Symbolic;
         let end = match stop {
-            Stop::Time if limited => End::Over,
-            Stop::Memory if symbolic => End::Outgrown,
-            _ => return End::Done,
+            Stop::Time if limited => SliceEnd::Over,
+            Stop::Memory if symbolic => SliceEnd::Outgrown,
+            _ => return SliceEnd::Done,
         };
-        self.outgrown |= matches!(end, End::Outgrown);
+        self.outgrown |= matches!(end, SliceEnd::Outgrown);
         if !symbolic {
             self.length *= GROWTH;
         }
@@ -114,7 +114,7 @@ impl<'a> Schedule<'a> {
     ) -> Result<Option<A>, Diagnostic> {
         let (turn, share, limited) = self.take();
         let found = ask(turn, &share, reason)?;
-        let done = stop(&found).is_none_or(|why| matches!(self.end(why, limited), End::Done));
+        let done = stop(&found).is_none_or(|why| matches!(self.end(why, limited), SliceEnd::Done));
         Ok(done.then_some(found))
     }
     /// Returns the reason for choosing the current engine, for reports.
@@ -190,7 +190,7 @@ impl Engine for Auto {
     fn count(
         &self,
         model: &dyn Model,
-        task: Task<'_>,
+        task: EngineTask<'_>,
         extras: Extras<'_>,
     ) -> Result<Counted, Diagnostic> {
         if let Some(reason) = required(task.capabilities) {
@@ -201,7 +201,7 @@ impl Engine for Auto {
             let engine: &dyn Engine = if turn == Slice::Symbolic { &Symbolic } else { &Explicit };
             Ok(Counted {
                 reason: Some(reason),
-                ..engine.count(model, Task { budget, ..task }, Extras::default())?
+                ..engine.count(model, EngineTask { budget, ..task }, Extras::default())?
             })
         })
     }
@@ -209,7 +209,7 @@ impl Engine for Auto {
         &self,
         subject: Subject<'_>,
         formula: &TypedFormula,
-        task: Task<'_>,
+        task: EngineTask<'_>,
     ) -> Result<Checked, Diagnostic> {
         if let Some(reason) = required(task.capabilities) {
             return Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, task)? });
@@ -223,7 +223,7 @@ impl Engine for Auto {
                     if turn == Slice::Symbolic { &Symbolic } else { &Explicit };
                 Ok(Checked {
                     reason: Some(reason),
-                    ..engine.check(subject, formula, Task { budget, ..task })?
+                    ..engine.check(subject, formula, EngineTask { budget, ..task })?
                 })
             },
         )

@@ -2,7 +2,7 @@
 //! layer `cluster`). Each process stores a partition of the states. If a formula needs a game,
 //! process 0 solves it and the others wait.
 
-use crate::{Capability, Checked, Counted, Detail, Engine, Options, Subject, Task};
+use crate::{Capability, Checked, Counted, Detail, Engine, EngineOptions, EngineTask, Subject};
 use mu_base::{Diagnostic, Stage};
 use mu_explore::{Extras, Peers};
 use mu_formula::typed::TypedFormula;
@@ -12,7 +12,7 @@ use mu_model::Model;
 #[derive(Debug)]
 pub struct Cluster;
 
-fn peers<'a>(options: &Options<'a>) -> Result<&'a dyn Peers, Diagnostic> {
+fn peers<'a>(options: &EngineOptions<'a>) -> Result<&'a dyn Peers, Diagnostic> {
     let alone = || {
         Diagnostic::new(Stage::Usage, "`--engine cluster` is for several processes")
             .note("add `--processes N` or `--cluster FILE`")
@@ -39,7 +39,7 @@ impl Engine for Cluster {
     fn count(
         &self,
         model: &dyn Model,
-        task: Task<'_>,
+        task: EngineTask<'_>,
         _: Extras<'_>,
     ) -> Result<Counted, Diagnostic> {
         let outcome = peers(task.options)?.count(
@@ -64,7 +64,7 @@ impl Engine for Cluster {
         &self,
         subject: Subject<'_>,
         formula: &TypedFormula,
-        task: Task<'_>,
+        task: EngineTask<'_>,
     ) -> Result<Checked, Diagnostic> {
         let options = task.options;
         let peers = Some(peers(options)?);

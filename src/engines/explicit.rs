@@ -1,7 +1,7 @@
 //! Explicit engine: the search of `explore`, the products and games of `pbes`. Supports every
 //! capability.
 
-use crate::{Capability, Checked, Counted, Detail, Engine, Subject, Task};
+use crate::{Capability, Checked, Counted, Detail, Engine, EngineTask, Subject};
 use mu_base::Diagnostic;
 use mu_explore::{Extras, explore_lts_with, explore_with};
 use mu_formula::typed::TypedFormula;
@@ -27,7 +27,7 @@ impl Engine for Explicit {
     fn count(
         &self,
         model: &dyn Model,
-        task: Task<'_>,
+        task: EngineTask<'_>,
         extras: Extras<'_>,
     ) -> Result<Counted, Diagnostic> {
         let shown_ends = extras.ends.is_some();
@@ -68,7 +68,7 @@ impl Engine for Explicit {
         &self,
         subject: Subject<'_>,
         formula: &TypedFormula,
-        task: Task<'_>,
+        task: EngineTask<'_>,
     ) -> Result<Checked, Diagnostic> {
         let options = task.options;
         let plain = mu_pbes::Options::new(&options.explore);

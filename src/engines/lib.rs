@@ -56,7 +56,7 @@ impl Capability {
 }
 
 /// Options of counts and checks; an engine reads the relevant ones.
-pub struct Options<'a> {
+pub struct EngineOptions<'a> {
     /// Threads, symmetry, priority of confluent steps.
     pub explore: mu_explore::Options,
     /// Strategy of the symbolic engine.
@@ -77,7 +77,7 @@ pub struct Options<'a> {
     pub peers: Option<&'a dyn Peers>,
 }
 
-impl Options<'_> {
+impl EngineOptions<'_> {
     /// Returns the defaults: no progress reports, all reductions, saturation.
     pub fn new(explore: mu_explore::Options) -> Self {
         Self {
@@ -161,11 +161,11 @@ pub struct Subject<'a> {
 
 /// A request to an engine, with options and limits.
 #[derive(Clone, Copy)]
-pub struct Task<'a> {
+pub struct EngineTask<'a> {
     /// Required capabilities.
     pub capabilities: &'a [Capability],
     /// Options.
-    pub options: &'a Options<'a>,
+    pub options: &'a EngineOptions<'a>,
     /// Limits.
     pub budget: &'a Budget,
 }
@@ -187,7 +187,7 @@ pub trait Engine: Sync + Debug {
     fn count(
         &self,
         model: &dyn Model,
-        task: Task<'_>,
+        task: EngineTask<'_>,
         extras: Extras<'_>,
     ) -> Result<Counted, Diagnostic>;
     /// Checks a formula.
@@ -199,7 +199,7 @@ pub trait Engine: Sync + Debug {
         &self,
         subject: Subject<'_>,
         formula: &TypedFormula,
-        task: Task<'_>,
+        task: EngineTask<'_>,
     ) -> Result<Checked, Diagnostic>;
 }
 

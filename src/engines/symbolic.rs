@@ -1,7 +1,9 @@
 //! Symbolic engine: decision diagrams of the layer `symbolic`, and the obligations of `pbes` over
 //! its diagrams.
 
-use crate::{Capability, Checked, Counted, Detail, Engine, Options, Sets, Subject, Task};
+use crate::{
+    Capability, Checked, Counted, Detail, Engine, EngineOptions, EngineTask, Sets, Subject,
+};
 use mu_base::Diagnostic;
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
@@ -13,9 +15,9 @@ use mu_symbolic::reach;
 #[derive(Debug)]
 pub struct Symbolic;
 
-fn diagrams(options: &Options<'_>) -> mu_symbolic::Options {
+fn diagrams(options: &EngineOptions<'_>) -> mu_symbolic::SymbolicOptions {
     let threads = (options.explore.thread_count() / options.concurrent_formulas.max(1)).max(1);
-    mu_symbolic::Options { threads, strategy: options.strategy, ..Default::default() }
+    mu_symbolic::SymbolicOptions { threads, strategy: options.strategy, ..Default::default() }
 }
 
 impl Engine for Symbolic {
@@ -34,7 +36,7 @@ impl Engine for Symbolic {
     fn count(
         &self,
         model: &dyn Model,
-        task: Task<'_>,
+        task: EngineTask<'_>,
         _: Extras<'_>,
     ) -> Result<Counted, Diagnostic> {
         let outcome = reach(model, &diagrams(task.options), task.budget)?;
@@ -54,7 +56,7 @@ impl Engine for Symbolic {
         &self,
         subject: Subject<'_>,
         formula: &TypedFormula,
-        task: Task<'_>,
+        task: EngineTask<'_>,
     ) -> Result<Checked, Diagnostic> {
         let wanted = CheckOptions { runs_end: false, witnesses: task.options.witnesses };
         let found = check_with_options(

@@ -15,7 +15,7 @@ use mu_process::labels::ActionLabels;
 
 /// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Checked {
+pub enum EvidenceCheck {
     /// All steps are valid and the formula has the stated value on them.
     Confirmed,
     /// All steps are valid; the evaluation was stopped, because it takes long or a condition has no
@@ -33,24 +33,24 @@ pub fn check(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     formula: &TypedFormula,
-) -> Result<Checked, Diagnostic> {
+) -> Result<EvidenceCheck, Diagnostic> {
     replay(evidence, model)?;
     let (lts, behind) = evidence.lts(model);
     let labels = RenumberedLabels { labels, behind: &behind };
     match direct::holds_within(formula, &lts, &labels, FUEL) {
         // The evaluation includes all states and parts, also where a condition without a value does
         // not affect the result.
-        Err(d) if d.stage == Stage::Data => Ok(Checked::StepsOnly),
+        Err(d) if d.stage == Stage::Data => Ok(EvidenceCheck::StepsOnly),
         Err(d) => Err(d),
-        Ok(None) => Ok(Checked::StepsOnly),
-        Ok(Some(value)) if value == evidence.verdict => Ok(Checked::Confirmed),
+        Ok(None) => Ok(EvidenceCheck::StepsOnly),
+        Ok(Some(value)) if value == evidence.verdict => Ok(EvidenceCheck::Confirmed),
         // The evaluation restricts a quantifier over infinitely many values to some; the others may
         // decide.
         Ok(Some(_)) => match direct::holds_for(formula, &lts, &labels, FUEL, 200) {
-            Ok(Some((value, _))) if value == evidence.verdict => Ok(Checked::Confirmed),
-            Ok(Some((_, true)) | None) => Ok(Checked::StepsOnly),
+            Ok(Some((value, _))) if value == evidence.verdict => Ok(EvidenceCheck::Confirmed),
+            Ok(Some((_, true)) | None) => Ok(EvidenceCheck::StepsOnly),
             Err(d) if d.stage != Stage::Data => Err(d),
-            Err(_) => Ok(Checked::StepsOnly),
+            Err(_) => Ok(EvidenceCheck::StepsOnly),
             Ok(Some((_, false))) => {
                 Err(failed("the formula has another value on the evidence".into()))
             }

@@ -59,7 +59,7 @@ pub struct Evidence {
 
 /// Evidence that is one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Linear {
+pub struct PathEvidence {
     /// Indices of the steps, in order.
     pub steps: Vec<usize>,
     /// For a lasso: the number of steps before the state that the last step leads back to.
@@ -68,7 +68,7 @@ pub struct Linear {
 
 impl Evidence {
     /// Returns the path, if the evidence is one.
-    pub fn linear(&self) -> Option<Linear> {
+    pub fn linear(&self) -> Option<PathEvidence> {
         let mut next: Vec<Option<usize>> = vec![None; self.states.len()];
         for (i, step) in self.steps.iter().enumerate() {
             if next[step.from as usize].replace(i).is_some() {
@@ -84,11 +84,11 @@ impl Evidence {
             at = self.steps[i].to as usize;
             if let Some(back) = position[at] {
                 return (steps.len() == self.steps.len())
-                    .then_some(Linear { steps, back_to: Some(back) });
+                    .then_some(PathEvidence { steps, back_to: Some(back) });
             }
             position[at] = Some(steps.len());
         }
-        (steps.len() == self.steps.len()).then_some(Linear { steps, back_to: None })
+        (steps.len() == self.steps.len()).then_some(PathEvidence { steps, back_to: None })
     }
 
     /// Returns the evidence as a transition system, with the model's label for each of its own.

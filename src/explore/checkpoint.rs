@@ -57,7 +57,7 @@ pub struct AnnotationTable {
 
 /// Counts of a search so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub(crate) struct Counts {
+pub(crate) struct SearchCounts {
     pub transitions: u64,
     pub deadlocks: u64,
     pub levels: u64,
@@ -76,7 +76,7 @@ pub struct CheckpointImage<'s> {
     pub(crate) store: &'s Store,
     pub(crate) todo: Vec<&'s [u64]>,
     pub(crate) next: Vec<&'s [u64]>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: SearchCounts,
     pub(crate) annotations: Option<AnnotationTable>,
 }
 
@@ -85,7 +85,7 @@ pub struct RestoredSearch {
     pub(crate) store: Store,
     pub(crate) todo: Vec<u64>,
     pub(crate) next: Vec<u64>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: SearchCounts,
     /// [`AnnotationTable::records`], if the states are annotated.
     pub(crate) records: Option<Vec<u64>>,
 }
@@ -116,14 +116,14 @@ impl CheckpointImage<'_> {
     }
     /// Writes the search.
     pub fn write(&self, header: &CheckpointHeader, out: &mut dyn Write) -> Result<(), Diagnostic> {
-        let mut out = Sum::new(out);
+        let mut out = ChecksumStream::new(out);
         self.body(header, &mut out)
             .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
     }
     fn body(
         &self,
         header: &CheckpointHeader,
-        out: &mut Sum<&mut dyn Write>,
+        out: &mut ChecksumStream<&mut dyn Write>,
     ) -> std::io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
@@ -207,13 +207,13 @@ impl RestoredSearch {
         input: &mut dyn Read,
         accept: &mut dyn FnMut(&CheckpointHeader) -> Result<(), Diagnostic>,
     ) -> Result<Self, Diagnostic> {
-        let mut input = Sum::new(input);
+        let mut input = ChecksumStream::new(input);
         let header = header(&mut input).map_err(unread)?;
         accept(&header)?;
         Self::body(&mut input).map_err(unread)
     }
-    fn body(input: &mut Sum<&mut dyn Read>) -> std::io::Result<Self> {
-        let (parts, counts, records): (Parts, Counts, Option<Vec<u64>>) = section(input)?;
+    fn body(input: &mut ChecksumStream<&mut dyn Read>) -> std::io::Result<Self> {
+        let (parts, counts, records): (Parts, SearchCounts, Option<Vec<u64>>) = section(input)?;
         let states = get(input)?;
         let payload = if records.is_some() { Payload::Pair } else { Payload::None };
         let mut store = Store::from_parts(parts, states, payload, TableSizes::LARGE)
@@ -298,18 +298,18 @@ pub(super) fn get(input: &mut dyn Read) -> std::io::Result<u64> {
 }
 
 /// A stream that computes a checksum.
-pub(super) struct Sum<S> {
+pub(super) struct ChecksumStream<S> {
     inner: S,
     sum: crc32fast::Hasher,
 }
 
-impl<S> Sum<S> {
+impl<S> ChecksumStream<S> {
     pub fn new(inner: S) -> Self {
         Self { inner, sum: crc32fast::Hasher::new() }
     }
 }
 
-impl Sum<&mut dyn Write> {
+impl ChecksumStream<&mut dyn Write> {
     /// Writes the checksum of all bytes so far.
     pub fn finish(&mut self) -> std::io::Result<()> {
         let sum = self.sum.clone().finalize();
@@ -318,7 +318,7 @@ impl Sum<&mut dyn Write> {
     }
 }
 
-impl Sum<&mut dyn Read> {
+impl ChecksumStream<&mut dyn Read> {
     /// Reads the checksum of all bytes so far; the stream must end there.
     pub fn expect(&mut self) -> std::io::Result<()> {
         let sum = self.sum.clone().finalize();
@@ -357,7 +357,7 @@ pub(super) fn get_after(input: &mut dyn Read, before: &mut u64) -> std::io::Resu
     Ok(*before)
 }
 
-impl Write for Sum<&mut dyn Write> {
+impl Write for ChecksumStream<&mut dyn Write> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let n = self.inner.write(bytes)?;
         self.sum.update(&bytes[..n]);
@@ -368,7 +368,7 @@ impl Write for Sum<&mut dyn Write> {
     }
 }
 
-impl Read for Sum<&mut dyn Read> {
+impl Read for ChecksumStream<&mut dyn Read> {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let n = self.inner.read(bytes)?;
         self.sum.update(&bytes[..n]);

@@ -63,14 +63,14 @@ impl Expander<'_> {
     /// Returns the least vector of the terminal component reached by confluent steps. Runs Tarjan's
     /// algorithm up to the first completed component, which no step leaves.
     fn terminal(&mut self, store: &Store, key: u64) -> Result<u64, Halt> {
-        struct Frame {
+        struct SearchFrame {
             key: u64,
             next: usize,
             steps: Vec<u64>,
         }
         let mut index: HashMap<u64, (u32, u32), ahash::RandomState> = HashMap::default();
         let mut stack = Vec::new();
-        let mut frames: Vec<Frame> = Vec::new();
+        let mut frames: Vec<SearchFrame> = Vec::new();
         let mut raw = Vec::new();
         let mut entered = Some(key);
         loop {
@@ -80,7 +80,11 @@ impl Expander<'_> {
                 let n = narrow::index(index.len());
                 index.insert(key, (n, n));
                 stack.push(key);
-                frames.push(Frame { key, next: 0, steps: raw.iter().map(|s| s.key).collect() });
+                frames.push(SearchFrame {
+                    key,
+                    next: 0,
+                    steps: raw.iter().map(|s| s.key).collect(),
+                });
             }
             let frame = frames
                 .last_mut()

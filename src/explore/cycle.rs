@@ -41,7 +41,7 @@ pub enum Cyclic {
 
 /// Status of a state, stored as the number of its table entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum StateStatus {
     /// Number of incoming steps from states that may be on a cycle; 0: on no cycle, or not reached
     /// yet.
     Steps(u32),
@@ -49,24 +49,24 @@ enum Mark {
     Finished,
 }
 
-impl Mark {
+impl StateStatus {
     /// Larger than every count: a state has fewer incoming steps.
     const ON_STACK: u32 = u32::MAX;
     const FINISHED: u32 = u32::MAX - 1;
 
-    fn of(number: u32) -> Mark {
+    fn of(number: u32) -> StateStatus {
         match number {
-            Self::ON_STACK => Mark::OnStack,
-            Self::FINISHED => Mark::Finished,
-            n => Mark::Steps(n),
+            Self::ON_STACK => StateStatus::OnStack,
+            Self::FINISHED => StateStatus::Finished,
+            n => StateStatus::Steps(n),
         }
     }
 
     fn number(self) -> u32 {
         match self {
-            Mark::OnStack => Self::ON_STACK,
-            Mark::Finished => Self::FINISHED,
-            Mark::Steps(n) => n,
+            StateStatus::OnStack => Self::ON_STACK,
+            StateStatus::Finished => Self::FINISHED,
+            StateStatus::Steps(n) => n,
         }
     }
 }
@@ -98,22 +98,22 @@ pub fn is_acyclic(
         Ok(Some(_)) if symmetries.is_some() => Ok(Cyclic::Yes(done.outcome, None)),
         Ok(Some(cycle)) => match pass.lasso(cycle) {
             Ok(lasso) => Ok(Cyclic::Yes(done.outcome, Some(lasso))),
-            Err(End::Stop(stop)) => Ok(Cyclic::Unknown(Outcome { stop, ..done.outcome })),
-            Err(End::Error(error)) => Err(*error),
+            Err(EarlyEnd::Stop(stop)) => Ok(Cyclic::Unknown(Outcome { stop, ..done.outcome })),
+            Err(EarlyEnd::Error(error)) => Err(*error),
         },
-        Err(End::Stop(stop)) => Ok(Cyclic::Unknown(Outcome { stop, ..done.outcome })),
-        Err(End::Error(error)) => Err(*error),
+        Err(EarlyEnd::Stop(stop)) => Ok(Cyclic::Unknown(Outcome { stop, ..done.outcome })),
+        Err(EarlyEnd::Error(error)) => Err(*error),
     }
 }
 
-enum End {
+enum EarlyEnd {
     Stop(Stop),
     Error(Box<Diagnostic>),
 }
 
-impl From<Diagnostic> for End {
+impl From<Diagnostic> for EarlyEnd {
     fn from(error: Diagnostic) -> Self {
-        End::Error(Box::new(error))
+        EarlyEnd::Error(Box::new(error))
     }
 }
 
@@ -129,10 +129,10 @@ type Taken = (u64, super::expander::Successor);
 
 impl CyclePass<'_, '_> {
     /// Computes the selected steps of a state.
-    fn steps(&mut self, key: u64) -> Result<Vec<super::expander::Successor>, End> {
+    fn steps(&mut self, key: u64) -> Result<Vec<super::expander::Successor>, EarlyEnd> {
         self.polled += 1;
         if self.polled.is_multiple_of(4096) {
-            self.budget.check(0).map_err(End::Stop)?;
+            self.budget.check(0).map_err(EarlyEnd::Stop)?;
         }
         let counts = self.counts;
         let all = self.tracer.successors(key)?;
@@ -143,18 +143,18 @@ impl CyclePass<'_, '_> {
             .collect())
     }
     /// Returns the cell with the number of incoming steps or the mark of a state.
-    fn number(&self, key: u64) -> Result<&std::sync::atomic::AtomicU32, End> {
+    fn number(&self, key: u64) -> Result<&std::sync::atomic::AtomicU32, EarlyEnd> {
         let table = &self.done.store.table;
         let place = table
             .find(key)
             .ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
         Ok(table.number(place))
     }
-    fn set(&self, key: u64, mark: Mark) -> Result<(), End> {
+    fn set(&self, key: u64, mark: StateStatus) -> Result<(), EarlyEnd> {
         self.number(key)?.store(mark.number(), Ordering::Relaxed);
         Ok(())
     }
-    fn cycle(&mut self) -> Result<Option<Vec<Taken>>, End> {
+    fn cycle(&mut self) -> Result<Option<Vec<Taken>>, EarlyEnd> {
         let table = &self.done.store.table;
         for (_, key) in table.entries() {
             for step in self.steps(key)? {
@@ -178,7 +178,8 @@ impl CyclePass<'_, '_> {
             return Ok(None);
         }
         for (place, key) in table.entries() {
-            if let Mark::Steps(1..) = Mark::of(table.number(place).load(Ordering::Relaxed))
+            if let StateStatus::Steps(1..) =
+                StateStatus::of(table.number(place).load(Ordering::Relaxed))
                 && let Some(cycle) = self.depth_first(key)?
             {
                 return Ok(Some(cycle));
@@ -187,19 +188,19 @@ impl CyclePass<'_, '_> {
         Err(Diagnostic::new(Stage::Internal, "states are left without a cycle").into())
     }
     /// Searches for a cycle among the remaining states reachable from `from`.
-    fn depth_first(&mut self, from: u64) -> Result<Option<Vec<Taken>>, End> {
+    fn depth_first(&mut self, from: u64) -> Result<Option<Vec<Taken>>, EarlyEnd> {
         let mut frames = vec![(from, self.steps(from)?, 0)];
-        self.set(from, Mark::OnStack)?;
+        self.set(from, StateStatus::OnStack)?;
         while let Some((key, steps, next)) = frames.last_mut() {
             let Some(&step) = steps.get(*next) else {
                 let key = *key;
-                self.set(key, Mark::Finished)?;
+                self.set(key, StateStatus::Finished)?;
                 frames.pop();
                 continue;
             };
             *next += 1;
-            match Mark::of(self.number(step.key)?.load(Ordering::Relaxed)) {
-                Mark::OnStack => {
+            match StateStatus::of(self.number(step.key)?.load(Ordering::Relaxed)) {
+                StateStatus::OnStack => {
                     let start = frames
                         .iter()
                         .position(|f| f.0 == step.key)
@@ -211,9 +212,9 @@ impl CyclePass<'_, '_> {
                             .collect(),
                     ));
                 }
-                Mark::Steps(0) | Mark::Finished => {}
-                Mark::Steps(_) => {
-                    self.set(step.key, Mark::OnStack)?;
+                StateStatus::Steps(0) | StateStatus::Finished => {}
+                StateStatus::Steps(_) => {
+                    self.set(step.key, StateStatus::OnStack)?;
                     let steps = self.steps(step.key)?;
                     frames.push((step.key, steps, 0));
                 }
@@ -222,29 +223,29 @@ impl CyclePass<'_, '_> {
         Ok(None)
     }
     /// Finds a shortest path from the initial state to the cycle.
-    fn lasso(&mut self, mut cycle: Vec<Taken>) -> Result<Lasso, End> {
+    fn lasso(&mut self, mut cycle: Vec<Taken>) -> Result<Lasso, EarlyEnd> {
         for (place, _) in self.done.store.table.entries() {
             self.done.store.table.number(place).store(0, Ordering::Relaxed);
         }
         for (key, _) in &cycle {
-            self.set(*key, Mark::OnStack)?;
+            self.set(*key, StateStatus::OnStack)?;
         }
         let initial = self.done.initial;
         let mut levels = vec![vec![initial]];
-        let mut entry = (Mark::of(self.number(initial)?.swap(1, Ordering::Relaxed))
-            == Mark::OnStack)
+        let mut entry = (StateStatus::of(self.number(initial)?.swap(1, Ordering::Relaxed))
+            == StateStatus::OnStack)
             .then_some(initial);
         while entry.is_none() {
             let mut next = Vec::new();
             for key in levels[levels.len() - 1].clone() {
                 for step in self.tracer.successors(key)?.to_vec() {
-                    match Mark::of(self.number(step.key)?.swap(1, Ordering::Relaxed)) {
-                        Mark::Steps(0) => next.push(step.key),
-                        Mark::OnStack => {
+                    match StateStatus::of(self.number(step.key)?.swap(1, Ordering::Relaxed)) {
+                        StateStatus::Steps(0) => next.push(step.key),
+                        StateStatus::OnStack => {
                             entry = entry.or(Some(step.key));
                             next.push(step.key);
                         }
-                        Mark::Steps(_) | Mark::Finished => {}
+                        StateStatus::Steps(_) | StateStatus::Finished => {}
                     }
                 }
             }

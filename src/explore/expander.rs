@@ -90,9 +90,9 @@ fn multi_step_header(count: usize) -> CachedStep {
 /// which is not 0. If steps change the owner hash ([`super::owner_hash`]), as many entries follow
 /// with the changes as `delta`.
 #[derive(Clone, Copy)]
-struct Entry(NonZeroU32);
+struct PackedSteps(NonZeroU32);
 
-impl Entry {
+impl PackedSteps {
     /// Marks the index of a header of several steps.
     const SEVERAL: u32 = 1 << 31;
     /// Marks steps that change the owner hash.
@@ -105,7 +105,7 @@ impl Entry {
             at | if len == 1 { 0 } else { Self::SEVERAL }
                 | if changes_hash { Self::CHANGES_HASH } else { 0 },
         );
-        Entry(word.expect("the arena begins with the header of zero steps"))
+        PackedSteps(word.expect("the arena begins with the header of zero steps"))
     }
     #[inline]
     fn steps(self, arena: &[CachedStep]) -> Range<usize> {
@@ -125,7 +125,7 @@ impl Entry {
 type WritePlace = (u32, Vec<(u32, u32)>);
 
 /// A leaf in a group's cache key.
-struct Part {
+struct KeyLeaf {
     leaf: u32,
     /// If the group only reads the leaf: by leaf index, the number of the tuple that it reads.
     by_index: Vec<Maybe>,
@@ -134,11 +134,11 @@ struct Part {
 }
 
 struct LocalGroupCache {
-    parts: Vec<Part>,
+    parts: Vec<KeyLeaf>,
     /// At most one part: entries by its value.
-    direct: Vec<Option<Entry>>,
+    direct: Vec<Option<PackedSteps>>,
     /// Two parts, or the last two of more.
-    map: PairMap<Entry>,
+    map: PairMap<PackedSteps>,
     /// More than two parts: folds the first ones to a number.
     chain: Vec<PairMap<NonZeroU32>>,
     lookups: u64,
@@ -403,14 +403,14 @@ impl<'m> Expander<'m> {
                     .collect();
                 touched.sort_unstable();
                 touched.dedup();
-                let parts: Vec<Part> = touched
+                let parts: Vec<KeyLeaf> = touched
                     .into_iter()
                     .map(|leaf| {
                         let written = write_places.iter().any(|w| w.0 == leaf);
                         let positions: Vec<u32> =
                             read_places.iter().filter(|p| p.0 == leaf).map(|p| p.1).collect();
                         let width = positions.len();
-                        Part {
+                        KeyLeaf {
                             leaf,
                             by_index: Vec::new(),
                             reads: (!written).then(|| Box::new((positions, Rows::new(width)))),
@@ -680,7 +680,7 @@ impl<'m> Expander<'m> {
     }
 
     #[inline]
-    fn part(part: &Part, leaves: &[u32]) -> Option<u32> {
+    fn part(part: &KeyLeaf, leaves: &[u32]) -> Option<u32> {
         let v = leaves[part.leaf as usize];
         match &part.reads {
             None => Some(v),
@@ -689,7 +689,7 @@ impl<'m> Expander<'m> {
     }
 
     #[inline]
-    fn lookup(group: &mut LocalGroupCache, leaves: &[u32]) -> Option<Entry> {
+    fn lookup(group: &mut LocalGroupCache, leaves: &[u32]) -> Option<PackedSteps> {
         group.lookups += 1;
         match group.parts.as_slice() {
             _ if group.bypassed => None,

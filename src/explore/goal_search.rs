@@ -30,7 +30,7 @@ const MAX_STORED_LEVELS: u64 = 8 << 20;
 
 /// Target of the search.
 #[derive(Clone, Copy)]
-pub enum Target<'a> {
+pub enum SearchTarget<'a> {
     /// A step with a group and label that satisfy the predicate.
     Step(&'a (dyn Fn(usize, LabelId) -> bool + Sync)),
     /// As `Step`, with the groups that may have such steps.
@@ -68,14 +68,14 @@ pub fn find(
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
-    target: Target<'_>,
+    target: SearchTarget<'_>,
 ) -> Result<FindOutcome, Diagnostic> {
     let (goal, visibility) = match target {
-        Target::Step(test) => (Goal { step: Some(test), ..Goal::default() }, None),
-        Target::StepOf(visibility, test) => {
+        SearchTarget::Step(test) => (Goal { step: Some(test), ..Goal::default() }, None),
+        SearchTarget::StepOf(visibility, test) => {
             (Goal { step: Some(test), ..Goal::default() }, Some(visibility.clone()))
         }
-        Target::Deadlock => {
+        SearchTarget::Deadlock => {
             (Goal { deadlock: true, ..Goal::default() }, Some(Visibility::deadlocks(model)))
         }
     };

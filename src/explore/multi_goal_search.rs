@@ -157,7 +157,7 @@ pub fn find_paths(
     if matches!(sought, PathGoal::Divergence) {
         starts.push(hidden.len());
         // The tau steps of unexpanded states are unknown.
-        let graph = Graph { starts, targets: hidden };
+        let graph = TauGraph { starts, targets: hidden };
         for first in graph.cyclic().into_iter().take(most) {
             paths.push(search.divergence(&graph, first)?);
         }
@@ -180,7 +180,7 @@ fn new_targets(steps: &[FoundStep], known: usize) -> Vec<FoundStep> {
 
 impl PathSearch<'_> {
     /// Returns the lasso to a state of a component of tau steps, with a shortest cycle through it.
-    fn divergence(&mut self, graph: &Graph, first: u32) -> Result<LassoPath, Diagnostic> {
+    fn divergence(&mut self, graph: &TauGraph, first: u32) -> Result<LassoPath, Diagnostic> {
         let prefix = self.path_to(first);
         let mut before: HashMap<u32, u32> = HashMap::new();
         let mut queue = VecDeque::from([first]);
@@ -226,12 +226,12 @@ impl PathSearch<'_> {
 }
 
 /// The graph of tau steps.
-struct Graph {
+struct TauGraph {
     starts: Vec<usize>,
     targets: Vec<u32>,
 }
 
-impl Graph {
+impl TauGraph {
     fn of(&self, state: u32) -> &[u32] {
         match self.starts.get(state as usize + 1) {
             Some(&end) => &self.targets[self.starts[state as usize]..end],
@@ -253,7 +253,7 @@ impl Graph {
     }
 }
 
-impl components::Graph for Graph {
+impl components::Graph for TauGraph {
     fn vertices(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
     use crate::tests::models::{Shape, random};
     use crate::tests::small;
-    use crate::{Silent, Target, explore_lts, find};
+    use crate::{SearchTarget, Silent, explore_lts, find};
     use mu_model::hand::HandModel;
 
     /// Finds deadlocks by a naive pass over the whole transition system.
@@ -312,8 +312,8 @@ mod tests {
             .unwrap();
             let lengths: Vec<usize> = seen.paths.iter().map(|w| w.steps.len()).collect();
             assert_eq!(lengths, naive_deadlocks(&model), "seed {seed}");
-            let found =
-                find(&model, &small(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            let found = find(&model, &small(), &Budget::default(), &Silent, SearchTarget::Deadlock)
+                .unwrap();
             assert_eq!(found.path.map(|p| p.len()), lengths.first().copied(), "seed {seed}");
             met += usize::from(lengths.len() > 1);
             for way in &seen.paths {

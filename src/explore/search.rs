@@ -21,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 
 use super::annotate::{AnnotationWorker, Annotator};
-use super::checkpoint::{CheckpointImage, CheckpointWriter, Counts, RestoredSearch};
+use super::checkpoint::{CheckpointImage, CheckpointWriter, RestoredSearch, SearchCounts};
 use super::expander::{CacheStatistics, Halt, Successor};
 use super::group_cache::SharedGroupCache;
 use super::intern::held;
@@ -414,7 +414,7 @@ impl<'a> Shared<'a> {
     fn coordinate(
         &'a self,
         helpers: usize,
-        queued: Option<(Vec<u64>, Vec<u64>, Counts)>,
+        queued: Option<(Vec<u64>, Vec<u64>, SearchCounts)>,
         annotation_worker: Option<Box<dyn AnnotationWorker + 'a>>,
     ) -> Result<SearchTotals, Diagnostic> {
         if let Some(spill) = self.goal.spill {
@@ -553,7 +553,7 @@ impl<'a> Shared<'a> {
             store: &store,
             todo: todo.iter().rev().map(|b| &b.keys[..]).collect(),
             next: next.iter().map(|n| &n[..]).collect(),
-            counts: Counts {
+            counts: SearchCounts {
                 transitions: totals.transitions,
                 deadlocks: totals.deadlocks,
                 levels: totals.level_count,

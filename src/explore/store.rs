@@ -24,7 +24,7 @@ use mu_base::narrow;
 use std::collections::HashSet;
 
 use super::intern::{LeafTable, PairCache, PairTable};
-use super::table::{Growth, Insert, Payload, Table, TableSizes, short_bits};
+use super::table::{Growth, Insert, Payload, StateTable, TableSizes, short_bits};
 use super::tree_layout;
 use mu_model::Model;
 
@@ -94,8 +94,8 @@ pub(crate) trait ExternalStates {
     /// cannot hold a state: returns its leaves, with nothing changed.
     fn repack(
         &mut self,
-        old: &Table,
-        new: &Table,
+        old: &StateTable,
+        new: &StateTable,
         convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
     ) -> Result<(), Vec<u32>>;
 }
@@ -106,8 +106,8 @@ struct NoExternalStates;
 impl ExternalStates for NoExternalStates {
     fn repack(
         &mut self,
-        _: &Table,
-        _: &Table,
+        _: &StateTable,
+        _: &StateTable,
         _: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
     ) -> Result<(), Vec<u32>> {
         Ok(())
@@ -159,7 +159,7 @@ pub(crate) struct Store {
     /// By inner node: the field that it is, if any.
     field_at: Vec<Option<u32>>,
     /// The states.
-    pub table: Table,
+    pub table: StateTable,
     slots: usize,
     /// Number of states at the last failed attempt to shorten entries.
     refused: u64,
@@ -224,12 +224,12 @@ impl Store {
             members: Vec::new(),
             above: Vec::new(),
             field_at: Vec::new(),
-            table: Table::new(KEY_BITS, 0, payload, sizes),
+            table: StateTable::new(KEY_BITS, 0, payload, sizes),
             slots,
             refused: 0,
         };
         store.choose_layout(&[], 0, expected);
-        store.table = Table::new(store.key_bits(), expected, payload, sizes);
+        store.table = StateTable::new(store.key_bits(), expected, payload, sizes);
         store
     }
 
@@ -331,8 +331,8 @@ impl Store {
         self.epoch += 1;
         self.lay_out(needs, expected);
         let sizes = self.table.sizes();
-        let old = std::mem::replace(&mut self.table, Table::new(0, 0, Payload::None, sizes));
-        self.table = Table::new(self.key_bits(), expected, old.payload_kind(), sizes);
+        let old = std::mem::replace(&mut self.table, StateTable::new(0, 0, Payload::None, sizes));
+        self.table = StateTable::new(self.key_bits(), expected, old.payload_kind(), sizes);
         let fields: Vec<(u32, u64, u32)> = before
             .iter()
             .zip(&self.fields)
@@ -352,7 +352,7 @@ impl Store {
     /// a batch first, so that their cache misses overlap.
     fn refill<E>(
         &mut self,
-        old: &Table,
+        old: &StateTable,
         convert: &mut dyn FnMut(&Store, u64) -> Result<u64, E>,
     ) -> Result<(), E> {
         let mut entries = old.entries();
@@ -423,7 +423,7 @@ impl Store {
     pub fn reserve(&mut self, states: u64) {
         if self.table.len() == 0 {
             let (payload, sizes) = (self.table.payload_kind(), self.table.sizes());
-            self.table = Table::new(self.key_bits(), states + states / 4, payload, sizes);
+            self.table = StateTable::new(self.key_bits(), states + states / 4, payload, sizes);
         }
     }
     /// Returns the current width of keys.
@@ -701,7 +701,7 @@ impl Store {
             members: Vec::new(),
             above: Vec::new(),
             field_at: Vec::new(),
-            table: Table::new(bits, states + states / 8, payload, sizes),
+            table: StateTable::new(bits, states + states / 8, payload, sizes),
             refused: 0,
         };
         store.place_leaves();
@@ -805,7 +805,7 @@ impl Store {
             members: Vec::new(),
             above: Vec::new(),
             field_at: Vec::new(),
-            table: Table::new(KEY_BITS, 0, payload, self.table.sizes()),
+            table: StateTable::new(KEY_BITS, 0, payload, self.table.sizes()),
             slots: self.slots,
             refused: self.refused,
         };
@@ -864,7 +864,7 @@ impl Store {
                 store.pack_by(new, &mut inner, index_of).map_err(|Overflow| new.clone())
             };
             let (payload, sizes) = (old.table.payload_kind(), old.table.sizes());
-            self.table = Table::new(self.key_bits(), old.expected(), payload, sizes);
+            self.table = StateTable::new(self.key_bits(), old.expected(), payload, sizes);
             if let Err(leaves) = self.refill(&old.table, &mut convert) {
                 // The sample was not representative: add this state. All counts have grown as well.
                 sample.push(leaves);

@@ -531,8 +531,8 @@ mod tests {
     use crate::tests::models::{Shape, random};
     use crate::tests::small;
     use crate::{
-        AnnotateExtras, AnnotationWorker, Annotator, Options, PathGoal, Silent, Target, Transfer,
-        annotate, explore_lts, find, find_paths,
+        AnnotateExtras, AnnotationWorker, Annotator, Options, PathGoal, SearchTarget, Silent,
+        Transfer, annotate, explore_lts, find, find_paths,
     };
     use mu_base::ids::LabelId;
     use mu_base::random::Random;
@@ -599,7 +599,8 @@ mod tests {
                 let expected = naive(&model).0;
                 let options = Options { threads: 1 + seed as usize % 2, ..small() };
                 let found =
-                    find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
+                    find(&model, &options, &Budget::default(), &Silent, SearchTarget::Deadlock)
+                        .unwrap();
                 assert_eq!(
                     found.path.map(|p| p.len()),
                     expected.first().copied(),
@@ -648,7 +649,7 @@ mod tests {
                     &options,
                     &Budget::default(),
                     &Silent,
-                    Target::StepOf(&visibility, &test),
+                    SearchTarget::StepOf(&visibility, &test),
                 )
                 .unwrap();
                 let expected =
@@ -659,7 +660,7 @@ mod tests {
                     &full(),
                     &Budget::default(),
                     &Silent,
-                    Target::StepOf(&visibility, &test),
+                    SearchTarget::StepOf(&visibility, &test),
                 )
                 .unwrap();
                 fewer += usize::from(found.outcome.states < all.outcome.states);
@@ -687,8 +688,8 @@ mod tests {
         let model = independent(5, 4);
         for threads in [1, 3] {
             let options = Options { threads, ..small() };
-            let found =
-                find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            let found = find(&model, &options, &Budget::default(), &Silent, SearchTarget::Deadlock)
+                .unwrap();
             assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (21, Some(20)));
             assert!(matches!(
                 found.outcome.partial_order,
@@ -702,7 +703,7 @@ mod tests {
                 &options,
                 &Budget::default(),
                 &Silent,
-                Target::StepOf(&visibility, &|g, _| g == 19),
+                SearchTarget::StepOf(&visibility, &|g, _| g == 19),
             )
             .unwrap();
             assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (5, Some(4)));
@@ -715,7 +716,7 @@ mod tests {
     fn useless_reductions_are_not_used_and_give_a_reason() {
         let model = independent(1, 5);
         let why = |model: &HandModel, options: &Options| {
-            find(model, options, &Budget::default(), &Silent, Target::Deadlock)
+            find(model, options, &Budget::default(), &Silent, SearchTarget::Deadlock)
                 .unwrap()
                 .outcome
                 .partial_order
@@ -734,7 +735,8 @@ mod tests {
             });
         }
         busy.group("once", &[(y, 0)], &[], &[y], |_, e| e.step("b", &[1]));
-        let found = find(&busy, &small(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+        let found =
+            find(&busy, &small(), &Budget::default(), &Silent, SearchTarget::Deadlock).unwrap();
         assert_eq!((found.reached, &found.outcome.stop), (false, &Stop::Complete));
     }
 

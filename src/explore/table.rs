@@ -70,15 +70,15 @@ pub(crate) enum Payload {
     /// Nothing.
     #[default]
     None,
-    /// One number: [`Table::number`].
+    /// One number: [`StateTable::number`].
     Number,
-    /// Two numbers in one word: [`Table::pair`].
+    /// Two numbers in one word: [`StateTable::pair`].
     Pair,
-    /// As `Pair`, and a third number: [`Table::number`].
+    /// As `Pair`, and a third number: [`StateTable::number`].
     Triple,
 }
 
-/// Result of [`Table::insert`].
+/// Result of [`StateTable::insert`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Insert {
     /// The key was added at this place.
@@ -117,7 +117,7 @@ impl Geometry {
 }
 
 /// Format of entries.
-trait Cell: Send + Sync {
+trait TableCell: Send + Sync {
     /// Entries in a bucket.
     const COUNT: usize;
     fn zero() -> Self;
@@ -134,7 +134,7 @@ trait Cell: Send + Sync {
     fn decode(geometry: &Geometry, value: u64, least: u64) -> u64;
 }
 
-impl Cell for AtomicU64 {
+impl TableCell for AtomicU64 {
     const COUNT: usize = 8;
     #[inline]
     fn zero() -> Self {
@@ -170,7 +170,7 @@ impl Cell for AtomicU64 {
     }
 }
 
-impl Cell for AtomicU32 {
+impl TableCell for AtomicU32 {
     const COUNT: usize = 16;
     #[inline]
     fn zero() -> Self {
@@ -188,7 +188,7 @@ impl Cell for AtomicU32 {
     }
     #[inline]
     fn claim(&self, value: u64) -> Result<(), u64> {
-        // [`Cell::encode`] gives short entries values of 32 bits.
+        // [`TableCell::encode`] gives short entries values of 32 bits.
         self.compare_exchange(0, value as u32, Ordering::Relaxed, Ordering::Relaxed)
             .map(|_| ())
             .map_err(u64::from)
@@ -216,7 +216,7 @@ struct Cells<C> {
     bits: u32,
 }
 
-impl<C: Cell> Cells<C> {
+impl<C: TableCell> Cells<C> {
     /// Allocates at least this number of buckets.
     fn new(buckets: u64, bits: u32) -> Self {
         let mut cells = Self { segments: Vec::new(), bits };
@@ -357,7 +357,7 @@ mod growth;
 struct CacheAligned(AtomicU64);
 
 /// The state table; see the module header.
-pub(crate) struct Table {
+pub(crate) struct StateTable {
     format: Format,
     geometry: Geometry,
     permutation: Permutation,
@@ -492,7 +492,7 @@ fn buckets_for(keys: u64, count: usize) -> u64 {
     (keys.max(64) * 1040 / fill(keys)).div_ceil(count as u64)
 }
 
-impl Table {
+impl StateTable {
     /// Creates an empty table for about `expected` keys of `bits` bits, 63 at most.
     pub fn new(bits: u32, expected: u64, payload: Payload, sizes: TableSizes) -> Self {
         let segment_bits = sizes.segment_bits;
@@ -545,7 +545,7 @@ impl Table {
         };
         self.geometry.homes * count as u64
     }
-    /// Returns the hash of a key, for [`Table::touch`] and [`Table::insert_hashed`].
+    /// Returns the hash of a key, for [`StateTable::touch`] and [`StateTable::insert_hashed`].
     #[inline]
     pub fn hash(&self, key: u64) -> u64 {
         self.permutation.apply(key)
@@ -622,7 +622,7 @@ impl Table {
     pub fn is_short(&self) -> bool {
         matches!(self.format, Format::Short(_))
     }
-    /// Returns the number of keys, as reported by [`Table::add_len`].
+    /// Returns the number of keys, as reported by [`StateTable::add_len`].
     pub fn len(&self) -> u64 {
         self.len.0.load(Ordering::Relaxed)
     }
@@ -690,7 +690,7 @@ mod tests {
                 segment_bits: 3 + u32::try_from(seed % 4).unwrap(),
                 ..TableSizes::SMALL
             };
-            let mut table = Table::new(bits, expected, Payload::Number, sizes);
+            let mut table = StateTable::new(bits, expected, Payload::Number, sizes);
             assert_eq!(table.is_short(), seed >= 4);
             let mut twin: HashMap<u64, u32> = HashMap::new();
             let mut random = Random::new(seed);
@@ -752,7 +752,7 @@ mod tests {
     #[test]
     fn threads_agree_on_the_first_insertion() {
         let keys = if cfg!(miri) { 100 } else { 100_000 };
-        let table = Table::new(30, 2 * keys, Payload::None, TableSizes::SMALL);
+        let table = StateTable::new(30, 2 * keys, Payload::None, TableSizes::SMALL);
         let new: u64 = std::thread::scope(|scope| {
             let insert = || {
                 (0..keys).filter(|&k| matches!(table.insert(k * 977), Insert::New(_))).count()

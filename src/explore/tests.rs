@@ -206,7 +206,7 @@ fn paths_are_shortest_and_replay() {
                     &options(2, true),
                     &Budget::default(),
                     &Silent,
-                    Target::Step(&test),
+                    SearchTarget::Step(&test),
                 )
                 .unwrap();
                 let best =
@@ -221,9 +221,14 @@ fn paths_are_shortest_and_replay() {
                     assert_eq!(path.last().unwrap().label, label);
                 }
             }
-            let found =
-                find(&model, &options(1, true), &Budget::default(), &Silent, Target::Deadlock)
-                    .unwrap();
+            let found = find(
+                &model,
+                &options(1, true),
+                &Budget::default(),
+                &Silent,
+                SearchTarget::Deadlock,
+            )
+            .unwrap();
             let best = twin.values().filter(|s| s.1.is_empty()).map(|s| s.0).min();
             assert_eq!(found.path.as_ref().map(|p| p.len() as u64), best);
             if let Some(path) = found.path {
@@ -237,7 +242,8 @@ fn paths_are_shortest_and_replay() {
 fn paths_through_confluent_steps_replay() {
     let model = arcx(1);
     let options = options(2, true).with_confluence_of(&model);
-    let found = find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
+    let found =
+        find(&model, &options, &Budget::default(), &Silent, SearchTarget::Deadlock).unwrap();
     let path = found.path.unwrap();
     let end = replay(&model, model.initial(), &path);
     let mut worker = model.worker();
@@ -340,9 +346,14 @@ fn a_step_that_several_groups_make_passes_a_test_if_one_of_them_does() {
                 (outcome.states, outcome.transitions),
                 (u64::from(width), u64::from(width * width))
             );
-            let found =
-                find(&model, &options(1, true), &Budget::default(), &Silent, Target::Step(&test))
-                    .unwrap();
+            let found = find(
+                &model,
+                &options(1, true),
+                &Budget::default(),
+                &Silent,
+                SearchTarget::Step(&test),
+            )
+            .unwrap();
             assert_eq!(found.path.unwrap()[0].group, group);
         }
     }
@@ -393,7 +404,7 @@ fn wide_roots_need_inner_nodes_and_split_leaves() {
                 &options(threads, true),
                 &Budget::default(),
                 &Silent,
-                Target::Deadlock,
+                SearchTarget::Deadlock,
             )
             .unwrap();
             assert!(!found.reached && found.path.is_none());

@@ -27,7 +27,7 @@ pub(super) struct TreeField {
 
 /// Two fields that may be folded, and the number of values of the pair.
 #[derive(Clone, Copy)]
-struct Pair {
+struct LeafPair {
     a: usize,
     b: usize,
     values: usize,
@@ -68,7 +68,7 @@ fn join_values(a: &[u32], b: &[u32]) -> (Vec<u32>, Vec<u32>) {
 /// State of the layout algorithm.
 struct Chooser {
     tops: Vec<TreeField>,
-    pairs: Vec<Pair>,
+    pairs: Vec<LeafPair>,
     /// Stride over the sample for the first comparison.
     stride: usize,
     few: usize,
@@ -77,7 +77,7 @@ struct Chooser {
 
 impl Chooser {
     /// Estimates the number of values of a pair of fields.
-    fn pair(&self, a: usize, b: usize) -> Pair {
+    fn pair(&self, a: usize, b: usize) -> LeafPair {
         let (x, y) = (&self.tops[a].column, &self.tops[b].column);
         let found =
             x.iter().zip(y).step_by(self.stride).collect::<HashSet<_, ahash::RandomState>>().len();
@@ -88,7 +88,7 @@ impl Chooser {
         } else {
             found
         };
-        Pair { a, b, values, counted: false }
+        LeafPair { a, b, values, counted: false }
     }
 
     fn bits(&self, more: u32) -> u32 {
@@ -96,14 +96,14 @@ impl Chooser {
     }
 
     /// True if the pair has a value for each few states.
-    fn is_wide(&self, pair: &Pair) -> bool {
+    fn is_wide(&self, pair: &LeafPair) -> bool {
         pair.values as u64 * NODE_SHARE > self.expected
     }
 
     /// Returns the pair that saves most bits, preferring small ones, so that the tree is flat and a
     /// step changes few nodes. Wide pairs save too little.
     fn best(&self) -> Option<usize> {
-        let worth = |p: &Pair| {
+        let worth = |p: &LeafPair| {
             let (a, b) = (self.tops[p.a].bits, self.tops[p.b].bits);
             let saved = i64::from(a + b) - i64::from(bits_for(p.values) + 1);
             let saved = 4 * if self.is_wide(p) { saved / 4 } else { saved };
@@ -113,8 +113,8 @@ impl Chooser {
     }
 
     /// Replaces the first field of a pair by the node, and removes the second.
-    fn fold(&mut self, pair: Pair, node: Child, bits: u32, column: Vec<u32>) {
-        let Pair { a, b, .. } = pair;
+    fn fold(&mut self, pair: LeafPair, node: Child, bits: u32, column: Vec<u32>) {
+        let LeafPair { a, b, .. } = pair;
         self.tops[a] = TreeField { child: node, bits, column };
         self.tops.remove(b);
         self.pairs.retain(|p| p.a != a && p.b != a && p.a != b && p.b != b);
@@ -167,7 +167,7 @@ pub(super) fn choose(
         let (column, times) = join_values(&a.column, &b.column);
         if !pair.counted {
             let values = if chooser.is_wide(&pair) { pair.values } else { times.len() };
-            chooser.pairs[at] = Pair {
+            chooser.pairs[at] = LeafPair {
                 values: values.max(estimate_values(&times, expected)),
                 counted: true,
                 ..pair

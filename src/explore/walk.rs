@@ -14,7 +14,7 @@ use mu_model::{Model, Steps, Worker};
 
 /// A step of the model.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Move {
+pub struct WalkStep {
     /// The transition group that makes it.
     pub group: u32,
     /// Its label.
@@ -29,10 +29,10 @@ pub struct Walk<'m> {
     worker: Box<dyn Worker + 'm>,
     initial: Vec<u32>,
     /// Steps taken, followed by undone ones.
-    path: Vec<Move>,
+    path: Vec<WalkStep>,
     /// Number of steps taken.
     at: usize,
-    moves: Vec<Move>,
+    moves: Vec<WalkStep>,
     seed: u64,
     random: Random,
 }
@@ -64,7 +64,7 @@ impl<'m> Walk<'m> {
         self.at
     }
     /// Returns the steps taken, followed by undone ones.
-    pub fn path(&self) -> &[Move] {
+    pub fn path(&self) -> &[WalkStep] {
         &self.path
     }
     /// Returns the state after this number of steps of the path.
@@ -76,7 +76,7 @@ impl<'m> Walk<'m> {
         self.state_after(self.at)
     }
     /// Returns the steps of the current state.
-    pub fn moves(&self) -> &[Move] {
+    pub fn moves(&self) -> &[WalkStep] {
         &self.moves
     }
     /// Returns the seed of the random steps.
@@ -119,7 +119,7 @@ impl<'m> Walk<'m> {
         (self.path, self.at, self.moves) = (other.path, other.at, other.moves);
     }
 
-    fn steps_of(&mut self, steps: usize) -> Result<Vec<Move>, Diagnostic> {
+    fn steps_of(&mut self, steps: usize) -> Result<Vec<WalkStep>, Diagnostic> {
         let state = self.state_after(steps).to_vec();
         moves(self.model, self.worker.as_mut(), &state)
     }
@@ -131,7 +131,7 @@ pub fn moves(
     model: &dyn Model,
     worker: &mut dyn Worker,
     state: &[u32],
-) -> Result<Vec<Move>, Diagnostic> {
+) -> Result<Vec<WalkStep>, Diagnostic> {
     let (mut moves, mut found) = (Vec::new(), Steps::default());
     let mut met = std::collections::HashSet::new();
     for (g, group) in model.groups().iter().enumerate() {
@@ -154,7 +154,7 @@ pub fn moves(
                 target[*slot as usize] = *value;
             }
             if met.insert((*label, target.clone())) {
-                moves.push(Move { group: narrow::index(g), label: *label, state: target });
+                moves.push(WalkStep { group: narrow::index(g), label: *label, state: target });
             }
         }
     }

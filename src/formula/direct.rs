@@ -29,7 +29,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 type Environment = AHashMap<VarId, Value>;
-type Table = AHashMap<Vec<Value>, FixedBitSet>;
+type FixpointTable = AHashMap<Vec<Value>, FixedBitSet>;
 
 /// Limit on the values over which one quantifier ranges.
 const MOST_VALUES: usize = 100_000;
@@ -98,7 +98,7 @@ struct DirectEvaluator<'a> {
     occurring: AHashMap<SortId, Vec<Value>>,
     domains: AHashMap<SortId, Rc<Vec<Value>>>,
     codes: AHashMap<Expr, (Code, Vec<VarId>)>,
-    tables: AHashMap<FixId, Vec<(bool, Table)>>,
+    tables: AHashMap<FixId, Vec<(bool, FixpointTable)>>,
     /// Remaining elementary steps.
     fuel: u64,
     /// True if a quantifier over states ranged over some values of an infinite sort.
@@ -377,7 +377,7 @@ impl<'a> DirectEvaluator<'a> {
                         start.push(self.value(e, env)?);
                     }
                     let bottom = self.full(!*least);
-                    let table: Table = [(start.clone(), bottom)].into_iter().collect();
+                    let table: FixpointTable = [(start.clone(), bottom)].into_iter().collect();
                     self.tables.entry(*var).or_default().push((*least, table));
                     let result = self.iterate(*var, params, body, env);
                     let table = self.tables.get_mut(var).and_then(Vec::pop);

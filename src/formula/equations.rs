@@ -167,7 +167,7 @@ fn start_of_equations(text: &str) -> Option<usize> {
     None
 }
 
-struct Equation {
+struct FixpointEquation {
     least: bool,
     name: ast::Ident,
     params: Vec<ast::VarDecl>,
@@ -188,7 +188,7 @@ pub fn read_unrolled(
 ) -> Result<System, Diagnostic> {
     let mut scan = Scan { text, source, at: 0 };
     let sections = declarations(&mut scan)?;
-    let mut equations: Vec<Equation> = Vec::new();
+    let mut equations: Vec<FixpointEquation> = Vec::new();
     loop {
         let least = match scan.word() {
             Some("mu") => true,
@@ -238,7 +238,7 @@ fn declarations(scan: &mut Scan<'_>) -> Result<Vec<Section>, Diagnostic> {
 /// Builds the model of equations; the initial instance is a part of the text.
 fn system(
     mut sections: Vec<Section>,
-    mut equations: Vec<Equation>,
+    mut equations: Vec<FixpointEquation>,
     (source, text, part): (SourceId, &str, std::ops::Range<usize>),
     unrolled: &Unrolled,
 ) -> Result<System, Diagnostic> {
@@ -314,7 +314,7 @@ fn system(
     })
 }
 
-fn in_order(equations: &[Equation]) -> Vec<String> {
+fn in_order(equations: &[FixpointEquation]) -> Vec<String> {
     equations.iter().map(|e| e.name.kind.clone()).collect()
 }
 
@@ -324,7 +324,7 @@ fn unknown(name: &ast::Ident, names: &[String]) -> Diagnostic {
 }
 
 /// Parses `X(x: S) = f;` after its sign.
-fn equation(scan: &mut Scan, least: bool) -> Result<Equation, Diagnostic> {
+fn equation(scan: &mut Scan, least: bool) -> Result<FixpointEquation, Diagnostic> {
     let Some(_) = scan.word() else { return Err(scan.refuse("the variable of the equation")) };
     let from = scan.at;
     let head = scan.until('=').ok_or_else(|| scan.refuse("`=` and the right-hand side"))?;
@@ -333,7 +333,7 @@ fn equation(scan: &mut Scan, least: bool) -> Result<Equation, Diagnostic> {
     let body = scan.until(';').ok_or_else(|| scan.refuse("`;` after the right-hand side"))?;
     let body = parse_formula_in(scan.source, scan.text, body)?;
     scan.at += 1;
-    Ok(Equation { least, name, params, body: positive(&body.formula, true)? })
+    Ok(FixpointEquation { least, name, params, body: positive(&body.formula, true)? })
 }
 
 fn stacked<T>(work: impl FnOnce() -> T) -> T {

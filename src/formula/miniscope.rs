@@ -27,7 +27,7 @@ pub(super) type Uses = AHashMap<*const TypedStateFormula, Rc<[VarId]>>;
 
 /// Quantifiers that are moved inwards.
 #[derive(Clone)]
-pub(super) struct Scope {
+pub(super) struct QuantifierBlock {
     /// `forall` or `exists`.
     all: bool,
     vars: Vec<VarId>,
@@ -37,7 +37,7 @@ pub(super) struct Scope {
     span: Span,
 }
 
-impl Scope {
+impl QuantifierBlock {
     pub(super) fn new(all: bool, vars: &[VarId], span: Span) -> Self {
         Self { all, vars: vars.to_vec(), tests: Vec::new(), span }
     }
@@ -47,18 +47,18 @@ impl Scope {
     }
 
     /// Splits off these variables, and the tests on them without another remaining variable.
-    fn alone(&mut self, vars: Vec<VarId>) -> Scope {
+    fn alone(&mut self, vars: Vec<VarId>) -> QuantifierBlock {
         self.vars.retain(|v| !vars.contains(v));
         let (there, here) = self
             .tests
             .drain(..)
             .partition(|test| of_expr(test).iter().any(|v| self.vars.contains(v)));
         self.tests = there;
-        Scope { vars, tests: here, ..*self }
+        QuantifierBlock { vars, tests: here, ..*self }
     }
 
     /// Splits off the variables that tests link to `linked`, and those tests.
-    fn part(&mut self, mut linked: Vec<VarId>) -> Scope {
+    fn part(&mut self, mut linked: Vec<VarId>) -> QuantifierBlock {
         let mut tests = Vec::new();
         loop {
             let before = tests.len();
@@ -77,7 +77,7 @@ impl Scope {
         }
         let (here, there) = self.vars.iter().partition(|v| linked.contains(v));
         self.vars = there;
-        Scope { vars: here, tests, ..*self }
+        QuantifierBlock { vars: here, tests, ..*self }
     }
 }
 
@@ -132,7 +132,7 @@ impl Normaliser<'_> {
     /// Normalises a formula under quantifiers.
     pub(super) fn quantified(
         &mut self,
-        mut scope: Scope,
+        mut scope: QuantifierBlock,
         f: &TypedStateFormula,
         positive: bool,
     ) -> Result<NodeId, Diagnostic> {
@@ -172,7 +172,7 @@ impl Normaliser<'_> {
     /// Normalises operands of the connective over which the quantifiers do not distribute.
     fn split(
         &mut self,
-        mut scope: Scope,
+        mut scope: QuantifierBlock,
         operands: &[(&TypedStateFormula, bool)],
         span: Span,
     ) -> Result<NodeId, Diagnostic> {
@@ -225,7 +225,7 @@ impl Normaliser<'_> {
             let vars: Vec<VarId> =
                 of_expr(test).into_iter().filter(|v| scope.vars.contains(v)).collect();
             let here = if vars.is_empty() {
-                Scope { vars, tests: vec![scope.tests.remove(0)], ..scope }
+                QuantifierBlock { vars, tests: vec![scope.tests.remove(0)], ..scope }
             } else {
                 scope.part(vars)
             };
@@ -235,7 +235,7 @@ impl Normaliser<'_> {
     }
 
     /// True if quantifiers move further into a formula.
-    fn may_enter(&self, scope: &Scope, f: &TypedStateFormula, positive: bool) -> bool {
+    fn may_enter(&self, scope: &QuantifierBlock, f: &TypedStateFormula, positive: bool) -> bool {
         let own = positive == scope.all;
         match &f.kind {
             StateKind::Forall(..) | StateKind::Must(..) => own,
@@ -251,7 +251,7 @@ impl Normaliser<'_> {
     /// variables.
     fn past(
         &mut self,
-        mut scope: Scope,
+        mut scope: QuantifierBlock,
         elements: &[&Regular],
         body: &TypedStateFormula,
         positive: bool,
@@ -264,7 +264,7 @@ impl Normaliser<'_> {
         let used: Vec<VarId> =
             of_regular(first).into_iter().filter(|v| scope.vars.contains(v)).collect();
         let here = if used.is_empty() {
-            Scope { vars: used, tests: Vec::new(), ..scope }
+            QuantifierBlock { vars: used, tests: Vec::new(), ..scope }
         } else if used.iter().all(|v| given(first, *v)) {
             scope.alone(used)
         } else {
@@ -278,8 +278,8 @@ impl Normaliser<'_> {
     }
 
     /// Creates the quantifiers before their tests and some operands.
-    fn bound(&mut self, scope: Scope, mut operands: Vec<NodeId>, span: Span) -> NodeId {
-        let Scope { all, vars, tests, span: place } = scope;
+    fn bound(&mut self, scope: QuantifierBlock, mut operands: Vec<NodeId>, span: Span) -> NodeId {
+        let QuantifierBlock { all, vars, tests, span: place } = scope;
         for test in tests {
             let node = self.value(test, span);
             operands.push(node);
@@ -301,8 +301,8 @@ impl Normaliser<'_> {
     }
 
     /// Creates quantifiers before tests only.
-    fn test(&mut self, scope: Scope, span: Span) -> NodeId {
-        let Scope { all, vars, tests, span: place } = scope;
+    fn test(&mut self, scope: QuantifierBlock, span: Span) -> NodeId {
+        let QuantifierBlock { all, vars, tests, span: place } = scope;
         if vars.is_empty() {
             let nodes = tests.into_iter().map(|test| self.value(test, span)).collect();
             return self.junction(!all, nodes, span);

@@ -23,7 +23,7 @@
 //! smaller ids, except through calls of fixed-point variables.
 
 use super::action_miniscope::narrow;
-use super::miniscope::{Scope, Uses};
+use super::miniscope::{QuantifierBlock, Uses};
 use super::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_base::id_types;
 use mu_base::ids::{FixId, VarId};
@@ -297,7 +297,7 @@ impl Normaliser<'_> {
             StateKind::Forall(vars, body) | StateKind::Exists(vars, body) => {
                 let all = matches!(f.kind, StateKind::Forall(..)) == positive;
                 if self.bound.is_none() {
-                    return self.quantified(Scope::new(all, vars, span), body, positive);
+                    return self.quantified(QuantifierBlock::new(all, vars, span), body, positive);
                 }
                 let inner = self.with_bound(vars, |n| n.state(body, positive))?;
                 match self.as_const(inner) {

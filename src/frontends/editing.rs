@@ -4,8 +4,8 @@
 //! editors; with the meaning of names ([`mu_base::naming::Naming`]) it also has hover, definition,
 //! references and rename. mCRL2 has no lexicon: the layer `lsp` analyses it itself.
 
-use crate::{FrontEnd, Input, Loading, Options, Silent};
-use mu_base::naming::{Naming, Role};
+use crate::{FrontEnd, Input, LoadOptions, Loading, Silent};
+use mu_base::naming::{NameRole, Naming};
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub struct Lexicon {
     /// True if reserved words are reserved in any case; `keywords` has them in lower case.
     pub any_case: bool,
     /// Words that precede a declared name, with the role of the name.
-    pub declares: &'static [(&'static str, Role)],
+    pub declares: &'static [(&'static str, NameRole)],
     /// Characters of words other than letters, digits and `_`.
     pub inside: &'static str,
     /// True if texts can include others.
@@ -92,7 +92,7 @@ pub(crate) fn read_only(
     text: &EditedText<'_>,
     sources: &mut SourceMap,
 ) -> Result<(), Diagnostic> {
-    let (budget, options) = (Budget::default(), Options::default());
+    let (budget, options) = (Budget::default(), LoadOptions::default());
     let mut loading =
         Loading { sources, defines: &[], budget: &budget, options: &options, journal: &Silent };
     front_end.read(&Input::text_named(Path::new(&text.name()), text.text), &mut loading).map(drop)

@@ -5,14 +5,14 @@ use crate::editing::EditedText;
 use crate::loading::values;
 use crate::mcrl2::as_mcrl2;
 use crate::{FrontEnd, Input, Lexicon, Loaded, Loading, Properties};
-use mu_base::naming::{Naming, Role};
+use mu_base::naming::{NameRole, Naming};
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_formula::equations;
 use mu_lts::mcrl2;
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
 use mu_syntax::template::Expanded;
-use mu_syntax::tokens::{Kind, tokens};
+use mu_syntax::tokens::{TokenKind, tokens};
 
 /// Equation systems with data.
 pub const EQUATION_SYSTEMS: EquationSystems = EquationSystems;
@@ -67,10 +67,10 @@ impl FrontEnd for EquationSystems {
                 "mod",
             ],
             declares: &[
-                ("mu", Role::FixedPoint),
-                ("nu", Role::FixedPoint),
-                ("sort", Role::Type),
-                ("map", Role::Function),
+                ("mu", NameRole::FixedPoint),
+                ("nu", NameRole::FixedPoint),
+                ("sort", NameRole::Type),
+                ("map", NameRole::Function),
             ],
             ..Lexicon::PLAIN
         };
@@ -81,7 +81,8 @@ impl FrontEnd for EquationSystems {
     }
     /// The parameter layer has names of its own, which the naming does not cover.
     fn names(&self, source: SourceId, text: &str) -> Option<Naming> {
-        let layered = tokens(text).iter().any(|t| matches!(t.kind, Kind::Directive | Kind::Value));
+        let layered =
+            tokens(text).iter().any(|t| matches!(t.kind, TokenKind::Directive | TokenKind::Value));
         (!layered).then(|| equations::names(source, text))
     }
 }
@@ -97,14 +98,14 @@ fn terms(input: &Input<'_>, loading: &mut Loading<'_>) -> Result<mcrl2::Outlined
 }
 
 /// Equation system that can be read repeatedly, because its quantifiers may have to be unrolled.
-pub struct Equations {
+pub struct EquationText {
     source: SourceId,
     text: String,
     /// Term positions, if the file was in mCRL2's binary format.
     outlined: Option<mcrl2::Outlined>,
 }
 
-impl Equations {
+impl EquationText {
     /// Opens a file.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ pub mod transition_systems;
 pub use editing::{Edited, EditedText, Lexicon, Meaning};
 pub use input::Input;
 pub use loaded::{FormulaNames, Loaded, Parameter, StoreBuffers};
-pub use loading::{Journal, Loading, Memory, Options, Silent, compile, linearise};
+pub use loading::{Journal, LoadOptions, Loading, ProgramMemory, Silent, compile, linearise};
 pub use mu_murphi::additions::{Condition, ShownValue};
 
 use mu_base::naming::Naming;
@@ -156,7 +156,7 @@ pub trait FrontEnd: Sync {
         Ok(None)
     }
 
-    /// True if its labels can show values of variables ([`Options::shown`]).
+    /// True if its labels can show values of variables ([`LoadOptions::shown`]).
     fn has_shown_values(&self) -> bool {
         false
     }
@@ -233,8 +233,8 @@ pub struct Properties {
     pub specification: bool,
     /// True if its files are specifications in mCRL2, with a text that callers can edit.
     pub mcrl2: bool,
-    /// True if its files store a transition system. Then [`Options::data`] and
-    /// [`Options::internal`] apply, which [`FrontEnd::read`] must consult.
+    /// True if its files store a transition system. Then [`LoadOptions::data`] and
+    /// [`LoadOptions::internal`] apply, which [`FrontEnd::read`] must consult.
     pub stored: bool,
     /// True if its models may have store buffers.
     pub buffered: bool,

@@ -37,7 +37,7 @@ impl Journal for Silent {}
 
 /// Memory of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct ProgramMemory {
     /// Memory model.
     pub model: &'static dyn MemoryModel,
     /// Capacity of a store buffer. `None`: unbounded for code without loops, otherwise 4.
@@ -46,13 +46,13 @@ pub struct Memory {
 
 /// Options that front ends consult; each front end ignores those that do not apply to it.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct LoadOptions {
     /// Steps with priority, for specifications.
     pub confluence: Confluence,
     /// Number of threads that run a program.
     pub threads: u32,
     /// Memory of a program or of a system of processes.
-    pub memory: Memory,
+    pub memory: ProgramMemory,
     /// Specification with the data types and actions of the labels of a transition system.
     pub data: Option<PathBuf>,
     /// Labels of transition systems that denote the internal action.
@@ -63,12 +63,12 @@ pub struct Options {
     pub shown: Vec<ShownValue>,
 }
 
-impl Default for Options {
+impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             confluence: Confluence::None,
             threads: 2,
-            memory: Memory { model: memory::TSO, buffer: None },
+            memory: ProgramMemory { model: memory::TSO, buffer: None },
             data: None,
             internal: Vec::new(),
             conditions: Vec::new(),
@@ -86,7 +86,7 @@ pub struct Loading<'a> {
     /// Limits and the clock.
     pub budget: &'a Budget,
     /// Options.
-    pub options: &'a Options,
+    pub options: &'a LoadOptions,
     /// Receiver of stages, details and warnings.
     pub journal: &'a dyn Journal,
 }
@@ -174,7 +174,7 @@ impl Loading<'_> {
     /// # Errors
     /// As [`fn@linearise`] and [`compile`].
     pub fn compiled(&self, spec: &ProcSpec) -> Result<Compiled, Diagnostic> {
-        let process = linearise(spec, &linearise::Options::default(), self.journal)?;
+        let process = linearise(spec, &linearise::LineariserOptions::default(), self.journal)?;
         compile(process, &self.options.confluence, self.budget, self.journal)
     }
 }
@@ -185,7 +185,7 @@ impl Loading<'_> {
 /// An unsupported construct, with its place.
 pub fn linearise(
     spec: &ProcSpec,
-    options: &linearise::Options,
+    options: &linearise::LineariserOptions,
     journal: &dyn Journal,
 ) -> Result<LinearProcess, Diagnostic> {
     let start = Instant::now();

@@ -9,7 +9,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_lts::mcrl2;
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
-use mu_syntax::template::{Expanded, Value};
+use mu_syntax::template::{Expanded, TemplateValue};
 use mu_syntax::{ast, format};
 
 /// Specifications.
@@ -56,7 +56,7 @@ impl FrontEnd for Mcrl2 {
         typed(self, input, loading).map(|(spec, _)| spec)
     }
     fn format(&self, text: &str, width: usize) -> Result<Option<String>, Diagnostic> {
-        let formatted = format::format(text, format::Options { width });
+        let formatted = format::format(text, format::FormatOptions { width });
         if format::is_same(text, &formatted) {
             Ok(Some(formatted))
         } else {
@@ -138,7 +138,7 @@ pub fn parsed(
     loading: &Loading<'_>,
 ) -> Result<ast::Specification, Diagnostic> {
     for p in &expanded.params {
-        if let Value::Any { .. } = p.value {
+        if let TemplateValue::Any { .. } = p.value {
             let text = format!(
                 "`{}=any` means every value, which only `check` with formulas on a specification supports",
                 p.name

@@ -142,7 +142,7 @@ impl FrontEnd for LitmusTests {
     /// A test has no error if one of its two readers accepts it.
     fn check(&self, text: &EditedText<'_>, sources: &mut SourceMap) -> Result<(), Diagnostic> {
         let source = sources.add(text.name(), text.text);
-        let options = mu_litmus::file::Options::default();
+        let options = mu_litmus::file::ParserOptions::default();
         let axiomatic = mu_litmus::parse(source, text.text, options).map(drop);
         if axiomatic.is_err() && text.text.trim_start().starts_with("X86") {
             return litmus::parse(source, text.text)

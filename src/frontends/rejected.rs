@@ -4,11 +4,11 @@
 use crate::editing::{Edited, EditedText, Meaning};
 use crate::formats::{self, PICTURE};
 use crate::{FrontEnd, Input, Lexicon, Loaded, Loading, Properties};
-use mu_axioms::cat::Model;
+use mu_axioms::cat::CatModel;
 use mu_axioms::models::Dialect;
 use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_litmus::Judge;
-use mu_litmus::kernel::{Language, files_of};
+use mu_litmus::kernel::{KernelLanguage, files_of};
 use std::cell::RefCell;
 
 /// Parity games and boolean equation systems.
@@ -105,7 +105,7 @@ fn kernel_model(
 ) -> Option<Result<(), Diagnostic>> {
     let name = text.path.file_stem()?.to_string_lossy();
     let [bell, macros] = files_of(&name, text.sibling)?;
-    let language = Language::parse(sources, (&bell.0, &bell.1), (&macros.0, &macros.1), None);
+    let language = KernelLanguage::parse(sources, (&bell.0, &bell.1), (&macros.0, &macros.1), None);
     Some(language.and_then(|language| {
         Judge::of_kernel(sources, &language, &text.name(), text.text, sibling).map(drop)
     }))
@@ -115,7 +115,7 @@ fn kernel_model(
 fn meaning(
     text: &EditedText<'_>,
     sibling: &dyn Fn(&str) -> Option<String>,
-    model: Option<&Model>,
+    model: Option<&CatModel>,
 ) -> Meaning {
     let mut sources = SourceMap::new();
     let source = sources.add(text.name(), text.text);

@@ -1,7 +1,7 @@
 //! Stored transition systems in all formats of [`crate::formats`].
 //!
-//! Labels are typed by the model of [`crate::Options::data`], otherwise by the declarations in the
-//! file, otherwise by inference from their texts.
+//! Labels are typed by the model of [`crate::LoadOptions::data`], otherwise by the declarations in
+//! the file, otherwise by inference from their texts.
 
 use crate::formats::{self, Declarations};
 use crate::{FrontEnd, Input, Loaded, Loading, Properties, specification};

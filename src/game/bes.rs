@@ -32,7 +32,7 @@ enum BesNode {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Operator {
+enum BesOperator {
     Open,
     Implies,
     Or,
@@ -40,7 +40,7 @@ enum Operator {
     Not,
 }
 
-struct Equation<'a> {
+struct BesEquation<'a> {
     name: &'a str,
     place: usize,
     fixed_point: Player,
@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
     let mut arena = Vec::new();
     let mut numbers: AHashMap<&str, u32> = AHashMap::new();
     let mut used: Vec<(&str, usize)> = Vec::new();
-    let mut equations: Vec<Equation> = Vec::new();
+    let mut equations: Vec<BesEquation> = Vec::new();
     loop {
         let fixed_point = if scan.keyword("mu") {
             Player::Odd
@@ -68,7 +68,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
         scan.expect("=")?;
         let root = expression(&mut scan, &mut arena, &mut numbers, &mut used)?;
         scan.expect(";")?;
-        equations.push(Equation { name, place, fixed_point, root });
+        equations.push(BesEquation { name, place, fixed_point, root });
     }
     if equations.is_empty() {
         return Err(scan.refuse("an equation 'mu X = ...;' or 'nu X = ...;'"));
@@ -112,16 +112,16 @@ fn expression<'a>(
     numbers: &mut AHashMap<&'a str, u32>,
     used: &mut Vec<(&'a str, usize)>,
 ) -> Result<u32, Diagnostic> {
-    let mut operators: Vec<(Operator, usize)> = Vec::new();
+    let mut operators: Vec<(BesOperator, usize)> = Vec::new();
     let mut operands: Vec<u32> = Vec::new();
     loop {
         // An operand.
         loop {
             let place = scan.place();
             if scan.take("!") {
-                operators.push((Operator::Not, place));
+                operators.push((BesOperator::Not, place));
             } else if scan.take("(") {
-                operators.push((Operator::Open, place));
+                operators.push((BesOperator::Open, place));
             } else {
                 break;
             }
@@ -149,16 +149,16 @@ fn expression<'a>(
         // Closing parentheses, then a binary operator or the end.
         loop {
             let operator = if scan.take("&&") {
-                Operator::And
+                BesOperator::And
             } else if scan.take("||") {
-                Operator::Or
+                BesOperator::Or
             } else if scan.take("=>") {
-                Operator::Implies
+                BesOperator::Implies
             } else {
                 // `)` or the end completes everything back to the parenthesis.
                 let mut closed = false;
                 while let Some((top, place)) = operators.pop() {
-                    if top == Operator::Open {
+                    if top == BesOperator::Open {
                         if !scan.take(")") {
                             let missing = scan.refuse("an operator or ')'");
                             return Err(missing.note(scan.error(place, "the '(' is here").message));
@@ -177,7 +177,7 @@ fn expression<'a>(
             };
             // `=>` is right-associative, the others are left-associative.
             while let Some(&(top, _)) = operators.last() {
-                if top > operator || (top == operator && operator != Operator::Implies) {
+                if top > operator || (top == operator && operator != BesOperator::Implies) {
                     operators.pop();
                     apply(top, arena, &mut operands);
                 } else {
@@ -190,12 +190,12 @@ fn expression<'a>(
     }
 }
 
-fn apply(operator: Operator, arena: &mut Vec<BesNode>, operands: &mut Vec<u32>) {
+fn apply(operator: BesOperator, arena: &mut Vec<BesNode>, operands: &mut Vec<u32>) {
     let mut operand = || operands.pop().expect("an operator stands after its operands");
     let right = operand();
     let node = match operator {
-        Operator::Not => BesNode::Not(right),
-        Operator::Implies => {
+        BesOperator::Not => BesNode::Not(right),
+        BesOperator::Implies => {
             let left = operand();
             arena.push(BesNode::Not(left));
             BesNode::Or(vec![narrow::index(arena.len()) - 1, right])
@@ -204,12 +204,12 @@ fn apply(operator: Operator, arena: &mut Vec<BesNode>, operands: &mut Vec<u32>) 
             let left = operand();
             // A long conjunction or disjunction is extended in place.
             match (&mut arena[left as usize], operator) {
-                (BesNode::And(items), Operator::And) | (BesNode::Or(items), Operator::Or) => {
+                (BesNode::And(items), BesOperator::And) | (BesNode::Or(items), BesOperator::Or) => {
                     items.push(right);
                     operands.push(left);
                     return;
                 }
-                _ if operator == Operator::And => BesNode::And(vec![left, right]),
+                _ if operator == BesOperator::And => BesNode::And(vec![left, right]),
                 _ => BesNode::Or(vec![left, right]),
             }
         }
@@ -228,7 +228,7 @@ enum VertexMeaning {
 
 fn build(
     scan: &Scanner,
-    equations: &[Equation],
+    equations: &[BesEquation],
     arena: &[BesNode],
     vertex_of: &[u32],
     initial: VertexId,

@@ -16,7 +16,7 @@ use mu_lts::Lts;
 
 /// Meaning of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
+pub enum StepMeaning {
     /// A move from a state of this rank.
     Rank(usize),
     /// A move to a position that the first player has won.
@@ -27,16 +27,16 @@ pub enum Move {
     Each,
 }
 
-impl Move {
+impl StepMeaning {
     /// Parses the label of a step; `prefix`: the common prefix of all step names. `None` if it is
     /// not the label of a step.
-    pub fn of(text: &str, prefix: &str, ranks: usize) -> Option<Move> {
+    pub fn of(text: &str, prefix: &str, ranks: usize) -> Option<StepMeaning> {
         let text = text.strip_prefix(prefix)?;
-        let rank = |t: &str| t.parse().ok().filter(|k| *k < ranks).map(Move::Rank);
+        let rank = |t: &str| t.parse().ok().filter(|k| *k < ranks).map(StepMeaning::Rank);
         match text {
-            "yes" => Some(Move::Yes),
-            "no" => Some(Move::No),
-            "each" => Some(Move::Each),
+            "yes" => Some(StepMeaning::Yes),
+            "no" => Some(StepMeaning::No),
+            "each" => Some(StepMeaning::Each),
             _ => text.strip_prefix("some_").or_else(|| text.strip_prefix("all_")).and_then(rank),
         }
     }
@@ -62,42 +62,42 @@ pub fn no_move(text: &str) -> Diagnostic {
 /// Builds the game; `prefix`: the common prefix of all step names; `name`: name of the initial
 /// vertex.
 pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game, Diagnostic> {
-    let moves: Vec<Option<Move>> =
-        lts.table.texts.iter().map(|t| Move::of(t, prefix, least.len())).collect();
+    let moves: Vec<Option<StepMeaning>> =
+        lts.table.texts.iter().map(|t| StepMeaning::of(t, prefix, least.len())).collect();
     let priority_of = priorities(least);
     let mut game = Game::default();
     let mut vertex_of: Vec<Option<VertexId>> = vec![None; lts.state_count()];
     // Final positions; they are numbered when they are first reached.
     let mut over: [Option<VertexId>; 2] = [None; 2];
-    enum Task {
+    enum PendingMove {
         State(StateId),
         /// A final position where this player must move and cannot.
         Over(Player),
     }
-    let mut queue = VecDeque::from([Task::State(lts.initial)]);
+    let mut queue = VecDeque::from([PendingMove::State(lts.initial)]);
     vertex_of[lts.initial.index()] = Some(VertexId::of(0));
     let mut next = 1u32;
     while let Some(task) = queue.pop_front() {
         let state = match task {
-            Task::Over(stuck) => {
+            PendingMove::Over(stuck) => {
                 game.push(stuck, 0, []);
                 continue;
             }
-            Task::State(state) => state,
+            PendingMove::State(state) => state,
         };
         let (mut owner, mut rank, mut targets) = (Player::Even, None, Vec::new());
         for (label, target) in lts.successors(state) {
             let (known, task) = match moves[label.index()] {
-                Some(Move::Each) => {
+                Some(StepMeaning::Each) => {
                     owner = Player::Odd;
                     continue;
                 }
-                Some(Move::Rank(k)) => {
+                Some(StepMeaning::Rank(k)) => {
                     rank = Some(k);
-                    (&mut vertex_of[target.index()], Task::State(target))
+                    (&mut vertex_of[target.index()], PendingMove::State(target))
                 }
-                Some(Move::Yes) => (&mut over[0], Task::Over(Player::Odd)),
-                Some(Move::No) => (&mut over[1], Task::Over(Player::Even)),
+                Some(StepMeaning::Yes) => (&mut over[0], PendingMove::Over(Player::Odd)),
+                Some(StepMeaning::No) => (&mut over[1], PendingMove::Over(Player::Even)),
                 None => return Err(no_move(&lts.table.texts[label.index()])),
             };
             let vertex = *known.get_or_insert_with(|| {

@@ -20,7 +20,7 @@ pub use walk::{Enabled, Walk};
 
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage};
 use mu_compile::Confluence;
-use mu_engines::{Capability, Engine, Options, Subject, Task};
+use mu_engines::{Capability, Engine, EngineOptions, EngineTask, Subject};
 use mu_evidence::checker;
 use mu_explore::{Extras, Progress};
 use mu_formula::typecheck::check_formula;
@@ -75,7 +75,7 @@ pub struct Specification {
     text: Option<String>,
     front_end: &'static dyn FrontEnd,
     defines: Vec<String>,
-    options: mu_frontends::Options,
+    options: mu_frontends::LoadOptions,
 }
 
 impl std::fmt::Debug for Specification {
@@ -125,7 +125,7 @@ impl Specification {
         path: PathBuf,
         text: Option<String>,
     ) -> Self {
-        let options = mu_frontends::Options::default();
+        let options = mu_frontends::LoadOptions::default();
         Self { path, text, front_end, defines: Vec::new(), options }
     }
 
@@ -149,7 +149,7 @@ impl Specification {
 
     /// Sets options of front ends, as the number of threads of a program, or its memory.
     #[must_use]
-    pub fn reading(mut self, change: impl FnOnce(&mut mu_frontends::Options)) -> Self {
+    pub fn reading(mut self, change: impl FnOnce(&mut mu_frontends::LoadOptions)) -> Self {
         change(&mut self.options);
         self
     }
@@ -450,9 +450,11 @@ impl Model {
         self.expect(run, capabilities)?;
         let _turn = self.turn(run).map_err(|d| Error::new(d, &self.sources))?;
         let watched = WatchedProgress(&run.watcher);
-        let options =
-            Options { progress: &watched, ..Options::new(run.explore(&*self.loaded.model)) };
-        let task = Task { capabilities, options: &options, budget: &run.budget };
+        let options = EngineOptions {
+            progress: &watched,
+            ..EngineOptions::new(run.explore(&*self.loaded.model))
+        };
+        let task = EngineTask { capabilities, options: &options, budget: &run.budget };
         run.engine
             .count(&*self.loaded.model, task, Extras::default())
             .map_err(|d| Error::new(d, &self.sources))
@@ -510,13 +512,13 @@ impl Model {
         let formula = check_formula(&tree, data, actions)?;
         let _turn = self.turn(run)?;
         let watched = WatchedProgress(&run.watcher);
-        let options = Options {
+        let options = EngineOptions {
             witnesses: true,
             progress: &watched,
-            ..Options::new(run.explore(&*self.loaded.model))
+            ..EngineOptions::new(run.explore(&*self.loaded.model))
         };
         let task =
-            Task { capabilities: &self.capabilities, options: &options, budget: &run.budget };
+            EngineTask { capabilities: &self.capabilities, options: &options, budget: &run.budget };
         let subject = Subject { model: &**model, labels: &**labels };
         let Answer { mut verdict, states, equations, mut evidence, .. } =
             run.engine.check(subject, &formula, task)?.answer;

@@ -9,8 +9,8 @@ use crate::{Error, Run};
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
 use mu_traces::readers::{Limited, reader_for};
 use mu_traces::{
-    Conflict, Model, Options, ReadOptions, Reason, Sink, Trace, TraceReader, Verdict, decide,
-    readers,
+    Conflict, DecisionOptions, ReadOptions, Reason, Sink, Trace, TraceModel, TraceReader, Verdict,
+    decide, readers,
 };
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -24,10 +24,10 @@ const START: u64 = 1 << 16;
 /// Models, format, and options of a check of logs.
 #[derive(Debug)]
 pub struct TraceCheck {
-    models: Vec<Model>,
+    models: Vec<TraceModel>,
     format: Option<String>,
     repair: bool,
-    options: Options,
+    options: DecisionOptions,
 }
 
 /// Answers for one trace.
@@ -115,10 +115,10 @@ impl TraceCheck {
     /// # Errors
     /// No model for traces has such a name.
     pub fn new<'n>(models: impl IntoIterator<Item = &'n str>) -> Result<Self, Error> {
-        let mut known: Vec<Model> = Vec::new();
+        let mut known: Vec<TraceModel> = Vec::new();
         for name in models {
-            let model = Model::by_name(&name.trim().to_lowercase()).ok_or_else(|| {
-                let all: Vec<&str> = Model::BUILT_IN.iter().map(Model::name).collect();
+            let model = TraceModel::by_name(&name.trim().to_lowercase()).ok_or_else(|| {
+                let all: Vec<&str> = TraceModel::BUILT_IN.iter().map(TraceModel::name).collect();
                 let message = format!(
                     "no memory model for traces is called `{name}`, expected one of {}",
                     all.join(", ")
@@ -129,10 +129,10 @@ impl TraceCheck {
                 known.push(model);
             }
         }
-        let rank = |m: &Model| Model::BUILT_IN.iter().position(|b| b.name() == m.name());
+        let rank = |m: &TraceModel| TraceModel::BUILT_IN.iter().position(|b| b.name() == m.name());
         known.sort_by_key(rank);
-        let models = if known.is_empty() { Model::BUILT_IN.into() } else { known };
-        Ok(Self { models, format: None, repair: false, options: Options::default() })
+        let models = if known.is_empty() { TraceModel::BUILT_IN.into() } else { known };
+        Ok(Self { models, format: None, repair: false, options: DecisionOptions::default() })
     }
     /// Sets the format; by default it is recognised by the name and the content of a log.
     ///
@@ -290,7 +290,7 @@ fn conflict_of(trace: &Trace, conflict: &Conflict) -> TraceConflict {
         text: simplified.text(*i as usize),
         line: trace.line(*i as usize),
     };
-    let step = |e: &mu_traces::Edge| CycleStep {
+    let step = |e: &mu_traces::OrderEdge| CycleStep {
         from: at(e.from),
         to: at(e.to),
         relation: e.reason.name().to_string(),

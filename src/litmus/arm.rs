@@ -4,8 +4,8 @@
 //! Input: the tokens of an instruction. Output: operations. Registers have 32 bits. The flags N, Z,
 //! C, V are one register. Instructions under a condition other than branches are rejected.
 
-use crate::asm::{Assembler, Target, symbolic, unknown};
-use crate::code::{Arch, Binary, Expr, Op, Register, Unary};
+use crate::asm::{Assembler, JumpTarget, symbolic, unknown};
+use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Unary};
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage, narrow};
 
@@ -46,12 +46,12 @@ fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Register, 
 }
 
 /// Parses a register or a number, with an optional shift of a register.
-fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
+fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
     if number(cursor.peek().text).is_none() && !cursor.is("%") {
         cursor.eat("#");
-        return Ok(Expr::Const(cursor.number()? as u64));
+        return Ok(RegisterExpr::Const(cursor.number()? as u64));
     }
-    let value = Expr::Register(register(a, cursor)?);
+    let value = RegisterExpr::Register(register(a, cursor)?);
     if !(cursor.is(",") && cursor.ahead(1).text.eq_ignore_ascii_case("LSL")) {
         return Ok(value);
     }
@@ -59,15 +59,15 @@ fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diag
     cursor.take();
     cursor.eat("#");
     let by = cursor.number()? as u64 & 31;
-    Ok(Expr::binary(Binary::Shl, value, Expr::Const(by)))
+    Ok(RegisterExpr::binary(Binary::Shl, value, RegisterExpr::Const(by)))
 }
 
 /// Parses `[R1]`, `[R1,#4]`, `[R1,R2]`.
-fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
+fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
     cursor.expect("[")?;
-    let mut value = Expr::Register(register(a, cursor)?);
+    let mut value = RegisterExpr::Register(register(a, cursor)?);
     if cursor.eat(",") {
-        value = Expr::binary(Binary::Add, value, flexible(a, cursor)?);
+        value = RegisterExpr::binary(Binary::Add, value, flexible(a, cursor)?);
     }
     cursor.expect("]")?;
     if cursor.is("!") || cursor.is(",") {
@@ -122,7 +122,7 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
     a.push(match (load, exclusive) {
         (true, _) => Op::Load {
             into: Some(first),
-            value: Expr::Loaded,
+            value: RegisterExpr::Loaded,
             address,
             width,
             tags,
@@ -133,13 +133,13 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
             status: Some(first),
             address,
             width,
-            value: Expr::Register(data),
+            value: RegisterExpr::Register(data),
             tags,
             carries: false,
             second: None,
         },
         (false, false) => {
-            Op::Store { address, width, value: Expr::Register(data), tags, joined: false }
+            Op::Store { address, width, value: RegisterExpr::Register(data), tags, joined: false }
         }
     });
     Ok(true)
@@ -172,12 +172,12 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
             a.push(Op::Fence(tag));
         }
         "CBZ" | "CBNZ" => {
-            let of = Expr::Register(register(a, cursor)?);
+            let of = RegisterExpr::Register(register(a, cursor)?);
             cursor.expect(",")?;
             let label = cursor.name("a label")?;
             let op = if name == "CBZ" { Binary::Eq } else { Binary::Ne };
-            let when = Expr::binary(op, of.extended(4, false), Expr::Const(0));
-            a.jump(Some(when), Target::Label(label.text.to_string(), label.span));
+            let when = RegisterExpr::binary(op, of.extended(4, false), RegisterExpr::Const(0));
+            a.jump(Some(when), JumpTarget::Label(label.text.to_string(), label.span));
         }
         _ => {
             let Some(kind) = name.strip_prefix('B') else { return Ok(false) };
@@ -187,11 +187,11 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
                 let Some(code) = CONDITIONS.iter().position(|c| *c == kind) else {
                     return Ok(false);
                 };
-                let flags = Expr::Register(a.register("NZCV"));
-                Some(Expr::unary(Unary::Holds(narrow::byte(code)), flags))
+                let flags = RegisterExpr::Register(a.register("NZCV"));
+                Some(RegisterExpr::unary(Unary::Holds(narrow::byte(code)), flags))
             };
             let label = cursor.name("a label")?;
-            a.jump(when, Target::Label(label.text.to_string(), label.span));
+            a.jump(when, JumpTarget::Label(label.text.to_string(), label.span));
         }
     }
     Ok(true)
@@ -221,34 +221,37 @@ fn computation(
     cursor.expect(",")?;
     if let "MOV" | "MVN" = name {
         let value = flexible(a, cursor)?;
-        let value = if name == "MVN" { Expr::unary(Unary::Not, value) } else { value };
+        let value = if name == "MVN" { RegisterExpr::unary(Unary::Not, value) } else { value };
         a.push(Op::Let(into, value.extended(4, false)));
         return Ok(true);
     }
     // The first operand may be the destination.
     let (left, right) = if name == "CMP" {
-        (Expr::Register(into), flexible(a, cursor)?)
+        (RegisterExpr::Register(into), flexible(a, cursor)?)
     } else {
         let second = flexible(a, cursor)?;
         if cursor.eat(",") {
             (second, flexible(a, cursor)?)
         } else {
-            (Expr::Register(into), second)
+            (RegisterExpr::Register(into), second)
         }
     };
     let left = left.extended(4, false);
-    let right = if name == "BIC" { Expr::unary(Unary::Not, right) } else { right };
+    let right = if name == "BIC" { RegisterExpr::unary(Unary::Not, right) } else { right };
     if flags {
         let value = match op {
-            Binary::Add => Expr::binary(Binary::AddFlags(32), left.clone(), right.clone()),
-            Binary::Sub => Expr::binary(Binary::SubFlags(32), left.clone(), right.clone()),
-            op => Expr::unary(Unary::Flags(32), Expr::binary(op, left.clone(), right.clone())),
+            Binary::Add => RegisterExpr::binary(Binary::AddFlags(32), left.clone(), right.clone()),
+            Binary::Sub => RegisterExpr::binary(Binary::SubFlags(32), left.clone(), right.clone()),
+            op => RegisterExpr::unary(
+                Unary::Flags(32),
+                RegisterExpr::binary(op, left.clone(), right.clone()),
+            ),
         };
         let nzcv = a.register("NZCV");
         a.push(Op::Let(nzcv, value));
     }
     if name != "CMP" {
-        a.push(Op::Let(into, Expr::binary(op, left, right).extended(4, false)));
+        a.push(Op::Let(into, RegisterExpr::binary(op, left, right).extended(4, false)));
     }
     Ok(true)
 }

@@ -3,14 +3,14 @@
 //! Input: tokens, an [`Assembler`] for each thread. Output: threads of [`crate::code`]. Jumps lead
 //! to labels of the same thread.
 
-use crate::code::{Arch, Expr, Op, Register, Thread, code_address};
-use mu_base::words::{Cursor, Kind};
+use crate::code::{Arch, Op, Register, RegisterExpr, Thread, code_address};
+use mu_base::words::{Cursor, TokenKind};
 use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_program::outcome::table;
 use std::collections::HashMap;
 
 /// The target of a jump.
-pub enum Target {
+pub enum JumpTarget {
     /// A label.
     Label(String, Span),
     /// A number of instructions from the jump.
@@ -21,7 +21,7 @@ pub enum Target {
 struct Reference {
     /// The operation.
     at: usize,
-    target: Target,
+    target: JumpTarget,
 }
 
 /// Assembler of one thread.
@@ -57,14 +57,14 @@ impl Assembler {
         self.thread.instruction.push(narrow::index(self.thread.texts.len()));
     }
     /// Adds a jump.
-    pub fn jump(&mut self, when: Option<Expr>, target: Target) {
+    pub fn jump(&mut self, when: Option<RegisterExpr>, target: JumpTarget) {
         self.references.push(Reference { at: self.thread.ops.len(), target });
         self.push(Op::Branch { when, to: 0 });
     }
     /// Adds an assignment of the address of an instruction.
-    pub fn load_address(&mut self, into: Register, target: Target) {
+    pub fn load_address(&mut self, into: Register, target: JumpTarget) {
         self.references.push(Reference { at: self.thread.ops.len(), target });
-        self.push(Op::Let(into, Expr::Const(0)));
+        self.push(Op::Let(into, RegisterExpr::Const(0)));
     }
     /// Returns the address of the next instruction.
     pub fn next_address(&self) -> u64 {
@@ -111,7 +111,8 @@ impl Assembler {
     }
     /// Parses a cell: labels, and an optional instruction.
     fn cell(&mut self, cursor: &mut Cursor<'_, '_>, text: &str) -> Result<(), Diagnostic> {
-        while matches!(cursor.peek().kind, Kind::Name | Kind::Number) && cursor.ahead(1).text == ":"
+        while matches!(cursor.peek().kind, TokenKind::Name | TokenKind::Number)
+            && cursor.ahead(1).text == ":"
         {
             let label = cursor.take();
             cursor.take();
@@ -143,14 +144,14 @@ impl Assembler {
     pub fn finish(mut self) -> Result<Thread, Diagnostic> {
         for Reference { at, target } in self.references {
             let place = match target {
-                Target::Label(label, span) => *self.labels.get(&label).ok_or_else(|| {
+                JumpTarget::Label(label, span) => *self.labels.get(&label).ok_or_else(|| {
                     Diagnostic::at(
                         Stage::Type,
                         span,
                         format!("there is no label `{label}` in this thread"),
                     )
                 })?,
-                Target::Distance(by, span) => {
+                JumpTarget::Distance(by, span) => {
                     let to = i64::from(self.thread.instruction[at]) + by;
                     let end = self.thread.texts.len() as i64;
                     u32::try_from(to).ok().filter(|_| to <= end).ok_or_else(|| {
@@ -161,7 +162,7 @@ impl Assembler {
             let operation = self.thread.operation(place);
             match &mut self.thread.ops[at] {
                 Op::Branch { to, .. } => *to = operation,
-                Op::Let(_, value) => *value = Expr::Const(code_address(self.number, place)),
+                Op::Let(_, value) => *value = RegisterExpr::Const(code_address(self.number, place)),
                 _ => {}
             }
         }

@@ -17,13 +17,13 @@
 use crate::circles::Circles;
 use crate::code::Arch;
 use crate::condition::ObservedPlace;
-use crate::file::Test;
+use crate::file::LitmusTest;
 use crate::inside::Others;
 use crate::judge::Judge;
-use crate::layout::Cell;
-use crate::paths::{EventShape, Runs, Shape, Trace};
-use mu_axioms::cat::{Run, Session};
-use mu_axioms::{Event, Execution, Kind, Name, Relation, RelationId, SetId, Skeleton};
+use crate::layout::MemoryCell;
+use crate::paths::{EventShape, PathShape, PathValues, Runs};
+use mu_axioms::cat::{ModelRun, Session};
+use mu_axioms::{Event, EventKind, Execution, NameMeaning, Relation, RelationId, SetId, Skeleton};
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ pub struct CandidateExecution<'e> {
 pub type Visit<'v> = &'v mut dyn FnMut(&CandidateExecution<'_>) -> bool;
 
 /// The reason why a search ended early.
-enum End {
+enum EarlyEnd {
     /// A limit.
     Stop(Stop),
     /// An error of the model or of this search.
@@ -73,18 +73,18 @@ enum End {
     Enough,
 }
 
-impl From<Diagnostic> for End {
+impl From<Diagnostic> for EarlyEnd {
     fn from(d: Diagnostic) -> Self {
         match d.stop.clone() {
-            Some(stop) => End::Stop(stop),
-            None => End::Refused(d),
+            Some(stop) => EarlyEnd::Stop(stop),
+            None => EarlyEnd::Refused(d),
         }
     }
 }
 
 /// Searches candidate executions until all outcomes and flags are known.
 pub fn search(
-    test: &Test,
+    test: &LitmusTest,
     runs: &Runs,
     judge: &Judge,
     budget: &Budget,
@@ -94,7 +94,7 @@ pub fn search(
 
 /// Calls `visit` with all candidate executions, coherent or not.
 pub fn search_all(
-    test: &Test,
+    test: &LitmusTest,
     runs: &Runs,
     judge: &Judge,
     budget: &Budget,
@@ -104,7 +104,7 @@ pub fn search_all(
 }
 
 fn search_with(
-    test: &Test,
+    test: &LitmusTest,
     runs: &Runs,
     judge: &Judge,
     budget: &Budget,
@@ -154,9 +154,9 @@ fn search_with(
         search.pass = pass;
         match search.shapes(runs, &mut session, &mut Vec::new()) {
             Ok(()) => search.found.decided = true,
-            Err(End::Enough) => {}
-            Err(End::Stop(stop)) => return Ok((search.found, stop)),
-            Err(End::Refused(d)) => return Err(d),
+            Err(EarlyEnd::Enough) => {}
+            Err(EarlyEnd::Stop(stop)) => return Ok((search.found, stop)),
+            Err(EarlyEnd::Refused(d)) => return Err(d),
         }
     }
     Ok((search.found, Stop::Complete))
@@ -170,7 +170,7 @@ fn key(cell: u32, value: u64) -> u128 {
     1 << (mixed_sizes >> 57)
 }
 
-fn trace_masks(shape: &Shape, trace: &Trace) -> (u128, u128) {
+fn trace_masks(shape: &PathShape, trace: &PathValues) -> (u128, u128) {
     let mut masks = (0, 0);
     for (i, e) in shape.events.iter().enumerate() {
         let Some(cell) = e.cell else { continue };
@@ -192,15 +192,15 @@ fn for_each_fitting(
     picked: &mut Vec<u32>,
     sofar: (u128, u128),
     budget: &Budget,
-    visit: &mut dyn FnMut(&[u32]) -> Result<bool, End>,
-) -> Result<bool, End> {
+    visit: &mut dyn FnMut(&[u32]) -> Result<bool, EarlyEnd>,
+) -> Result<bool, EarlyEnd> {
     let t = picked.len();
     if t == masks.len() {
         return visit(picked);
     }
     for (i, (reads, writes)) in masks[t].iter().enumerate() {
         if i % 1024 == 1023 {
-            budget.check(0).map_err(End::Stop)?;
+            budget.check(0).map_err(EarlyEnd::Stop)?;
         }
         let next = (sofar.0 | reads, sofar.1 | writes);
         if next.0 & !(next.1 | coming[t]) == 0 {
@@ -267,7 +267,7 @@ enum Pass {
 }
 
 struct CandidateSearch<'a, 'v> {
-    test: &'a Test,
+    test: &'a LitmusTest,
     judge: &'a Judge,
     /// True if incoherent choices are dropped.
     coherent: bool,
@@ -287,7 +287,7 @@ struct CandidateSearch<'a, 'v> {
 }
 
 /// The current partial choice.
-struct Choice {
+struct PartialCandidate {
     values: Vec<(u64, u64)>,
     rf: Relation,
     co: Relation,
@@ -301,12 +301,12 @@ struct Choice {
 }
 
 impl<'a> CandidateSearch<'a, '_> {
-    fn poll(&mut self) -> Result<(), End> {
+    fn poll(&mut self) -> Result<(), EarlyEnd> {
         self.steps += 1;
         if self.steps.is_multiple_of(256) {
-            self.budget.check(self.found.judged).map_err(End::Stop)?;
+            self.budget.check(self.found.judged).map_err(EarlyEnd::Stop)?;
             if self.steps.is_multiple_of(1 << 16) {
-                self.budget.check_memory().map_err(End::Stop)?;
+                self.budget.check_memory().map_err(EarlyEnd::Stop)?;
             }
         }
         Ok(())
@@ -316,8 +316,8 @@ impl<'a> CandidateSearch<'a, '_> {
         &mut self,
         runs: &'r Runs,
         session: &mut Session<'a>,
-        chosen: &mut Vec<(usize, &'r Shape, &'r [Trace])>,
-    ) -> Result<(), End> {
+        chosen: &mut Vec<(usize, &'r PathShape, &'r [PathValues])>,
+    ) -> Result<(), EarlyEnd> {
         let Some(paths) = runs.threads.get(chosen.len()) else {
             return self.combine(session, chosen);
         };
@@ -332,10 +332,11 @@ impl<'a> CandidateSearch<'a, '_> {
     fn combine(
         &mut self,
         session: &mut Session<'a>,
-        chosen: &[(usize, &Shape, &[Trace])],
-    ) -> Result<(), End> {
-        let strayed =
-            |(t, c): (usize, &(usize, &Shape, &[Trace]))| Some((narrow::index(t), c.1.strayed?));
+        chosen: &[(usize, &PathShape, &[PathValues])],
+    ) -> Result<(), EarlyEnd> {
+        let strayed = |(t, c): (usize, &(usize, &PathShape, &[PathValues]))| {
+            Some((narrow::index(t), c.1.strayed?))
+        };
         let strayed = chosen.iter().enumerate().find_map(strayed);
         if strayed.is_some() && (self.visit.is_some() || self.found.strayed.is_some()) {
             return Ok(());
@@ -353,7 +354,7 @@ impl<'a> CandidateSearch<'a, '_> {
             return Ok(());
         }
         let mut joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>(), strayed)?;
-        let shapes: Vec<(&Shape, &[Trace])> = chosen.iter().map(|c| (c.1, c.2)).collect();
+        let shapes: Vec<(&PathShape, &[PathValues])> = chosen.iter().map(|c| (c.1, c.2)).collect();
         joint.circles = Circles::of(&shapes, &joint.first, joint.skeleton.len());
         let mut run = session.on(&joint.skeleton)?;
         if !run.holds() {
@@ -362,7 +363,7 @@ impl<'a> CandidateSearch<'a, '_> {
         self.skeleton_flags = run.flags_of_skeleton()?;
         self.open_flags = run.open_flags().map(str::to_string).collect();
         let n = joint.skeleton.len();
-        let mut choice = Choice {
+        let mut choice = PartialCandidate {
             values: vec![(0, 0); n],
             rf: Relation::empty(n),
             co: Relation::empty(n),
@@ -371,7 +372,7 @@ impl<'a> CandidateSearch<'a, '_> {
             last: Vec::with_capacity(joint.cells.len()),
             fine: true,
         };
-        let mut traces: Vec<&Trace> = Vec::new();
+        let mut traces: Vec<&PathValues> = Vec::new();
         for_each_fitting(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |picked| {
             self.poll()?;
             traces.clear();
@@ -382,7 +383,7 @@ impl<'a> CandidateSearch<'a, '_> {
         Ok(())
     }
     /// Builds the skeleton of a combination of shapes, with derived data.
-    fn joint(&self, shapes: &[&Shape], strayed: Option<(u32, u32)>) -> Result<Joint, End> {
+    fn joint(&self, shapes: &[&PathShape], strayed: Option<(u32, u32)>) -> Result<Joint, EarlyEnd> {
         let cells = self.test.layout.cells();
         let mut touched = vec![false; cells.len()];
         shapes
@@ -495,7 +496,7 @@ impl<'a> CandidateSearch<'a, '_> {
                     before: of(&|w| before(w, r)),
                     // The write of an update comes after the write that it reads from.
                     after: of(&|w| before(r, w))
-                        | if events[r].kind == Kind::Update { 1 << number(r) } else { 0 },
+                        | if events[r].kind == EventKind::Update { 1 << number(r) } else { 0 },
                     earlier: (0..k)
                         .filter(|&j| same(read_events[j], r) && before(read_events[j], r))
                         .collect(),
@@ -519,10 +520,10 @@ impl<'a> CandidateSearch<'a, '_> {
         })
     }
     /// Adds the tags and relations of a thread.
-    fn relate(&self, skeleton: &mut Skeleton, shape: &Shape, first: usize) {
+    fn relate(&self, skeleton: &mut Skeleton, shape: &PathShape, first: usize) {
         let model = &self.judge.model;
         let own = |name: &str| match model.vocabulary().find(name) {
-            Some(Name::Relation(id)) => Some(id),
+            Some(NameMeaning::Relation(id)) => Some(id),
             _ => None,
         };
         // The relations that the model reads, each with the events that are the source of an event.
@@ -641,10 +642,10 @@ impl<'a> CandidateSearch<'a, '_> {
     fn values(
         &mut self,
         joint: &Joint,
-        run: &mut Run<'_, '_>,
-        choice: &mut Choice,
-        traces: &[&Trace],
-    ) -> Result<(), End> {
+        run: &mut ModelRun<'_, '_>,
+        choice: &mut PartialCandidate,
+        traces: &[&PathValues],
+    ) -> Result<(), EarlyEnd> {
         for (e, origin) in joint.origin.iter().enumerate() {
             choice.values[e] = match *origin {
                 Ok((t, i)) => (traces[t].reads[i], traces[t].writes[i]),
@@ -673,11 +674,11 @@ impl<'a> CandidateSearch<'a, '_> {
     fn choose_reads(
         &mut self,
         joint: &Joint,
-        run: &mut Run<'_, '_>,
-        choice: &mut Choice,
+        run: &mut ModelRun<'_, '_>,
+        choice: &mut PartialCandidate,
         k: usize,
         forced: &[Writes],
-    ) -> Result<(), End> {
+    ) -> Result<(), EarlyEnd> {
         let Some(read) = joint.reads.get(k) else {
             self.poll()?;
             if let Some(circles) = &joint.circles {
@@ -727,11 +728,11 @@ impl<'a> CandidateSearch<'a, '_> {
     fn choose_order(
         &mut self,
         joint: &Joint,
-        run: &mut Run<'_, '_>,
-        choice: &mut Choice,
+        run: &mut ModelRun<'_, '_>,
+        choice: &mut PartialCandidate,
         cell: usize,
         forced: &[Writes],
-    ) -> Result<(), End> {
+    ) -> Result<(), EarlyEnd> {
         let Some(writes) = joint.cells.get(cell) else { return self.judge(joint, run, choice) };
         let left = writes.iter().fold(0, |m, &w| m | 1 << w);
         let mut sequence = Vec::with_capacity(writes.len());
@@ -741,13 +742,13 @@ impl<'a> CandidateSearch<'a, '_> {
     fn extend(
         &mut self,
         joint: &Joint,
-        run: &mut Run<'_, '_>,
-        choice: &mut Choice,
+        run: &mut ModelRun<'_, '_>,
+        choice: &mut PartialCandidate,
         cell: usize,
         forced: &[Writes],
         left: Writes,
         sequence: &mut Vec<usize>,
-    ) -> Result<(), End> {
+    ) -> Result<(), EarlyEnd> {
         if left == 0 {
             choice.last.truncate(cell);
             choice.last.extend(sequence.last());
@@ -784,9 +785,9 @@ impl<'a> CandidateSearch<'a, '_> {
     fn judge(
         &mut self,
         joint: &Joint,
-        run: &mut Run<'_, '_>,
-        choice: &mut Choice,
-    ) -> Result<(), End> {
+        run: &mut ModelRun<'_, '_>,
+        choice: &mut PartialCandidate,
+    ) -> Result<(), EarlyEnd> {
         self.poll()?;
         if joint.strayed.is_some() {
             self.found.judged += 1;
@@ -831,13 +832,13 @@ impl<'a> CandidateSearch<'a, '_> {
                 allowed,
             };
             if visit(&candidate) {
-                return Err(End::Enough);
+                return Err(EarlyEnd::Enough);
             }
         }
         Ok(())
     }
     /// Adds the observed values of memory to the outcome.
-    fn observe(&self, joint: &Joint, choice: &mut Choice) -> Result<(), Diagnostic> {
+    fn observe(&self, joint: &Joint, choice: &mut PartialCandidate) -> Result<(), Diagnostic> {
         let layout = &self.test.layout;
         for (k, o) in self.test.question.observed.iter().enumerate() {
             let ObservedPlace::Memory(v, offset) = o.place else { continue };
@@ -874,13 +875,13 @@ impl<'a> CandidateSearch<'a, '_> {
 }
 
 /// Rejects more writes than the sets of writes can hold.
-fn few_writes(count: usize) -> Result<(), End> {
+fn few_writes(count: usize) -> Result<(), EarlyEnd> {
     if count <= MAX_WRITES {
         return Ok(());
     }
     let message = format!("an execution has {count} writes, which are too many");
     let error = Diagnostic::new(Stage::Unsupported, message);
-    Err(End::Refused(
+    Err(EarlyEnd::Refused(
         error.note(format!("at most {MAX_WRITES}; fewer with a lower bound of loops")),
     ))
 }
@@ -897,8 +898,8 @@ fn by_cell(cells: usize, writes: &[usize], events: &[Event]) -> Vec<Vec<usize>> 
 }
 
 /// Relates the initial writes of an element, which are one access.
-fn relate_initial(skeleton: &mut Skeleton, cells: &[Cell]) {
-    let initial: Vec<(usize, &Cell)> = (skeleton.events().iter().enumerate())
+fn relate_initial(skeleton: &mut Skeleton, cells: &[MemoryCell]) {
+    let initial: Vec<(usize, &MemoryCell)> = (skeleton.events().iter().enumerate())
         .filter(|(_, e)| e.thread.is_none())
         .filter_map(|(i, e)| Some((i, cells.get(e.location? as usize)?)))
         .collect();

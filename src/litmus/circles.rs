@@ -13,7 +13,7 @@
 //! for each pair, and only if a circle over locations is possible at all; a depth-first search for
 //! each choice of sources.
 
-use crate::paths::{EventShape, Shape, Trace};
+use crate::paths::{EventShape, PathShape, PathValues};
 
 /// The computed values of a combination of shapes.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ fn computed_from(e: &EventShape, own: usize) -> impl Iterator<Item = usize> + '_
 }
 
 /// True if locations can form a circle: of a read, of a write computed from it, and so on.
-fn possible(shapes: &[&Shape]) -> bool {
+fn possible(shapes: &[&PathShape]) -> bool {
     let mut edges: Vec<(u32, u32)> = Vec::new();
     for shape in shapes {
         for (j, e) in shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes()) {
@@ -52,15 +52,19 @@ fn possible(shapes: &[&Shape]) -> bool {
 }
 
 /// True if a written value is a copy of a read on which it depends.
-fn is_copy(event: &EventShape, traces: &[Trace], write: usize, read: usize) -> bool {
+fn is_copy(event: &EventShape, traces: &[PathValues], write: usize, read: usize) -> bool {
     event.copies && traces.iter().all(|t| t.reads[read] == t.writes[write])
 }
 
 impl Circles {
     /// Computes the dependencies of a combination; `None` if no circle is possible. `first` is the
     /// number of the first event of each thread, `events` that of all events.
-    pub fn of(shapes: &[(&Shape, &[Trace])], first: &[usize], events: usize) -> Option<Circles> {
-        let alone: Vec<&Shape> = shapes.iter().map(|s| s.0).collect();
+    pub fn of(
+        shapes: &[(&PathShape, &[PathValues])],
+        first: &[usize],
+        events: usize,
+    ) -> Option<Circles> {
+        let alone: Vec<&PathShape> = shapes.iter().map(|s| s.0).collect();
         if !possible(&alone) {
             return None;
         }

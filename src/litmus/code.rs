@@ -56,7 +56,8 @@ impl Arch {
         if matches!(self, Arch::X86 | Arch::Arm) { 4 } else { 8 }
     }
     /// Returns the names of the bits of tags, empty for the Linux kernel, since its tags depend on
-    /// a file ([`crate::kernel::Language`]). A bit may have several names, separated by blanks.
+    /// a file ([`crate::kernel::KernelLanguage`]). A bit may have several names, separated by
+    /// blanks.
     pub fn tags(self) -> &'static [&'static str] {
         match self {
             Arch::X86 | Arch::X86_64 => &["X", "A", "MFENCE mfence", "LFENCE", "SFENCE"],
@@ -215,7 +216,7 @@ pub enum Unary {
 
 /// A value computed from registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expr {
+pub enum RegisterExpr {
     /// A number.
     Const(u64),
     /// A register.
@@ -223,9 +224,9 @@ pub enum Expr {
     /// The value that the operation has read from memory.
     Loaded,
     /// An operator on one value.
-    Unary(Unary, Box<Expr>),
+    Unary(Unary, Box<RegisterExpr>),
     /// An operator on two.
-    Binary(Binary, Box<Expr>, Box<Expr>),
+    Binary(Binary, Box<RegisterExpr>, Box<RegisterExpr>),
     /// An expression of x86 code over the same registers, with the register of the loaded value, if
     /// any.
     X86(Box<mu_program::expr::Expr>, Option<Register>),
@@ -234,41 +235,45 @@ pub enum Expr {
 /// Number of samples that decide whether an expression is constant, or a copy.
 const SAMPLES: u64 = 12;
 
-impl Expr {
+impl RegisterExpr {
     /// Builds an operator on one value.
-    pub fn unary(op: Unary, a: Expr) -> Self {
-        Expr::Unary(op, Box::new(a))
+    pub fn unary(op: Unary, a: RegisterExpr) -> Self {
+        RegisterExpr::Unary(op, Box::new(a))
     }
     /// Builds an operator on two values.
-    pub fn binary(op: Binary, a: Expr, b: Expr) -> Self {
-        Expr::Binary(op, Box::new(a), Box::new(b))
+    pub fn binary(op: Binary, a: RegisterExpr, b: RegisterExpr) -> Self {
+        RegisterExpr::Binary(op, Box::new(a), Box::new(b))
     }
     /// Builds a sum with a constant.
     #[must_use]
     pub fn plus(self, offset: u64) -> Self {
-        if offset == 0 { self } else { Expr::binary(Binary::Add, self, Expr::Const(offset)) }
+        if offset == 0 {
+            self
+        } else {
+            RegisterExpr::binary(Binary::Add, self, RegisterExpr::Const(offset))
+        }
     }
     /// Extends the lowest `bytes` bytes by sign or zero; 8 bytes stay unchanged.
     #[must_use]
     pub fn extended(self, bytes: u8, signed: bool) -> Self {
         match (bytes, signed) {
             (8.., _) => self,
-            (_, true) => Expr::unary(Unary::Sign(bytes * 8), self),
-            (_, false) => Expr::unary(Unary::Zero(bytes * 8), self),
+            (_, true) => RegisterExpr::unary(Unary::Sign(bytes * 8), self),
+            (_, false) => RegisterExpr::unary(Unary::Zero(bytes * 8), self),
         }
     }
     /// Evaluates the expression. Parsers limit its depth
     /// ([`mu_program::outcome::question::DEPTH`]).
     pub fn value(&self, registers: &[u64], loaded: u64) -> u64 {
         match self {
-            Expr::Const(v) => *v,
-            Expr::Register(r) => registers[*r as usize],
-            Expr::Loaded => loaded,
-            Expr::Unary(op, a) => apply(*op, a.value(registers, loaded)),
-            Expr::Binary(op, a, b) => {
+            RegisterExpr::Const(v) => *v,
+            RegisterExpr::Register(r) => registers[*r as usize],
+            RegisterExpr::Loaded => loaded,
+            RegisterExpr::Unary(op, a) => apply(*op, a.value(registers, loaded)),
+            RegisterExpr::Binary(op, a, b) => {
                 combine(*op, a.value(registers, loaded), b.value(registers, loaded))
             }
-            Expr::X86(e, from) => {
+            RegisterExpr::X86(e, from) => {
                 e.eval(&|r| registers[r as usize], from.map_or(loaded, |r| registers[r as usize]))
             }
         }
@@ -288,12 +293,12 @@ impl Expr {
         let registers: Vec<u64> = (0..most).map(|_| random.next_u64()).collect();
         self.value(&registers, loaded)
     }
-    /// As [`Expr::sources`], for the registers that the value depends on.
+    /// As [`RegisterExpr::sources`], for the registers that the value depends on.
     pub fn value_sources(&self, visit: &mut dyn FnMut(Register)) -> bool {
         match self {
             e if e.is_constant() => false,
-            Expr::Unary(_, a) => a.value_sources(visit),
-            Expr::Binary(_, a, b) => a.value_sources(visit) | b.value_sources(visit),
+            RegisterExpr::Unary(_, a) => a.value_sources(visit),
+            RegisterExpr::Binary(_, a, b) => a.value_sources(visit) | b.value_sources(visit),
             other => other.sources(visit),
         }
     }
@@ -320,15 +325,15 @@ impl Expr {
     /// Calls `visit` for each of its registers. Returns true if it uses the loaded value.
     pub fn sources(&self, visit: &mut dyn FnMut(Register)) -> bool {
         match self {
-            Expr::Const(_) => false,
-            Expr::Register(r) => {
+            RegisterExpr::Const(_) => false,
+            RegisterExpr::Register(r) => {
                 visit(*r);
                 false
             }
-            Expr::Loaded => true,
-            Expr::Unary(_, a) => a.sources(visit),
-            Expr::Binary(_, a, b) => a.sources(visit) | b.sources(visit),
-            Expr::X86(e, from) => {
+            RegisterExpr::Loaded => true,
+            RegisterExpr::Unary(_, a) => a.sources(visit),
+            RegisterExpr::Binary(_, a, b) => a.sources(visit) | b.sources(visit),
+            RegisterExpr::X86(e, from) => {
                 e.registers(visit);
                 match (e.uses_loaded(), from) {
                     (true, Some(register)) => visit(*register),
@@ -483,15 +488,15 @@ pub enum Flow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Computes a register.
-    Let(Register, Expr),
+    Let(Register, RegisterExpr),
     /// Reads memory. The register becomes `value`, which may use the loaded value.
     Load {
         /// The register of the result.
         into: Option<Register>,
         /// The result.
-        value: Expr,
+        value: RegisterExpr,
         /// The address.
-        address: Expr,
+        address: RegisterExpr,
         /// Width in bytes.
         width: u8,
         /// The event's tags.
@@ -505,11 +510,11 @@ pub enum Op {
     /// Writes memory.
     Store {
         /// The address.
-        address: Expr,
+        address: RegisterExpr,
         /// Width in bytes.
         width: u8,
         /// The value.
-        value: Expr,
+        value: RegisterExpr,
         /// The event's tags.
         tags: u64,
         /// True if it belongs to the previous operation and is not ordered with it.
@@ -521,31 +526,31 @@ pub enum Op {
         /// The register of the status.
         status: Option<Register>,
         /// The address.
-        address: Expr,
+        address: RegisterExpr,
         /// Width in bytes.
         width: u8,
         /// The value.
-        value: Expr,
+        value: RegisterExpr,
         /// The event's tags.
         tags: u64,
         /// True if uses of `status` depend on the write and its address, as on RISC-V; false on
         /// Arm.
         carries: bool,
         /// The value of a second write to the next `width` bytes: a store of an exclusive pair.
-        second: Option<Expr>,
+        second: Option<RegisterExpr>,
     },
     /// Reads memory and, unless `when` is zero, writes it.
     Update {
         /// The register of the result, and the result.
-        into: Option<(Register, Expr)>,
+        into: Option<(Register, RegisterExpr)>,
         /// The address.
-        address: Expr,
+        address: RegisterExpr,
         /// Width in bytes.
         width: u8,
         /// The value to write; may use the loaded value.
-        value: Expr,
+        value: RegisterExpr,
         /// The condition of the write; may use the loaded value.
-        when: Option<Expr>,
+        when: Option<RegisterExpr>,
         /// Tags of the read, or of the single event.
         read: u64,
         /// Tags of the write.
@@ -563,15 +568,15 @@ pub enum Op {
     /// which the model decides the sources, and of SRCU.
     Mark {
         /// The register of the result, and the result, which depends on the event.
-        into: Option<(Register, Expr)>,
+        into: Option<(Register, RegisterExpr)>,
         /// The address.
-        address: Expr,
+        address: RegisterExpr,
         /// The event's tags.
         tags: u64,
         /// True if coherence orders it.
         ordered: bool,
         /// The value of the event.
-        value: Expr,
+        value: RegisterExpr,
     },
     /// The start of an `if` or `while` of the Linux kernel: branches up to the corresponding
     /// [`Op::Leave`] control only the operations before it.
@@ -584,23 +589,23 @@ pub enum Op {
         to: u32,
     },
     /// Drops the path if this is zero.
-    Assume(Expr),
+    Assume(RegisterExpr),
     /// Drops the path if this is zero. The rest of the instruction depends on it by a pick
     /// dependency.
-    Choose(Expr),
+    Choose(RegisterExpr),
     /// The accesses of the instruction up to here come before its later ones.
     Ordered,
     /// Drops and reports the path as undefined behaviour if this is zero.
-    Defined(Expr),
+    Defined(RegisterExpr),
     /// Jumps, unless `when` is zero.
     Branch {
         /// The condition; `None` if unconditional.
-        when: Option<Expr>,
+        when: Option<RegisterExpr>,
         /// The index of an operation.
         to: u32,
     },
     /// Jumps to the instruction with this address ([`code_address`]).
-    Jump(Expr),
+    Jump(RegisterExpr),
 }
 
 /// A thread.

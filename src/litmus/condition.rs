@@ -2,11 +2,11 @@
 //! of their names, for the questions of the layer `outcome`.
 
 use crate::code::Register;
-use crate::init::{self, Value};
-use crate::layout::{DEFAULT, Layout, Type};
-use mu_base::words::{Cursor, Kind, Token};
+use crate::init::{self, InitialValue};
+use crate::layout::{DEFAULT, IntegerType, MemoryLayout};
+use mu_base::words::{Cursor, Token, TokenKind};
 use mu_base::{Diagnostic, Stage};
-use mu_program::outcome::{Addresses, Names, question};
+use mu_program::outcome::{Addresses, NameResolver, question};
 
 /// A place with an observed final value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ pub struct Observed {
     /// The place.
     pub place: ObservedPlace,
     /// Its type, for comparisons and output.
-    pub shown: Type,
+    pub shown: IntegerType,
     /// Its name.
     pub text: String,
 }
@@ -58,9 +58,9 @@ impl question::Observed for Observed {
     }
 }
 
-impl Addresses for Layout {
+impl Addresses for MemoryLayout {
     fn address_text(&self, address: u64) -> Option<String> {
-        Layout::address_text(self, address)
+        MemoryLayout::address_text(self, address)
     }
 }
 
@@ -72,27 +72,27 @@ pub trait Registers {
         thread: u32,
         name: &Token<'_>,
         symbolic: bool,
-    ) -> Result<(Register, Type, String), Diagnostic>;
+    ) -> Result<(Register, IntegerType, String), Diagnostic>;
     /// Returns the address of a label of a thread.
     fn label(&mut self, thread: u32, name: &Token<'_>) -> Result<u64, Diagnostic>;
 }
 
 /// Resolver of the names in a condition.
-pub struct Known<'r> {
+pub struct KnownNames<'r> {
     /// Registers.
     pub registers: &'r mut dyn Registers,
     /// Memory.
-    pub layout: &'r mut Layout,
+    pub layout: &'r mut MemoryLayout,
 }
 
-impl Names for Known<'_> {
+impl NameResolver for KnownNames<'_> {
     type Observed = Observed;
     fn elements(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
     ) -> Result<Option<Vec<Observed>>, Diagnostic> {
         let [name, sign, brace] = [0, 1, 2].map(|n| cursor.ahead(n));
-        let is_array = name.kind == Kind::Name
+        let is_array = name.kind == TokenKind::Name
             && matches!(sign.text, "=" | "!=")
             && brace.text == "{"
             && self.layout.find(name.text).is_some();
@@ -101,7 +101,7 @@ impl Names for Known<'_> {
     fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Vec<Observed>, Diagnostic> {
         let bracketed = cursor.is("[") || cursor.is("*");
         let name = cursor.ahead(usize::from(bracketed));
-        if name.kind == Kind::Name && thread_of(cursor).is_none() {
+        if name.kind == TokenKind::Name && thread_of(cursor).is_none() {
             let v = self.layout.variable(name.text);
             let variable = &self.layout.variables()[v as usize];
             // An array as a whole.
@@ -164,7 +164,7 @@ impl Names for Known<'_> {
         }
         let v = self.layout.find(name.text).ok_or_else(|| no_variable(&name))?;
         // The address must be known; addresses of elements are.
-        Value::Address(name, index.unwrap_or(0)).resolve(self.layout)?;
+        InitialValue::Address(name, index.unwrap_or(0)).resolve(self.layout)?;
         let variable = &self.layout.variables()[v as usize];
         if variable.elements.is_some() && index.is_none() {
             return Err(Diagnostic::at(
@@ -187,7 +187,7 @@ impl Names for Known<'_> {
         }
         let value = init::value(cursor)?;
         match value {
-            Value::Address(name, _) if self.layout.find(name.text).is_none() => {
+            InitialValue::Address(name, _) if self.layout.find(name.text).is_none() => {
                 Err(no_variable(&name))
             }
             _ => value.resolve(self.layout),
@@ -199,8 +199,8 @@ impl Names for Known<'_> {
 pub(crate) fn thread_of(cursor: &Cursor<'_, '_>) -> Option<u32> {
     let first = cursor.peek();
     let number = match first.kind {
-        Kind::Number => first.text,
-        Kind::Name => first.text.strip_prefix('P')?,
+        TokenKind::Number => first.text,
+        TokenKind::Name => first.text.strip_prefix('P')?,
         _ => return None,
     };
     let thread = number.parse().ok()?;

@@ -1,35 +1,35 @@
 //! Parser of litmus files: architecture, name, information, initial state, code, question.
 //!
-//! Input: the text. Output: a [`Test`]. Unsupported constructs are rejected with their position.
-//! Information of other tools in the head (`Generator=…`, a quoted text) is preserved.
+//! Input: the text. Output: a [`LitmusTest`]. Unsupported constructs are rejected with their
+//! position. Information of other tools in the head (`Generator=…`, a quoted text) is preserved.
 
 use crate::aarch64;
 use crate::asm;
 use crate::c;
 use crate::code::{self, Arch, Register, Thread};
-use crate::condition::{Known, Observed, Registers};
+use crate::condition::{KnownNames, Observed, Registers};
 use crate::init::{self, InitialRegister};
-use crate::kernel::{self, Language};
-use crate::layout::{DEFAULT, Layout, Type};
+use crate::kernel::{self, KernelLanguage};
+use crate::layout::{DEFAULT, IntegerType, MemoryLayout};
 use crate::{arm, power, riscv, x86};
-use mu_base::words::{self, Cursor, Form, Token};
+use mu_base::words::{self, Cursor, LexicalForm, Token};
 use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 use mu_program::outcome::{Head, Question, head};
 use std::collections::HashMap;
 
 /// Options of the parser.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'l> {
+pub struct ParserOptions<'l> {
     /// True if read-modify-writes of C and RISC-V become two events related by `rmw`, as some
     /// models need; false for one event.
     pub pairs: bool,
     /// The language of tests in C if they are tests of the Linux kernel.
-    pub kernel: Option<&'l Language>,
+    pub kernel: Option<&'l KernelLanguage>,
 }
 
 /// A test.
 #[derive(Clone, Debug)]
-pub struct Test {
+pub struct LitmusTest {
     /// Its architecture.
     pub arch: Arch,
     /// Its name.
@@ -39,13 +39,17 @@ pub struct Test {
     /// The threads.
     pub threads: Vec<Thread>,
     /// Memory.
-    pub layout: Layout,
+    pub layout: MemoryLayout,
     /// Its question.
     pub question: Question<Observed>,
 }
 
 /// Parses a test.
-pub fn parse(source: SourceId, text: &str, options: Options<'_>) -> Result<Test, Diagnostic> {
+pub fn parse(
+    source: SourceId,
+    text: &str,
+    options: ParserOptions<'_>,
+) -> Result<LitmusTest, Diagnostic> {
     let header = header(source, text)?;
     if let Arch::X86 | Arch::X86_64 = header.arch {
         return x86::test(source, text, header.arch);
@@ -63,12 +67,12 @@ pub fn parse(source: SourceId, text: &str, options: Options<'_>) -> Result<Test,
         source,
         text,
         header.body,
-        if header.arch == Arch::C { Form::C } else { Form::Free },
+        if header.arch == Arch::C { LexicalForm::C } else { LexicalForm::Free },
     )?;
     let mut cursor = Cursor::new(&list);
     let kernel = options.kernel.filter(|_| header.arch == Arch::C);
     let arch = if kernel.is_some() { Arch::Linux } else { header.arch };
-    let mut layout = Layout::default();
+    let mut layout = MemoryLayout::default();
     let initial = match kernel {
         Some(_) => kernel::initial_state(&mut cursor, &mut layout)?,
         None => init::initial_state(&mut cursor, arch, &mut layout)?,
@@ -112,10 +116,12 @@ pub fn parse(source: SourceId, text: &str, options: Options<'_>) -> Result<Test,
             set_register(arch, &mut threads, &mut locals, thread, r)?;
         }
     }
-    let mut names = Names { arch, threads: &mut threads, locals: &locals };
-    let question =
-        Question::parse(&mut cursor, &mut Known { registers: &mut names, layout: &mut layout })?;
-    Ok(Test { arch, name: header.name, info: header.info, threads, layout, question })
+    let mut names = RegisterResolver { arch, threads: &mut threads, locals: &locals };
+    let question = Question::parse(
+        &mut cursor,
+        &mut KnownNames { registers: &mut names, layout: &mut layout },
+    )?;
+    Ok(LitmusTest { arch, name: header.name, info: header.info, threads, layout, question })
 }
 
 /// Returns the architecture of a test.
@@ -202,7 +208,7 @@ fn set_register(
 }
 
 /// Resolver of the registers in a condition.
-struct Names<'t> {
+struct RegisterResolver<'t> {
     arch: Arch,
     threads: &'t mut Vec<Thread>,
     locals: &'t [c::Locals],
@@ -230,7 +236,7 @@ fn label_address(threads: &[Thread], thread: u32, name: &Token<'_>) -> Result<u6
     })
 }
 
-impl Registers for Names<'_> {
+impl Registers for RegisterResolver<'_> {
     fn label(&mut self, thread: u32, name: &Token<'_>) -> Result<u64, Diagnostic> {
         label_address(self.threads, thread, name)
     }
@@ -239,7 +245,7 @@ impl Registers for Names<'_> {
         thread: u32,
         name: &Token<'_>,
         symbolic: bool,
-    ) -> Result<(Register, Type, String), Diagnostic> {
+    ) -> Result<(Register, IntegerType, String), Diagnostic> {
         let count = self.threads.len();
         let Some(code) = self.threads.get_mut(thread as usize) else {
             return Err(no_thread(name, thread, count));
@@ -269,7 +275,7 @@ impl Registers for Names<'_> {
         let width = if self.arch == Arch::X86 { width.min(4) } else { width };
         let shown = declared
             .filter(|t| t.width <= width)
-            .unwrap_or(Type::integer(width.min(DEFAULT.width), DEFAULT.signed));
+            .unwrap_or(IntegerType::integer(width.min(DEFAULT.width), DEFAULT.signed));
         let text = if symbolic { format!("%{}", name.text) } else { name.text.to_string() };
         Ok((register, shown, text))
     }

@@ -1,11 +1,11 @@
 //! Parser of initial states: `{ uint64_t x; int y[2] = {1, 2}; 0:X1=x; 1:X3=0x10; p=&y; }`.
 //!
-//! Input: tokens. Output: variables in a [`Layout`], and the initial values of registers. Values
-//! are numbers, and addresses of variables and of their elements.
+//! Input: tokens. Output: variables in a [`MemoryLayout`], and the initial values of registers.
+//! Values are numbers, and addresses of variables and of their elements.
 
 use crate::code::Arch;
-use crate::layout::{Layout, Type};
-use mu_base::words::{Cursor, Kind, Token};
+use crate::layout::{IntegerType, MemoryLayout};
+use mu_base::words::{Cursor, Token, TokenKind};
 use mu_base::{Diagnostic, Span, Stage, narrow};
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ pub struct InitialRegister<'a> {
     /// True if it is symbolic: `%a`.
     pub symbolic: bool,
     /// Its type, if declared.
-    pub declared: Option<Type>,
+    pub declared: Option<IntegerType>,
     /// Its value, if given.
     pub value: Option<u64>,
     /// The thread and the label of an address of code.
@@ -28,9 +28,9 @@ pub struct InitialRegister<'a> {
 
 /// Returns the type that words denote: `unsigned int`, `atomic_int`, `uint64_t`; `None` if they are
 /// not a type.
-pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
+pub fn type_of(words: &[&str], arch: Arch) -> Option<(IntegerType, bool)> {
     let mut atomic = false;
-    let mut found: Option<Type> = None;
+    let mut found: Option<IntegerType> = None;
     let mut sign = None;
     let mut longs = 0;
     for word in words {
@@ -39,7 +39,7 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
             .filter(|w| *w != "t")
             .inspect(|_| atomic = true)
             .unwrap_or(word);
-        let of = |width: u8, signed: bool| Some(Type::integer(width, signed));
+        let of = |width: u8, signed: bool| Some(IntegerType::integer(width, signed));
         match w {
             "*" => found = of(arch.pointer(), false),
             "volatile" | "const" | "struct" | "_Atomic" | "restrict" => atomic |= w == "_Atomic",
@@ -56,7 +56,7 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
             "uint16_t" | "ushort" => found = of(2, false),
             "char" | "int8_t" | "schar" => found = of(1, true),
             "uint8_t" | "uchar" => found = of(1, false),
-            "bool" | "_Bool" => found = Some(Type::BOOL),
+            "bool" | "_Bool" => found = Some(IntegerType::BOOL),
             "int64_t" | "intptr_t" | "ptrdiff_t" | "intmax_t" | "llong" => found = of(8, true),
             "uint64_t" | "uintptr_t" | "uintmax_t" | "size_t" | "ulong" | "ullong" => {
                 found = of(8, false)
@@ -65,17 +65,18 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
         }
     }
     if longs > 0 && !words.contains(&"*") {
-        found = Some(Type::integer(if arch == Arch::X86 && longs == 1 { 4 } else { 8 }, true));
+        found =
+            Some(IntegerType::integer(if arch == Arch::X86 && longs == 1 { 4 } else { 8 }, true));
     }
-    let ty = found.or(sign.map(|_| Type::integer(4, true)))?;
-    Some((Type { signed: ty.signed && sign != Some(false), ..ty }, atomic))
+    let ty = found.or(sign.map(|_| IntegerType::integer(4, true)))?;
+    Some((IntegerType { signed: ty.signed && sign != Some(false), ..ty }, atomic))
 }
 
 /// Parses an initial state with its braces.
 pub fn initial_state<'a>(
     cursor: &mut Cursor<'a, '_>,
     arch: Arch,
-    layout: &mut Layout,
+    layout: &mut MemoryLayout,
 ) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
     cursor.expect("{")?;
     let mut registers = Vec::new();
@@ -94,8 +95,8 @@ pub fn initial_state<'a>(
     for pending in later {
         let value = pending.value.resolve(layout)?;
         match pending.target {
-            Target::Register(i) => registers[i].value = Some(value),
-            Target::Element(v, i) => {
+            InitialTarget::Register(i) => registers[i].value = Some(value),
+            InitialTarget::Element(v, i) => {
                 let initial = &mut layout.variable_mut(v).initial;
                 if initial.len() <= i {
                     initial.resize(i + 1, 0);
@@ -138,31 +139,31 @@ impl InitialNames {
     }
 }
 
-enum Target {
+enum InitialTarget {
     Register(usize),
     Element(u32, usize),
 }
 
 struct Pending<'a> {
-    target: Target,
-    value: Value<'a>,
+    target: InitialTarget,
+    value: InitialValue<'a>,
 }
 
 /// A value in the text.
 #[derive(Clone, Copy, Debug)]
-pub enum Value<'a> {
+pub enum InitialValue<'a> {
     /// A number.
     Number(i64),
     /// The address of a variable, or of an element of it.
     Address(Token<'a>, i64),
 }
 
-impl Value<'_> {
+impl InitialValue<'_> {
     /// Returns its bits, declaring an unknown variable.
-    pub fn resolve(self, layout: &mut Layout) -> Result<u64, Diagnostic> {
+    pub fn resolve(self, layout: &mut MemoryLayout) -> Result<u64, Diagnostic> {
         match self {
-            Value::Number(v) => Ok(v as u64),
-            Value::Address(name, index) => {
+            InitialValue::Number(v) => Ok(v as u64),
+            InitialValue::Address(name, index) => {
                 let v = layout.variable(name.text);
                 let variable = &layout.variables()[v as usize];
                 if index != 0
@@ -185,10 +186,10 @@ impl Value<'_> {
 pub fn label<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<(u32, Token<'a>)>, Diagnostic> {
     let thread = |text: &str| text.strip_prefix('P').unwrap_or(text).parse::<u32>().ok();
     let first = cursor.peek();
-    if first.kind != Kind::Name || cursor.ahead(1).text != ":" {
+    if first.kind != TokenKind::Name || cursor.ahead(1).text != ":" {
         return Ok(None);
     }
-    if first.text == "label" && cursor.ahead(2).kind == Kind::Text {
+    if first.text == "label" && cursor.ahead(2).kind == TokenKind::Text {
         cursor.take();
         cursor.take();
         let whole = cursor.take();
@@ -210,12 +211,12 @@ pub fn label<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<(u32, Token<'a>)>
 }
 
 /// Parses a value: a number, `x`, `&x`, `x[1]`, `&x[1]`.
-pub fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
+pub fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<InitialValue<'a>, Diagnostic> {
     let parenthesis = cursor.eat("(");
     cursor.eat("&");
     cursor.eat("$");
     if cursor.is_number() {
-        let v = Value::Number(cursor.number()?);
+        let v = InitialValue::Number(cursor.number()?);
         if parenthesis {
             cursor.expect(")")?;
         }
@@ -230,13 +231,13 @@ pub fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
     if parenthesis {
         cursor.expect(")")?;
     }
-    Ok(Value::Address(name, index))
+    Ok(InitialValue::Address(name, index))
 }
 
 fn item<'a>(
     cursor: &mut Cursor<'a, '_>,
     arch: Arch,
-    layout: &mut Layout,
+    layout: &mut MemoryLayout,
     registers: &mut Vec<InitialRegister<'a>>,
     later: &mut Vec<Pending<'a>>,
     seen: &mut InitialNames,
@@ -244,8 +245,8 @@ fn item<'a>(
     // A type consists of words before a word, a star or a number.
     let mut words = Vec::new();
     let start = cursor.peek();
-    while cursor.peek().kind == Kind::Name
-        && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number)
+    while cursor.peek().kind == TokenKind::Name
+        && (matches!(cursor.ahead(1).kind, TokenKind::Name | TokenKind::Number)
             || matches!(cursor.ahead(1).text, "*" | "%"))
         || cursor.is("*") && !words.is_empty()
     {
@@ -295,7 +296,7 @@ fn item<'a>(
                 return Ok(());
             }
             later.push(Pending {
-                target: Target::Register(registers.len() - 1),
+                target: InitialTarget::Register(registers.len() - 1),
                 value: value(cursor)?,
             });
         }
@@ -341,7 +342,7 @@ fn item<'a>(
     if cursor.eat("{") {
         let mut i = 0;
         while !cursor.eat("}") {
-            later.push(Pending { target: Target::Element(v, i), value: value(cursor)? });
+            later.push(Pending { target: InitialTarget::Element(v, i), value: value(cursor)? });
             seen.elements.insert((v, i));
             i += 1;
             if !cursor.is("}") {
@@ -353,9 +354,9 @@ fn item<'a>(
         return Ok(());
     }
     let given = value(cursor)?;
-    if matches!(given, Value::Address(..)) && declared.is_none() {
+    if matches!(given, InitialValue::Address(..)) && declared.is_none() {
         layout.variable_mut(v).pointer = Some(arch.pointer());
     }
-    later.push(Pending { target: Target::Element(v, element), value: given });
+    later.push(Pending { target: InitialTarget::Element(v, element), value: given });
     Ok(())
 }

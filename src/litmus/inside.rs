@@ -11,10 +11,10 @@
 //! to the access that uses them (`iico_data`), a read of memory flows to the register that it
 //! loads, and a choice orders what it controls (`iico_ctrl`). Cost: linear in the path.
 
-use crate::code::{Expr, Register};
+use crate::code::{Register, RegisterExpr};
 use crate::judge::Judge;
-use crate::paths::{Events, Shape};
-use mu_axioms::{Name, RelationId, SetId, Skeleton, execution};
+use crate::paths::{Events, PathShape};
+use mu_axioms::{NameMeaning, RelationId, SetId, Skeleton, execution};
 use mu_base::narrow;
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ pub enum PathEventKind {
 
 /// An event without access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Event {
+pub struct LocalEvent {
     /// Its kind.
     pub kind: PathEventKind,
     /// The execution of an instruction that it belongs to.
@@ -66,7 +66,7 @@ pub enum PathEvent {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inside {
     /// The events, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<LocalEvent>,
     /// Flow of data.
     pub data: Vec<(PathEvent, PathEvent)>,
     /// Control.
@@ -118,14 +118,14 @@ impl Recorder {
     }
     fn event(&mut self, kind: PathEventKind) -> PathEvent {
         let (instance, instruction) = (self.instance, self.instruction);
-        self.inside.events.push(Event { kind, instance, instruction });
+        self.inside.events.push(LocalEvent { kind, instance, instruction });
         PathEvent::Other(narrow::index(self.inside.events.len()) - 1)
     }
     /// Returns the sources of an expression: reads of its registers, and those of the loaded value.
     /// `is_temporary` is true for registers that only exist during the instruction.
     pub fn sources(
         &mut self,
-        e: &Expr,
+        e: &RegisterExpr,
         port: Port,
         loaded: &[PathEvent],
         is_temporary: &dyn Fn(Register) -> bool,
@@ -267,8 +267,8 @@ impl Others {
         self.first.push(events.len());
         for e in &inside.events {
             let kind = match e.kind {
-                PathEventKind::Branch | PathEventKind::Choice => execution::Kind::Branch,
-                PathEventKind::Read(..) | PathEventKind::Write(_) => execution::Kind::Other,
+                PathEventKind::Branch | PathEventKind::Choice => execution::EventKind::Branch,
+                PathEventKind::Read(..) | PathEventKind::Write(_) => execution::EventKind::Other,
             };
             let mut event = execution::Event::other(thread, e.instance, kind);
             if let PathEventKind::Read(r, _) | PathEventKind::Write(r) = e.kind {
@@ -285,16 +285,16 @@ impl Others {
         &self,
         skeleton: &mut Skeleton,
         judge: &Judge,
-        shapes: &[&Shape],
+        shapes: &[&PathShape],
         memory: &[usize],
     ) {
         let vocabulary = judge.model.vocabulary();
         let set = |name: &str| match vocabulary.find(name) {
-            Some(Name::Set(id)) => Some(id),
+            Some(NameMeaning::Set(id)) => Some(id),
             _ => None,
         };
         let relation = |name: &str| match vocabulary.find(name) {
-            Some(Name::Relation(id)) => Some(id),
+            Some(NameMeaning::Relation(id)) => Some(id),
             _ => None,
         };
         let tag = |skeleton: &mut Skeleton, id: Option<SetId>, event: usize| {
@@ -302,7 +302,7 @@ impl Others {
         };
         let named = ["Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED"].map(set);
         let [reads, writes, address, data, branches, choices] = named;
-        let registers = |inside: &Inside, of: &dyn Fn(&Event) -> bool| -> Vec<usize> {
+        let registers = |inside: &Inside, of: &dyn Fn(&LocalEvent) -> bool| -> Vec<usize> {
             inside.events.iter().enumerate().filter(|(_, e)| of(e)).map(|(i, _)| i).collect()
         };
         let edges = [relation("iico_data"), relation("iico_ctrl")];
@@ -343,8 +343,9 @@ impl Others {
         if !judge.computes_dependencies {
             let mut hidden = mu_axioms::Set::empty(skeleton.len());
             for (shape, &first) in shapes.iter().zip(&self.first) {
-                let is_register =
-                    |e: &Event| matches!(e.kind, PathEventKind::Read(..) | PathEventKind::Write(_));
+                let is_register = |e: &LocalEvent| {
+                    matches!(e.kind, PathEventKind::Read(..) | PathEventKind::Write(_))
+                };
                 registers(&shape.inside, &is_register)
                     .into_iter()
                     .for_each(|i| hidden.insert(first + i));

@@ -5,17 +5,19 @@
 //! threads; each thread creates its own sessions.
 
 use crate::code::Arch;
-use crate::kernel::Language;
+use crate::kernel::KernelLanguage;
 use mu_axioms::architecture::{INSIDE, REGISTERS};
-use mu_axioms::cat::{Model, Resolver, Session};
-use mu_axioms::{Architecture, Event, Kind, Name, Relation, RelationId, SetId, Skeleton};
+use mu_axioms::cat::{CatModel, Resolver, Session};
+use mu_axioms::{
+    Architecture, Event, EventKind, NameMeaning, Relation, RelationId, SetId, Skeleton,
+};
 use mu_base::{Diagnostic, SourceMap, narrow};
 
 /// A model compiled for an architecture.
 #[derive(Debug)]
 pub struct Judge {
     /// The model.
-    pub model: Model,
+    pub model: CatModel,
     /// True if the model implies coherence, so that incoherent choices need not be judged.
     pub coherent: bool,
     /// True if, in addition, the read of an instruction is before its write.
@@ -74,12 +76,12 @@ impl Judge {
         variants: &[&str],
     ) -> Result<Self, Diagnostic> {
         let vocabulary = family(arch).vocabulary();
-        let model =
-            Model::compile(sources, name, text, resolver, &vocabulary, variants).map_err(|d| {
+        let model = CatModel::compile(sources, name, text, resolver, &vocabulary, variants)
+            .map_err(|d| {
                 d.note(format!("the model is read for a test that is written for {}", arch.name()))
             })?;
         let set = |name: &str| match vocabulary.find(name) {
-            Some(Name::Set(id)) => Some(id),
+            Some(NameMeaning::Set(id)) => Some(id),
             _ => None,
         };
         // If a model does not mention `EX`, its library is of an edition in which `X` also contains
@@ -117,7 +119,7 @@ impl Judge {
     /// Compiles a model of the Linux kernel, after the `.bell` file of its language.
     pub fn of_kernel(
         sources: &mut SourceMap,
-        language: &Language,
+        language: &KernelLanguage,
         name: &str,
         text: &str,
         resolver: Resolver<'_>,
@@ -137,7 +139,7 @@ impl Judge {
         let title = mu_axioms::cat::head(text).pop().unwrap_or_default().replace('"', "'");
         let whole = format!("\"{title}\"\ninclude \"{bell}\"\ninclude \"{model}\"\n");
         let variants: Vec<&str> = language.variants.iter().map(String::as_str).collect();
-        let model = Model::compile(sources, name, &whole, &resolver, &vocabulary, &variants)?;
+        let model = CatModel::compile(sources, name, &whole, &resolver, &vocabulary, &variants)?;
         let undefined = model.undefined_flags().into_iter().map(str::to_string).collect();
         Ok(Self {
             coherent: model.is_coherent(),
@@ -166,7 +168,7 @@ impl Judge {
         let mut session = Session::new(&self.model);
         let mut allows = |updates: usize| {
             let access =
-                (0..updates).map(|t| Event::access(narrow::index(t), 1, Kind::Update, 0, 1));
+                (0..updates).map(|t| Event::access(narrow::index(t), 1, EventKind::Update, 0, 1));
             let events: Vec<Event> = std::iter::once(Event::initial(0, 0)).chain(access).collect();
             let n = events.len();
             let mut skeleton = Skeleton::new(self.model.vocabulary(), events);

@@ -20,7 +20,7 @@ const FIRST: u64 = 0x2b5a_7000;
 const PAGE: u64 = 0x1000;
 
 /// The default type.
-pub const DEFAULT: Type = Type::integer(4, true);
+pub const DEFAULT: IntegerType = IntegerType::integer(4, true);
 
 /// Bytes between two borders that no atomic access crosses: an access across one is not atomic on
 /// any machine here.
@@ -28,7 +28,7 @@ pub const GRANULE: u64 = 16;
 
 /// The type of a variable or register: width and signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Type {
+pub struct IntegerType {
     /// Width in bytes.
     pub width: u8,
     /// True if it is signed.
@@ -37,13 +37,13 @@ pub struct Type {
     pub boolean: bool,
 }
 
-impl Type {
+impl IntegerType {
     /// `_Bool`.
-    pub const BOOL: Type = Type { width: 1, signed: false, boolean: true };
+    pub const BOOL: IntegerType = IntegerType { width: 1, signed: false, boolean: true };
 
     /// Creates an integer type other than `_Bool`.
     pub const fn integer(width: u8, signed: bool) -> Self {
-        Type { width, signed, boolean: false }
+        IntegerType { width, signed, boolean: false }
     }
     /// Converts a value to its bits in this type.
     pub fn bits(self, value: u64) -> u64 {
@@ -64,7 +64,7 @@ pub struct Variable {
     /// Its address.
     pub address: u64,
     /// The type of its elements, if declared.
-    pub declared: Option<Type>,
+    pub declared: Option<IntegerType>,
     /// Bytes of a pointer, if the initial value is an address and there is no declared type.
     pub pointer: Option<u8>,
     /// Number of elements; `None` if it is not an array.
@@ -92,7 +92,11 @@ impl Variable {
         (0..width).fold(0, |v, i| {
             let at = offset + i;
             let of = self.initial.get((at / element) as usize).copied().unwrap_or(0);
-            let of = if self.declared == Some(Type::BOOL) { Type::BOOL.bits(of) } else { of };
+            let of = if self.declared == Some(IntegerType::BOOL) {
+                IntegerType::BOOL.bits(of)
+            } else {
+                of
+            };
             let byte = if at % element < 8 { of >> (8 * (at % element)) & 0xff } else { 0 };
             v | byte << (8 * i)
         })
@@ -101,7 +105,7 @@ impl Variable {
 
 /// A cell of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct MemoryCell {
     /// The index of its variable.
     pub variable: u32,
     /// The index of its element.
@@ -129,9 +133,9 @@ pub enum Found {
 
 /// Variables and their cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub struct MemoryLayout {
     variables: Vec<Variable>,
-    cells: Vec<Cell>,
+    cells: Vec<MemoryCell>,
     /// The first cell of each variable.
     first: Vec<u32>,
     /// The addresses of labels, with their names.
@@ -140,7 +144,7 @@ pub struct Layout {
     any: Option<u64>,
 }
 
-impl Layout {
+impl MemoryLayout {
     /// Returns the variable with a name, declaring it if necessary.
     pub fn variable(&mut self, name: &str) -> u32 {
         if let Some(v) = self.find(name) {
@@ -167,7 +171,7 @@ impl Layout {
         &mut self,
         name: &str,
         address: u64,
-        declared: Option<Type>,
+        declared: Option<IntegerType>,
         elements: Option<u32>,
         initial: Vec<u64>,
     ) {
@@ -201,7 +205,7 @@ impl Layout {
         &mut self.variables[v as usize]
     }
     /// Returns the cells.
-    pub fn cells(&self) -> &[Cell] {
+    pub fn cells(&self) -> &[MemoryCell] {
         &self.cells
     }
     /// Returns the cells of a variable.
@@ -230,7 +234,7 @@ impl Layout {
                     let width = (to - from).min(8);
                     let initial = variable.bytes(from, width);
                     let element = from / variable.element();
-                    self.cells.push(Cell {
+                    self.cells.push(MemoryCell {
                         variable: narrow::index(v),
                         element,
                         offset: from,

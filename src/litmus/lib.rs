@@ -35,7 +35,7 @@ mod speculation;
 pub mod x86;
 
 pub use code::Arch;
-pub use file::{Test, parse};
+pub use file::{LitmusTest, parse};
 pub use judge::Judge;
 pub use names::names;
-pub use report::{Report, run};
+pub use report::{TestReport, run};

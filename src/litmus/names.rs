@@ -9,8 +9,8 @@
 use crate::code::Arch;
 use crate::init::type_of;
 use crate::{aarch64, arm, power, riscv};
-use mu_base::naming::{Naming, Role, line};
-use mu_base::words::{Form, Kind, Token, tokens};
+use mu_base::naming::{NameRole, Naming, line};
+use mu_base::words::{LexicalForm, Token, TokenKind, tokens};
 use mu_base::{SourceId, Span};
 use mu_program::outcome::head;
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ const MAX_ERRORS: usize = 50;
 /// Resolves the names of a test.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let Ok(found) = head(source, text, Arch::by_name, "") else { return Naming::default() };
-    let form = if found.arch == Arch::C { Form::C } else { Form::Free };
+    let form = if found.arch == Arch::C { LexicalForm::C } else { LexicalForm::Free };
     let mut blanked = text.to_string();
     for _ in 0..MAX_ERRORS {
         let wrong = tokens(source, &blanked, found.body, form).err().and_then(|e| e.span);
@@ -91,13 +91,13 @@ struct NameReader<'t> {
 
 impl<'t> NameReader<'t> {
     fn peek(&self, ahead: usize) -> Option<Token<'t>> {
-        self.list.get(self.at + ahead).filter(|t| t.kind != Kind::End).copied()
+        self.list.get(self.at + ahead).filter(|t| t.kind != TokenKind::End).copied()
     }
     fn is(&self, ahead: usize, text: &str) -> bool {
         self.peek(ahead).is_some_and(|t| t.text == text)
     }
     fn name(&self, ahead: usize) -> Option<Token<'t>> {
-        self.peek(ahead).filter(|t| t.kind == Kind::Name)
+        self.peek(ahead).filter(|t| t.kind == TokenKind::Name)
     }
     /// Returns the range from a position to the last token read.
     fn since(&self, from: Span) -> Span {
@@ -108,7 +108,7 @@ impl<'t> NameReader<'t> {
         line(self.text.get(span.start as usize..span.end as usize).unwrap_or(""))
     }
 
-    fn mention(&mut self, thing: Thing, role: Role, place: Span, says: String) -> usize {
+    fn mention(&mut self, thing: Thing, role: NameRole, place: Span, says: String) -> usize {
         match self.known.get(&thing) {
             Some(of) => {
                 self.out.mention(place, *of);
@@ -126,7 +126,7 @@ impl<'t> NameReader<'t> {
     fn variable(&mut self, token: Token<'t>) -> usize {
         self.mention(
             Thing::Variable(token.text.into()),
-            Role::Storage,
+            NameRole::Storage,
             token.span,
             token.text.into(),
         )
@@ -149,8 +149,12 @@ impl<'t> NameReader<'t> {
         match self.machine(token.text) {
             Some(full) => {
                 let says = format!("{thread}:{full}");
-                let of =
-                    self.mention(Thing::Register(thread, full), Role::Register, token.span, says);
+                let of = self.mention(
+                    Thing::Register(thread, full),
+                    NameRole::Register,
+                    token.span,
+                    says,
+                );
                 self.out.bindings[of].note = format!("a register of P{thread}");
                 self.out.bindings[of].fixed = Some("a register of the architecture");
             }
@@ -158,7 +162,7 @@ impl<'t> NameReader<'t> {
                 let says = format!("{thread}:{}", token.text);
                 let of = self.mention(
                     Thing::Register(thread, token.text.into()),
-                    Role::Local,
+                    NameRole::Local,
                     token.span,
                     says,
                 );
@@ -169,8 +173,8 @@ impl<'t> NameReader<'t> {
     /// Reads `0:EAX` from its number on. Returns true if there is one.
     fn taken_register(&mut self) -> bool {
         let thread = |t: Token<'_>| match t.kind {
-            Kind::Number => t.text.parse::<u32>().ok(),
-            Kind::Name => t.text.strip_prefix('P')?.parse().ok(),
+            TokenKind::Number => t.text.parse::<u32>().ok(),
+            TokenKind::Name => t.text.strip_prefix('P')?.parse().ok(),
             _ => None,
         };
         let Some(thread) = self.peek(0).and_then(thread).filter(|_| self.is(1, ":")) else {
@@ -199,11 +203,11 @@ impl<'t> NameReader<'t> {
                 "}" => depth -= 1,
                 ";" => item = self.peek(1),
                 _ if self.taken_register() => continue,
-                _ if token.kind == Kind::Name => {
+                _ if token.kind == TokenKind::Name => {
                     let next = self.peek(1);
                     // A type is followed by a name, a number or a star.
                     let is_type = next.is_some_and(|n| {
-                        matches!(n.kind, Kind::Name | Kind::Number) || n.text == "*"
+                        matches!(n.kind, TokenKind::Name | TokenKind::Number) || n.text == "*"
                     });
                     if !is_type {
                         let value = self.at > 0
@@ -238,7 +242,7 @@ impl<'t> NameReader<'t> {
         let mut columns = 0;
         while let Some(token) = self.peek(0) {
             self.at += 1;
-            if token.kind == Kind::Name {
+            if token.kind == TokenKind::Name {
                 self.thread(token, token.span);
                 columns += 1;
             } else if token.text == ";" && columns > 0 {
@@ -260,7 +264,7 @@ impl<'t> NameReader<'t> {
                 "|" => (column, starts) = (column + 1, true),
                 ";" => (column, starts) = (0, true),
                 _ if starts
-                    && matches!(token.kind, Kind::Name | Kind::Number)
+                    && matches!(token.kind, TokenKind::Name | TokenKind::Number)
                     && self.is(1, ":") =>
                 {
                     self.label(column, token);
@@ -278,9 +282,9 @@ impl<'t> NameReader<'t> {
     }
     fn label(&mut self, thread: u32, token: Token<'t>) {
         let thing = Thing::Label(thread, token.text.into());
-        let of = self.mention(thing, Role::Label, token.span, format!("{}:", token.text));
+        let of = self.mention(thing, NameRole::Label, token.span, format!("{}:", token.text));
         self.out.bindings[of].note = format!("a label of P{thread}");
-        if token.kind == Kind::Number {
+        if token.kind == TokenKind::Number {
             self.out.bindings[of].fixed = Some("it is a number");
         }
     }
@@ -296,7 +300,7 @@ impl<'t> NameReader<'t> {
         while let Some(token) = self.peek(0).filter(|t| t.text != ";" && t.text != "|") {
             let symbolic = self.at > 0 && self.list[self.at - 1].text == "%";
             self.at += 1;
-            if token.kind != Kind::Name {
+            if token.kind != TokenKind::Name {
                 continue;
             }
             if self.machine(token.text).is_some()
@@ -332,7 +336,7 @@ impl<'t> NameReader<'t> {
                 if parameter.text == ")" {
                     break;
                 }
-                if parameter.kind == Kind::Name
+                if parameter.kind == TokenKind::Name
                     && (self.is(0, ",") || self.is(0, ")") || self.is(0, "["))
                 {
                     let of = self.variable(parameter);
@@ -369,7 +373,7 @@ impl<'t> NameReader<'t> {
                 "(" if self.at >= 2 && self.list[self.at - 2].text == "for" => begins = true,
                 "=" if declares == Some((brackets, true)) => declares = Some((brackets, false)),
                 "," if declares == Some((brackets, false)) => declares = Some((brackets, true)),
-                _ if token.kind != Kind::Name => {}
+                _ if token.kind != TokenKind::Name => {}
                 word if STATEMENTS.contains(&word) => begins = true,
                 word if is_type(word) => {
                     if begins {
@@ -397,7 +401,7 @@ impl<'t> NameReader<'t> {
 
     fn question(&mut self) {
         if let (Some(first), Some(last)) =
-            (self.peek(0), self.list.iter().rev().find(|t| t.kind != Kind::End))
+            (self.peek(0), self.list.iter().rev().find(|t| t.kind != TokenKind::End))
         {
             self.out.parts.push((first.text.into(), first.span.to(last.span)));
         }
@@ -419,7 +423,7 @@ impl<'t> NameReader<'t> {
             let after_place = listed > 0 && !matches!(before, "[" | ";" | "*");
             let equation = self.is(0, "=") || self.is(0, "!=");
             let word = QUESTION.iter().any(|w| token.text.eq_ignore_ascii_case(w)) && !equation;
-            if token.kind == Kind::Name && !word && !after_place {
+            if token.kind == TokenKind::Name && !word && !after_place {
                 self.variable(token);
             }
         }

@@ -6,8 +6,8 @@
 //! The register 0 is the number 0 as the first register of an address. The result of `stwcx.`
 //! depends on its data and its address, as in the herd tools.
 
-use crate::asm::{Assembler, Target, symbolic, unknown};
-use crate::code::{Arch, Binary, Expr, Op, Register, Unary};
+use crate::asm::{Assembler, JumpTarget, symbolic, unknown};
+use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
@@ -39,22 +39,22 @@ fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Register, 
     }
 }
 
-fn source(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
-    Ok(Expr::Register(register(a, cursor)?))
+fn source(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
+    Ok(RegisterExpr::Register(register(a, cursor)?))
 }
 
 /// Parses the first register of an address, in which r0 is the number 0.
-fn base(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
+fn base(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
     if cursor.is_number() {
-        return Ok(Expr::Const(cursor.number()? as u64));
+        return Ok(RegisterExpr::Const(cursor.number()? as u64));
     }
     let zero = number(cursor.peek().text) == Some(0);
     let value = source(a, cursor)?;
-    Ok(if zero { Expr::Const(0) } else { value })
+    Ok(if zero { RegisterExpr::Const(0) } else { value })
 }
 
 /// Parses `offset(register)`.
-fn displaced(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
+fn displaced(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
     let offset = if cursor.is("(") { 0 } else { cursor.number()? };
     cursor.expect("(")?;
     let base = base(a, cursor)?;
@@ -63,11 +63,11 @@ fn displaced(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Dia
 }
 
 /// Parses `register,register` as an address.
-fn indexed(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
+fn indexed(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
     let base = base(a, cursor)?;
     cursor.expect(",")?;
     let index = source(a, cursor)?;
-    Ok(Expr::binary(Binary::Add, base, index))
+    Ok(RegisterExpr::binary(Binary::Add, base, index))
 }
 
 /// Returns the width of an access by the letters after `l` or `st`.
@@ -82,17 +82,17 @@ fn width(letters: &str) -> Option<u8> {
 }
 
 /// Builds the bits of a field of the condition register.
-fn compared(left: Expr, right: Expr, signed: bool) -> Expr {
+fn compared(left: RegisterExpr, right: RegisterExpr, signed: bool) -> RegisterExpr {
     let less = if signed { Binary::Less } else { Binary::Below };
-    let bit = |op: Binary, a: Expr, b: Expr, by: u64| {
-        Expr::binary(Binary::Shl, Expr::binary(op, a, b), Expr::Const(by))
+    let bit = |op: Binary, a: RegisterExpr, b: RegisterExpr, by: u64| {
+        RegisterExpr::binary(Binary::Shl, RegisterExpr::binary(op, a, b), RegisterExpr::Const(by))
     };
-    let order = Expr::binary(
+    let order = RegisterExpr::binary(
         Binary::Or,
         bit(less, left.clone(), right.clone(), 2),
         bit(less, right.clone(), left.clone(), 1),
     );
-    Expr::binary(Binary::Or, order, Expr::binary(Binary::Eq, left, right))
+    RegisterExpr::binary(Binary::Or, order, RegisterExpr::binary(Binary::Eq, left, right))
 }
 
 /// Parses an optional field of the condition register, with its comma.
@@ -153,7 +153,7 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
             let width = if name == "lwarx" { 4 } else { 8 };
             a.push(Op::Load {
                 into: Some(into),
-                value: Expr::Loaded,
+                value: RegisterExpr::Loaded,
                 address,
                 width,
                 tags: exclusive,
@@ -170,17 +170,17 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
                 status: Some(status),
                 address: address.clone(),
                 width: if name == "stwcx" { 4 } else { 8 },
-                value: Expr::Register(from),
+                value: RegisterExpr::Register(from),
                 tags: exclusive,
                 carries: false,
                 second: None,
             });
             // The result depends on the operands.
-            let operands = Expr::binary(Binary::Xor, Expr::Register(from), address);
-            let none = Expr::binary(Binary::And, operands, Expr::Const(0));
-            let success = Expr::unary(Unary::IsZero, Expr::Register(status));
+            let operands = RegisterExpr::binary(Binary::Xor, RegisterExpr::Register(from), address);
+            let none = RegisterExpr::binary(Binary::And, operands, RegisterExpr::Const(0));
+            let success = RegisterExpr::unary(Unary::IsZero, RegisterExpr::Register(status));
             let field = a.register("CR0");
-            a.push(Op::Let(field, Expr::binary(Binary::Or, success, none)));
+            a.push(Op::Let(field, RegisterExpr::binary(Binary::Or, success, none)));
         }
         _ => {
             if let Some((width, index)) = plain(name, "st") {
@@ -196,7 +196,7 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
             let address = if index { indexed(a, cursor)? } else { displaced(a, cursor)? };
             a.push(Op::Load {
                 into: Some(into),
-                value: Expr::Loaded,
+                value: RegisterExpr::Loaded,
                 address,
                 width,
                 tags: 0,
@@ -225,11 +225,19 @@ fn branch(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
         None
     } else {
         let field = field(a, cursor)?;
-        let bit = Expr::binary(Binary::And, Expr::Register(field), Expr::Const(bits));
-        Some(Expr::binary(if set { Binary::Ne } else { Binary::Eq }, bit, Expr::Const(0)))
+        let bit = RegisterExpr::binary(
+            Binary::And,
+            RegisterExpr::Register(field),
+            RegisterExpr::Const(bits),
+        );
+        Some(RegisterExpr::binary(
+            if set { Binary::Ne } else { Binary::Eq },
+            bit,
+            RegisterExpr::Const(0),
+        ))
     };
     let label: Token<'_> = cursor.name("a label")?;
-    a.jump(when, Target::Label(label.text.to_string(), label.span));
+    a.jump(when, JumpTarget::Label(label.text.to_string(), label.span));
     Ok(true)
 }
 
@@ -255,8 +263,11 @@ fn computation(
         let field = field(a, cursor)?;
         let left = source(a, cursor)?;
         cursor.expect(",")?;
-        let right =
-            if immediate { Expr::Const(cursor.number()? as u64) } else { source(a, cursor)? };
+        let right = if immediate {
+            RegisterExpr::Const(cursor.number()? as u64)
+        } else {
+            source(a, cursor)?
+        };
         let bits = compared(left.extended(bytes, signed), right.extended(bytes, signed), signed);
         a.push(Op::Let(field, bits));
         return Ok(true);
@@ -285,27 +296,27 @@ fn computation(
     cursor.expect(",")?;
     let shift = if name.ends_with("is") { 16 } else { 0 };
     let constant =
-        |cursor: &mut Cursor<'_, '_>| Ok(Expr::Const((cursor.number()? << shift) as u64));
+        |cursor: &mut Cursor<'_, '_>| Ok(RegisterExpr::Const((cursor.number()? << shift) as u64));
     let value = match name {
         "li" | "lis" => constant(cursor)?,
         "mr" => source(a, cursor)?,
-        "neg" => Expr::unary(Unary::Neg, source(a, cursor)?),
-        "extsb" => Expr::unary(Unary::Sign(8), source(a, cursor)?),
-        "extsh" => Expr::unary(Unary::Sign(16), source(a, cursor)?),
-        "extsw" => Expr::unary(Unary::Sign(32), source(a, cursor)?),
+        "neg" => RegisterExpr::unary(Unary::Neg, source(a, cursor)?),
+        "extsb" => RegisterExpr::unary(Unary::Sign(8), source(a, cursor)?),
+        "extsh" => RegisterExpr::unary(Unary::Sign(16), source(a, cursor)?),
+        "extsw" => RegisterExpr::unary(Unary::Sign(32), source(a, cursor)?),
         _ => {
             let left = if name.starts_with("addi") { base(a, cursor)? } else { source(a, cursor)? };
             cursor.expect(",")?;
             let right = if immediate { constant(cursor)? } else { source(a, cursor)? };
             match name {
-                "subf" => Expr::binary(op, right, left),
-                "slwi" | "slw" => Expr::binary(op, left, right).extended(4, false),
-                "srwi" | "srw" => Expr::binary(op, left.extended(4, false), right),
-                _ => Expr::binary(op, left, right),
+                "subf" => RegisterExpr::binary(op, right, left),
+                "slwi" | "slw" => RegisterExpr::binary(op, left, right).extended(4, false),
+                "srwi" | "srw" => RegisterExpr::binary(op, left.extended(4, false), right),
+                _ => RegisterExpr::binary(op, left, right),
             }
         }
     };
-    let flags = compared(value.clone(), Expr::Const(0), true);
+    let flags = compared(value.clone(), RegisterExpr::Const(0), true);
     if dot {
         let field = a.register("CR0");
         a.push(Op::Let(field, flags));

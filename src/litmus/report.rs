@@ -1,21 +1,21 @@
 //! Run of a test under a model, with a report in the format of the herd tools.
 //!
-//! Input: a [`Test`], a [`Judge`]. Output: a [`Report`].
+//! Input: a [`LitmusTest`], a [`Judge`]. Output: a [`TestReport`].
 
 use crate::candidates::{self, CandidateExecution};
 use crate::code::Arch;
 use crate::condition::ObservedPlace;
-use crate::file::Test;
+use crate::file::LitmusTest;
 use crate::judge::Judge;
-use crate::paths::{self, Bounds, Reads, Runs};
-use mu_axioms::cat::{Failure, Session};
+use crate::paths::{self, PathBounds, Reads, Runs};
+use mu_axioms::cat::{Session, ViolatedAxiom};
 use mu_axioms::{Execution, Relation};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_program::outcome::Answer;
 
 /// The result of a test.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct TestReport {
     /// The question with its answer.
     pub answer: Answer,
     /// Number of judged executions.
@@ -34,9 +34,9 @@ pub struct Report {
 
 /// Computes the paths of a test.
 fn prepare(
-    test: &mut Test,
+    test: &mut LitmusTest,
     judge: &Judge,
-    bounds: Bounds,
+    bounds: PathBounds,
     take: Reads,
     budget: &Budget,
 ) -> Result<Runs, Stop> {
@@ -51,7 +51,7 @@ fn prepare(
 
 /// Rejects accesses that the semantics does not cover: those beyond their variables, and those of
 /// mixed sizes if the architecture or the model does not define them.
-fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> {
+fn supported(test: &LitmusTest, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> {
     let at = |(t, i): (u32, u32), message: String| {
         let texts = test.threads.get(t as usize).map(|t| &t.texts);
         match texts.and_then(|texts| texts.get(i as usize)) {
@@ -94,11 +94,11 @@ fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> 
 
 /// Runs a test.
 pub fn run(
-    mut test: Test,
+    mut test: LitmusTest,
     judge: &Judge,
-    bounds: Bounds,
+    bounds: PathBounds,
     budget: &Budget,
-) -> Result<Report, Diagnostic> {
+) -> Result<TestReport, Diagnostic> {
     applies(&test, judge)?;
     let (runs, found, stop) = match prepare(&mut test, judge, bounds, reads(judge), budget) {
         Ok(runs) => {
@@ -123,7 +123,7 @@ pub fn run(
     }
     answer.undefined = found.flags.iter().any(|f| judge.undefined.contains(f));
     answer.flags = found.flags.into_iter().collect();
-    Ok(Report {
+    Ok(TestReport {
         answer,
         executions: found.judged,
         stop,
@@ -137,9 +137,9 @@ pub fn run(
 /// Calls `visit` with all candidate executions of a test, coherent or not; `test` then contains the
 /// layout for printing outcomes. Returns also true if a path was dropped.
 pub fn each(
-    test: &mut Test,
+    test: &mut LitmusTest,
     judge: &Judge,
-    bounds: Bounds,
+    bounds: PathBounds,
     budget: &Budget,
     visit: candidates::Visit<'_>,
 ) -> Result<(Stop, bool), Diagnostic> {
@@ -155,7 +155,7 @@ pub fn each(
 }
 
 /// Prints an instruction with its thread.
-fn instruction(test: &Test, (t, i): (u32, u32)) -> String {
+fn instruction(test: &LitmusTest, (t, i): (u32, u32)) -> String {
     let text = test
         .threads
         .get(t as usize)
@@ -164,7 +164,7 @@ fn instruction(test: &Test, (t, i): (u32, u32)) -> String {
     format!("`{text}` of P{t}")
 }
 
-fn applies(test: &Test, judge: &Judge) -> Result<(), Diagnostic> {
+fn applies(test: &LitmusTest, judge: &Judge) -> Result<(), Diagnostic> {
     if judge.is_for(test.arch) {
         return Ok(());
     }
@@ -194,7 +194,7 @@ pub struct DecidingExecution {
     /// True if the model allows it.
     pub allowed: bool,
     /// The reason if the model forbids it.
-    pub failure: Option<Failure>,
+    pub failure: Option<ViolatedAxiom>,
     /// Its outcome in a line.
     pub outcome: String,
 }
@@ -203,9 +203,9 @@ pub struct DecidingExecution {
 /// `forall`, that violates it). If there is none, the forbidden execution with such an outcome and
 /// the shortest forbidden cycle explains why.
 pub fn deciding(
-    mut test: Test,
+    mut test: LitmusTest,
     judge: &Judge,
-    bounds: Bounds,
+    bounds: PathBounds,
     budget: &Budget,
 ) -> Result<(Option<DecidingExecution>, Stop), Diagnostic> {
     applies(&test, judge)?;
@@ -233,9 +233,9 @@ const INCOHERENT_STEPS: u64 = 1 << 18;
 
 /// Finds the best execution of some paths.
 fn best_of(
-    test: &mut Test,
+    test: &mut LitmusTest,
     judge: &Judge,
-    bounds: Bounds,
+    bounds: PathBounds,
     take: Reads,
     budget: &Budget,
 ) -> Result<(Option<DecidingExecution>, Stop), Diagnostic> {
@@ -275,7 +275,7 @@ fn length(d: &DecidingExecution) -> usize {
 }
 
 fn drawn(
-    test: &Test,
+    test: &LitmusTest,
     judge: &Judge,
     candidate: &CandidateExecution<'_>,
 ) -> Result<DecidingExecution, Diagnostic> {
@@ -330,15 +330,15 @@ fn drawn(
 
 /// Relates the last access before each fence in its thread to the first one after it.
 fn fences(events: &[mu_axioms::Event]) -> Vec<(usize, usize)> {
-    use mu_axioms::Kind;
+    use mu_axioms::EventKind;
     let accesses = |t: Option<u32>| {
         let of = move |e: &usize| {
             events[*e].thread == t
-                && matches!(events[*e].kind, Kind::Read | Kind::Write | Kind::Update)
+                && matches!(events[*e].kind, EventKind::Read | EventKind::Write | EventKind::Update)
         };
         (0..events.len()).filter(of)
     };
-    let fences = (0..events.len()).filter(|f| events[*f].kind == Kind::Fence);
+    let fences = (0..events.len()).filter(|f| events[*f].kind == EventKind::Fence);
     let mut found: Vec<(usize, usize)> = fences
         .filter_map(|f| {
             let (t, at) = (events[f].thread, events[f].index);
@@ -359,7 +359,7 @@ fn steps(order: &Relation) -> Vec<(usize, usize)> {
     order.pairs().filter(|&(a, b)| !order.after(a).any(|m| order.has(m, b))).collect()
 }
 
-impl Report {
+impl TestReport {
     /// Lists the dropped paths, one line for each reason.
     pub fn left_out(&self) -> Vec<String> {
         let loops =

@@ -6,8 +6,8 @@
 //! `.rl`, as in the litmus tests of the memory model. An `amo` is a read and a write, related by
 //! `amo`; `lr` and `sc` are related by `lxsx`. Registers have 64 bits.
 
-use crate::asm::{Assembler, Target, symbolic, unknown};
-use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
+use crate::asm::{Assembler, JumpTarget, symbolic, unknown};
+use crate::code::{Arch, Atomicity, Binary, Flow, Op, Register, RegisterExpr, Unary};
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
 
@@ -54,20 +54,24 @@ fn register(
     }
 }
 
-fn source(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
-    Ok(register(a, cursor)?.map_or(Expr::Const(0), Expr::Register))
+fn source(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
+    Ok(register(a, cursor)?.map_or(RegisterExpr::Const(0), RegisterExpr::Register))
 }
 
 /// Parses `offset(register)` or `(register)`.
-fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
+fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
     let offset = if cursor.is("(") { 0 } else { cursor.number()? };
     cursor.expect("(")?;
     let base = source(a, cursor)?;
     cursor.expect(")")?;
-    Ok(if offset == 0 { base } else { Expr::binary(Binary::Add, base, Expr::Const(offset as u64)) })
+    Ok(if offset == 0 {
+        base
+    } else {
+        RegisterExpr::binary(Binary::Add, base, RegisterExpr::Const(offset as u64))
+    })
 }
 
-fn assign(a: &mut Assembler, into: Option<Register>, value: Expr) {
+fn assign(a: &mut Assembler, into: Option<Register>, value: RegisterExpr) {
     if let Some(r) = into {
         a.push(Op::Let(r, value));
     } else {
@@ -169,7 +173,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             if parts[0] == "lr" {
-                let value = Expr::Loaded.extended(bytes, true);
+                let value = RegisterExpr::Loaded.extended(bytes, true);
                 let address = address(a, cursor)?;
                 a.push(Op::Load {
                     into,
@@ -204,14 +208,14 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let value = source(a, cursor)?;
             cursor.expect(",")?;
             let address = address(a, cursor)?;
-            let compared = expected.map_or(Expr::Const(0), Expr::Register);
-            let when = Expr::binary(
+            let compared = expected.map_or(RegisterExpr::Const(0), RegisterExpr::Register);
+            let when = RegisterExpr::binary(
                 Binary::Eq,
-                Expr::Loaded.extended(bytes, false),
+                RegisterExpr::Loaded.extended(bytes, false),
                 compared.extended(bytes, false),
             );
             a.push(Op::Update {
-                into: expected.map(|r| (r, Expr::Loaded.extended(bytes, true))),
+                into: expected.map(|r| (r, RegisterExpr::Loaded.extended(bytes, true))),
                 address,
                 width: bytes,
                 value,
@@ -236,14 +240,14 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let unsigned = matches!(op, Some(Binary::MinU | Binary::MaxU));
             let value = match op {
                 None => operand,
-                Some(op) => Expr::binary(
+                Some(op) => RegisterExpr::binary(
                     op,
-                    Expr::Loaded.extended(bytes, !unsigned),
+                    RegisterExpr::Loaded.extended(bytes, !unsigned),
                     operand.extended(bytes, !unsigned),
                 ),
             };
             a.push(Op::Update {
-                into: into.map(|r| (r, Expr::Loaded.extended(bytes, true))),
+                into: into.map(|r| (r, RegisterExpr::Loaded.extended(bytes, true))),
                 address,
                 width: bytes,
                 value,
@@ -261,7 +265,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             let address = address(a, cursor)?;
-            let value = Expr::Loaded.extended(bytes, signed);
+            let value = RegisterExpr::Loaded.extended(bytes, signed);
             a.push(Op::Load {
                 into,
                 value,
@@ -298,7 +302,7 @@ fn fence(
         ["i"] => a.push(Op::Fence(ARCH.tag("Fence.i"))),
         [] => {
             let mut kinds = Vec::new();
-            while cursor.peek().kind == mu_base::words::Kind::Name {
+            while cursor.peek().kind == mu_base::words::TokenKind::Name {
                 let kind: String = cursor
                     .take()
                     .text
@@ -360,22 +364,22 @@ fn computation(
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             let of = source(a, cursor)?;
-            assign(a, into, op.map_or(of.clone(), |op| Expr::unary(op, of)));
+            assign(a, into, op.map_or(of.clone(), |op| RegisterExpr::unary(op, of)));
         } else if name == "snez" {
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             let of = source(a, cursor)?;
-            assign(a, into, Expr::binary(Binary::Ne, of, Expr::Const(0)));
+            assign(a, into, RegisterExpr::binary(Binary::Ne, of, RegisterExpr::Const(0)));
         } else if name == "lui" {
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             let value = cursor.number()? << 12;
-            assign(a, into, Expr::Const(i64::from(value as i32) as u64));
+            assign(a, into, RegisterExpr::Const(i64::from(value as i32) as u64));
         } else if name == "li" {
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             let value = cursor.number()?;
-            assign(a, into, Expr::Const(value as u64));
+            assign(a, into, RegisterExpr::Const(value as u64));
         } else if let Some(op) = arithmetic(name).or(word) {
             let into = register(a, cursor)?;
             cursor.expect(",")?;
@@ -388,7 +392,7 @@ fn computation(
             cursor.expect(",")?;
             let left = source(a, cursor)?;
             cursor.expect(",")?;
-            let right = Expr::Const(cursor.number()? as u64);
+            let right = RegisterExpr::Const(cursor.number()? as u64);
             assign(a, into, binary(op, left, right, immediate.is_none()));
         } else if let Some((op, swapped)) = comparison(name) {
             let left = source(a, cursor)?;
@@ -396,20 +400,26 @@ fn computation(
             let right = source(a, cursor)?;
             cursor.expect(",")?;
             let label = cursor.name("a label")?;
-            let when =
-                if swapped { Expr::binary(op, right, left) } else { Expr::binary(op, left, right) };
-            a.jump(Some(when), Target::Label(label.text.to_string(), label.span));
+            let when = if swapped {
+                RegisterExpr::binary(op, right, left)
+            } else {
+                RegisterExpr::binary(op, left, right)
+            };
+            a.jump(Some(when), JumpTarget::Label(label.text.to_string(), label.span));
         } else if let Some((op, swapped)) = name.strip_suffix('z').and_then(comparison) {
             let left = source(a, cursor)?;
             cursor.expect(",")?;
             let label = cursor.name("a label")?;
-            let zero = Expr::Const(0);
-            let when =
-                if swapped { Expr::binary(op, zero, left) } else { Expr::binary(op, left, zero) };
-            a.jump(Some(when), Target::Label(label.text.to_string(), label.span));
+            let zero = RegisterExpr::Const(0);
+            let when = if swapped {
+                RegisterExpr::binary(op, zero, left)
+            } else {
+                RegisterExpr::binary(op, left, zero)
+            };
+            a.jump(Some(when), JumpTarget::Label(label.text.to_string(), label.span));
         } else if name == "j" {
             let label = cursor.name("a label")?;
-            a.jump(None, Target::Label(label.text.to_string(), label.span));
+            a.jump(None, JumpTarget::Label(label.text.to_string(), label.span));
         } else {
             return Ok(None);
         }
@@ -422,17 +432,25 @@ fn computation(
     }
 }
 
-fn binary(op: Binary, left: Expr, right: Expr, word: bool) -> Expr {
+fn binary(op: Binary, left: RegisterExpr, right: RegisterExpr, word: bool) -> RegisterExpr {
     let shift = matches!(op, Binary::Shl | Binary::Shr | Binary::Sar);
     if !word {
-        let right = if shift { Expr::binary(Binary::And, right, Expr::Const(63)) } else { right };
-        return Expr::binary(op, left, right);
+        let right = if shift {
+            RegisterExpr::binary(Binary::And, right, RegisterExpr::Const(63))
+        } else {
+            right
+        };
+        return RegisterExpr::binary(op, left, right);
     }
-    let right = if shift { Expr::binary(Binary::And, right, Expr::Const(31)) } else { right };
+    let right = if shift {
+        RegisterExpr::binary(Binary::And, right, RegisterExpr::Const(31))
+    } else {
+        right
+    };
     let left = match op {
         Binary::Shr => left.extended(4, false),
         Binary::Sar => left.extended(4, true),
         _ => left,
     };
-    Expr::binary(op, left, right).extended(4, true)
+    RegisterExpr::binary(op, left, right).extended(4, true)
 }

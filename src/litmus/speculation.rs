@@ -9,8 +9,8 @@
 //!
 //! Cost: at most [`MAX_STEPS`] steps. Beyond this limit the constants found so far are returned.
 
-use crate::code::{self, Expr, Op, Thread, low};
-use crate::layout::{Found, Layout};
+use crate::code::{self, Op, RegisterExpr, Thread, low};
+use crate::layout::{Found, MemoryLayout};
 use std::collections::{BTreeSet, HashSet};
 
 /// Limit on the number of steps on all paths of a thread; beyond it the search ends.
@@ -19,7 +19,7 @@ const MAX_STEPS: usize = 1 << 14;
 /// A position in the code, with the values of known registers.
 type KnownRegisters = (u32, Vec<Option<u64>>);
 
-fn value(e: &Expr, registers: &[Option<u64>]) -> Option<u64> {
+fn value(e: &RegisterExpr, registers: &[Option<u64>]) -> Option<u64> {
     let mut known = true;
     let loaded = e.sources(&mut |r| known &= registers[r as usize].is_some());
     let full: Vec<u64> = registers.iter().map(|r| r.unwrap_or(0)).collect();
@@ -27,7 +27,7 @@ fn value(e: &Expr, registers: &[Option<u64>]) -> Option<u64> {
 }
 
 /// Finds the cells and values of stores with an address and value that do not depend on reads.
-pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
+pub fn stores(thread: &Thread, layout: &MemoryLayout) -> BTreeSet<(u32, u64)> {
     let mut found = BTreeSet::new();
     let branches = |op: &Op| {
         matches!(
@@ -51,7 +51,10 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
         if visited.len() >= MAX_STEPS || !visited.insert((at, registers.clone())) {
             continue;
         }
-        let mut store = |address: &Expr, width: u8, stored: &Expr, registers: &[Option<u64>]| {
+        let mut store = |address: &RegisterExpr,
+                         width: u8,
+                         stored: &RegisterExpr,
+                         registers: &[Option<u64>]| {
             let (Some(address), Some(stored)) =
                 (value(address, registers), value(stored, registers))
             else {

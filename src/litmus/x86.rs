@@ -1,15 +1,15 @@
 //! x86 tests, parsed by the layer `program`: the instruction table, initial states and conditions
 //! are those of the machines.
 //!
-//! Input: the text of a test. Output: a [`Test`]. Each step of an instruction becomes operations: a
-//! load, a store, a locked update (a read and a write, tagged `X` and `A` and related by `amo`), a
-//! fence. An instruction that reads and writes memory without `lock` is two plain accesses.
-//! Expressions of steps are those of the layer `program` ([`Expr::X86`]).
+//! Input: the text of a test. Output: a [`LitmusTest`]. Each step of an instruction becomes
+//! operations: a load, a store, a locked update (a read and a write, tagged `X` and `A` and related
+//! by `amo`), a fence. An instruction that reads and writes memory without `lock` is two plain
+//! accesses. Expressions of steps are those of the layer `program` ([`RegisterExpr::X86`]).
 
-use crate::code::{Arch, Atomicity, Expr, Flow, Op, Register, Thread, Unary};
+use crate::code::{Arch, Atomicity, Flow, Op, Register, RegisterExpr, Thread, Unary};
 use crate::condition::{Observed, ObservedPlace};
-use crate::file::Test;
-use crate::layout::{Layout, Type};
+use crate::file::LitmusTest;
+use crate::layout::{IntegerType, MemoryLayout};
 use mu_base::{Diagnostic, SourceId, narrow};
 use mu_program::expr::{Expr as Value, Width};
 use mu_program::litmus::{self, Read};
@@ -24,7 +24,7 @@ use mu_program::{Access, Fence, Next, Step};
 /// # Errors
 ///
 /// As [`litmus::read`].
-pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<Test, Diagnostic> {
+pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<LitmusTest, Diagnostic> {
     let Read { name, info, threads, variables, question, .. } = litmus::read(source, text)?;
     let mut threads: Vec<Thread> = threads.iter().map(|t| thread(t, arch)).collect();
     let observed =
@@ -36,17 +36,17 @@ pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<Test, Diagnostic
         quantifier: question.quantifier,
         prop: question.prop,
     };
-    Ok(Test { arch, name, info, threads, layout: layout(&variables), question })
+    Ok(LitmusTest { arch, name, info, threads, layout: layout(&variables), question })
 }
 
 /// Converts the type of a variable or register.
-fn type_of(ty: variables::Type) -> Type {
-    Type::integer(bytes(ty.width), ty.signed)
+fn type_of(ty: variables::IntegerType) -> IntegerType {
+    IntegerType::integer(bytes(ty.width), ty.signed)
 }
 
 /// Builds the layout with the variables at their addresses in the code.
-fn layout(variables: &Variables) -> Layout {
-    let mut layout = Layout::default();
+fn layout(variables: &Variables) -> MemoryLayout {
+    let mut layout = MemoryLayout::default();
     for v in variables.list() {
         let elements = v.array.then_some(narrow::index(v.initial.len()));
         layout.declare(&v.name, v.address, v.declared.map(type_of), elements, v.initial.clone());
@@ -90,12 +90,12 @@ fn observed(
 }
 
 /// Converts an expression, with the register of the loaded value, if any.
-fn value(e: &Value, loaded: Option<Register>) -> Expr {
+fn value(e: &Value, loaded: Option<Register>) -> RegisterExpr {
     match e {
-        Value::Const(c) => Expr::Const(*c),
-        Value::Register(r) => Expr::Register(*r),
-        Value::Loaded => loaded.map_or(Expr::Loaded, Expr::Register),
-        e => Expr::X86(Box::new(e.clone()), loaded),
+        Value::Const(c) => RegisterExpr::Const(*c),
+        Value::Register(r) => RegisterExpr::Register(*r),
+        Value::Loaded => loaded.map_or(RegisterExpr::Loaded, RegisterExpr::Register),
+        e => RegisterExpr::X86(Box::new(e.clone()), loaded),
     }
 }
 
@@ -157,7 +157,7 @@ impl Lowering {
                 loaded = Some(into);
                 let load = Op::Load {
                     into: Some(into),
-                    value: Expr::Loaded,
+                    value: RegisterExpr::Loaded,
                     address: value(address, None),
                     width: bytes(*width),
                     tags: 0,
@@ -168,7 +168,7 @@ impl Lowering {
             }
             Access::Write { address, width, value: stored, when } => {
                 let skip = when.as_ref().map(|when| {
-                    let not = Expr::unary(Unary::IsZero, value(when, None));
+                    let not = RegisterExpr::unary(Unary::IsZero, value(when, None));
                     self.push(Op::Branch { when: Some(not), to: 0 }, step);
                     self.thread.ops.len() - 1
                 });
@@ -190,7 +190,7 @@ impl Lowering {
                 loaded = Some(into);
                 let tags = self.arch.tag("X") | self.arch.tag("A");
                 let update = Op::Update {
-                    into: Some((into, Expr::Loaded)),
+                    into: Some((into, RegisterExpr::Loaded)),
                     address: value(address, None),
                     width: bytes(*width),
                     value: value(stored, None),
@@ -225,11 +225,11 @@ impl Lowering {
             moves.push((*register, new));
         }
         for (register, new) in moves {
-            self.push(Op::Let(register, Expr::Register(new)), step);
+            self.push(Op::Let(register, RegisterExpr::Register(new)), step);
         }
     }
 
-    fn jump(&mut self, when: Option<Expr>, to: u32, step: &Step) {
+    fn jump(&mut self, when: Option<RegisterExpr>, to: u32, step: &Step) {
         self.jumps.push((self.thread.ops.len(), to));
         self.push(Op::Branch { when, to: 0 }, step);
     }

@@ -25,7 +25,7 @@ use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
 use mu_syntax::ast::{self, Node, ProcessKind, Section, Specification};
 use mu_syntax::template::{self, Param};
-use mu_syntax::tokens::{self, Kind as TokenKind, Token};
+use mu_syntax::tokens::{self, Token, TokenKind};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub(crate) struct Problem {
 
 /// An occurrence of a name in the file.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Name {
+pub(crate) struct Occurrence {
     pub(crate) range: Range<usize>,
     pub(crate) key: Key,
     pub(crate) declares: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Name {
 
 /// A declaration in the file.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Declaration {
+pub(crate) struct NameDeclaration {
     pub(crate) key: Key,
     pub(crate) kind: NameKind,
     pub(crate) name: String,
@@ -79,8 +79,8 @@ pub(crate) struct Analysis {
     pub(crate) formula: bool,
     pub(crate) problems: Vec<Problem>,
     /// Ordered by place.
-    pub(crate) names: Vec<Name>,
-    pub(crate) declarations: Vec<Declaration>,
+    pub(crate) names: Vec<Occurrence>,
+    pub(crate) declarations: Vec<NameDeclaration>,
     /// The typed part of a specification, with the map from its places to those of the file.
     pub(crate) specification: Option<Arc<ProcSpec>>,
     pub(crate) typed: Option<TypedFormula>,
@@ -307,14 +307,15 @@ impl Analysis {
             if !known.contains(&(range.start, range.end))
                 && seen.insert((range.start, range.end, key.clone()))
             {
-                self.names.push(Name { range, key, declares, is_literal });
+                self.names.push(Occurrence { range, key, declares, is_literal });
             }
         }
         for Declared { key: raw, kind, name, span, extent, signature } in declared {
             let span = Span { source: id, ..span };
             let (range, extent) =
                 (self.place(&sources, span), self.place(&sources, Span { source: id, ..extent }));
-            let declaration = Declaration { key: key(raw), kind, name, range, extent, signature };
+            let declaration =
+                NameDeclaration { key: key(raw), kind, name, range, extent, signature };
             if !known.contains(&(declaration.range.start, declaration.range.end))
                 && !self.declarations.contains(&declaration)
             {
@@ -357,13 +358,13 @@ impl Analysis {
                             coming = Some((name.clone(), range.start));
                             (Key::Local(range.start), NameKind::Variable, ": Int".to_string())
                         };
-                        self.names.push(Name {
+                        self.names.push(Occurrence {
                             range: range.clone(),
                             key: key.clone(),
                             declares: true,
                             is_literal: true,
                         });
-                        self.declarations.push(Declaration {
+                        self.declarations.push(NameDeclaration {
                             key,
                             kind,
                             name,
@@ -416,7 +417,7 @@ impl Analysis {
                         .then_some(Key::Parameter(name.clone()))
                 });
                 if let Some(key) = key.filter(|_| !self.names.iter().any(|n| n.range == range)) {
-                    self.names.push(Name { range, key, declares: false, is_literal: true });
+                    self.names.push(Occurrence { range, key, declares: false, is_literal: true });
                 }
             }
         }
@@ -442,15 +443,15 @@ impl Analysis {
         let mut defines: Vec<Vec<(String, String)>> = Vec::new();
         for p in &self.params {
             let values: Vec<String> = match p.value {
-                template::Value::Bool(value) => vec![(!value).to_string()],
-                template::Value::Int(n) => {
+                template::TemplateValue::Bool(value) => vec![(!value).to_string()],
+                template::TemplateValue::Int(n) => {
                     vec![
                         n.saturating_add(1).to_string(),
                         n.saturating_sub(1).to_string(),
                         (n.saturating_add(2)).to_string(),
                     ]
                 }
-                template::Value::Any { .. } => Vec::new(),
+                template::TemplateValue::Any { .. } => Vec::new(),
             };
             defines.extend(values.into_iter().map(|v| vec![(p.name.clone(), v)]));
         }
@@ -501,7 +502,7 @@ impl Analysis {
                 }
                 _ => false,
             });
-            found.extend(meant.map(|key| Name {
+            found.extend(meant.map(|key| Occurrence {
                 range: token.range.clone(),
                 key: key.clone(),
                 declares: false,
@@ -513,7 +514,7 @@ impl Analysis {
     }
 
     /// Returns the name at an offset, or just before it; `None` if there is none.
-    pub(crate) fn name_at(&self, offset: usize) -> Option<&Name> {
+    pub(crate) fn name_at(&self, offset: usize) -> Option<&Occurrence> {
         let end = self.names.partition_point(|n| n.range.start <= offset);
         self.names[..end]
             .iter()
@@ -524,7 +525,7 @@ impl Analysis {
     }
 
     /// Returns the comment of a declaration: at the end of its line, otherwise on the lines above.
-    pub(crate) fn comment(&self, declaration: &Declaration) -> String {
+    pub(crate) fn comment(&self, declaration: &NameDeclaration) -> String {
         let at = declaration.range.start;
         let line_end = self.text[at..].find('\n').map_or(self.text.len(), |i| at + i);
         let of = |t: &Token| t.text(&self.text).trim_start_matches('%').trim().to_string();

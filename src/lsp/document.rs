@@ -21,7 +21,7 @@ struct AppliedEdit {
     old: String,
 }
 
-struct Change {
+struct DocumentChange {
     version: i64,
     /// The edits as the client sent them.
     edits: Vec<Value>,
@@ -34,7 +34,7 @@ pub(crate) struct OpenDocument {
     pub(crate) uri: String,
     pub(crate) text: String,
     pub(crate) version: i64,
-    recent: VecDeque<Change>,
+    recent: VecDeque<DocumentChange>,
 }
 
 impl OpenDocument {
@@ -79,7 +79,7 @@ impl OpenDocument {
             self.text.replace_range(range.clone(), new);
             made.push(AppliedEdit { start: range.start, length: new.len(), old });
         }
-        self.recent.push_back(Change { version, edits, made });
+        self.recent.push_back(DocumentChange { version, edits, made });
     }
 }
 

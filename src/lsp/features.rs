@@ -4,13 +4,13 @@
 //! Each is a function of the workspace, a path and an offset, and returns JSON of the protocol
 //! (3.17), or `null`.
 
-use crate::analysis::{Analysis, Declaration, Problem};
+use crate::analysis::{Analysis, NameDeclaration, Problem};
 use crate::generic_language;
 use crate::names::{Key, NameKind};
 use crate::positions::Lines;
 use crate::workspace::Workspace;
-use mu_base::naming::Role;
-use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS};
+use mu_base::naming::NameRole;
+use mu_syntax::tokens::{self, SECTIONS, TokenKind};
 use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn declarations(
     workspace: &Workspace,
     path: &Path,
     key: &Key,
-) -> Vec<(PathBuf, Rc<Analysis>, Declaration)> {
+) -> Vec<(PathBuf, Rc<Analysis>, NameDeclaration)> {
     let mut found = Vec::new();
     let model = workspace
         .model_of(path)
@@ -249,7 +249,7 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
 
 /// True if a variable may be in scope at an offset: both are in one declaration, or in one section
 /// of equations.
-fn is_near(analysis: &Analysis, declaration: &Declaration, offset: usize) -> bool {
+fn is_near(analysis: &Analysis, declaration: &NameDeclaration, offset: usize) -> bool {
     let (from, to) = (declaration.range.start.min(offset), declaration.range.start.max(offset));
     let between = || analysis.tokens.iter().filter(|t| t.range.start >= from && t.range.end <= to);
     let section = |words: &[&str]| {
@@ -281,7 +281,8 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
             Some((outer, parent))
                 if matches!(
                     d.kind,
-                    NameKind::Constructor | NameKind::Of(Role::Constructor | Role::Function)
+                    NameKind::Constructor
+                        | NameKind::Of(NameRole::Constructor | NameRole::Function)
                 ) && outer.start <= extent.start
                     && extent.end <= outer.end =>
             {

@@ -7,14 +7,14 @@
 //! [`Lexicon`] defines comments, reserved words, and the words that declare names. Cost: linear.
 //! Invariant: tokens are ascending and do not overlap.
 
-use crate::analysis::{Analysis, Declaration, Name};
+use crate::analysis::{Analysis, NameDeclaration, Occurrence};
 use crate::names::{Key, NameKind};
 use crate::workspace::normal;
-use mu_base::naming::Role;
+use mu_base::naming::NameRole;
 use mu_base::words::nested_comment;
 use mu_base::{Diagnostic, Span};
 use mu_frontends::{Edited, Lexicon, Meaning};
-use mu_syntax::tokens::{Kind as TokenKind, Token};
+use mu_syntax::tokens::{Token, TokenKind};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -36,7 +36,7 @@ impl NamedEntity {
     /// True if an outline shows it: entities that are visible in more than one declaration, and
     /// labels of a thread's code.
     pub(crate) fn is_outlined(&self) -> bool {
-        self.scope.is_none() || matches!(self.kind, NameKind::Of(Role::Claim | Role::Label))
+        self.scope.is_none() || matches!(self.kind, NameKind::Of(NameRole::Claim | NameRole::Label))
     }
 }
 
@@ -180,7 +180,7 @@ impl Analysis {
             });
         }
         for mention in naming.mentions.iter().filter(|m| m.place.source == *source) {
-            self.names.push(Name {
+            self.names.push(Occurrence {
                 range: range(mention.place),
                 key: key_of(mention.of),
                 declares: mention.declares,
@@ -190,7 +190,7 @@ impl Analysis {
             if mention.declares && !self.declarations.iter().any(|d| d.key == key_of(mention.of)) {
                 let (key, kind, extent) =
                     (key_of(mention.of), NameKind::Of(b.role), range(b.whole));
-                let declaration = Declaration {
+                let declaration = NameDeclaration {
                     key,
                     kind,
                     name: b.name.clone(),
@@ -220,7 +220,7 @@ impl Analysis {
 
     /// Returns the comment of a declaration: after it on its line, otherwise the comments that end
     /// on the line above.
-    pub(crate) fn comment_near(&self, declaration: &Declaration) -> String {
+    pub(crate) fn comment_near(&self, declaration: &NameDeclaration) -> String {
         let Some(lexicon) = self.lexicon else { return String::new() };
         let of = |t: &Token| {
             let text = t.text(&self.text);
@@ -285,13 +285,13 @@ impl Analysis {
         for (kind, token) in found {
             let name = token.text(&self.text).to_string();
             let key = Key::Local(token.range.start);
-            self.names.push(Name {
+            self.names.push(Occurrence {
                 range: token.range.clone(),
                 key: key.clone(),
                 declares: true,
                 is_literal: true,
             });
-            let declaration = Declaration {
+            let declaration = NameDeclaration {
                 key,
                 kind,
                 name,

@@ -5,13 +5,13 @@
 //! must have the same meaning as before, place by place. So no name is captured, for any scoping
 //! rules, and no language needs its own renaming rules.
 
-use crate::analysis::{Analysis, Name};
+use crate::analysis::{Analysis, Occurrence};
 use crate::foreign::{NamedEntity, lexicon_of};
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
 use mu_base::ending;
-use mu_syntax::tokens::Kind as TokenKind;
+use mu_syntax::tokens::TokenKind;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) fn hover(
     workspace: &Workspace,
     path: &Path,
     analysis: &Analysis,
-    name: &Name,
+    name: &Occurrence,
 ) -> Option<Value> {
     let entity = analysis.entity(&name.key)?;
     let language = ending(path)?;
@@ -210,7 +210,7 @@ fn different(of: &Renamed, after: &Analysis, all: &[Renamed], new: &str) -> Opti
     };
     for (i, name) in of.before.names.iter().enumerate() {
         let (start, end) = (of.moved(name.range.start, new), of.moved(name.range.end, new));
-        let same = |n: &&Name| {
+        let same = |n: &&Occurrence| {
             n.range == (start..end) && n.key == place(&name.key) && n.declares == name.declares
         };
         if after.names.get(i).filter(same).is_none() {

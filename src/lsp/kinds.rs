@@ -1,7 +1,7 @@
 //! Kinds of declarations, with their numbers in the protocol for completion and outline, and their
 //! colours.
 
-use mu_base::naming::Role;
+use mu_base::naming::NameRole;
 
 /// Kind of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +17,7 @@ pub(crate) enum NameKind {
     Variable,
     FixedPoint,
     /// A role of another front end.
-    Of(Role),
+    Of(NameRole),
 }
 
 impl NameKind {
@@ -48,18 +48,18 @@ impl NameKind {
             NameKind::Action => 23,
             NameKind::Process => 7,
             NameKind::Of(role) => match role {
-                Role::Type => 22,
-                Role::Constructor => 20,
-                Role::Storage
-                | Role::Local
-                | Role::Register
-                | Role::Relation
-                | Role::FixedPoint => 6,
-                Role::Constant => 21,
-                Role::Function => 3,
-                Role::Process => 7,
-                Role::Label => 18,
-                Role::Claim => 23,
+                NameRole::Type => 22,
+                NameRole::Constructor => 20,
+                NameRole::Storage
+                | NameRole::Local
+                | NameRole::Register
+                | NameRole::Relation
+                | NameRole::FixedPoint => 6,
+                NameRole::Constant => 21,
+                NameRole::Function => 3,
+                NameRole::Process => 7,
+                NameRole::Label => 18,
+                NameRole::Claim => 23,
             },
         }
     }
@@ -75,15 +75,15 @@ impl NameKind {
             NameKind::Process => 5,
             NameKind::Projection | NameKind::Recogniser | NameKind::Variable => return None,
             NameKind::Of(role) => match role {
-                Role::Type => 23,
-                Role::Constructor => 22,
-                Role::Storage | Role::Relation => 13,
-                Role::Constant => 14,
-                Role::Function | Role::FixedPoint => 12,
-                Role::Process => 5,
-                Role::Label => 20,
-                Role::Claim => 24,
-                Role::Local | Role::Register => return None,
+                NameRole::Type => 23,
+                NameRole::Constructor => 22,
+                NameRole::Storage | NameRole::Relation => 13,
+                NameRole::Constant => 14,
+                NameRole::Function | NameRole::FixedPoint => 12,
+                NameRole::Process => 5,
+                NameRole::Label => 20,
+                NameRole::Claim => 24,
+                NameRole::Local | NameRole::Register => return None,
             },
         })
     }
@@ -100,15 +100,15 @@ impl NameKind {
             NameKind::Parameter => "macro",
             NameKind::Variable => "variable",
             NameKind::Of(role) => match role {
-                Role::Type => "type",
-                Role::Constructor => "enumMember",
-                Role::Storage => "property",
-                Role::Relation | Role::Register => "variable",
-                Role::Constant | Role::Label => "macro",
-                Role::Function => "function",
-                Role::Process | Role::FixedPoint => "class",
-                Role::Local => "parameter",
-                Role::Claim => "event",
+                NameRole::Type => "type",
+                NameRole::Constructor => "enumMember",
+                NameRole::Storage => "property",
+                NameRole::Relation | NameRole::Register => "variable",
+                NameRole::Constant | NameRole::Label => "macro",
+                NameRole::Function => "function",
+                NameRole::Process | NameRole::FixedPoint => "class",
+                NameRole::Local => "parameter",
+                NameRole::Claim => "event",
             },
         }
     }

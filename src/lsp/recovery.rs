@@ -5,7 +5,7 @@
 //! which later errors are suppressed. Semicolons and section keywords always end declarations,
 //! because no expression contains them; the body of a directive is never split.
 
-use mu_syntax::tokens::{Kind, SECTIONS, Token, is_reserved, tokens};
+use mu_syntax::tokens::{SECTIONS, Token, TokenKind, is_reserved, tokens};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -30,12 +30,12 @@ struct Structure<'a> {
 impl<'a> Structure<'a> {
     fn new(text: &'a str) -> Self {
         let tokens: Vec<Token> =
-            tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect();
+            tokens(text).into_iter().filter(|t| t.kind != TokenKind::Comment).collect();
         let mut partner = vec![None; tokens.len()];
         let mut header = vec![false; tokens.len()];
         let (mut open, mut inside): (Vec<(usize, bool)>, bool) = (Vec::new(), false);
         for (i, token) in tokens.iter().enumerate() {
-            inside |= token.kind == Kind::Directive && token.text(text) != "$param";
+            inside |= token.kind == TokenKind::Directive && token.text(text) != "$param";
             header[i] = inside;
             if token.is_sign(text, "{") {
                 open.push((i, std::mem::take(&mut inside)));
@@ -58,7 +58,7 @@ impl<'a> Structure<'a> {
         self.tokens[i].text(self.text)
     }
     fn is_section(&self, i: usize) -> bool {
-        self.tokens[i].kind == Kind::Word && SECTIONS.contains(&self.word(i))
+        self.tokens[i].kind == TokenKind::Word && SECTIONS.contains(&self.word(i))
     }
     /// True if a pair of braces contains declarations.
     fn holds_declarations(&self, open: usize, close: usize) -> bool {
@@ -151,7 +151,8 @@ pub(crate) fn leave_out(text: &mut String, offset: usize, lost: &mut RemovedDecl
 /// is such a directive.
 fn directive(structure: &Structure, at: usize, out: &mut Vec<usize>) -> bool {
     let count = structure.tokens.len();
-    let Some(mut start) = (0..=at).rev().find(|i| structure.tokens[*i].kind == Kind::Directive)
+    let Some(mut start) =
+        (0..=at).rev().find(|i| structure.tokens[*i].kind == TokenKind::Directive)
     else {
         return false;
     };
@@ -183,7 +184,7 @@ fn declaration(
         if word != "sort" && (structure.is(i, ":") || structure.is(i, "=")) {
             break;
         }
-        if structure.tokens[i].kind == Kind::Word && !is_reserved(structure.word(i)) {
+        if structure.tokens[i].kind == TokenKind::Word && !is_reserved(structure.word(i)) {
             lost.names.insert(structure.word(i).to_string());
         }
     }

@@ -5,13 +5,13 @@
 //! before they are returned: if a file without errors would have an error, the rename is rejected
 //! with that error.
 
-use crate::analysis::{Analysis, Name};
+use crate::analysis::{Analysis, Occurrence};
 use crate::features::files_with;
 use crate::generic_language;
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
-use mu_syntax::tokens::{Kind, Token, is_name};
+use mu_syntax::tokens::{Token, TokenKind, is_name};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -25,7 +25,11 @@ pub(crate) fn prepare(workspace: &Workspace, path: &Path, offset: usize) -> Resu
     )
 }
 
-fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysis>, Name), String> {
+fn find(
+    workspace: &Workspace,
+    path: &Path,
+    offset: usize,
+) -> Result<(Rc<Analysis>, Occurrence), String> {
     let analysis = workspace.complete(path).ok_or("the file cannot be read")?;
     let name = analysis.name_at(offset).cloned().ok_or("there is no name here")?;
     if let Some(entity) = analysis.entity(&name.key) {
@@ -71,7 +75,7 @@ pub(crate) fn rename(
     let mut changes = Map::new();
     let mut renamed: Vec<(PathBuf, Rc<Analysis>, String)> = Vec::new();
     for (file, of) in files_with(workspace, path, &name.key) {
-        let places: Vec<&Name> = of.names.iter().filter(|n| n.key == name.key).collect();
+        let places: Vec<&Occurrence> = of.names.iter().filter(|n| n.key == name.key).collect();
         let (Some(first), Some(last)) = (places.first(), places.last()) else { continue };
         // A variable is visible in its declaration, other names in the whole file.
         let visible = match name.key {
@@ -81,7 +85,7 @@ pub(crate) fn rename(
             _ => 0..of.text.len(),
         };
         let taken = |t: &&Token| {
-            t.kind == Kind::Word && visible.contains(&t.range.start) && t.text(&of.text) == new
+            t.kind == TokenKind::Word && visible.contains(&t.range.start) && t.text(&of.text) == new
         };
         if let Some(token) = of.tokens.iter().find(taken) {
             let line = Lines::new(&of.text).line(token.range.start).0 + 1;
@@ -91,7 +95,9 @@ pub(crate) fn rename(
         // there.
         let old = &of.text[first.range.clone()];
         if let Some(token) = of.tokens.iter().find(|t| {
-            t.kind == Kind::Word && t.text(&of.text) == old && of.name_at(t.range.start).is_none()
+            t.kind == TokenKind::Word
+                && t.text(&of.text) == old
+                && of.name_at(t.range.start).is_none()
         }) {
             let line = Lines::new(&of.text).line(token.range.start).0 + 1;
             return Err(format!(
@@ -147,7 +153,7 @@ fn verify(
 /// Returns the section or formula around an offset.
 fn enclosing(analysis: &Analysis, offset: usize) -> std::ops::Range<usize> {
     let section = |t: &&Token| {
-        t.kind == Kind::Word
+        t.kind == TokenKind::Word
             && mu_syntax::tokens::SECTIONS.contains(&t.text(&analysis.text))
             && t.text(&analysis.text) != "eqn"
     };

@@ -3,12 +3,12 @@
 //! Invariant: coloured tokens are ascending, do not overlap, and each is within one line, as the
 //! protocol requires.
 
-use crate::analysis::{Analysis, Name};
+use crate::analysis::{Analysis, Occurrence};
 use crate::kinds::NameKind;
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
-use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS, Token};
+use mu_syntax::tokens::{self, SECTIONS, Token, TokenKind};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub(crate) fn semantic_tokens(workspace: &Workspace, path: &Path) -> Option<Valu
     } else {
         None
     };
-    let kind_of = |name: &Name| {
+    let kind_of = |name: &Occurrence| {
         let own = analysis.declarations.iter().find(|d| d.key == name.key);
         let declared = own
             .or_else(|| {

@@ -98,11 +98,11 @@ struct Server<'c> {
 }
 
 /// Error answer to a request.
-struct Refusal(ErrorCode, String);
+struct RequestError(ErrorCode, String);
 
-impl From<String> for Refusal {
+impl From<String> for RequestError {
     fn from(message: String) -> Self {
-        Refusal(ErrorCode::RequestFailed, message)
+        RequestError(ErrorCode::RequestFailed, message)
     }
 }
 
@@ -191,19 +191,19 @@ impl<'c> Server<'c> {
         }
         match self.result(&request.method, &request.params) {
             Ok(value) => Response::new_ok(request.id, value),
-            Err(Refusal(code, message)) => Response::new_err(request.id, code as i32, message),
+            Err(RequestError(code, message)) => Response::new_err(request.id, code as i32, message),
         }
     }
 
-    fn result(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
+    fn result(&mut self, method: &str, params: &Value) -> Result<Value, RequestError> {
         let wrong =
-            |what: &str| Refusal(ErrorCode::InvalidParams, format!("`{method}` needs {what}"));
+            |what: &str| RequestError(ErrorCode::InvalidParams, format!("`{method}` needs {what}"));
         if method == "shutdown" {
             self.down = true;
             return Ok(Value::Null);
         }
         if !method.starts_with("textDocument/") {
-            return Err(Refusal(
+            return Err(RequestError(
                 ErrorCode::MethodNotFound,
                 format!("there is no method `{method}`"),
             ));
@@ -247,7 +247,7 @@ impl<'c> Server<'c> {
                 Some(rename::rename(workspace, path, at()?, name)?)
             }
             _ => {
-                return Err(Refusal(
+                return Err(RequestError(
                     ErrorCode::MethodNotFound,
                     format!("there is no method `{method}`"),
                 ));

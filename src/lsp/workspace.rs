@@ -18,7 +18,7 @@ use crate::names::Key;
 use mu_base::{ending, ends_in};
 use mu_frontends::mcrl2::MCRL2;
 use mu_frontends::{Edited, EditedText, FrontEnd as _, Input};
-use mu_syntax::tokens::{self, Kind};
+use mu_syntax::tokens::{self, TokenKind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ const MOST_FILES: usize = 2_000;
 /// Limit on the specifications that are tried for a formula.
 const MOST_MODELS: usize = 200;
 
-struct Known {
+struct KnownFile {
     analysis: Rc<Analysis>,
     /// The analysis of the model that it was analysed with.
     model: Option<Rc<Analysis>>,
@@ -51,7 +51,7 @@ pub(crate) struct Workspace<'f> {
     /// The setting `model`.
     pub(crate) model: Option<String>,
     pub(crate) open: BTreeMap<PathBuf, OpenDocument>,
-    known: RefCell<HashMap<PathBuf, Known>>,
+    known: RefCell<HashMap<PathBuf, KnownFile>>,
     chosen: RefCell<HashMap<PathBuf, PathBuf>>,
 }
 
@@ -113,7 +113,7 @@ impl<'f> Workspace<'f> {
         });
         self.known.borrow_mut().insert(
             path.to_path_buf(),
-            Known { analysis: analysis.clone(), model, complete: None },
+            KnownFile { analysis: analysis.clone(), model, complete: None },
         );
         Some(analysis)
     }
@@ -192,7 +192,8 @@ impl<'f> Workspace<'f> {
         path: &Path,
         text: &str,
     ) -> Option<(PathBuf, std::ops::Range<usize>)> {
-        let comments = tokens::tokens(text).into_iter().take_while(|t| t.kind == Kind::Comment);
+        let comments =
+            tokens::tokens(text).into_iter().take_while(|t| t.kind == TokenKind::Comment);
         for token in comments {
             let comment = token.text(text);
             if let Some(name) = comment.trim_start_matches('%').trim_start().strip_prefix("model:")
@@ -270,7 +271,7 @@ impl<'f> Workspace<'f> {
         let mut words: Vec<&str> = formula
             .tokens
             .iter()
-            .filter(|t| t.kind == Kind::Word)
+            .filter(|t| t.kind == TokenKind::Word)
             .map(|t| t.text(&formula.text))
             .filter(|w| declared.contains(w))
             .collect();

@@ -52,7 +52,7 @@ pub enum Content<'a> {
 
 /// Output of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum StreamItem {
     /// An integer.
     Int(u64),
     /// A term: its symbol and arguments.
@@ -71,7 +71,7 @@ fn width(count: usize) -> u32 {
 }
 
 /// Reader of a stream.
-pub struct Reader<R> {
+pub struct TermReader<R> {
     input: R,
     bits: u64,
     held: u32,
@@ -84,7 +84,7 @@ pub struct Reader<R> {
     arguments: Vec<Term>,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> TermReader<R> {
     /// Reads the header.
     pub fn new(input: R) -> Result<Self, Diagnostic> {
         let symbols = vec![(String::new(), 0)];
@@ -173,7 +173,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Reads the next output item.
-    pub fn item(&mut self) -> Result<Item, Diagnostic> {
+    pub fn item(&mut self) -> Result<StreamItem, Diagnostic> {
         loop {
             let packet = self.take(2)?;
             match packet {
@@ -181,12 +181,12 @@ impl<R: BufRead> Reader<R> {
                     self.symbol_packet()?;
                     continue;
                 }
-                3 => return Ok(Item::Int(self.number()?)),
+                3 => return Ok(StreamItem::Int(self.number()?)),
                 _ => {}
             }
             let symbol = self.take(width(self.symbols.len()))? as usize;
             if symbol == 0 {
-                return Ok(Item::End);
+                return Ok(StreamItem::End);
             }
             let (name, arity) = self
                 .symbols
@@ -197,7 +197,7 @@ impl<R: BufRead> Reader<R> {
             if integer {
                 let value = self.number()?;
                 if packet == 2 {
-                    return Ok(Item::Int(value));
+                    return Ok(StreamItem::Int(value));
                 }
                 self.terms.push((symbol, value));
                 continue;
@@ -212,7 +212,7 @@ impl<R: BufRead> Reader<R> {
                 self.arguments.push(term as Term);
             }
             if packet == 2 {
-                return Ok(Item::Apply(symbol, self.arguments.split_off(start)));
+                return Ok(StreamItem::Apply(symbol, self.arguments.split_off(start)));
             }
             if self.terms.len() >= OUTPUT_BASE as usize {
                 return Err(damaged("there are too many terms"));
@@ -252,7 +252,7 @@ impl<R: BufRead> Reader<R> {
 }
 
 /// Writer of a stream; a shared term is written once.
-pub struct Writer<W> {
+pub struct TermWriter<W> {
     output: W,
     bits: u64,
     held: u32,
@@ -262,7 +262,7 @@ pub struct Writer<W> {
     contents: Option<Vec<(Symbol, Vec<Term>)>>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> TermWriter<W> {
     /// Writes the header.
     pub fn new(output: W) -> std::io::Result<Self> {
         let mut writer = Self {
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn bits_are_in_the_specified_order() {
         let mut bytes = Vec::new();
-        let mut writer = Writer::new(&mut bytes).unwrap();
+        let mut writer = TermWriter::new(&mut bytes).unwrap();
         let f = writer.symbol("f", 0).unwrap();
         writer.output(f, &[]).unwrap();
         writer.output_number(300).unwrap();
@@ -432,14 +432,14 @@ mod tests {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let (mut bytes, mut expected) = (Vec::new(), Vec::new());
-            let mut writer = Writer::new(&mut bytes).unwrap();
+            let mut writer = TermWriter::new(&mut bytes).unwrap();
             let mut shared: Vec<(Term, String, Vec<Term>)> = Vec::new();
             for _ in 0..random.below(300) {
                 match random.below(3) {
                     0 => {
                         let n = 1u64 << random.below(64);
                         writer.output_number(n).unwrap();
-                        expected.push(Item::Int(n));
+                        expected.push(StreamItem::Int(n));
                     }
                     kind => {
                         let name = format!("s{}", random.below(9));
@@ -452,17 +452,17 @@ mod tests {
                         } else {
                             let symbol = writer.symbol(&name, arity).unwrap();
                             writer.output(symbol, &arguments).unwrap();
-                            expected.push(Item::Apply(symbol, arguments));
+                            expected.push(StreamItem::Apply(symbol, arguments));
                         }
                     }
                 }
             }
             writer.finish().unwrap();
-            let mut reader = Reader::new(&bytes[..]).unwrap();
+            let mut reader = TermReader::new(&bytes[..]).unwrap();
             for item in &expected {
                 assert_eq!(&reader.item().unwrap(), item, "seed {seed}");
             }
-            assert_eq!(reader.item().unwrap(), Item::End, "seed {seed}");
+            assert_eq!(reader.item().unwrap(), StreamItem::End, "seed {seed}");
             for (term, name, arguments) in &shared {
                 assert_eq!(reader.content(*term), Content::Apply(name, arguments), "seed {seed}");
             }

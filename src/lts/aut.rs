@@ -126,17 +126,17 @@ fn broken(e: &std::io::Error) -> Diagnostic {
 }
 
 /// Syntax error in a line: column and expectation.
-struct Fault {
+struct LineFault {
     column: usize,
     expected: String,
 }
 
-fn fault(column: usize, expected: impl Into<String>) -> Fault {
-    Fault { column, expected: expected.into() }
+fn fault(column: usize, expected: impl Into<String>) -> LineFault {
+    LineFault { column, expected: expected.into() }
 }
 
 /// Returns the diagnostic of a syntax error: place, offending text, expectation.
-fn at_line(number: u64, line: &[u8], fault: &Fault) -> Diagnostic {
+fn at_line(number: u64, line: &[u8], fault: &LineFault) -> Diagnostic {
     let text = String::from_utf8_lossy(line);
     let column = String::from_utf8_lossy(&line[..fault.column.min(line.len())]).chars().count();
     let rest: String = text.chars().skip(column).take(40).collect();
@@ -160,7 +160,7 @@ fn skip_blanks(line: &[u8], mut at: usize) -> usize {
 }
 
 /// Expects one byte after blanks; returns the position after it.
-fn expect(line: &[u8], at: usize, byte: u8) -> Result<usize, Fault> {
+fn expect(line: &[u8], at: usize, byte: u8) -> Result<usize, LineFault> {
     let at = skip_blanks(line, at);
     if line.get(at) == Some(&byte) {
         Ok(at + 1)
@@ -170,7 +170,7 @@ fn expect(line: &[u8], at: usize, byte: u8) -> Result<usize, Fault> {
 }
 
 /// Reads a decimal number after blanks.
-fn number(line: &[u8], at: usize, what: &str) -> Result<(u64, usize), Fault> {
+fn number(line: &[u8], at: usize, what: &str) -> Result<(u64, usize), LineFault> {
     let start = skip_blanks(line, at);
     let mut at = start;
     let mut value = 0u64;
@@ -191,7 +191,7 @@ fn trim_end(line: &[u8]) -> &[u8] {
 }
 
 /// Parses `des (initial, transitions, states)`.
-fn header(line: &[u8]) -> Result<(u64, u64, u64), Fault> {
+fn header(line: &[u8]) -> Result<(u64, u64, u64), LineFault> {
     let at = skip_blanks(line, 0);
     if !line[at..].starts_with(b"des") {
         return Err(fault(at, "the header 'des (initial, transitions, states)'"));
@@ -220,7 +220,7 @@ fn header(line: &[u8]) -> Result<(u64, u64, u64), Fault> {
 }
 
 /// Parses `(source, label, target)`; the label without its quotes, with its column.
-fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Fault> {
+fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), LineFault> {
     let at = expect(line, 0, b'(')?;
     let source_at = skip_blanks(line, at);
     let (source, at) = number(line, at, "the number of the source state")?;

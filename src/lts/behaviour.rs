@@ -4,7 +4,7 @@
 //! The semantics of expressions is unknown here. Invariant: all terms are those of one [`Typed`],
 //! which declares all actions.
 
-use super::typed::{Part, TermRef, Typed};
+use super::typed::{TermRef, Typed, TypedPart};
 
 /// Summand: a step for each assignment of the variables that satisfies the condition.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Summand {
     /// Condition.
     pub condition: TermRef,
     /// Actions; none for a silent step.
-    pub actions: Vec<Part>,
+    pub actions: Vec<TypedPart>,
     /// Time, of sort `Real`; `None` if any time is possible.
     pub time: Option<TermRef>,
     /// Parameters that change, with their new values.

@@ -27,11 +27,11 @@ enum Refutation {
     Uncoupled,
 }
 
-type Pair = (StateId, StateId);
+type CoupledPair = (StateId, StateId);
 
 struct CoupledSimulation<'a> {
     lts: &'a Lts,
-    refuted: AHashMap<Pair, Refutation>,
+    refuted: AHashMap<CoupledPair, Refutation>,
     weak: AHashMap<(StateId, LabelId), Vec<StateId>>,
 }
 
@@ -126,7 +126,7 @@ impl CoupledSimulation<'_> {
     }
 
     /// Returns the start of the formula of a pair, and the pairs with the formulas that follow.
-    fn parts(&mut self, pair: Pair) -> (String, Vec<Pair>, bool) {
+    fn parts(&mut self, pair: CoupledPair) -> (String, Vec<CoupledPair>, bool) {
         let (s, t) = pair;
         match self.refuted[&pair] {
             Refutation::Step(l, to) => {
@@ -145,7 +145,7 @@ impl CoupledSimulation<'_> {
         }
     }
 
-    fn size(&mut self, pair: Pair, known: &mut AHashMap<Pair, u64>) -> u64 {
+    fn size(&mut self, pair: CoupledPair, known: &mut AHashMap<CoupledPair, u64>) -> u64 {
         if let Some(&size) = known.get(&pair) {
             return size;
         }
@@ -162,7 +162,7 @@ impl CoupledSimulation<'_> {
         size
     }
 
-    fn formula(&mut self, pair: Pair, known: &mut AHashMap<Pair, String>) -> String {
+    fn formula(&mut self, pair: CoupledPair, known: &mut AHashMap<CoupledPair, String>) -> String {
         if let Some(text) = known.get(&pair) {
             return text.clone();
         }

@@ -7,7 +7,7 @@
 //! without text (functions of the toolset's own) are rejected by name. Cost: linear in the text;
 //! terms share their parts and texts do not, so a declaration beyond a megabyte is rejected.
 
-use super::aterm::{Content, Reader, Term};
+use super::aterm::{Content, Term, TermReader};
 use super::mcrl2::{MAX_TEXT, Texts, refuse};
 use ahash::AHashSet;
 use mu_base::Diagnostic;
@@ -51,7 +51,7 @@ impl Declarations {
     }
 
     /// Returns a printer that uses these declarations.
-    pub fn printer<'a, R: BufRead>(&'a self, stream: &'a Reader<R>) -> Printer<'a, R> {
+    pub fn printer<'a, R: BufRead>(&'a self, stream: &'a TermReader<R>) -> Printer<'a, R> {
         Printer { texts: Texts(stream), overloaded: Some(&self.overloaded), enumerates: false }
     }
 
@@ -65,7 +65,7 @@ impl Declarations {
     /// Adds a declaration of data or actions.
     pub fn add<R: BufRead>(
         &mut self,
-        stream: &Reader<R>,
+        stream: &TermReader<R>,
         name: &str,
         parts: &[Term],
     ) -> Result<(), Diagnostic> {
@@ -116,7 +116,7 @@ impl Declarations {
     /// Adds a constructor (`cons`) or a mapping (`map`).
     pub fn add_operation<R: BufRead>(
         &mut self,
-        stream: &Reader<R>,
+        stream: &TermReader<R>,
         kind: &str,
         parts: &[Term],
     ) -> Result<(), Diagnostic> {
@@ -138,7 +138,7 @@ impl Declarations {
     /// Adds an action.
     pub fn add_action<R: BufRead>(
         &mut self,
-        stream: &Reader<R>,
+        stream: &TermReader<R>,
         action: Term,
     ) -> Result<(), Diagnostic> {
         let printer = self.printer(stream);
@@ -171,7 +171,7 @@ pub(super) struct Printer<'a, R> {
 
 /// Returns the text of a value that only an expression represents: a function, or a set
 /// comprehension.
-pub(super) fn value<R: BufRead>(stream: &Reader<R>, term: Term) -> Result<String, Diagnostic> {
+pub(super) fn value<R: BufRead>(stream: &TermReader<R>, term: Term) -> Result<String, Diagnostic> {
     let mut out = String::new();
     Printer { texts: Texts(stream), overloaded: None, enumerates: true }
         .expression(term, &mut out)?;

@@ -19,7 +19,7 @@ use ahash::AHashMap;
 use super::compare::disjoint_union;
 use super::equivalence::{partition, reduce};
 use super::levels::{self, Bisimulation, Levels};
-use super::signature::{Entry, EntryKind};
+use super::signature::{EntryKind, SignatureEntry};
 use super::{Lts, trace};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
@@ -128,11 +128,11 @@ fn first_difference(a: &Lts, b: &Lts) -> Option<Difference> {
 }
 
 /// Formula that distinguishes two blocks, up to formulas of lower levels.
-struct Plan {
+struct BlockFormula {
     /// True if the entry is the first block's; else the formula is negated.
     positive: bool,
     /// Signature entry of one block that the other lacks.
-    entry: Entry,
+    entry: SignatureEntry,
     /// Pairs of blocks of the previous level: formulas that hold in the first and not in the second
     /// are the conjuncts of "inside".
     inside: Vec<(u32, u32)>,
@@ -165,15 +165,15 @@ struct FormulaBuilder<'a> {
 impl FormulaBuilder<'_> {
     /// Finds the entry of one signature that the other lacks and that needs the fewest conjuncts;
     /// `true` if it is the first's.
-    fn difference(&self, level: u32, p: u32, q: u32) -> (bool, Entry) {
+    fn difference(&self, level: u32, p: u32, q: u32) -> (bool, SignatureEntry) {
         let (x, y) = (self.levels.signature(level, p), self.levels.signature(level, q));
-        let cost = |other: &[Entry], entry: Entry| match entry.kind() {
+        let cost = |other: &[SignatureEntry], entry: SignatureEntry| match entry.kind() {
             EntryKind::Step(label, _) => {
                 other.iter().filter(|e| e.step_by(label).is_some()).count()
             }
             EntryKind::Inert(_) | EntryKind::Divergence => 0,
         };
-        let best = |own: &[Entry], other: &[Entry]| {
+        let best = |own: &[SignatureEntry], other: &[SignatureEntry]| {
             own.iter()
                 .copied()
                 .filter(|e| other.binary_search(e).is_err())
@@ -189,7 +189,7 @@ impl FormulaBuilder<'_> {
     }
 
     /// Chooses how to distinguish two blocks that are split at a level.
-    fn plan(&self, level: u32, p: u32, q: u32) -> Plan {
+    fn plan(&self, level: u32, p: u32, q: u32) -> BlockFormula {
         let (positive, entry) = self.difference(level, p, q);
         let other = self.levels.signature(level, if positive { q } else { p });
         let own = self.levels.parent(level, p);
@@ -206,7 +206,7 @@ impl FormulaBuilder<'_> {
                 into.push((block, own));
             }
         }
-        Plan { positive, entry, inside, into }
+        BlockFormula { positive, entry, inside, into }
     }
 
     /// Builds the formula that holds in the first of two blocks and not in the second.
@@ -220,7 +220,7 @@ impl FormulaBuilder<'_> {
                 continue;
             }
             let (level, p, q) = key;
-            let Plan { positive, entry, inside, into } = self.plan(level, p, q);
+            let BlockFormula { positive, entry, inside, into } = self.plan(level, p, q);
             let waiting = open.len();
             let mut all = |pairs: Vec<(u32, u32)>| -> Vec<u32> {
                 let mut parts = Vec::new();

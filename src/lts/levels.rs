@@ -20,7 +20,7 @@
 
 use super::Lts;
 use super::equivalence::Equivalence;
-use super::signature::{Entry, Interner};
+use super::signature::{Interner, SignatureEntry};
 use super::tau::{Rows, components, edges};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
@@ -77,7 +77,7 @@ pub struct Levels {
     origins: Vec<Option<(u32, u32)>>,
     /// Signatures by level and block, for the parts of the blocks that split at the level.
     signatures: AHashMap<(u32, u32), u32>,
-    sets: Interner<Entry>,
+    sets: Interner<SignatureEntry>,
 }
 
 impl Levels {
@@ -124,7 +124,7 @@ impl Levels {
 
     /// Returns the signature of a part of a block that split at a level, in terms of the blocks of
     /// the level before.
-    pub fn signature(&self, level: u32, block: u32) -> &[Entry] {
+    pub fn signature(&self, level: u32, block: u32) -> &[SignatureEntry] {
         self.sets.get(self.signatures[&(level, block)])
     }
 }
@@ -171,7 +171,7 @@ struct Refiner<'a> {
     /// Weak: blocks that each state reaches by tau steps.
     closures: Interner<u32>,
     closure_of: Vec<u32>,
-    sets: Interner<Entry>,
+    sets: Interner<SignatureEntry>,
     set_of: Vec<u32>,
     elements: Vec<u32>,
     position: Vec<u32>,
@@ -185,7 +185,7 @@ struct Refiner<'a> {
     /// Words of `sets` and of `closures` above which unused ones are dropped.
     limits: (usize, usize),
     /// Buffers.
-    set: Vec<Entry>,
+    set: Vec<SignatureEntry>,
     closure: Vec<u32>,
 }
 
@@ -352,13 +352,13 @@ impl Refiner<'_> {
         let own = self.block_of[s as usize];
         self.set.clear();
         if self.kind == Bisimulation::Weak {
-            self.set.push(Entry::step(LabelId::TAU, own));
+            self.set.push(SignatureEntry::step(LabelId::TAU, own));
         }
         for (l, t) in self.lts.successors(StateId::of(s)) {
             self.count();
             let to = self.block_of[t.index()];
             match self.kind {
-                Bisimulation::Strong => self.set.push(Entry::step(l, to)),
+                Bisimulation::Strong => self.set.push(SignatureEntry::step(l, to)),
                 Bisimulation::Weak if l == LabelId::TAU && t.number() == s => {}
                 Bisimulation::Weak if l == LabelId::TAU => {
                     self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]))
@@ -368,14 +368,14 @@ impl Refiner<'_> {
                         self.closures
                             .get(self.closure_of[t.index()])
                             .iter()
-                            .map(|&b| Entry::step(l, b)),
+                            .map(|&b| SignatureEntry::step(l, b)),
                     );
                 }
-                _ if l != LabelId::TAU || to != own => self.set.push(Entry::step(l, to)),
+                _ if l != LabelId::TAU || to != own => self.set.push(SignatureEntry::step(l, to)),
                 _ if t.number() != s => {
                     self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]))
                 }
-                Bisimulation::DivergenceBranching => self.set.push(Entry::divergence()),
+                Bisimulation::DivergenceBranching => self.set.push(SignatureEntry::divergence()),
                 _ => {}
             }
         }

@@ -16,7 +16,7 @@ use std::io::{BufReader, Read};
 use ahash::AHashMap;
 use num_bigint::BigInt;
 
-use super::aterm::{Content, Item, Reader, Symbol, Term};
+use super::aterm::{Content, StreamItem, Symbol, Term, TermReader};
 use super::declarations::Declarations;
 use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
@@ -59,8 +59,8 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
 pub fn read_with_declarations(
     input: impl Read,
 ) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
-    let mut stream = Reader::new(BufReader::with_capacity(1 << 20, input))?;
-    if !matches!(stream.item()?, Item::Apply(s, _) if stream.name(s) == "labelled_transition_system")
+    let mut stream = TermReader::new(BufReader::with_capacity(1 << 20, input))?;
+    if !matches!(stream.item()?, StreamItem::Apply(s, _) if stream.name(s) == "labelled_transition_system")
     {
         return Err(refuse("this mCRL2 file contains no labelled transition system")
             .note("expected the output of `lps2lts` or `ltsconvert`"));
@@ -79,11 +79,11 @@ fn also(
 /// Reads the declarations of data. The outer error is a damaged file; the inner one is a
 /// declaration without text.
 fn data<R: std::io::BufRead>(
-    stream: &mut Reader<R>,
+    stream: &mut TermReader<R>,
 ) -> Result<Result<Declarations, Diagnostic>, Diagnostic> {
     let mut all = Ok(Declarations::default());
     for kind in ["sort", "alias", "cons", "map", "eqn"] {
-        let Item::Int(count) = stream.item()? else {
+        let StreamItem::Int(count) = stream.item()? else {
             return Err(refuse("the file is damaged: the data specification has no count"));
         };
         for _ in 0..count {
@@ -101,7 +101,7 @@ fn data<R: std::io::BufRead>(
 /// Reads the head of the stream. The outer error is a damaged file; the inner one is a declaration
 /// without text.
 fn declarations<R: std::io::BufRead>(
-    stream: &mut Reader<R>,
+    stream: &mut TermReader<R>,
 ) -> Result<Result<String, Diagnostic>, Diagnostic> {
     let mut all = data(stream)?;
     // Process parameters, actions.
@@ -117,7 +117,7 @@ fn declarations<R: std::io::BufRead>(
 }
 
 /// Reads the rest of the stream.
-fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic> {
+fn system<R: std::io::BufRead>(mut stream: TermReader<R>) -> Result<Lts, Diagnostic> {
     let mut table = Labels::default();
     let mut by_text: AHashMap<String, LabelId> = AHashMap::new();
     by_text.insert(table.texts[0].clone(), LabelId::TAU);
@@ -126,9 +126,9 @@ fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic>
     let (mut initial, mut states, mut valued) = (None, 1, 0);
     loop {
         let symbol = match stream.item()? {
-            Item::End => break,
-            Item::Apply(symbol, _) => symbol,
-            Item::Int(n) => {
+            StreamItem::End => break,
+            StreamItem::Apply(symbol, _) => symbol,
+            StreamItem::Int(n) => {
                 return Err(refuse(format!("the file is damaged: unexpected number {n}")));
             }
         };
@@ -136,7 +136,7 @@ fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic>
             "transition" => {
                 let from = state(&mut stream)?;
                 let parts = match stream.item()? {
-                    Item::Apply(s, parts)
+                    StreamItem::Apply(s, parts)
                         if stream.name(s) == "TimedMultAct" && parts.len() == 2 =>
                     {
                         (parts[0], parts[1])
@@ -161,9 +161,9 @@ fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic>
                 edges.push((from, label, to));
             }
             "initial_state" => {
-                let Item::Int(1) = stream.item()? else { return Err(probabilistic()) };
+                let StreamItem::Int(1) = stream.item()? else { return Err(probabilistic()) };
                 let at = match stream.item()? {
-                    Item::Int(n) => number(n)?,
+                    StreamItem::Int(n) => number(n)?,
                     // Version 0x8306 has the probability first.
                     _ => state(&mut stream)?,
                 };
@@ -200,10 +200,10 @@ fn probabilistic() -> Diagnostic {
 }
 
 fn expect_term<R: std::io::BufRead>(
-    stream: &mut Reader<R>,
+    stream: &mut TermReader<R>,
 ) -> Result<(Symbol, Vec<Term>), Diagnostic> {
     match stream.item()? {
-        Item::Apply(symbol, parts) => Ok((symbol, parts)),
+        StreamItem::Apply(symbol, parts) => Ok((symbol, parts)),
         _ => Err(refuse("the file is damaged: a declaration is missing")),
     }
 }
@@ -215,15 +215,15 @@ fn number(n: u64) -> Result<StateId, Diagnostic> {
     }
 }
 
-fn state<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<StateId, Diagnostic> {
+fn state<R: std::io::BufRead>(stream: &mut TermReader<R>) -> Result<StateId, Diagnostic> {
     match stream.item()? {
-        Item::Int(n) => number(n),
+        StreamItem::Int(n) => number(n),
         _ => Err(refuse("the file is damaged: a transition has no state")),
     }
 }
 
 /// Printer of terms in the notation of mCRL2.
-pub(super) struct Texts<'a, R>(pub &'a Reader<R>);
+pub(super) struct Texts<'a, R>(pub &'a TermReader<R>);
 
 impl<R: std::io::BufRead> Texts<'_, R> {
     pub fn list(&self, mut list: Term) -> Result<Vec<Term>, Diagnostic> {

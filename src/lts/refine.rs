@@ -22,7 +22,7 @@
 
 use rayon::prelude::*;
 
-use super::signature::{Entry, Interner};
+use super::signature::{Interner, SignatureEntry};
 use super::tau::Rows;
 use mu_base::ids::{AtomicMaybe, LabelId, StateId};
 use mu_base::narrow;
@@ -52,7 +52,7 @@ struct Block {
 }
 
 /// True if all of `small` except `entry` is in `large`; both ascend.
-fn subset_but(small: &[Entry], entry: Entry, large: &[Entry]) -> bool {
+fn subset_but(small: &[SignatureEntry], entry: SignatureEntry, large: &[SignatureEntry]) -> bool {
     if small.len() > large.len() + 1 {
         return false;
     }
@@ -126,9 +126,9 @@ pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
 
 /// Buffers of a thread that evaluates blocks.
 #[derive(Default)]
-struct Worker {
-    signature: Vec<Entry>,
-    interner: Interner<Entry>,
+struct RefinementWorker {
+    signature: Vec<SignatureEntry>,
+    interner: Interner<SignatureEntry>,
 }
 
 /// Result of evaluating blocks.
@@ -155,7 +155,7 @@ struct Scratch {
 
 impl Refiner<'_> {
     fn run(&mut self, threads: usize) {
-        let mut worker = Worker::default();
+        let mut worker = RefinementWorker::default();
         let mut scratch = Scratch::default();
         let mut evaluated = BlockGroups::default();
         while !self.touched.is_empty() {
@@ -215,7 +215,7 @@ impl Refiner<'_> {
         }
         tasks.push(&touched[from..]);
         results.par_extend(tasks.into_par_iter().map(|blocks| {
-            let mut worker = Worker::default();
+            let mut worker = RefinementWorker::default();
             let mut evaluated = BlockGroups::default();
             for &b in blocks {
                 self.evaluate(b, &mut worker, &mut evaluated);
@@ -226,13 +226,13 @@ impl Refiner<'_> {
     }
 
     /// Groups the marked states of a block by signature.
-    fn evaluate(&self, block: u32, worker: &mut Worker, out: &mut BlockGroups) {
+    fn evaluate(&self, block: u32, worker: &mut RefinementWorker, out: &mut BlockGroups) {
         let Block { start, marked, end } = self.blocks[block as usize];
         if end - start == 1 {
             out.blocks.push((block, 1, 0));
             return;
         }
-        let Worker { signature, interner } = worker;
+        let RefinementWorker { signature, interner } = worker;
         interner.clear();
         let states = &self.elements[start as usize..(start + marked) as usize];
         let Some(tau) = &self.graph.tau else {
@@ -253,20 +253,24 @@ impl Refiner<'_> {
             for &t in tau.row(s) {
                 let to = self.block_of[t as usize];
                 if to != block {
-                    signature.push(Entry::step(LabelId::TAU, to));
+                    signature.push(SignatureEntry::step(LabelId::TAU, to));
                     continue;
                 }
                 let evaluated = self.group[t as usize].get();
                 let g = evaluated.unwrap_or_else(|| {
                     *rest.get_or_insert_with(|| interner.intern(&self.unmarked_signature(t, block)))
                 });
-                signature.push(Entry::inert(g));
+                signature.push(SignatureEntry::inert(g));
                 last = last.max(Some(g));
             }
             signature.sort_unstable();
             signature.dedup();
             let g = match last {
-                Some(last) if subset_but(signature, Entry::inert(last), interner.get(last)) => last,
+                Some(last)
+                    if subset_but(signature, SignatureEntry::inert(last), interner.get(last)) =>
+                {
+                    last
+                }
                 _ => interner.intern(signature),
             };
             self.group[s as usize].set(Some(g));
@@ -291,7 +295,7 @@ impl Refiner<'_> {
     }
 
     /// Returns the common signature of the unmarked states of a block, given one of them.
-    fn unmarked_signature(&self, state: u32, block: u32) -> Vec<Entry> {
+    fn unmarked_signature(&self, state: u32, block: u32) -> Vec<SignatureEntry> {
         let bottom = self.bottom_from(state, block);
         let mut signature = Vec::new();
         self.own(bottom, &mut signature);
@@ -299,7 +303,7 @@ impl Refiner<'_> {
             signature.extend(
                 tau.row(bottom)
                     .iter()
-                    .map(|&t| Entry::step(LabelId::TAU, self.block_of[t as usize])),
+                    .map(|&t| SignatureEntry::step(LabelId::TAU, self.block_of[t as usize])),
             );
         }
         signature.sort_unstable();
@@ -329,15 +333,15 @@ impl Refiner<'_> {
 
     /// Adds visible steps and divergence of a state itself.
     #[inline]
-    fn own(&self, state: u32, signature: &mut Vec<Entry>) {
+    fn own(&self, state: u32, signature: &mut Vec<SignatureEntry>) {
         let s = state as usize;
         signature.clear();
         let range = self.graph.offsets[s] as usize..self.graph.offsets[s + 1] as usize;
         for (l, t) in self.graph.labels[range.clone()].iter().zip(&self.graph.targets[range]) {
-            signature.push(Entry::step(*l, self.block_of[t.index()]));
+            signature.push(SignatureEntry::step(*l, self.block_of[t.index()]));
         }
         if self.graph.divergent.get(s) == Some(&true) {
-            signature.push(Entry::divergence());
+            signature.push(SignatureEntry::divergence());
         }
     }
 
@@ -346,10 +350,10 @@ impl Refiner<'_> {
     fn evaluate_shared(&self, block: u32, share: usize) -> BlockGroups {
         let Block { start, marked, .. } = self.blocks[block as usize];
         let states = &self.elements[start as usize..(start + marked) as usize];
-        let parts: Vec<(Vec<u32>, Interner<Entry>)> = states
+        let parts: Vec<(Vec<u32>, Interner<SignatureEntry>)> = states
             .par_chunks(share)
             .map(|part| {
-                let Worker { mut signature, mut interner } = Worker::default();
+                let RefinementWorker { mut signature, mut interner } = RefinementWorker::default();
                 let number = |&s: &u32| {
                     self.own(s, &mut signature);
                     signature.sort_unstable();

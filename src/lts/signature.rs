@@ -13,7 +13,7 @@ use mu_base::narrow;
 
 /// Entry of a signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Entry(u64);
+pub struct SignatureEntry(u64);
 
 /// Content of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub enum EntryKind {
     Divergence,
 }
 
-impl Entry {
+impl SignatureEntry {
     const INERT: u32 = u32::MAX - 1;
     const DIVERGENCE: u32 = u32::MAX;
 
@@ -68,9 +68,9 @@ impl Entry {
     }
 }
 
-impl From<Entry> for u64 {
+impl From<SignatureEntry> for u64 {
     #[inline]
-    fn from(entry: Entry) -> u64 {
+    fn from(entry: SignatureEntry) -> u64 {
         entry.0
     }
 }

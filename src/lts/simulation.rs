@@ -27,7 +27,7 @@ pub(super) fn simulation_excess(
 }
 
 /// Pair of states of which the second may simulate the first.
-struct Pair {
+struct SimulationPair {
     first: StateId,
     second: StateId,
     /// The move without a matching move of the second; without target, a label that the second
@@ -43,7 +43,7 @@ struct Simulation<'a> {
     lts: &'a Lts,
     /// True if states must offer the same labels.
     ready: bool,
-    pairs: Vec<Pair>,
+    pairs: Vec<SimulationPair>,
     known: AHashMap<(StateId, StateId), u32>,
 }
 
@@ -51,7 +51,7 @@ impl Simulation<'_> {
     fn pair(&mut self, first: StateId, second: StateId) -> u32 {
         let pairs = &mut self.pairs;
         *self.known.entry((first, second)).or_insert_with(|| {
-            pairs.push(Pair {
+            pairs.push(SimulationPair {
                 first,
                 second,
                 refuted: None,

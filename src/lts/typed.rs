@@ -143,7 +143,7 @@ pub struct Action {
 
 /// Part of a label: an action with values.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct TypedPart {
     /// The action.
     pub action: ActionRef,
     /// Its arguments.
@@ -152,18 +152,18 @@ pub struct Part {
 
 /// Interning table.
 #[derive(Clone, Debug)]
-struct Table<T> {
+struct InternTable<T> {
     all: Vec<T>,
     numbers: AHashMap<T, u32>,
 }
 
-impl<T> Default for Table<T> {
+impl<T> Default for InternTable<T> {
     fn default() -> Self {
         Self { all: Vec::new(), numbers: AHashMap::new() }
     }
 }
 
-impl<T: Clone + Eq + Hash> Table<T> {
+impl<T: Clone + Eq + Hash> InternTable<T> {
     fn intern(&mut self, it: T) -> u32 {
         let next = narrow::index(self.all.len());
         let number = *self.numbers.entry(it.clone()).or_insert(next);
@@ -177,10 +177,10 @@ impl<T: Clone + Eq + Hash> Table<T> {
 /// Declarations of data and actions, and the typed parts of labels.
 #[derive(Clone, Debug, Default)]
 pub struct Typed {
-    sorts: Table<Sort>,
-    terms: Table<Term>,
-    actions: Table<Action>,
-    parts: AHashMap<String, Part>,
+    sorts: InternTable<Sort>,
+    terms: InternTable<Term>,
+    actions: InternTable<Action>,
+    parts: AHashMap<String, TypedPart>,
     /// By text: the times of labels.
     times: AHashMap<String, TermRef>,
     /// Declared sorts other than structured sorts.
@@ -209,7 +209,7 @@ impl Typed {
         ActionRef(self.actions.intern(action))
     }
     /// Records the typed form of a part of labels; the first record for a text counts.
-    pub fn note(&mut self, text: &str, part: impl FnOnce(&mut Self) -> Part) {
+    pub fn note(&mut self, text: &str, part: impl FnOnce(&mut Self) -> TypedPart) {
         if !self.parts.contains_key(text) {
             let part = part(self);
             self.parts.insert(text.into(), part);
@@ -225,7 +225,7 @@ impl Typed {
     }
     /// Returns the typed form of a label, its parts and its time; `None` if a part or the time has
     /// none.
-    pub fn label(&self, text: &str) -> Option<(Vec<&Part>, Option<TermRef>)> {
+    pub fn label(&self, text: &str) -> Option<(Vec<&TypedPart>, Option<TermRef>)> {
         let (actions, time) = label_time::split(text);
         let time = match time {
             Some(time) => Some(*self.times.get(time)?),
@@ -236,7 +236,7 @@ impl Typed {
             _ => parts(actions)
                 .into_iter()
                 .map(|p| self.parts.get(p))
-                .collect::<Option<Vec<&Part>>>()?,
+                .collect::<Option<Vec<&TypedPart>>>()?,
         };
         Some((parts, time))
     }
@@ -248,7 +248,7 @@ impl Typed {
     /// Records parts under other names as well: `new` gives text and name, and `None` for a part
     /// without change.
     pub(crate) fn rename(&mut self, new: impl Fn(&str) -> Option<(String, String)>) {
-        let renamed: Vec<(String, String, Part)> = self
+        let renamed: Vec<(String, String, TypedPart)> = self
             .parts
             .iter()
             .filter_map(|(text, part)| new(text).map(|(text, name)| (text, name, part.clone())))
@@ -259,7 +259,7 @@ impl Typed {
             let (sorts, arguments) =
                 if text == name { (Vec::new(), Vec::new()) } else { (sorts, part.arguments) };
             let action = self.action(Action { name, sorts });
-            self.note(&text, |_| Part { action, arguments });
+            self.note(&text, |_| TypedPart { action, arguments });
         }
     }
 

@@ -11,7 +11,7 @@
 
 use super::levels::Bisimulation;
 use super::reduce::{Inert, Partition, branching, classes};
-use super::signature::{Entry, Interner};
+use super::signature::{Interner, SignatureEntry};
 use super::tau::{components, in_breadth_first_order};
 use super::{Lts, levels};
 use mu_base::ids::{LabelId, StateId};
@@ -38,7 +38,7 @@ pub fn reduce(lts: &Lts, threads: usize) -> Lts {
 /// Weak steps of all states.
 struct Weak {
     /// Sets of `(label, state)`; the entries of tau, which come first, include the state itself.
-    sets: Interner<Entry>,
+    sets: Interner<SignatureEntry>,
     /// Number of the set of each state.
     of: Vec<u32>,
 }
@@ -73,15 +73,17 @@ fn weak_sets(lts: &Lts) -> Weak {
     }
     let mut sets = Interner::default();
     let mut of = vec![0u32; order.len()];
-    let mut set: Vec<Entry> = Vec::new();
+    let mut set: Vec<SignatureEntry> = Vec::new();
     for &s in &order {
         set.clear();
-        set.push(Entry::step(LabelId::TAU, s));
+        set.push(SignatureEntry::step(LabelId::TAU, s));
         for (l, t) in lts.successors(StateId::of(s)) {
             if l == LabelId::TAU {
                 set.extend_from_slice(sets.get(of[t.index()]));
             } else {
-                set.extend(closure.get(closure_of[t.index()]).iter().map(|&b| Entry::step(l, b)));
+                set.extend(
+                    closure.get(closure_of[t.index()]).iter().map(|&b| SignatureEntry::step(l, b)),
+                );
             }
         }
         set.sort_unstable();
@@ -96,7 +98,10 @@ fn weak_sets(lts: &Lts) -> Weak {
 fn without_redundant(lts: &Lts) -> Lts {
     let weak = weak_sets(lts);
     let can = |s: StateId, l: LabelId, t: StateId| {
-        weak.sets.get(weak.of[s.index()]).binary_search(&Entry::step(l, t.number())).is_ok()
+        weak.sets
+            .get(weak.of[s.index()])
+            .binary_search(&SignatureEntry::step(l, t.number()))
+            .is_ok()
     };
     let mut offsets = vec![0];
     let (mut labels, mut targets) = (Vec::new(), Vec::new());

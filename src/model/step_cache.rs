@@ -20,14 +20,14 @@ const MIN_HIT_INTERVAL: u32 = 8;
 pub struct StepCache<'m> {
     model: &'m dyn Model,
     worker: Box<dyn Worker + 'm>,
-    groups: Vec<Group>,
+    groups: Vec<GroupCache>,
     cached_numbers: usize,
     /// The steps of a group that is not cached.
     last: Steps,
 }
 
 #[derive(Default)]
-struct Group {
+struct GroupCache {
     cache: AHashMap<Box<[u32]>, Steps>,
     lookups: u32,
     hits: u32,
@@ -36,7 +36,7 @@ struct Group {
 impl<'m> StepCache<'m> {
     /// Creates an empty cache.
     pub fn new(model: &'m dyn Model) -> Self {
-        let groups = model.groups().iter().map(|_| Group::default()).collect();
+        let groups = model.groups().iter().map(|_| GroupCache::default()).collect();
         Self { model, worker: model.worker(), groups, cached_numbers: 0, last: Steps::default() }
     }
 
@@ -48,7 +48,7 @@ impl<'m> StepCache<'m> {
             self.cached_numbers = 0;
         }
         let info = &self.model.groups()[group as usize];
-        let Group { cache, lookups, hits } = &mut self.groups[group as usize];
+        let GroupCache { cache, lookups, hits } = &mut self.groups[group as usize];
         self.last.clear();
         if info.requires.iter().any(|(slot, value)| vector[*slot as usize] != *value) {
             return Ok(&self.last);

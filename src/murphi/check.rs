@@ -24,7 +24,7 @@ use crate::typed::{
     Frame, FunctionId, GlobalId, Local, LocalId, LocalKind, Model, TypeId, TypeKind,
 };
 use ahash::{AHashMap, AHashSet};
-use mu_base::naming::{Naming, Role, line};
+use mu_base::naming::{NameRole, Naming, line};
 use mu_base::similar::similar_names;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
@@ -171,7 +171,7 @@ impl<'a> Checker<'a> {
             ("false", Meaning::Constant(TypeId::BOOLEAN, 0), "false: boolean"),
             ("true", Meaning::Constant(TypeId::BOOLEAN, 1), "true: boolean"),
         ] {
-            let role = if name == "boolean" { Role::Type } else { Role::Constructor };
+            let role = if name == "boolean" { NameRole::Type } else { NameRole::Constructor };
             let binding = checker.naming.add_builtin(role, name, says);
             let entity = Entity { meaning, binding, span: Span::default() };
             checker.scopes[0].insert(name.into(), entity);
@@ -240,13 +240,13 @@ impl<'a> Checker<'a> {
         result
     }
     /// Declares a name in the innermost scope.
-    fn declare(&mut self, name: &Name, meaning: Meaning, role: Role, whole: Span, note: &str) {
+    fn declare(&mut self, name: &Name, meaning: Meaning, role: NameRole, whole: Span, note: &str) {
         if matches!(name.text.as_str(), "true" | "false") {
             let message = format!("`{}` cannot be declared: it is a value of `boolean`", name.text);
             self.report(Diagnostic::at(Stage::Type, name.span, message));
             return;
         }
-        let says = if role == Role::Local || whole == name.span {
+        let says = if role == NameRole::Local || whole == name.span {
             self.signature(name, meaning)
         } else {
             line(self.written(whole))
@@ -288,7 +288,7 @@ impl<'a> Checker<'a> {
     /// Declares the names of a declaration with an error.
     fn declare_rejected(&mut self, names: &[Name], whole: Span) {
         for name in names {
-            self.declare(name, Meaning::Rejected, Role::Local, whole, "");
+            self.declare(name, Meaning::Rejected, NameRole::Local, whole, "");
         }
     }
     /// Adds a local and declares its name.
@@ -301,7 +301,7 @@ impl<'a> Checker<'a> {
         note: &str,
     ) -> LocalId {
         let local = self.frame.add(Local { name: name.text.clone(), span: name.span, ty, kind });
-        self.declare(name, Meaning::Local(local, readonly), Role::Local, name.span, note);
+        self.declare(name, Meaning::Local(local, readonly), NameRole::Local, name.span, note);
         local
     }
     fn find(&self, name: &str) -> Option<Entity> {

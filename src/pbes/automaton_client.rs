@@ -4,7 +4,7 @@
 //! Cost: a query is sent once while the thread's cache has the answer; a million answers take some
 //! tens of megabytes. Invariant: answers equal those of the automaton.
 
-use super::obligations::{Answer, Images, Steps};
+use super::obligations::{Images, ObligationAnswer, SuccessorSource};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
@@ -13,7 +13,7 @@ use std::sync::mpsc::{Sender, channel};
 /// A query to the automaton.
 pub(super) enum Query {
     /// Successors of formula states along a label.
-    Steps { states: Vec<u32>, label: u32, reply: Sender<Result<Vec<Answer>, Diagnostic>> },
+    Steps { states: Vec<u32>, label: u32, reply: Sender<Result<Vec<ObligationAnswer>, Diagnostic>> },
     /// Formula states decided at a system state by its labels alone.
     Locals { states: Vec<u32>, reply: Sender<Result<Vec<u32>, Diagnostic>> },
     /// True if a formula state is decided against the formula at a system state with these outgoing
@@ -30,7 +30,7 @@ pub(super) enum Query {
 /// Access to the automaton, in another thread or in the same one.
 pub(super) trait AutomatonAccess {
     /// Returns the successors of formula states along a label.
-    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic>;
+    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<ObligationAnswer>, Diagnostic>;
     /// Returns the formula states decided at a system state by its labels alone.
     fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic>;
     /// True if a formula state is decided against the formula at a system state with these outgoing
@@ -44,7 +44,7 @@ pub(super) trait AutomatonAccess {
 }
 
 impl AutomatonAccess for Sender<Query> {
-    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
+    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<ObligationAnswer>, Diagnostic> {
         send_query(self, |reply| Query::Steps { states, label, reply })
     }
     fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic> {
@@ -78,7 +78,7 @@ pub(super) fn missing_automaton() -> Diagnostic {
 /// The automaton as seen by one search thread, with a cache.
 pub(super) struct CachedAutomaton<Q> {
     pub questions: Q,
-    answers: AHashMap<(u32, u32), Answer>,
+    answers: AHashMap<(u32, u32), ObligationAnswer>,
     images: AHashMap<(u32, u32), u32>,
     /// By label: its representative.
     alike: Vec<Option<u32>>,
@@ -104,19 +104,19 @@ impl<Q: AutomatonAccess> CachedAutomaton<Q> {
     }
 }
 
-impl<Q: AutomatonAccess> Steps for CachedAutomaton<Q> {
+impl<Q: AutomatonAccess> SuccessorSource for CachedAutomaton<Q> {
     type Error = Diagnostic;
     fn answers(
         &mut self,
         states: &[u32],
         label: u32,
-        out: &mut Vec<Answer>,
+        out: &mut Vec<ObligationAnswer>,
     ) -> Result<(), Diagnostic> {
         let mut missing = Vec::new();
         for &q in states {
             out.push(self.answers.get(&(q, label)).copied().unwrap_or_else(|| {
                 missing.push((out.len(), q));
-                Answer::Decided
+                ObligationAnswer::Decided
             }));
         }
         if missing.is_empty() {

@@ -10,10 +10,10 @@ use super::explain::finish;
 use super::parallel_product::CheckpointStore;
 use super::plan::{Plan, plan};
 use super::priority::Priority;
-use super::proviso::Order;
+use super::proviso::ReductionUse;
 use super::quotient::Reduced;
 use super::run::CheckRun;
-use super::transitions::Source;
+use super::transitions::LazyTransitions;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_evidence::{Builder, Evidence};
 use mu_explore::{Peers, Progress, RejectedSymmetry, Silent};
@@ -165,7 +165,7 @@ pub struct Answer {
     /// Use of confluent steps.
     pub priority: Priority,
     /// Use of partial-order reduction.
-    pub order: Order,
+    pub order: ReductionUse,
     /// Candidates for symmetries that were not used.
     pub dropped: Vec<RejectedSymmetry>,
     /// True if process 0 did part of the work alone while the others waited.
@@ -194,7 +194,7 @@ pub fn check(
     // Games and evidence use all steps; the product search decides when confluent steps may have
     // priority.
     let plain = options.explore.without_confluence();
-    let source = Source::new(model, &plain)?;
+    let source = LazyTransitions::new(model, &plain)?;
     let mut answer = Answer::constant(true);
     let (all, tasks) = match plan(&mut automaton, options.force_game)? {
         Plan::Constant(value) => {
@@ -252,7 +252,7 @@ impl Answer {
             symmetries: 1,
             reduced: None,
             priority: Priority::None,
-            order: Order::None,
+            order: ReductionUse::None,
             dropped: Vec::new(),
             alone: false,
             never_met: Vec::new(),

@@ -18,11 +18,13 @@
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::channel::Channel;
 use super::obligations::{EMPTY, Set, Sets};
-use super::parallel_product::{AutomatonOwner, ObligationWorker, Searched, Symmetry, Task};
+use super::parallel_product::{AutomatonOwner, ObligationWorker, ProductTask, Searched, Symmetry};
 use super::priority::{self, Priority};
-use super::product::{Kind, ProductCounts, ProductResult, Shape, local_value, loops_here};
-use super::proviso::Order;
-use super::transitions::Source;
+use super::product::{
+    ProductCounts, ProductKind, ProductResult, RouteAnalysis, local_value, loops_here,
+};
+use super::proviso::ReductionUse;
+use super::transitions::LazyTransitions;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::varint::{put, take};
@@ -110,7 +112,7 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
 
 /// Final report of one process.
 #[derive(Default)]
-struct Report {
+struct ProcessReport {
     figures: ProductCounts,
     forward: bool,
     loops: bool,
@@ -119,7 +121,7 @@ struct Report {
     tau_sensitive: Option<Vec<u8>>,
 }
 
-impl Report {
+impl ProcessReport {
     fn write(&self) -> Vec<u8> {
         let ProductCounts { configurations, states, steps, .. } = self.figures;
         let mut out = vec![u8::from(self.forward), u8::from(self.loops)];
@@ -146,12 +148,12 @@ impl Report {
         final_report: &[Vec<u8>],
         learn: &mut dyn FnMut(&mut &[u8]) -> Result<(), Diagnostic>,
     ) -> Result<Self, Diagnostic> {
-        let mut all = Report { forward: true, ..Report::default() };
+        let mut all = ProcessReport { forward: true, ..ProcessReport::default() };
         for bytes in final_report.iter().filter(|bytes| !bytes.is_empty()) {
             let bytes = &mut &bytes[..];
             let malformed =
                 || Diagnostic::new(Stage::File, "the report of another process is malformed");
-            let one = Report::read(bytes).ok_or_else(malformed)?;
+            let one = ProcessReport::read(bytes).ok_or_else(malformed)?;
             learn(bytes)?;
             all.figures.configurations += one.figures.configurations;
             all.figures.states += one.figures.states;
@@ -170,13 +172,13 @@ impl Report {
 /// Searches from the initial state with the given obligations; uses priority of confluent steps as
 /// in one process ([`super::parallel_product::search`]).
 pub(super) fn search(
-    task: Task<'_>,
+    task: ProductTask<'_>,
     peers: &dyn Peers,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     roots: &[FormulaState],
 ) -> Result<Searched, Diagnostic> {
-    let once = |task: Task<'_>, automaton: &mut Automaton| {
+    let once = |task: ProductTask<'_>, automaton: &mut Automaton| {
         let mut tau_sensitive = None;
         let search = |symmetries: Option<&mut Symmetries>| {
             let (outcome, figures, distinguishes_tau) =
@@ -186,9 +188,9 @@ pub(super) fn search(
         };
         let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
         let order = if task.explore.partial_order {
-            Order::Unused(ReductionObstacle::Processes)
+            ReductionUse::Unused(ReductionObstacle::Processes)
         } else {
-            Order::Unused(ReductionObstacle::Disabled)
+            ReductionUse::Unused(ReductionObstacle::Disabled)
         };
         Ok::<_, Diagnostic>((
             Searched { found: Some(found), priority: Priority::None, order, dropped },
@@ -196,7 +198,7 @@ pub(super) fn search(
         ))
     };
     let plain = task.explore.without_confluence();
-    let all_steps = Task { explore: &plain, ..task };
+    let all_steps = ProductTask { explore: &plain, ..task };
     if !task.explore.confluent.iter().any(|c| *c) {
         return Ok(once(all_steps, automaton)?.0);
     }
@@ -221,10 +223,10 @@ pub(super) fn search(
 /// Searches once. Also returns the name of a formula state that distinguishes a tau step from no
 /// step, if confluent steps had priority.
 fn search_with(
-    task: Task<'_>,
+    task: ProductTask<'_>,
     peers: &dyn Peers,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
 ) -> Result<(ProductResult, ProductCounts, Option<Vec<u8>>), Diagnostic> {
@@ -264,13 +266,14 @@ fn search_with(
         let states: Vec<FormulaState> = met.iter().map(|q| FormulaState::of(*q)).collect();
         let loops = loops_here(automaton, shape, &states)?;
         let tau_sensitive = if confluent { tau_sensitive(automaton, task, &met)? } else { None };
-        let mut out = Report { figures, forward: share.is_forward(), loops, tau_sensitive }.write();
+        let mut out =
+            ProcessReport { figures, forward: share.is_forward(), loops, tau_sensitive }.write();
         out.extend(automaton.match_record());
         Ok(out)
     };
     // True if cycles of obligations matter; malformed reports are rejected below.
     let needs_cycle_check = |final_report: &[Vec<u8>]| {
-        let all = Report::combine(final_report, &mut |_| Ok(())).unwrap_or_default();
+        let all = ProcessReport::combine(final_report, &mut |_| Ok(())).unwrap_or_default();
         !(shape.hostile.is_empty() || all.loops || all.forward || task.runs_end)
     };
     let met = run(
@@ -282,7 +285,8 @@ fn search_with(
         (&mut final_report, &needs_cycle_check),
     )?;
     drop(oracle);
-    let mut all = Report::combine(&met.final_report, &mut |bytes| automaton.merge_record(bytes))?;
+    let mut all =
+        ProcessReport::combine(&met.final_report, &mut |bytes| automaton.merge_record(bytes))?;
     all.figures.symmetries = order;
     let outcome = match met.stop {
         _ if met.decided => ProductResult::Verdict(!shape.universal),
@@ -296,7 +300,7 @@ fn search_with(
 /// Returns the least name of the formula states that a tau step changes.
 fn tau_sensitive(
     automaton: &mut Automaton,
-    task: Task<'_>,
+    task: ProductTask<'_>,
     met: &[u32],
 ) -> Result<Option<Vec<u8>>, Diagnostic> {
     let mut least: Option<Vec<u8>> = None;
@@ -311,7 +315,7 @@ fn tau_sensitive(
 
 /// Runs one search in all processes. `trace`: a path to the decision is wanted.
 fn run<'a>(
-    task: Task<'a>,
+    task: ProductTask<'a>,
     peers: &dyn Peers,
     (oracle, sets, initial): (&RefCell<AutomatonOwner<'a>>, &'a Sets, Set),
     symmetries: Option<&Symmetries>,
@@ -329,7 +333,7 @@ fn run<'a>(
         channels: Vec::new(),
         lfp_part: AHashMap::new(),
     });
-    let Task { model, explore: options, budget, progress, .. } = task;
+    let ProductTask { model, explore: options, budget, progress, .. } = task;
     peers.annotate(JointSearch {
         model,
         options,
@@ -347,16 +351,16 @@ fn run<'a>(
 /// Returns a shortest path to a decision that is known to be reachable; `None` if a limit ends the
 /// search.
 pub(super) fn shortest(
-    task: Task<'_>,
+    task: ProductTask<'_>,
     peers: &dyn Peers,
-    source: &mut Source<'_>,
+    source: &mut LazyTransitions<'_>,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     roots: &[FormulaState],
 ) -> Result<Option<Builder>, Diagnostic> {
     let sets = Sets::default();
     let plain = mu_explore::Options { symmetry: false, ..task.explore.without_confluence() };
-    let task = Task { explore: &plain, ..task };
+    let task = ProductTask { explore: &plain, ..task };
     let mut oracle = AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, false);
     let Some(initial) = oracle.start(roots)? else {
         return Ok(Some(Builder::new((source.initial(), 0))));
@@ -384,10 +388,10 @@ pub(super) fn shortest(
 
 /// Replays the path as evidence, step by step.
 fn replay(
-    task: Task<'_>,
-    source: &mut Source<'_>,
+    task: ProductTask<'_>,
+    source: &mut LazyTransitions<'_>,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     path: &[TraceState],
 ) -> Result<Builder, Diagnostic> {
     let broken = || Diagnostic::internal("the path of a path are not joined by steps");
@@ -433,9 +437,9 @@ fn replay(
 /// Returns the successor obligations of a formula state along a label, closed at the target state;
 /// `None`: decided.
 fn step(
-    task: Task<'_>,
+    task: ProductTask<'_>,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     q: FormulaState,
     label: LabelId,
 ) -> Result<Option<Vec<FormulaState>>, Diagnostic> {
@@ -449,15 +453,15 @@ fn step(
 
 /// True if the successors of a formula state along a label include `next`.
 fn leads_to(
-    task: Task<'_>,
+    task: ProductTask<'_>,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     q: FormulaState,
     label: LabelId,
     next: FormulaState,
 ) -> Result<bool, Diagnostic> {
     // A local formula state has no successors.
-    if shape.kinds.get(&automaton.node(q)) == Some(&Kind::Local) {
+    if shape.kinds.get(&automaton.node(q)) == Some(&ProductKind::Local) {
         return Ok(false);
     }
     Ok(step(task, automaton, shape, q, label)?.is_some_and(|set| set.contains(&next)))

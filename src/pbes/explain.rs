@@ -3,14 +3,18 @@
 //! Cost: linear in that part. Invariant: evidence is over states of the model, whatever the game
 //! was played on; `mu_evidence` replays it.
 
-use super::instantiate::Instance;
-use super::transitions::Source;
+use super::instantiate::GameInstance;
+use super::transitions::LazyTransitions;
 use ahash::AHashSet;
 use mu_base::Diagnostic;
 use mu_evidence::{Builder, Evidence};
 
 /// Collects the transitions that the winner's strategy needs from the initial state.
-pub(super) fn game_evidence(instance: &Instance, value: bool, source: &Source) -> Builder {
+pub(super) fn game_evidence(
+    instance: &GameInstance,
+    value: bool,
+    source: &LazyTransitions,
+) -> Builder {
     let mut builder = Builder::new((source.initial(), 0));
     let mut seen = AHashSet::new();
     let mut queue = std::collections::VecDeque::from([0u32]);
@@ -44,7 +48,7 @@ pub(super) fn game_evidence(instance: &Instance, value: bool, source: &Source) -
 pub(super) fn finish(
     builder: Builder,
     verdict: bool,
-    source: &Source,
+    source: &LazyTransitions,
 ) -> Result<Evidence, Diagnostic> {
     let mut explainer = source.explainer();
     let before = explainer.initial()?;

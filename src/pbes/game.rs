@@ -9,7 +9,7 @@
 //! Cost: memory of all reachable pairs and their moves; an infinite model needs a limit.
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
-use super::transitions::Source;
+use super::transitions::LazyTransitions;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId, VertexId};
 use mu_base::{Budget, Diagnostic};
@@ -30,7 +30,7 @@ pub fn game(
     budget: &Budget,
 ) -> Result<Game, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
-    let mut source = Source::new(model, options)?;
+    let mut source = LazyTransitions::new(model, options)?;
     let mut game = Game { initial: VertexId::of(2), ..Game::default() };
     game.push(Player::Even, 0, [TRUE]);
     game.push(Player::Odd, 1, [FALSE]);

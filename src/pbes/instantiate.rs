@@ -10,7 +10,7 @@
 
 use super::arena::{Arena, Edge, Truth};
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::transitions::Source;
+use super::transitions::LazyTransitions;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
@@ -19,7 +19,7 @@ use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
 
 /// A game with the configurations of its vertices.
-pub struct Instance {
+pub struct GameInstance {
     /// The game.
     pub arena: Arena,
     /// Configurations; vertex 0 is the start and has no formula state.
@@ -29,7 +29,7 @@ pub struct Instance {
 }
 
 /// Result of an instantiation.
-pub enum Outcome {
+pub enum InstanceOutcome {
     /// A verdict.
     Verdict(bool),
     /// A limit ended it first.
@@ -41,7 +41,7 @@ const FIRST_SOLVING: usize = 1 << 14;
 
 /// A game that grows until its start is decided.
 pub struct Instantiation {
-    g: Instance,
+    g: GameInstance,
     vertices: AHashMap<(StateId, FormulaState), u32>,
     queue: VecDeque<u32>,
     queued: Vec<bool>,
@@ -54,9 +54,13 @@ const ROOT: u32 = 0;
 impl Instantiation {
     /// Creates a game with the start only: a conjunction (or disjunction) of formula states at the
     /// initial state.
-    pub fn new(source: &Source, automaton: &Automaton, start: (bool, &[FormulaState])) -> Self {
+    pub fn new(
+        source: &LazyTransitions,
+        automaton: &Automaton,
+        start: (bool, &[FormulaState]),
+    ) -> Self {
         let mut game = Self {
-            g: Instance {
+            g: GameInstance {
                 arena: Arena::default(),
                 configurations: Vec::new(),
                 deciding: AHashMap::new(),
@@ -86,7 +90,7 @@ impl Instantiation {
     }
 
     /// Returns the game so far.
-    pub fn instance(self) -> Instance {
+    pub fn instance(self) -> GameInstance {
         self.g
     }
 
@@ -101,13 +105,13 @@ impl Instantiation {
     /// returns `None` in the last case.
     pub fn run(
         &mut self,
-        source: &mut Source,
+        source: &mut LazyTransitions,
         labels: &dyn ActionLabels,
         automaton: &mut Automaton,
         solver: &dyn Solver,
         most: usize,
         budget: &Budget,
-    ) -> Result<Option<Outcome>, Diagnostic> {
+    ) -> Result<Option<InstanceOutcome>, Diagnostic> {
         let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
         let mut edges: Vec<Edge> = Vec::new();
         while self.g.arena.truth(ROOT) == Truth::Open
@@ -124,7 +128,7 @@ impl Instantiation {
                     }
                 });
                 if let Err(stop) = stop {
-                    return Ok(Some(Outcome::Stopped(stop)));
+                    return Ok(Some(InstanceOutcome::Stopped(stop)));
                 }
             }
             if self.g.arena.truth(v) != Truth::Open || !self.g.arena.has_open_predecessor(v) {
@@ -139,7 +143,7 @@ impl Instantiation {
                     if self.g.arena.truth(ROOT) == Truth::Open
                         && let Err(stop) = self.g.arena.solve(ROOT, frontier, solver, budget)
                     {
-                        return Ok(Some(Outcome::Stopped(stop)));
+                        return Ok(Some(InstanceOutcome::Stopped(stop)));
                     }
                 }
             }
@@ -150,11 +154,11 @@ impl Instantiation {
         if self.g.arena.truth(ROOT) == Truth::Open {
             // Skipped vertices stay unexpanded, but are unreachable through open vertices.
             if let Err(stop) = self.g.arena.solve(ROOT, false, solver, budget) {
-                return Ok(Some(Outcome::Stopped(stop)));
+                return Ok(Some(InstanceOutcome::Stopped(stop)));
             }
         }
         match self.g.arena.truth(ROOT) {
-            Truth::Known(value) => Ok(Some(Outcome::Verdict(value))),
+            Truth::Known(value) => Ok(Some(InstanceOutcome::Verdict(value))),
             Truth::Open => Err(Diagnostic::new(
                 mu_base::Stage::Internal,
                 "the game has no winner at its start",
@@ -166,7 +170,7 @@ impl Instantiation {
     fn expand(
         &mut self,
         v: u32,
-        source: &mut Source,
+        source: &mut LazyTransitions,
         labels: &dyn ActionLabels,
         automaton: &mut Automaton,
         transitions: &mut Vec<(LabelId, StateId)>,

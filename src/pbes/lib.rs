@@ -33,7 +33,7 @@ mod trace;
 pub use check::{Answer, Options, Route, Verdict, check};
 pub use parallel_product::CheckpointStore;
 pub use priority::{Obstacle, Priority};
-pub use proviso::Order;
+pub use proviso::ReductionUse;
 pub use quotient::Reduced;
 
 #[cfg(test)]

@@ -268,7 +268,7 @@ impl<V: Copy + Default> DirectMappedCache<V> {
 
 /// Successors of one formula state along a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum ObligationAnswer {
     /// The state itself only.
     Same,
     /// These states.
@@ -278,7 +278,7 @@ pub enum Answer {
 }
 
 /// Source of successors of formula states, several per call.
-pub trait Steps {
+pub trait SuccessorSource {
     /// Error of a query.
     type Error;
     /// Appends the answers for some formula states and one label, in their order.
@@ -286,7 +286,7 @@ pub trait Steps {
         &mut self,
         states: &[u32],
         label: u32,
-        out: &mut Vec<Answer>,
+        out: &mut Vec<ObligationAnswer>,
     ) -> Result<(), Self::Error>;
 }
 
@@ -352,7 +352,7 @@ impl<'s> Operations<'s> {
         result
     }
     /// Returns the successors of a set along a label; `None` if a member is decided.
-    pub fn step<S: Steps>(
+    pub fn step<S: SuccessorSource>(
         &mut self,
         set: Set,
         label: u32,
@@ -413,7 +413,7 @@ impl<'s> Operations<'s> {
     }
     /// Splits the successors of a subtree: members that stay as they are, relative to its base, and
     /// the successors of the others.
-    fn part<S: Steps>(
+    fn part<S: SuccessorSource>(
         &mut self,
         set: Set,
         base: u32,
@@ -437,9 +437,9 @@ impl<'s> Operations<'s> {
                 let (mut kept, mut moved, mut decided) = (0u64, EMPTY, false);
                 for (state, answer) in states.iter().zip(answers) {
                     match answer {
-                        Answer::Same => kept |= 1 << (state - base * BLOCK),
-                        Answer::States(set) => moved = self.join(moved, set).0,
-                        Answer::Decided => decided = true,
+                        ObligationAnswer::Same => kept |= 1 << (state - base * BLOCK),
+                        ObligationAnswer::States(set) => moved = self.join(moved, set).0,
+                        ObligationAnswer::Decided => decided = true,
                     }
                 }
                 (!decided).then(|| (self.sets.leaf(kept), moved))
@@ -491,17 +491,22 @@ mod tests {
 
     struct By<'s>(&'s Sets, Table, usize);
 
-    impl Steps for By<'_> {
+    impl SuccessorSource for By<'_> {
         type Error = ();
-        fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), ()> {
+        fn answers(
+            &mut self,
+            states: &[u32],
+            label: u32,
+            out: &mut Vec<ObligationAnswer>,
+        ) -> Result<(), ()> {
             for &q in states {
                 out.push(match self.1.answer(q, label, self.2) {
-                    None => Answer::Decided,
-                    Some(list) if list == [q] => Answer::Same,
+                    None => ObligationAnswer::Decided,
+                    Some(list) if list == [q] => ObligationAnswer::Same,
                     Some(mut list) => {
                         list.sort_unstable();
                         list.dedup();
-                        Answer::States(self.0.from_members(&list))
+                        ObligationAnswer::States(self.0.from_members(&list))
                     }
                 });
             }

@@ -11,10 +11,10 @@
 //! Cost: memory for each state and move; all solver runs together cost about twice the last one.
 
 use super::arena::{Arena, Edge, Truth};
-use super::transitions::Source;
+use super::transitions::LazyTransitions;
 use mu_base::ids::{LabelId, Maybe, StateId, VertexId};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
-use mu_game::moves::{Move, no_move, priorities};
+use mu_game::moves::{StepMeaning, no_move, priorities};
 use mu_game::solve::Solver;
 use mu_game::{Game, Player};
 use mu_model::Model;
@@ -41,7 +41,7 @@ pub struct DecidedGame {
 
 /// State of the construction.
 struct Construction<'m> {
-    source: Source<'m>,
+    source: LazyTransitions<'m>,
     model: &'m dyn Model,
     prefix: &'m str,
     priority_of: Vec<u32>,
@@ -51,7 +51,7 @@ struct Construction<'m> {
     /// By state.
     vertices: Vec<Maybe>,
     /// By label.
-    moves: Vec<Option<Move>>,
+    moves: Vec<Option<StepMeaning>>,
     queue: VecDeque<u32>,
     queued: Vec<bool>,
     steps: Vec<(LabelId, StateId)>,
@@ -73,7 +73,7 @@ pub fn decide(
 ) -> Result<DecidedGame, Diagnostic> {
     let options = mu_explore::Options { threads: 1, ..Default::default() };
     let mut play = Construction {
-        source: Source::new(model, &options)?,
+        source: LazyTransitions::new(model, &options)?,
         model,
         prefix,
         priority_of: priorities(least),
@@ -180,13 +180,13 @@ impl Construction<'_> {
         let (mut universal, mut rank, mut targets) = (false, None, Vec::new());
         for &(label, target) in &steps {
             match self.kind(label)? {
-                Move::Each => universal = true,
-                Move::Rank(k) => {
+                StepMeaning::Each => universal = true,
+                StepMeaning::Rank(k) => {
                     rank = Some(k);
                     targets.push(self.vertex(target));
                 }
-                Move::Yes => targets.push(YES),
-                Move::No => targets.push(NO),
+                StepMeaning::Yes => targets.push(YES),
+                StepMeaning::No => targets.push(NO),
             }
         }
         self.steps = steps;
@@ -207,7 +207,7 @@ impl Construction<'_> {
         Ok(())
     }
 
-    fn kind(&mut self, label: LabelId) -> Result<Move, Diagnostic> {
+    fn kind(&mut self, label: LabelId) -> Result<StepMeaning, Diagnostic> {
         if self.moves.len() <= label.index() {
             self.moves.resize(label.index() + 1, None);
         }
@@ -215,8 +215,8 @@ impl Construction<'_> {
             return Ok(known);
         }
         let text = self.model.label_text(label);
-        let found =
-            Move::of(&text, self.prefix, self.priority_of.len()).ok_or_else(|| no_move(&text))?;
+        let found = StepMeaning::of(&text, self.prefix, self.priority_of.len())
+            .ok_or_else(|| no_move(&text))?;
         self.moves[label.index()] = Some(found);
         Ok(found)
     }

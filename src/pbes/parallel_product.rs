@@ -27,10 +27,12 @@ use super::automaton::{Automaton, Demand, FormulaState};
 use super::automaton_client::{
     AutomatonAccess, CachedAutomaton, Query, missing_automaton, send_query,
 };
-use super::obligations::{Answer, EMPTY, Operations, Set, Sets};
+use super::obligations::{EMPTY, ObligationAnswer, Operations, Set, Sets};
 use super::priority::{self, Priority};
-use super::product::{Kind, ProductCounts, ProductResult, Shape, close, local_value, loops_here};
-use super::proviso::{self, Order};
+use super::product::{
+    ProductCounts, ProductKind, ProductResult, RouteAnalysis, close, local_value, loops_here,
+};
+use super::proviso::{self, ReductionUse};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
@@ -79,7 +81,7 @@ impl Annotator for Obligations<'_> {
 }
 
 impl AutomatonAccess for &RefCell<AutomatonOwner<'_>> {
-    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
+    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<ObligationAnswer>, Diagnostic> {
         self.borrow_mut().steps(&states, label)
     }
     fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic> {
@@ -187,7 +189,7 @@ impl<Q: AutomatonAccess> AnnotationWorker for ObligationWorker<'_, Q> {
 pub(super) struct AutomatonOwner<'a> {
     pub automaton: &'a mut Automaton,
     labels: &'a dyn ActionLabels,
-    shape: &'a Shape,
+    shape: &'a RouteAnalysis,
     sets: &'a Sets,
     /// By demand: its closure at one state; `None` if decided.
     closed: AHashMap<Demand, Option<Set>>,
@@ -267,7 +269,7 @@ impl<'a> AutomatonOwner<'a> {
     pub fn new(
         automaton: &'a mut Automaton,
         labels: &'a dyn ActionLabels,
-        shape: &'a Shape,
+        shape: &'a RouteAnalysis,
         sets: &'a Sets,
         reduced: bool,
     ) -> Self {
@@ -292,7 +294,7 @@ impl<'a> AutomatonOwner<'a> {
     }
     /// True if some formula states are decided at a system state by its labels alone.
     pub fn has_locals(&self) -> bool {
-        self.shape.kinds.values().any(|k| *k == Kind::Local)
+        self.shape.kinds.values().any(|k| *k == ProductKind::Local)
     }
     fn serve(&mut self, questions: Receiver<Query>) {
         for question in questions {
@@ -313,7 +315,7 @@ impl<'a> AutomatonOwner<'a> {
             }
         }
     }
-    fn steps(&mut self, states: &[u32], label: u32) -> Result<Vec<Answer>, Diagnostic> {
+    fn steps(&mut self, states: &[u32], label: u32) -> Result<Vec<ObligationAnswer>, Diagnostic> {
         self.check_reduction(states, label)?;
         states
             .iter()
@@ -334,7 +336,8 @@ impl<'a> AutomatonOwner<'a> {
     }
     fn locals(&self, mut states: Vec<u32>) -> Vec<u32> {
         states.retain(|q| {
-            self.shape.kinds.get(&self.automaton.node(FormulaState::of(*q))) == Some(&Kind::Local)
+            self.shape.kinds.get(&self.automaton.node(FormulaState::of(*q)))
+                == Some(&ProductKind::Local)
         });
         states
     }
@@ -391,7 +394,7 @@ impl<'a> AutomatonOwner<'a> {
     pub fn stabiliser<'s>(
         &mut self,
         symmetries: Option<&'s mut Symmetries>,
-        task: Task<'a>,
+        task: ProductTask<'a>,
         initial: Set,
     ) -> Option<&'s Symmetries> {
         let all = symmetries?;
@@ -420,7 +423,11 @@ impl<'a> AutomatonOwner<'a> {
         self.group.map_or_else(missing_automaton, |group| group.refute_element(element as usize))
     }
     /// Returns the successors along a label, verified under all symmetries.
-    fn confirmed_step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
+    fn confirmed_step(
+        &mut self,
+        q: FormulaState,
+        label: LabelId,
+    ) -> Result<ObligationAnswer, Diagnostic> {
         let answer = self.step(q, label)?;
         let Some(symmetry) = &self.symmetry else { return Ok(answer) };
         if symmetry.proven || symmetry.confirmed.contains(&(q.number(), label.number())) {
@@ -457,11 +464,11 @@ impl<'a> AutomatonOwner<'a> {
         Ok(answer)
     }
     /// Returns an answer as a set; `None`: decided.
-    fn as_set(&self, q: FormulaState, answer: Answer) -> Option<Set> {
+    fn as_set(&self, q: FormulaState, answer: ObligationAnswer) -> Option<Set> {
         match answer {
-            Answer::Same => Some(self.sets.from_members(&[q.number()])),
-            Answer::States(set) => Some(set),
-            Answer::Decided => None,
+            ObligationAnswer::Same => Some(self.sets.from_members(&[q.number()])),
+            ObligationAnswer::States(set) => Some(set),
+            ObligationAnswer::Decided => None,
         }
     }
     fn confirm_decision(
@@ -492,7 +499,7 @@ impl<'a> AutomatonOwner<'a> {
         }
         Ok(())
     }
-    fn step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
+    fn step(&mut self, q: FormulaState, label: LabelId) -> Result<ObligationAnswer, Diagnostic> {
         let demand = self.automaton.step(q, label, self.labels)?;
         let set = match self.closed.get(&demand) {
             Some(set) => *set,
@@ -503,16 +510,16 @@ impl<'a> AutomatonOwner<'a> {
             }
         };
         Ok(match set {
-            None => Answer::Decided,
+            None => ObligationAnswer::Decided,
             // Most steps leave a formula state as it is.
             Some(set)
                 if demand != Demand::NOTHING
                     && self.automaton.set(demand)[..] == [q]
                     && self.sets.members(set) == [q.number()] =>
             {
-                Answer::Same
+                ObligationAnswer::Same
             }
-            Some(set) => Answer::States(set),
+            Some(set) => ObligationAnswer::States(set),
         })
     }
     fn close(&mut self, demand: Demand) -> Result<Option<Set>, Diagnostic> {
@@ -533,7 +540,7 @@ impl<'a> AutomatonOwner<'a> {
 
 /// A product search.
 #[derive(Clone, Copy)]
-pub struct Task<'a> {
+pub struct ProductTask<'a> {
     /// The model.
     pub model: &'a dyn Model,
     /// Multi-actions of its labels.
@@ -572,7 +579,7 @@ pub struct Searched {
     /// Use of confluent steps.
     pub priority: Priority,
     /// Use of partial-order reduction.
-    pub order: Order,
+    pub order: ReductionUse,
     /// Candidate symmetries that were not used, because the model or the formula refutes them.
     pub dropped: Vec<RejectedSymmetry>,
 }
@@ -584,13 +591,13 @@ pub struct Searched {
 /// the formula depends only on weak traces and on states without steps. And no reached formula
 /// state distinguishes a tau step, or a step that the formula does not name, from no step.
 pub fn search(
-    task: Task,
+    task: ProductTask,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     roots: &[FormulaState],
 ) -> Result<Searched, Diagnostic> {
     let plain = task.explore.without_confluence();
-    let all_steps = Task { explore: &plain, ..task };
+    let all_steps = ProductTask { explore: &plain, ..task };
     if let Some(peers) = task.peers {
         return super::distributed_product::search(task, peers, automaton, shape, roots);
     }
@@ -632,7 +639,7 @@ pub fn search(
                 }
                 _ => seen.order,
             };
-            if !matches!(order, Order::Forbidden(..)) {
+            if !matches!(order, ReductionUse::Forbidden(..)) {
                 return Ok(Searched { priority, order, ..result? });
             }
             order
@@ -652,14 +659,14 @@ struct Observations {
     reached: Vec<u32>,
     /// A formula state that distinguishes a step that may have been left out.
     distinguishing: Option<FormulaState>,
-    order: Order,
+    order: ReductionUse,
 }
 
 /// Searches with verified symmetries. `visibility`: the steps to preserve, for a reduced search.
 fn search_symmetric(
-    task: Task,
+    task: ProductTask,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     roots: &[FormulaState],
     visibility: Option<&Visibility>,
     seen: &mut Observations,
@@ -668,13 +675,13 @@ fn search_symmetric(
         search_with(task, automaton, shape, roots, symmetries, (visibility, &mut *seen))
     };
     let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
-    Ok(Searched { found, priority: Priority::None, order: Order::None, dropped })
+    Ok(Searched { found, priority: Priority::None, order: ReductionUse::None, dropped })
 }
 
 fn search_with(
-    task: Task,
+    task: ProductTask,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
     (visibility, seen): (Option<&Visibility>, &mut Observations),
@@ -706,7 +713,7 @@ fn search_with(
             format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order)),
         )
     });
-    let Task { model, explore, budget, progress, .. } = task;
+    let ProductTask { model, explore, budget, progress, .. } = task;
     let search = OneSearch {
         model,
         explore,
@@ -823,9 +830,9 @@ impl OneSearch<'_> {
 /// Derives the outcome for the formula.
 fn conclude(
     found: ExplorationResult,
-    task: Task,
+    task: ProductTask,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     symmetries: Option<&Symmetries>,
 ) -> Result<ProductResult, Diagnostic> {
     if found.decided {
@@ -864,7 +871,7 @@ fn conclude(
 struct ExplorationResult {
     /// Formula states reached, if confluent steps had priority or steps were left out.
     reached: Vec<u32>,
-    order: Order,
+    order: ReductionUse,
     decided: bool,
     forward: bool,
     stop: Stop,

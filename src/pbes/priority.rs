@@ -9,7 +9,7 @@
 //! one query for each reached formula state.
 
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::product::{Kind, Shape};
+use super::product::{ProductKind, RouteAnalysis};
 use super::rules::{Effect, When};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Span};
@@ -89,7 +89,7 @@ impl Priority {
 }
 
 /// Returns the violated condition that follows from the formula alone; `None` if there is none.
-pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority> {
+pub(super) fn forbidden(automaton: &Automaton, shape: &RouteAnalysis) -> Option<Priority> {
     let normal = automaton.normal();
     let span = |node: &NodeId| match normal.node(*node) {
         NormalNode::Head(fix) => normal.fix(*fix).span,
@@ -107,7 +107,7 @@ pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority
     let local = shape
         .kinds
         .iter()
-        .filter(|(_, kind)| **kind == Kind::Local)
+        .filter(|(_, kind)| **kind == ProductKind::Local)
         .map(|(node, _)| span(node))
         .min();
     local.map(|place| Priority::Forbidden(Obstacle::Next, place))

@@ -18,7 +18,7 @@
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::rules::{Effect, When};
-use super::transitions::Source;
+use super::transitions::LazyTransitions;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 /// Role of a formula state in a conjunctive (or disjunctive) formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ProductKind {
     /// It has the formula's own connective.
     Flow,
     /// Decided at the system state.
@@ -37,11 +37,11 @@ pub enum Kind {
 
 /// Result of the analysis of a formula for this route.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub struct RouteAnalysis {
     /// Conjunctive (true) or disjunctive.
     pub universal: bool,
     /// Kinds of the nodes that can be automaton states.
-    pub kinds: AHashMap<NodeId, Kind>,
+    pub kinds: AHashMap<NodeId, ProductKind>,
     /// Nodes through which an infinite sequence of obligations decides the formula against its
     /// owner (`mu` in a conjunction).
     pub hostile: AHashSet<NodeId>,
@@ -59,7 +59,11 @@ pub enum ProductResult {
 }
 
 /// Analyses the states reachable from `roots`; `None` if they do not suit this route.
-pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> Option<Shape> {
+pub fn shape(
+    automaton: &Automaton,
+    roots: &[FormulaState],
+    universal: bool,
+) -> Option<RouteAnalysis> {
     let normal = automaton.normal();
     let rules = automaton.rules();
     let mut kinds = AHashMap::new();
@@ -71,7 +75,7 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
         }
         let state = rules.states.get(&node)?;
         if state.universal == universal {
-            kinds.insert(node, Kind::Flow);
+            kinds.insert(node, ProductKind::Flow);
             let mut next = Vec::new();
             for rule in &state.rules {
                 match (&rule.when, rule.effect) {
@@ -85,7 +89,7 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
             stack.extend(&next);
             calls.insert(node, next);
         } else if is_local(automaton, node, &mut Vec::new()) {
-            kinds.insert(node, Kind::Local);
+            kinds.insert(node, ProductKind::Local);
         } else {
             return None;
         }
@@ -116,7 +120,7 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
     if !universal && !hostile.is_empty() {
         return None;
     }
-    Some(Shape { universal, kinds, hostile })
+    Some(RouteAnalysis { universal, kinds, hostile })
 }
 
 fn reach(edges: &AHashMap<NodeId, Vec<NodeId>>, from: NodeId) -> AHashSet<NodeId> {
@@ -220,7 +224,7 @@ pub fn local_value(
 /// is decided.
 pub fn close(
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     members: &[FormulaState],
 ) -> Result<Option<(Vec<FormulaState>, Vec<FormulaState>)>, Diagnostic> {
     let mut seen: AHashSet<FormulaState> = AHashSet::new();
@@ -231,7 +235,7 @@ pub fn close(
             continue;
         }
         let node = automaton.node(q);
-        if shape.kinds.get(&node) == Some(&Kind::Local) {
+        if shape.kinds.get(&node) == Some(&ProductKind::Local) {
             local.push(q);
             continue;
         }
@@ -254,7 +258,7 @@ pub fn close(
 /// True if hostile obligations of one system state demand each other in a cycle.
 pub fn loops_here(
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     members: &[FormulaState],
 ) -> Result<bool, Diagnostic> {
     // Depth-first with an explicit stack: an obligation, and its demands that are not visited yet.
@@ -302,10 +306,10 @@ pub struct ProductCounts {
 
 /// A product search.
 pub struct Product<'a, 'm> {
-    source: &'a mut Source<'m>,
+    source: &'a mut LazyTransitions<'m>,
     labels: &'a dyn ActionLabels,
     automaton: &'a mut Automaton,
-    shape: &'a Shape,
+    shape: &'a RouteAnalysis,
     /// Obligations that reached each state.
     known: Vec<Demand>,
     /// Obligations that are not propagated yet.
@@ -324,10 +328,10 @@ pub struct Product<'a, 'm> {
 impl<'a, 'm> Product<'a, 'm> {
     /// Creates a search.
     pub fn new(
-        source: &'a mut Source<'m>,
+        source: &'a mut LazyTransitions<'m>,
         labels: &'a dyn ActionLabels,
         automaton: &'a mut Automaton,
-        shape: &'a Shape,
+        shape: &'a RouteAnalysis,
     ) -> Self {
         Self {
             source,

@@ -2,20 +2,20 @@
 //! that it must preserve.
 //!
 //! In: shape and automaton of a formula, the groups of a model. Out: a [`Visibility`]; after the
-//! search, an [`Order`]. A group is visible if some multi-action of the formula has the action
-//! names of its labels. A reduced search preserves each sequence of visible labels, and each state
-//! without steps with the sequences before it. So it preserves the verdict of a conjunctive formula
-//! (dually a disjunctive one) under these conditions: it has no least fixed points; steps with
-//! other labels leave each reached formula state as it is; and it only asks if a state has outgoing
-//! labels at all, as `[true*]<true>true` does. The second condition is checked on the automaton,
-//! for each step and for all states at the end. A verdict that a step decides needs none of this,
-//! since steps of a reduced search are steps of the model. Cost: one query for each reached formula
-//! state.
+//! search, a [`ReductionUse`]. A group is visible if some multi-action of the formula has the
+//! action names of its labels. A reduced search preserves each sequence of visible labels, and each
+//! state without steps with the sequences before it. So it preserves the verdict of a conjunctive
+//! formula (dually a disjunctive one) under these conditions: it has no least fixed points; steps
+//! with other labels leave each reached formula state as it is; and it only asks if a state has
+//! outgoing labels at all, as `[true*]<true>true` does. The second condition is checked on the
+//! automaton, for each step and for all states at the end. A verdict that a step decides needs none
+//! of this, since steps of a reduced search are steps of the model. Cost: one query for each
+//! reached formula state.
 
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::parallel_product::Task;
+use super::parallel_product::ProductTask;
 use super::priority::{Obstacle, Priority, forbidden, modality};
-use super::product::{Kind, Shape};
+use super::product::{ProductKind, RouteAnalysis};
 use super::rules::{Effect, When};
 use mu_base::{Diagnostic, Span};
 use mu_explore::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
@@ -23,7 +23,7 @@ use mu_formula::normal::{NodeId, NormalNode};
 
 /// Use of partial-order reduction in a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum ReductionUse {
     /// There was no product search.
     #[default]
     None,
@@ -35,27 +35,27 @@ pub enum Order {
     Forbidden(Obstacle, Span),
 }
 
-impl From<PartialOrder> for Order {
+impl From<PartialOrder> for ReductionUse {
     fn from(of: PartialOrder) -> Self {
         match of {
-            PartialOrder::None => Order::None,
-            PartialOrder::Used(saved) => Order::Used(saved),
-            PartialOrder::Unused(why) => Order::Unused(why),
+            PartialOrder::None => ReductionUse::None,
+            PartialOrder::Used(saved) => ReductionUse::Used(saved),
+            PartialOrder::Unused(why) => ReductionUse::Unused(why),
         }
     }
 }
 
-impl Order {
+impl ReductionUse {
     /// Combines the values for two parts of a formula.
-    pub(super) fn and(self, other: Order) -> Order {
+    pub(super) fn and(self, other: ReductionUse) -> ReductionUse {
         match (self, other) {
-            (Order::None, _) => other,
-            (_, Order::None) => self,
-            (Order::Used(mut saved), Order::Used(more)) => {
+            (ReductionUse::None, _) => other,
+            (_, ReductionUse::None) => self,
+            (ReductionUse::Used(mut saved), ReductionUse::Used(more)) => {
                 saved += more;
-                Order::Used(saved)
+                ReductionUse::Used(saved)
             }
-            (Order::Used(_), _) => other,
+            (ReductionUse::Used(_), _) => other,
             _ => self,
         }
     }
@@ -63,26 +63,26 @@ impl Order {
 
 /// Returns the visibility for a search, or the reason against a reduction.
 pub(super) fn visibility(
-    task: Task,
+    task: ProductTask,
     automaton: &Automaton,
-    shape: &Shape,
-) -> Result<Visibility, Order> {
+    shape: &RouteAnalysis,
+) -> Result<Visibility, ReductionUse> {
     if !task.explore.partial_order {
-        return Err(Order::Unused(ReductionObstacle::Disabled));
+        return Err(ReductionUse::Unused(ReductionObstacle::Disabled));
     }
     if task.checkpoint_store.is_some() {
-        return Err(Order::Unused(ReductionObstacle::Checkpoints));
+        return Err(ReductionUse::Unused(ReductionObstacle::Checkpoints));
     }
     let locals: Vec<NodeId> = shape
         .kinds
         .iter()
-        .filter(|(_, kind)| **kind == Kind::Local)
+        .filter(|(_, kind)| **kind == ProductKind::Local)
         .map(|(node, _)| *node)
         .collect();
     if let Some(Priority::Forbidden(ban, place)) = forbidden(automaton, shape)
         && (ban != Obstacle::Next || !locals.iter().all(|n| depends_on_any_label(automaton, *n)))
     {
-        return Err(Order::Forbidden(ban, place));
+        return Err(ReductionUse::Forbidden(ban, place));
     }
     let groups = task.model.groups();
     let visible = groups
@@ -119,18 +119,18 @@ pub(super) fn distinguishes_unnamed(
 }
 
 /// Returns the reason for a state that such a step changes.
-pub(super) fn of_state(automaton: &Automaton, q: FormulaState) -> Order {
-    Order::Forbidden(Obstacle::Unnamed, modality(automaton, q, 0))
+pub(super) fn of_state(automaton: &Automaton, q: FormulaState) -> ReductionUse {
+    ReductionUse::Forbidden(Obstacle::Unnamed, modality(automaton, q, 0))
 }
 
 /// Returns [`of_state`] of the first such state; `None` if there is none.
 pub(super) fn of_states(
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     reached: &[u32],
-) -> Result<Option<Order>, Diagnostic> {
+) -> Result<Option<ReductionUse>, Diagnostic> {
     for q in reached.iter().map(|q| FormulaState::of(*q)) {
-        if shape.kinds.get(&automaton.node(q)) != Some(&Kind::Local)
+        if shape.kinds.get(&automaton.node(q)) != Some(&ProductKind::Local)
             && distinguishes_unnamed(automaton, q)?
         {
             return Ok(Some(of_state(automaton, q)));

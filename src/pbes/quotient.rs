@@ -21,8 +21,8 @@
 //! labels retain their numbers.
 
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::instantiate::Instance;
-use super::transitions::Source;
+use super::instantiate::GameInstance;
+use super::transitions::LazyTransitions;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
@@ -88,7 +88,7 @@ pub fn ignores_tau(
 impl ExploredModel {
     /// Explores the rest of the model; `None` if there are more than `most` states.
     pub fn explore(
-        source: &mut Source,
+        source: &mut LazyTransitions,
         automaton: &mut Automaton,
         labels: &dyn ActionLabels,
         most: usize,
@@ -159,10 +159,10 @@ impl ExploredModel {
     pub fn evidence(
         &self,
         quotient: &Quotient,
-        instance: &Instance,
+        instance: &GameInstance,
         value: bool,
-        source: &mut Source,
-        classes: &Source,
+        source: &mut LazyTransitions,
+        classes: &LazyTransitions,
     ) -> Result<Builder, Diagnostic> {
         let class = |s: StateId| classes.vector(s)[0];
         let mut lift = Lift {
@@ -228,7 +228,7 @@ type ClassStep = (u32, LabelId, u32);
 struct Lift<'a, 'm> {
     whole: &'a ExploredModel,
     block_of: &'a [u32],
-    source: &'a mut Source<'m>,
+    source: &'a mut LazyTransitions<'m>,
     rows: AHashMap<StateId, LiftRow>,
     /// The sources of the inert steps to each state, and the states of each class.
     before: Option<(Rows<u32>, Rows<u32>)>,

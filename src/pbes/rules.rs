@@ -157,7 +157,7 @@ pub fn rules(
         class_of.insert(shape.clone(), classes.len());
         classes.push(LabelClass { shape, args });
     }
-    let mut builder = Builder { normal, data, classes: &classes, out: AHashMap::new() };
+    let mut builder = RulesBuilder { normal, data, classes: &classes, out: AHashMap::new() };
     let mut todo = Vec::new();
     builder.roots_of(normal.root, universal(normal, normal.root), &mut todo);
     while let Some(node) = todo.pop() {
@@ -193,7 +193,7 @@ pub(super) fn condition_of(
     span: Span,
 ) -> Result<Expr, Diagnostic> {
     let classes = [LabelClass::default(), class.clone()];
-    Builder { normal, data, classes: &classes, out: AHashMap::new() }.matches(action, 1, span)
+    RulesBuilder { normal, data, classes: &classes, out: AHashMap::new() }.matches(action, 1, span)
 }
 
 fn collect_shapes(action: &Action, out: &mut Vec<Vec<ActId>>) {
@@ -213,14 +213,14 @@ const MOST_ALTERNATIVES: usize = 64;
 /// Limit on equal action names in one multi-action (all pairings are tried).
 const MOST_EQUAL: usize = 5;
 
-struct Builder<'a> {
+struct RulesBuilder<'a> {
     normal: &'a Normal,
     data: &'a mut DataSpec,
     classes: &'a [LabelClass],
     out: AHashMap<NodeId, StateRules>,
 }
 
-impl Builder<'_> {
+impl RulesBuilder<'_> {
     /// Collects nodes that can become automaton states when a rule of a (universal or existential)
     /// state leads to `node`. Mirrors `Target` of the automaton, which inlines operands of the
     /// owner's connective.

@@ -15,11 +15,11 @@ use super::instantiate::{self, Instantiation};
 use super::parallel_product;
 use super::plan::{Task, TaskRoute};
 use super::priority::{Obstacle, Priority};
-use super::product::{self, Product, Shape, shape};
-use super::proviso::Order;
+use super::product::{self, Product, RouteAnalysis, shape};
+use super::proviso::ReductionUse;
 use super::quotient::{self, ExploredModel};
 use super::trace;
-use super::transitions::Source;
+use super::transitions::LazyTransitions;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_explore::Peers;
 use mu_game::solve::default_solver;
@@ -35,7 +35,7 @@ pub(super) struct CheckRun<'a> {
     pub model: &'a dyn Model,
     pub labels: &'a dyn ActionLabels,
     /// All steps of the model.
-    pub source: Source<'a>,
+    pub source: LazyTransitions<'a>,
     pub automaton: Automaton,
     pub options: Options<'a>,
     pub budget: &'a Budget,
@@ -59,9 +59,9 @@ fn product_task<'a>(
     budget: &'a Budget,
     options: &Options<'a>,
     name: &'a str,
-) -> parallel_product::Task<'a> {
+) -> parallel_product::ProductTask<'a> {
     let Options { explore, progress, checkpoint_store, runs_end, peers, .. } = *options;
-    parallel_product::Task {
+    parallel_product::ProductTask {
         model,
         labels,
         explore,
@@ -98,7 +98,7 @@ impl CheckRun<'_> {
         &mut self,
         peers: &dyn Peers,
         task: &Task,
-        shape: Option<&Shape>,
+        shape: Option<&RouteAnalysis>,
     ) -> Result<TaskValue, Diagnostic> {
         let options = self.options;
         self.answer.alone = true;
@@ -116,7 +116,11 @@ impl CheckRun<'_> {
 
     /// Computes the value if the annotated search did not decide: by a search over stored states,
     /// then by a game.
-    fn alone(&mut self, task: &Task, shape: Option<&Shape>) -> Result<TaskValue, Diagnostic> {
+    fn alone(
+        &mut self,
+        task: &Task,
+        shape: Option<&RouteAnalysis>,
+    ) -> Result<TaskValue, Diagnostic> {
         if let Some(shape) = shape {
             let outcome = self.in_batches(shape, &task.roots)?;
             if let Some(found) = self.conclude(outcome, task, "", shape)? {
@@ -131,7 +135,7 @@ impl CheckRun<'_> {
         &mut self,
         task: &Task,
         name: &str,
-        shape: &Shape,
+        shape: &RouteAnalysis,
     ) -> Result<Option<TaskValue>, Diagnostic> {
         let CheckRun { model, labels, options, budget, .. } = *self;
         if self.answer.route == Route::Constant {
@@ -175,7 +179,7 @@ impl CheckRun<'_> {
         outcome: product::ProductResult,
         task: &Task,
         name: &str,
-        shape: &Shape,
+        shape: &RouteAnalysis,
     ) -> Result<Option<TaskValue>, Diagnostic> {
         let CheckRun { model, labels, options, budget, .. } = *self;
         match outcome {
@@ -208,7 +212,7 @@ impl CheckRun<'_> {
     /// ([`super::batches`]).
     fn in_batches(
         &mut self,
-        shape: &Shape,
+        shape: &RouteAnalysis,
         roots: &[FormulaState],
     ) -> Result<product::ProductResult, Diagnostic> {
         let (mut batches, mut pairs, mut sum) = (Batches::new(roots.len()), Pairs::default(), 0);
@@ -234,7 +238,7 @@ impl CheckRun<'_> {
         let CheckRun { labels, options, budget, .. } = *self;
         let place = source_of(&self.automaton, &task.roots);
         self.answer.route = Route::Game;
-        self.answer.order = self.answer.order.and(Order::Forbidden(Obstacle::Game, place));
+        self.answer.order = self.answer.order.and(ReductionUse::Forbidden(Obstacle::Game, place));
         if options.explore.confluent.iter().any(|c| *c) {
             self.answer.priority =
                 self.answer.priority.and(Priority::Forbidden(Obstacle::Game, place));
@@ -259,7 +263,7 @@ impl CheckRun<'_> {
                 states,
                 budget,
             )? {
-                Err(stop) => break instantiate::Outcome::Stopped(stop),
+                Err(stop) => break instantiate::InstanceOutcome::Stopped(stop),
                 Ok(None) => most = most.max(1).saturating_mul(4),
                 Ok(Some(whole)) => {
                     if let Some(found) = self.on_quotient(&whole, task)? {
@@ -272,8 +276,8 @@ impl CheckRun<'_> {
         let instance = game.instance();
         self.answer.equations += instance.arena.len() as u64;
         match outcome {
-            instantiate::Outcome::Stopped(stop) => Ok(Err(stop)),
-            instantiate::Outcome::Verdict(value) => {
+            instantiate::InstanceOutcome::Stopped(stop) => Ok(Err(stop)),
+            instantiate::InstanceOutcome::Verdict(value) => {
                 if options.wants_evidence(self.answer.informative, value) {
                     let builder = game_evidence(&instance, value, &self.source);
                     self.answer.evidence = Some(finish(builder, value, &self.source)?);
@@ -301,7 +305,7 @@ impl CheckRun<'_> {
                 return Ok(None);
             }
             let model = LtsModel::new(quotient.lts.clone());
-            let mut classes = Source::new(&model, &plain)?;
+            let mut classes = LazyTransitions::new(&model, &plain)?;
             let mut game = Instantiation::new(&classes, &self.automaton, (task.all, &task.roots));
             let Some(outcome) =
                 game.run(&mut classes, labels, &mut self.automaton, solver, usize::MAX, budget)?
@@ -317,8 +321,8 @@ impl CheckRun<'_> {
             self.answer.equations += instance.arena.len() as u64;
             self.answer.reduced = Some(quotient.reduced);
             return Ok(Some(match outcome {
-                instantiate::Outcome::Stopped(stop) => Err(stop),
-                instantiate::Outcome::Verdict(value) => {
+                instantiate::InstanceOutcome::Stopped(stop) => Err(stop),
+                instantiate::InstanceOutcome::Verdict(value) => {
                     if options.wants_evidence(self.answer.informative, value) {
                         let builder = whole.evidence(
                             &quotient,

@@ -16,7 +16,7 @@
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::check::{Answer, Route, Verdict};
-use super::product::{Kind, Shape, close, local_value, loops_here, shape};
+use super::product::{ProductKind, RouteAnalysis, close, local_value, loops_here, shape};
 use super::symbolic_game::by_game;
 use super::transitions::steps_of;
 use ahash::AHashMap;
@@ -28,7 +28,7 @@ use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use mu_model::step_cache::StepCache;
 use mu_process::labels::ActionLabels;
-use mu_symbolic::{End, GameOutcome, Observer, ProductOutcome, Test, watch};
+use mu_symbolic::{DecisionKind, GameOutcome, LabelTest, Observer, ProductOutcome, watch};
 use num_bigint::BigUint;
 use std::rc::Rc;
 
@@ -118,7 +118,7 @@ pub fn check_symbolically(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     formula: &TypedFormula,
-    options: &mu_symbolic::Options,
+    options: &mu_symbolic::SymbolicOptions,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
     check_with_options(model, labels, formula, options, CheckOptions::default(), budget)
@@ -129,7 +129,7 @@ pub fn check_with_options(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     formula: &TypedFormula,
-    options: &mu_symbolic::Options,
+    options: &mu_symbolic::SymbolicOptions,
     check_options: CheckOptions,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
@@ -157,10 +157,10 @@ pub fn check_with_options(
 fn by_product(
     (model, labels): (&dyn Model, &dyn ActionLabels),
     mut automaton: Automaton,
-    shape: Shape,
+    shape: RouteAnalysis,
     roots: &[FormulaState],
     check_options: CheckOptions,
-    options: &mu_symbolic::Options,
+    options: &mu_symbolic::SymbolicOptions,
     budget: &Budget,
 ) -> Result<Result<SymbolicAnswer, Automaton>, Diagnostic> {
     let all = shape.universal;
@@ -176,7 +176,8 @@ fn by_product(
         closed: AHashMap::new(),
         other: None,
     };
-    let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
+    let options =
+        mu_symbolic::SymbolicOptions { transitions: false, deadlocks: false, ..options.clone() };
     let product_outcome = watch(model, &mut observer, &start, &options, budget)?;
     let Obligations { mut automaton, shape, .. } = observer;
     if !product_outcome.decided
@@ -189,7 +190,8 @@ fn by_product(
             return Ok(Err(automaton));
         }
     }
-    let endless = product_outcome.run.as_ref().is_some_and(|r| matches!(r.end, End::Back(_)));
+    let endless =
+        product_outcome.run.as_ref().is_some_and(|r| matches!(r.end, DecisionKind::Back(_)));
     if product_outcome.decided
         && (endless || product_outcome.run.is_none())
         && mixed(&automaton, &shape)
@@ -217,7 +219,7 @@ fn by_product(
 }
 
 /// True if a cycle of hostile obligations may pass through fixed points of both kinds.
-fn mixed(automaton: &Automaton, shape: &Shape) -> bool {
+fn mixed(automaton: &Automaton, shape: &RouteAnalysis) -> bool {
     shape.hostile.iter().any(|node| match automaton.normal().node(*node) {
         NormalNode::Head(fix) => {
             automaton.normal().fix(*fix).recursive
@@ -231,7 +233,7 @@ fn mixed(automaton: &Automaton, shape: &Shape) -> bool {
 struct Obligations<'a> {
     automaton: Automaton,
     labels: &'a dyn ActionLabels,
-    shape: Shape,
+    shape: RouteAnalysis,
     /// True if all runs end, so that no cycle of obligations is a run.
     runs_end: bool,
     /// By demand: its closure at one system state; `None`: decided.
@@ -269,13 +271,17 @@ impl Observer for Obligations<'_> {
         Ok(closed)
     }
 
-    fn test(&mut self, obligation: u32, labels: &[LabelId]) -> Result<Option<Test>, Diagnostic> {
+    fn test(
+        &mut self,
+        obligation: u32,
+        labels: &[LabelId],
+    ) -> Result<Option<LabelTest>, Diagnostic> {
         let q = FormulaState::of(obligation);
-        if self.shape.kinds.get(&self.automaton.node(q)) != Some(&Kind::Local) {
+        if self.shape.kinds.get(&self.automaton.node(q)) != Some(&ProductKind::Local) {
             return Ok(None);
         }
         let value = self.value(q, labels)?;
-        Ok(Some(if self.shape.universal { value } else { Test::Not(Box::new(value)) }))
+        Ok(Some(if self.shape.universal { value } else { LabelTest::Not(Box::new(value)) }))
     }
 
     fn hostile(&mut self, obligation: u32) -> bool {
@@ -287,11 +293,11 @@ impl Observer for Obligations<'_> {
 impl Obligations<'_> {
     /// Computes the condition under which a local formula state is true (cf.
     /// `product::local_value`).
-    fn value(&mut self, q: FormulaState, labels: &[LabelId]) -> Result<Test, Diagnostic> {
+    fn value(&mut self, q: FormulaState, labels: &[LabelId]) -> Result<LabelTest, Diagnostic> {
         let all = self.automaton.universal(q);
         let here = self.automaton.here(q)?;
         if here == Demand::Decided {
-            return Ok(Test::Constant(!all));
+            return Ok(LabelTest::Constant(!all));
         }
         let mut parts = Vec::new();
         for &next in self.automaton.set(here).iter() {
@@ -306,11 +312,11 @@ impl Obligations<'_> {
                 answer = self.automaton.here_if(q, label, self.labels)?;
                 for &next in self.automaton.set(answer).iter() {
                     let value = self.value(next, labels)?;
-                    let leaves = Test::Leaves(vec![label]);
+                    let leaves = LabelTest::Leaves(vec![label]);
                     parts.push(if all {
-                        Test::Any(vec![Test::Not(Box::new(leaves)), value])
+                        LabelTest::Any(vec![LabelTest::Not(Box::new(leaves)), value])
                     } else {
-                        Test::All(vec![leaves, value])
+                        LabelTest::All(vec![leaves, value])
                     });
                 }
             }
@@ -318,9 +324,9 @@ impl Obligations<'_> {
                 deciding.push(label);
             }
         }
-        let leaves = Test::Leaves(deciding);
-        parts.push(if all { Test::Not(Box::new(leaves)) } else { leaves });
-        Ok(if all { Test::All(parts) } else { Test::Any(parts) })
+        let leaves = LabelTest::Leaves(deciding);
+        parts.push(if all { LabelTest::Not(Box::new(leaves)) } else { leaves });
+        Ok(if all { LabelTest::All(parts) } else { LabelTest::Any(parts) })
     }
 }
 
@@ -330,7 +336,7 @@ fn evidence(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     automaton: &mut Automaton,
-    run: &mu_symbolic::Run,
+    run: &mu_symbolic::ProductRun,
     verdict: bool,
 ) -> Result<Evidence, Diagnostic> {
     let mut evaluated = StepCache::new(model);
@@ -346,7 +352,7 @@ fn evidence(
             ));
         };
         let target = match run.end {
-            End::Back(back) if i + 1 == last => back,
+            DecisionKind::Back(back) if i + 1 == last => back,
             _ => i + 1,
         };
         steps.push(EvidenceStep {
@@ -359,7 +365,7 @@ fn evidence(
             states.push(to.clone());
         }
     }
-    if let End::Test(q) = run.end {
+    if let DecisionKind::Test(q) = run.end {
         let leaving = steps_from(model, &mut evaluated, &states[last])?;
         let numbered: Vec<(LabelId, StateId)> =
             leaving.iter().enumerate().map(|(i, t)| (t.label, StateId::new(i))).collect();

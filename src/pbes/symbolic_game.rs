@@ -3,8 +3,8 @@
 //!
 //! Input: model, labels, a formula's automaton. Output: verdict, the numbers of states and of pairs
 //! of state and formula state, and evidence: the steps that the winner's strategy needs. The
-//! automaton gives the [`Rules`] of [`mu_symbolic::play`]; Even wins if the formula holds, as in
-//! [`super::game`].
+//! automaton gives the [`GameRules`] of [`mu_symbolic::play`]; Even wins if the formula holds, as
+//! in [`super::game`].
 //!
 //! The solution is verified over sets; the part that becomes evidence is verified again as an
 //! explicit game by `mu_game::verify`; `mu_evidence` then replays its steps and evaluates the
@@ -24,7 +24,7 @@ use mu_game::{Game, Solution, verify};
 use mu_model::Model;
 use mu_model::step_cache::StepCache;
 use mu_process::labels::ActionLabels;
-use mu_symbolic::{GameEvidence, Player, Rules, play};
+use mu_symbolic::{GameEvidence, GameRules, Player, play};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -56,7 +56,7 @@ impl Alternating<'_> {
     }
 }
 
-impl Rules for Alternating<'_> {
+impl GameRules for Alternating<'_> {
     fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {
         if self.automaton.names(label, self.labels)? {
             Ok(label)
@@ -104,12 +104,13 @@ pub(super) fn by_game(
     automaton: Automaton,
     (all, roots): (bool, &[FormulaState]),
     check_options: CheckOptions,
-    options: &mu_symbolic::Options,
+    options: &mu_symbolic::SymbolicOptions,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
     let mut rules = Alternating { automaton, labels, lists: AHashMap::new(), other: None };
     let start: Vec<u32> = roots.iter().map(|q| q.number()).collect();
-    let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
+    let options =
+        mu_symbolic::SymbolicOptions { transitions: false, deadlocks: false, ..options.clone() };
     let game_outcome = play(model, &mut rules, (all, &start), LARGEST, &options, budget)?;
     let more = rules.automaton.more_equations();
     let Some(winner) = game_outcome.winner else {

@@ -8,7 +8,7 @@ use mu_base::{Budget, Span};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::signature::{Builtin, Op, OpKind};
 use mu_data::sort::basic;
-use mu_evidence::checker::{self, Checked};
+use mu_evidence::checker::{self, EvidenceCheck};
 use mu_formula::direct;
 use mu_formula::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_lts::{Labels, Lts};
@@ -363,8 +363,8 @@ fn every_route_agrees_with_direct_evaluation() {
             if let Some(evidence) = &answer.evidence {
                 assert_eq!(evidence.verdict, expected, "{}", context());
                 match checker::check(evidence, &model, &table, &formula) {
-                    Ok(Checked::Confirmed) => confirmed += 1,
-                    Ok(Checked::StepsOnly) => {}
+                    Ok(EvidenceCheck::Confirmed) => confirmed += 1,
+                    Ok(EvidenceCheck::StepsOnly) => {}
                     Err(e) => {
                         panic!("{}, game forced: {force_game}: {e:?}\n{evidence:?}", context())
                     }
@@ -403,10 +403,10 @@ fn every_route_agrees_with_direct_evaluation() {
         }
         if let Some(evidence) = answer.evidence {
             match checker::check(&evidence, &model, &table, &formula) {
-                Ok(Checked::Confirmed) => {
+                Ok(EvidenceCheck::Confirmed) => {
                     symbolically_confirmed += u64::from(answer.game_outcome.is_some())
                 }
-                Ok(Checked::StepsOnly) => {}
+                Ok(EvidenceCheck::StepsOnly) => {}
                 Err(e) => panic!("{}, symbolic: {e:?}\n{evidence:?}", context()),
             }
         }

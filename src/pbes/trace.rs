@@ -6,8 +6,8 @@
 //! one.
 
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::product::{Kind, Shape, local_value};
-use super::transitions::Source;
+use super::product::{ProductKind, RouteAnalysis, local_value};
+use super::transitions::LazyTransitions;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, narrow};
@@ -15,7 +15,7 @@ use mu_evidence::Builder;
 use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
 
-struct Pair {
+struct TracePair {
     state: StateId,
     q: FormulaState,
     parent: Option<u32>,
@@ -33,14 +33,14 @@ struct Decision {
 
 /// Returns the shortest path to a deciding pair; `None` if a limit ends the search.
 pub fn shortest(
-    source: &mut Source,
+    source: &mut LazyTransitions,
     labels: &dyn ActionLabels,
     automaton: &mut Automaton,
-    shape: &Shape,
+    shape: &RouteAnalysis,
     roots: &[FormulaState],
     budget: &Budget,
 ) -> Result<Option<Builder>, Diagnostic> {
-    let mut pairs: Vec<Pair> = Vec::new();
+    let mut pairs: Vec<TracePair> = Vec::new();
     let mut known: AHashMap<(StateId, FormulaState), u32> = AHashMap::new();
     let mut queue: VecDeque<u32> = VecDeque::new();
     let initial = source.initial();
@@ -51,12 +51,12 @@ pub fn shortest(
             &mut pairs,
             &mut known,
             &mut queue,
-            Pair { state: initial, q: *q, parent: None, label: None, distance: 0 },
+            TracePair { state: initial, q: *q, parent: None, label: None, distance: 0 },
         );
     }
     let mut polls = 0u64;
     'search: while let Some(p) = queue.pop_front() {
-        let Pair { state, q, distance, .. } = pairs[p as usize];
+        let TracePair { state, q, distance, .. } = pairs[p as usize];
         if best.as_ref().is_some_and(|b| b.length <= distance) {
             break;
         }
@@ -69,7 +69,7 @@ pub fn shortest(
         }
         let node = automaton.node(q);
         source.successors(state, &mut transitions)?;
-        if shape.kinds.get(&node) == Some(&Kind::Local) {
+        if shape.kinds.get(&node) == Some(&ProductKind::Local) {
             let mut shown = Vec::new();
             if local_value(automaton, q, &transitions, labels, &mut shown)? != shape.universal {
                 best = Some(Decision { length: distance, pair: p, last: shown });
@@ -87,7 +87,7 @@ pub fn shortest(
                 &mut pairs,
                 &mut known,
                 &mut queue,
-                Pair { state, q: *q, parent: Some(p), label: None, distance },
+                TracePair { state, q: *q, parent: Some(p), label: None, distance },
             );
         }
         for &(label, target) in &transitions {
@@ -103,7 +103,7 @@ pub fn shortest(
                 break;
             }
             for q in automaton.set(step).iter() {
-                let pair = Pair {
+                let pair = TracePair {
                     state: target,
                     q: *q,
                     parent: Some(p),
@@ -139,10 +139,10 @@ pub fn shortest(
 /// Adds a pair unless it is known at the same or a smaller distance; demands at the same system
 /// state come first.
 fn add(
-    pairs: &mut Vec<Pair>,
+    pairs: &mut Vec<TracePair>,
     known: &mut AHashMap<(StateId, FormulaState), u32>,
     queue: &mut VecDeque<u32>,
-    pair: Pair,
+    pair: TracePair,
 ) {
     let key = (pair.state, pair.q);
     if known.get(&key).is_some_and(|p| pairs[*p as usize].distance <= pair.distance) {

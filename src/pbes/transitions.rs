@@ -15,7 +15,7 @@ use mu_model::step_cache::{StepCache, after};
 use std::collections::VecDeque;
 
 /// The lazily explored states of a model.
-pub struct Source<'m> {
+pub struct LazyTransitions<'m> {
     model: &'m dyn Model,
     lazy: Lazy<'m>,
     confluent: Vec<bool>,
@@ -24,7 +24,7 @@ pub struct Source<'m> {
 /// Limit on the states visited along confluent steps.
 const MAX_CONFLUENT: usize = 1 << 20;
 
-impl<'m> Source<'m> {
+impl<'m> LazyTransitions<'m> {
     /// Creates a source with the initial state only.
     pub fn new(model: &'m dyn Model, options: &mu_explore::Options) -> Result<Self, Diagnostic> {
         Ok(Self { model, lazy: Lazy::new(model, options)?, confluent: options.confluent.clone() })
@@ -123,7 +123,7 @@ pub(super) fn steps_of(
 /// Finds the model's steps behind transitions; fastest if all transitions of one state are
 /// requested consecutively.
 pub struct Explainer<'s, 'm> {
-    source: &'s Source<'m>,
+    source: &'s LazyTransitions<'m>,
     evaluated: StepCache<'m>,
     /// The last state, the groups evaluated there, and their steps.
     from: Option<(StateId, Vec<u32>)>,

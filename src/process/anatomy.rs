@@ -19,7 +19,7 @@ pub struct Anatomy {
     /// Components, in the order of [`crate::linear::LinearProcess::components`].
     pub components: Vec<Automaton>,
     /// Operators, in no particular order.
-    pub operators: Vec<Operator>,
+    pub operators: Vec<ComponentOperator>,
     /// By component: the operators above it, innermost first.
     pub above: Vec<Vec<usize>>,
     /// Variables of [`Automaton`]s that are no longer parameters, as terms over the parameters.
@@ -34,7 +34,7 @@ pub struct Automaton {
     /// Its locations. The value of the control parameter is the location's number, from 1.
     pub locations: Vec<Location>,
     /// Its summands.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<ComponentEdge>,
     /// Initial location.
     pub initial: usize,
     /// True for an auxiliary component that records whether a first step was done, see `||_` and
@@ -53,7 +53,7 @@ pub struct Location {
 
 /// Summand of a component.
 #[derive(Clone, Debug)]
-pub struct Edge {
+pub struct ComponentEdge {
     /// Source location.
     pub from: usize,
     /// Target location.
@@ -68,7 +68,7 @@ pub struct Edge {
 
 /// Operator around components.
 #[derive(Clone, Debug)]
-pub struct Operator {
+pub struct ComponentOperator {
     /// Kind of the operator.
     pub kind: OperatorKind,
     /// Place in the source.

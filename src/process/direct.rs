@@ -45,7 +45,7 @@ pub struct Direct {
 /// Explores a specification by the rules. Error: more than `max_states` states, or an unsupported
 /// construct.
 pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic> {
-    let mut rules = Rules::new(spec)?;
+    let mut rules = DirectSemantics::new(spec)?;
     let root = rules.part_of(&spec.init);
     let initial = DirectState::Part(root, Rc::default());
     let mut ids: AHashMap<DirectState, u32> = AHashMap::from([(initial.clone(), 0)]);
@@ -96,7 +96,7 @@ fn deep<T>(recursion: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 4 << 20, recursion)
 }
 
-struct Rules<'a> {
+struct DirectSemantics<'a> {
     spec: &'a ProcSpec,
     engine: Engine,
     parts: Vec<&'a Proc>,
@@ -104,7 +104,7 @@ struct Rules<'a> {
     free: Vec<Option<Rc<Vec<VarId>>>>,
 }
 
-impl<'a> Rules<'a> {
+impl<'a> DirectSemantics<'a> {
     fn new(spec: &'a ProcSpec) -> Result<Self, Diagnostic> {
         let engine = Engine::new(Program::compile(&spec.data)?);
         Ok(Self { spec, engine, parts: Vec::new(), ids: AHashMap::new(), free: Vec::new() })

@@ -25,7 +25,7 @@ mod range;
 mod shape;
 
 use self::range::combinations;
-use self::shape::{Keys, Shape, ShapeBuilder, SplitFields};
+use self::shape::{FieldTree, Keys, ShapeBuilder, SplitFields};
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
 use ahash::{AHashMap, AHashSet};
@@ -57,8 +57,8 @@ const MAX_EVALUATIONS: u64 = 200_000;
 const MAX_WORK: u64 = 4_000_000;
 
 /// Parameter that may be unfolded.
-struct Candidate {
-    shape: Shape,
+struct UnfoldCandidate {
+    shape: FieldTree,
     fields: Vec<VarId>,
     /// Depth to which lists within lists are unfolded.
     lists: usize,
@@ -74,7 +74,7 @@ struct Reads {
 }
 
 /// Summand with updates by variable.
-struct Instance {
+struct UnfoldedSummand {
     summand: Summand,
     updates: Vec<(VarId, Expr)>,
 }
@@ -131,7 +131,7 @@ struct Unfolding<'a> {
     opened: AHashMap<Expr, Option<Expr>>,
     special: AHashSet<SortId>,
     /// By parameter.
-    candidates: AHashMap<usize, Candidate>,
+    candidates: AHashMap<usize, UnfoldCandidate>,
     /// Candidates that do not preserve their shape.
     refuted: AHashSet<usize>,
     /// By refuted candidate: arguments at which functions change that its shape does not include.
@@ -222,7 +222,7 @@ impl Unfolding<'_> {
             && (shaper.fields.len() > 1 || shape.has_functions() && keys.len() <= MAX_VALUES)
         {
             let fields = shaper.fields;
-            self.candidates.insert(param, Candidate { shape, fields, lists, keys });
+            self.candidates.insert(param, UnfoldCandidate { shape, fields, lists, keys });
         }
     }
 
@@ -248,7 +248,8 @@ impl Unfolding<'_> {
     /// lists vary in length, or it cannot be unfolded at all.
     fn refute(&mut self, param: usize) {
         let unknown = self.unknown.remove(&param).unwrap_or_default();
-        let Some(Candidate { shape, lists, mut keys, .. }) = self.candidates.remove(&param) else {
+        let Some(UnfoldCandidate { shape, lists, mut keys, .. }) = self.candidates.remove(&param)
+        else {
             return;
         };
         let known = keys.len();
@@ -270,7 +271,7 @@ impl Unfolding<'_> {
 
     /// Rewrites the process with the candidates unfolded. `None` if candidates were refuted instead
     /// (all of them, if it takes too long).
-    fn attempt(&mut self) -> Option<(Substitution, Vec<Instance>)> {
+    fn attempt(&mut self) -> Option<(Substitution, Vec<UnfoldedSummand>)> {
         let before = self.candidates.len();
         let mut inits = Substitution::new();
         let params: Vec<usize> = self.candidates.keys().copied().collect();
@@ -305,7 +306,7 @@ impl Unfolding<'_> {
                     .iter()
                     .map(|(p, e)| (self.process.params[*p].var, e.clone()))
                     .collect();
-                out.push(Instance { summand, updates });
+                out.push(UnfoldedSummand { summand, updates });
                 continue;
             }
             match self.instances_of(&touched, &summand, &by) {
@@ -418,7 +419,7 @@ impl Unfolding<'_> {
         touched: &[usize],
         s: &Summand,
         by: &Substitution,
-    ) -> Result<Vec<Instance>, usize> {
+    ) -> Result<Vec<UnfoldedSummand>, usize> {
         let unknown = self.unknown.clone();
         let whole = self.rewrite(s, by, &[Substitution::new()]);
         let narrow = whole.as_ref().is_ok_and(|instances| self.width(touched, instances) <= WIDE);
@@ -453,7 +454,7 @@ impl Unfolding<'_> {
         s: &Summand,
         by: &Substitution,
         each: &[Substitution],
-    ) -> Result<Vec<Instance>, usize> {
+    ) -> Result<Vec<UnfoldedSummand>, usize> {
         let values = self.values(&s.sum_vars, &s.guard);
         let bound = values.is_some();
         let (mut out, mut failed) = (Vec::new(), None);
@@ -516,7 +517,7 @@ impl Unfolding<'_> {
             }
             for guard in self.alternatives(&instance.guard, by, MAX_ALTERNATIVES / out.len().max(1))
             {
-                out.push(Instance {
+                out.push(UnfoldedSummand {
                     summand: Summand { guard, ..instance.clone() },
                     updates: updates.clone(),
                 });
@@ -649,9 +650,9 @@ impl Unfolding<'_> {
     /// cached then.
     fn split_shared_disjunctions(
         &mut self,
-        instances: Vec<Instance>,
+        instances: Vec<UnfoldedSummand>,
         touching: Vec<Touching>,
-    ) -> (Vec<Instance>, Vec<Touching>) {
+    ) -> (Vec<UnfoldedSummand>, Vec<Touching>) {
         let signature = &mut self.process.data.signature;
         let mut uses: AHashMap<Expr, usize> = AHashMap::new();
         for i in &instances {
@@ -662,7 +663,7 @@ impl Unfolding<'_> {
                 .for_each(|c| *uses.entry(plain(signature, c).clone()).or_default() += 1);
         }
         let (mut out, mut starts) = (Vec::new(), Vec::new());
-        for Instance { summand, updates } in instances {
+        for UnfoldedSummand { summand, updates } in instances {
             starts.push(out.len());
             let conjuncts = summand.guard.conjuncts(signature);
             let mut parts: Vec<Vec<Expr>> =
@@ -675,7 +676,7 @@ impl Unfolding<'_> {
                     && parts[i].iter().all(known)
             });
             let Some(at) = at else {
-                out.push(Instance { summand, updates });
+                out.push(UnfoldedSummand { summand, updates });
                 continue;
             };
             for part in std::mem::take(&mut parts[at]) {
@@ -684,7 +685,7 @@ impl Unfolding<'_> {
                     guard =
                         Expr::and(signature, guard, if i == at { part.clone() } else { c.clone() });
                 }
-                out.push(Instance {
+                out.push(UnfoldedSummand {
                     summand: Summand { guard, ..summand.clone() },
                     updates: updates.clone(),
                 });
@@ -699,9 +700,9 @@ impl Unfolding<'_> {
     }
 
     /// Returns the conditions without sum variables that several instances share.
-    fn common(&self, instances: &[Instance]) -> AHashMap<Expr, ConditionUses> {
+    fn common(&self, instances: &[UnfoldedSummand]) -> AHashMap<Expr, ConditionUses> {
         let mut times: AHashMap<Expr, ConditionUses> = AHashMap::new();
-        for Instance { summand: s, .. } in instances {
+        for UnfoldedSummand { summand: s, .. } in instances {
             for c in s.guard.conjuncts(&self.process.data.signature) {
                 times.entry(plain(&self.process.data.signature, &c).clone()).or_default().times +=
                     1;
@@ -721,12 +722,12 @@ impl Unfolding<'_> {
     fn share(
         &mut self,
         param: usize,
-        instances: &[Instance],
+        instances: &[UnfoldedSummand],
         common: &mut AHashMap<Expr, ConditionUses>,
     ) -> f64 {
         let fields = &self.candidates[&param].fields;
         let mut read = 0;
-        for Instance { summand: s, updates } in instances {
+        for UnfoldedSummand { summand: s, updates } in instances {
             let mut vars = Vec::new();
             let mut fixed = Vec::new();
             for c in s.guard.conjuncts(&self.process.data.signature) {
@@ -760,7 +761,7 @@ impl Unfolding<'_> {
     }
 
     /// Replaces the parameters by their fields.
-    fn replace(self, inits: &Substitution, instances: Vec<Instance>) {
+    fn replace(self, inits: &Substitution, instances: Vec<UnfoldedSummand>) {
         let Unfolding { process, candidates, .. } = self;
         let mut params = Vec::new();
         for (p, candidate) in &candidates {
@@ -781,7 +782,7 @@ impl Unfolding<'_> {
         }
         let number: AHashMap<VarId, usize> =
             params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
-        let numbered = |Instance { mut summand, updates }: Instance| {
+        let numbered = |UnfoldedSummand { mut summand, updates }: UnfoldedSummand| {
             summand.updates = updates.into_iter().map(|(v, e)| (number[&v], e)).collect();
             summand.updates.sort_by_key(|u| u.0);
             summand

@@ -2,7 +2,7 @@
 //! `outcome`.
 
 use super::outcome_search::Observable;
-use super::variables::{Type, Variables};
+use super::variables::{IntegerType, Variables};
 use crate::outcome::{Addresses, question};
 
 /// An observation: a range of bits with the type that prints it.
@@ -13,7 +13,7 @@ pub struct Observed {
     /// The lowest bit.
     pub shift: u32,
     /// Width and signedness.
-    pub shown: Type,
+    pub shown: IntegerType,
     /// Its name.
     pub text: String,
 }

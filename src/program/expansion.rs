@@ -11,7 +11,7 @@
 //! defined by equations. Cost: linear in the program, except for computed addresses, which give a
 //! summand for each cell.
 
-use super::expr::{BinOp, Expr, Test, TestKind, Width};
+use super::expr::{BinOp, Expr, FlagTest, TestKind, Width};
 use super::machine::Machine;
 use super::model::{cell_names, identifier};
 use super::{Access, Fence, Next, Register, Step};
@@ -222,7 +222,7 @@ fn flags(op: BinOp, width: Width, a: &str, b: &str, before: impl Fn() -> String)
     }
 }
 
-fn condition(test: Test, f: &str) -> String {
+fn condition(test: FlagTest, f: &str) -> String {
     let on = |bit: u32| format!("({f} div {bit}) mod 2 == 1");
     let less = format!("({f} div 2) mod 2 != ({f} div 8) mod 2");
     let text = match test.kind {

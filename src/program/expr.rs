@@ -158,7 +158,7 @@ impl BinOp {
 
 /// A condition on the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Test {
+pub struct FlagTest {
     /// The tested condition.
     pub kind: TestKind,
     /// True if the condition is negated.
@@ -186,7 +186,7 @@ pub enum TestKind {
     Parity,
 }
 
-impl Test {
+impl FlagTest {
     /// Parses the condition suffix of a mnemonic, as in `jle`, `setb`, `cmovne`. The herd tools
     /// also accept `jlt` and `jgt`. `None` if it is no condition.
     pub fn of_suffix(suffix: &str) -> Option<Self> {
@@ -251,7 +251,7 @@ pub enum Expr {
     /// Flags with the parity of a result, the second expression.
     Parity(Box<Expr>, Box<Expr>),
     /// 1 if the flags pass the test, else 0.
-    Test(Test, Box<Expr>),
+    Test(FlagTest, Box<Expr>),
     /// The value of a width as a signed number of 64 bits.
     SignExtend(Width, Box<Expr>),
     /// The second expression unless the first is zero, else the third.
@@ -426,7 +426,7 @@ mod tests {
                     assert_eq!(f & flags::SF != 0, exact & 128 != 0);
                 }
                 let f = BinOp::Sub.flags(Width::W8, a as u64, b as u64, 0);
-                let holds = |s: &str| Test::of_suffix(s).unwrap().holds(f);
+                let holds = |s: &str| FlagTest::of_suffix(s).unwrap().holds(f);
                 assert_eq!(
                     (holds("l"), holds("le")),
                     (signed(a) < signed(b), signed(a) <= signed(b))
@@ -456,7 +456,7 @@ mod tests {
             );
             flags.with_parity().eval(&|r| [before, a, b][r as usize], 0)
         };
-        let holds = |s: &str, f: u64| Test::of_suffix(s).unwrap().holds(f);
+        let holds = |s: &str, f: u64| FlagTest::of_suffix(s).unwrap().holds(f);
         for a in 0..600u64 {
             for b in [0, 1, 2, 3, 7, 255, 256, 0xffff_ffff] {
                 for op in [

@@ -1,6 +1,6 @@
 //! Run of a litmus test on the machine of a memory model.
 //!
-//! Input: a [`Litmus`], a memory model, the bound of the buffers. Output: a [`Report`].
+//! Input: a [`Litmus`], a memory model, the bound of the buffers. Output: a [`HerdReport`].
 
 use super::litmus::Litmus;
 use super::machine::Machine;
@@ -12,7 +12,7 @@ use mu_base::{Budget, Diagnostic, Stop};
 
 /// The result of a test.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct HerdReport {
     /// The question with its answer.
     pub answer: Answer,
     /// States searched.
@@ -35,7 +35,7 @@ pub fn run(
     memory: &'static dyn MemoryModel,
     requested: Option<u32>,
     budget: &Budget,
-) -> Result<Report, Diagnostic> {
+) -> Result<HerdReport, Diagnostic> {
     let found = outcomes(&machine(test, memory, requested), &test.observables(), true, budget)?;
     Ok(report(test, memory.name(), &found))
 }
@@ -54,9 +54,9 @@ pub fn deciding(
 }
 
 /// Builds the report of a set of outcomes.
-pub fn report(test: &Litmus, model: &'static str, found: &Outcomes) -> Report {
+pub fn report(test: &Litmus, model: &'static str, found: &Outcomes) -> HerdReport {
     let complete = found.stop == Stop::Complete && !found.bound_reached;
-    Report {
+    HerdReport {
         answer: Answer::new(
             &test.name,
             model,

@@ -12,11 +12,11 @@ use super::condition::Observed;
 use super::expr::Width;
 use super::litmus_init::{InitialRegister, initial_state, is_register, number_of, register};
 use super::outcome_search::Observable;
-use super::variables::{Type, Use, Variables};
-use super::x86::{Assembler, Order, Refusal};
+use super::variables::{IntegerType, Use, Variables};
+use super::x86::{Assembler, OperandError, OperandOrder};
 use super::{Program, Thread};
-use crate::outcome::{Head, Names, Question, head, table};
-use mu_base::words::{Cursor, Form, Kind, Token, tokens};
+use crate::outcome::{Head, NameResolver, Question, head, table};
+use mu_base::words::{Cursor, LexicalForm, Token, TokenKind, tokens};
 use mu_base::{Diagnostic, SourceId, Stage, narrow};
 
 /// The architecture in the first line of a test.
@@ -88,9 +88,9 @@ pub fn parse(source: SourceId, text: &str) -> Result<Litmus, Diagnostic> {
 /// A syntax or type error, with its position.
 pub fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     let head = head(source, text, arch, "X86, X86_64")?;
-    let list = tokens(source, text, head.body, Form::Free)?;
-    let usual = if head.arch == Arch::X86 { Order::Intel } else { Order::Att };
-    let other = if head.arch == Arch::X86 { Order::Att } else { Order::Intel };
+    let list = tokens(source, text, head.body, LexicalForm::Free)?;
+    let usual = if head.arch == Arch::X86 { OperandOrder::Intel } else { OperandOrder::Att };
+    let other = if head.arch == Arch::X86 { OperandOrder::Att } else { OperandOrder::Intel };
     match body(&head, &list, text, usual) {
         Ok(test) => Ok(test),
         Err(refusal) if refusal.order => {
@@ -108,12 +108,18 @@ fn arch(name: &str) -> Option<Arch> {
     }
 }
 
-fn body(head: &Head<Arch>, list: &[Token<'_>], text: &str, order: Order) -> Result<Read, Refusal> {
+fn body(
+    head: &Head<Arch>,
+    list: &[Token<'_>],
+    text: &str,
+    order: OperandOrder,
+) -> Result<Read, OperandError> {
     let mut cursor = Cursor::new(list);
     cursor.expect("{")?;
     let wide = if head.arch == Arch::X86 { Width::W32 } else { Width::W64 };
     let mut variables = Variables::new(true);
-    let initial = initial_state(&mut cursor, &mut variables, Type { width: wide, signed: false })?;
+    let initial =
+        initial_state(&mut cursor, &mut variables, IntegerType { width: wide, signed: false })?;
     let mut assemblers: Vec<Assembler> =
         (0..table::columns(&mut cursor)?).map(|i| Assembler::new(i, order)).collect();
     table::rows(&mut cursor, assemblers.len(), |i, cursor| {
@@ -168,10 +174,10 @@ struct Observer<'p> {
     arch: Arch,
     threads: &'p mut Vec<Thread>,
     variables: &'p mut Variables,
-    types: HashMap<(u32, String), Type>,
+    types: HashMap<(u32, String), IntegerType>,
 }
 
-impl Names for Observer<'_> {
+impl NameResolver for Observer<'_> {
     type Observed = Observed;
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Observed, Diagnostic> {
         if is_register(cursor) {
@@ -189,7 +195,10 @@ impl Names for Observer<'_> {
             // wider.
             let shown = match self.types.get(&(number, view.full.clone())) {
                 Some(ty) if view.width == Width::W64 || ty.width <= view.width => *ty,
-                _ => Type { width: view.width.min(Type::INT.width), ..Type::INT },
+                _ => IntegerType {
+                    width: view.width.min(IntegerType::INT.width),
+                    ..IntegerType::INT
+                },
             };
             let symbolic = super::registers::parse(token.text).is_none();
             let name = match self.arch {
@@ -248,11 +257,11 @@ impl Names for Observer<'_> {
             .map(|o| o.initial.len())
             .sum::<usize>();
         let what = Observable::Cell(narrow::index(number + index));
-        let shown = v.declared.unwrap_or(Type::INT);
+        let shown = v.declared.unwrap_or(IntegerType::INT);
         Ok(Observed { what, shift: 0, shown, text })
     }
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
-        if cursor.peek().kind == Kind::Name {
+        if cursor.peek().kind == TokenKind::Name {
             let name = cursor.take();
             return self.variables.address(name.text, name.span, 0);
         }

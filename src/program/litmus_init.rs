@@ -5,8 +5,8 @@
 
 use super::expr::Width;
 use super::registers::{self, View};
-use super::variables::{Type, Variables};
-use mu_base::words::{Cursor, Kind, Token};
+use super::variables::{IntegerType, Variables};
+use mu_base::words::{Cursor, Token, TokenKind};
 use mu_base::{Diagnostic, Stage};
 
 /// A register with an entry in the initial state.
@@ -15,7 +15,7 @@ pub(super) struct InitialRegister<'a> {
     pub thread: u32,
     pub view: View,
     pub value: u64,
-    pub declared: Option<Type>,
+    pub declared: Option<IntegerType>,
     pub token: Token<'a>,
 }
 
@@ -48,17 +48,17 @@ pub(super) fn register<'a>(
 /// True if the next tokens are a thread's register.
 pub(super) fn is_register(cursor: &Cursor<'_, '_>) -> bool {
     let token = cursor.peek();
-    let named = token.kind == Kind::Name
+    let named = token.kind == TokenKind::Name
         && token.text.len() > 1
         && token.text.strip_prefix('P').is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()));
-    (token.kind == Kind::Number || named) && cursor.ahead(1).text == ":"
+    (token.kind == TokenKind::Number || named) && cursor.ahead(1).text == ":"
 }
 
 /// Parses the initial state, including its `}`.
 pub(super) fn initial_state<'a>(
     cursor: &mut Cursor<'a, '_>,
     variables: &mut Variables,
-    pointer: Type,
+    pointer: IntegerType,
 ) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
     let mut registers = Vec::new();
     // Values may name variables that are declared later, so they are resolved at the end.
@@ -94,16 +94,16 @@ enum AddressTarget {
 }
 
 /// A value: a number, or the name of a variable.
-enum Value<'a> {
+enum InitialValue<'a> {
     Number(i64),
     Address(Token<'a>),
 }
 
-fn value<'a>(cursor: &mut Cursor<'a, '_>, word: Width) -> Result<Value<'a>, Diagnostic> {
-    if cursor.eat("&") || cursor.peek().kind == Kind::Name {
-        return Ok(Value::Address(cursor.name("a variable")?));
+fn value<'a>(cursor: &mut Cursor<'a, '_>, word: Width) -> Result<InitialValue<'a>, Diagnostic> {
+    if cursor.eat("&") || cursor.peek().kind == TokenKind::Name {
+        return Ok(InitialValue::Address(cursor.name("a variable")?));
     }
-    number_of(cursor, word).map(Value::Number)
+    number_of(cursor, word).map(InitialValue::Number)
 }
 
 /// Parses a number of an initial state or a condition. `word`: the width of addresses. A test of 32
@@ -126,7 +126,7 @@ pub(super) fn number_of(cursor: &mut Cursor<'_, '_>, word: Width) -> Result<i64,
 /// Parses a register with its value.
 fn initial_register<'a>(
     cursor: &mut Cursor<'a, '_>,
-    declared: Option<Type>,
+    declared: Option<IntegerType>,
     word: Width,
     registers: &mut Vec<InitialRegister<'a>>,
     addresses: &mut Vec<(AddressTarget, Token<'a>)>,
@@ -136,8 +136,8 @@ fn initial_register<'a>(
     let mut bits = 0;
     if cursor.eat("=") {
         match value(cursor, word)? {
-            Value::Number(n) => bits = n as u64,
-            Value::Address(name) => addresses.push((AddressTarget::Register(at), name)),
+            InitialValue::Number(n) => bits = n as u64,
+            InitialValue::Address(name) => addresses.push((AddressTarget::Register(at), name)),
         }
     }
     // As in the herd tools, the declared type determines comparisons of the register and does not
@@ -160,7 +160,7 @@ fn initial_register<'a>(
 fn item<'a>(
     cursor: &mut Cursor<'a, '_>,
     variables: &mut Variables,
-    pointer: Type,
+    pointer: IntegerType,
     registers: &mut Vec<InitialRegister<'a>>,
     addresses: &mut Vec<(AddressTarget, Token<'a>)>,
     bare: &mut Vec<&'a str>,
@@ -204,8 +204,8 @@ fn item<'a>(
                 let v = value(cursor, pointer.width)?;
                 let Some(slot) = initial.get_mut(i) else { break };
                 match v {
-                    Value::Number(n) => *slot = n as u64,
-                    Value::Address(name) => names.push((i, name)),
+                    InitialValue::Number(n) => *slot = n as u64,
+                    InitialValue::Address(name) => names.push((i, name)),
                 }
                 if cursor.is("}") && i + 1 != initial.len() {
                     let text = format!(
@@ -220,8 +220,8 @@ fn item<'a>(
             cursor.expect("}")?;
         } else {
             match value(cursor, pointer.width)? {
-                Value::Number(n) => initial[0] = n as u64,
-                Value::Address(name) => names.push((0, name)),
+                InitialValue::Number(n) => initial[0] = n as u64,
+                InitialValue::Address(name) => names.push((0, name)),
             }
         }
     }
@@ -248,7 +248,8 @@ fn item<'a>(
             format!("the variable `{}` is initialised twice", name.text),
         ));
     }
-    let declared = if count.is_some() { Some(declared.unwrap_or(Type::INT)) } else { declared };
+    let declared =
+        if count.is_some() { Some(declared.unwrap_or(IntegerType::INT)) } else { declared };
     if let Some(ty) = declared {
         initial.iter_mut().for_each(|v| *v &= ty.width.mask());
     }
@@ -271,12 +272,15 @@ fn end(cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
 }
 
 /// Parses the type at the start of a declaration, if there is one.
-fn declared_type(cursor: &mut Cursor<'_, '_>, pointer: Type) -> Result<Option<Type>, Diagnostic> {
+fn declared_type(
+    cursor: &mut Cursor<'_, '_>,
+    pointer: IntegerType,
+) -> Result<Option<IntegerType>, Diagnostic> {
     let first = cursor.peek();
     let mut words: Vec<&str> = Vec::new();
-    while cursor.peek().kind == Kind::Name
+    while cursor.peek().kind == TokenKind::Name
         && !is_register(cursor)
-        && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number)
+        && (matches!(cursor.ahead(1).kind, TokenKind::Name | TokenKind::Number)
             || cursor.ahead(1).text == "*")
     {
         words.push(cursor.take().text);
@@ -303,10 +307,10 @@ fn declared_type(cursor: &mut Cursor<'_, '_>, pointer: Type) -> Result<Option<Ty
         [one] => one.strip_prefix("atomic_").unwrap_or(one),
         _ => "",
     };
-    let Some(ty) = Type::of_name(name) else {
+    let Some(ty) = IntegerType::of_name(name) else {
         let text = format!("unknown type `{}`", if name.is_empty() { first.text } else { name });
         return Err(Diagnostic::at(Stage::Type, first.span, text)
             .note("known: int, char, short, long, with unsigned, and int8_t to uint64_t"));
     };
-    Ok(Some(if unsigned { Type { signed: false, ..ty } } else { ty }))
+    Ok(Some(if unsigned { IntegerType { signed: false, ..ty } } else { ty }))
 }

@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
 use super::expr::{Expr, Width};
-use super::memory::{Entry, MemoryModel};
+use super::memory::{BufferEntry, MemoryModel};
 use super::variables::mixed_sizes;
 use super::{Access, Fence, Next, Program, Register, liveness};
 use mu_base::{Diagnostic, Stage, narrow};
 
 /// The effect of a move, with decoded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
+pub enum MoveEffect {
     /// Only registers and control change.
     Local,
     /// A load.
@@ -70,8 +70,8 @@ struct EncodedValues {
 /// Table of buffers; index 0 is the empty one.
 #[derive(Debug)]
 struct Buffers {
-    list: Vec<Arc<[Entry]>>,
-    ids: HashMap<Arc<[Entry]>, u32>,
+    list: Vec<Arc<[BufferEntry]>>,
+    ids: HashMap<Arc<[BufferEntry]>, u32>,
 }
 
 const BIG: u32 = 1 << 31;
@@ -140,7 +140,7 @@ impl Machine {
             .enumerate()
             .map(|(i, t)| liveness::live(t, observed.get(i).unwrap_or(&none), always))
             .collect();
-        let empty: Arc<[Entry]> = Arc::from([]);
+        let empty: Arc<[BufferEntry]> = Arc::from([]);
         let buffers = Buffers { list: vec![empty.clone()], ids: HashMap::from([(empty, 0)]) };
         Self {
             program,
@@ -208,10 +208,10 @@ impl Machine {
         }
     }
     /// Returns the stores of a buffer slot, oldest first.
-    pub fn buffer(&self, slot: u32) -> Arc<[Entry]> {
+    pub fn buffer(&self, slot: u32) -> Arc<[BufferEntry]> {
         held!(self.buffers.read()).list[slot as usize].clone()
     }
-    fn intern(&self, mut entries: Vec<Entry>) -> u32 {
+    fn intern(&self, mut entries: Vec<BufferEntry>) -> u32 {
         self.memory.normalise(&mut entries);
         if entries.is_empty() {
             return 0;
@@ -220,7 +220,7 @@ impl Machine {
             return id;
         }
         let mut buffers = held!(self.buffers.write());
-        let entries: Arc<[Entry]> = entries.into();
+        let entries: Arc<[BufferEntry]> = entries.into();
         let next = narrow::index(buffers.list.len());
         let id = *buffers.ids.entry(entries.clone()).or_insert(next);
         if id == next {
@@ -274,7 +274,7 @@ impl Machine {
         if let Some(b) = self.buffer_slot(thread)
             && state[b] != 0
             && let Some(newest) = self.buffer(state[b]).iter().rev().find_map(|e| match *e {
-                Entry::Store { cell: to, value } if to == narrow::index(cell) => Some(value),
+                BufferEntry::Store { cell: to, value } if to == narrow::index(cell) => Some(value),
                 _ => None,
             })
         {
@@ -309,7 +309,11 @@ impl Machine {
     }
 
     /// Executes the next step of a thread. `None` if it has ended or waits for its buffer.
-    pub fn advance(&self, thread: usize, state: &mut [u32]) -> Result<Option<Event>, Diagnostic> {
+    pub fn advance(
+        &self,
+        thread: usize,
+        state: &mut [u32],
+    ) -> Result<Option<MoveEffect>, Diagnostic> {
         let code = &self.program.threads[thread];
         let at = self.place(thread, state);
         let Some(step) = code.steps.get(at) else { return Ok(None) };
@@ -320,14 +324,14 @@ impl Machine {
             e => e.eval(&|r: Register| self.decode(state[base + r as usize]), loaded),
         };
         let mut loaded = 0;
-        let mut event = Event::Local;
+        let mut event = MoveEffect::Local;
         match &step.access {
             Access::None => {}
             Access::Read { address, width } => {
                 let cell =
                     self.resolve(thread, step.instruction, eval(state, address, 0), *width, false)?;
                 loaded = self.seen(thread, cell, state) & width.mask();
-                event = Event::Read { cell: narrow::index(cell), value: loaded };
+                event = MoveEffect::Read { cell: narrow::index(cell), value: loaded };
             }
             Access::Write { address, width, value, when } => {
                 if when.as_ref().is_none_or(|w| eval(state, w, 0) != 0) {
@@ -345,16 +349,20 @@ impl Machine {
                         Some(b) => {
                             let mut entries = self.buffer(state[b]).to_vec();
                             if self.bound.is_some_and(|m| {
-                                entries.iter().filter(|e| **e != Entry::Mark).count() >= m as usize
+                                entries.iter().filter(|e| **e != BufferEntry::Mark).count()
+                                    >= m as usize
                             }) {
                                 self.full.store(true, Ordering::Relaxed);
                                 return Ok(None);
                             }
-                            entries.push(Entry::Store { cell: narrow::index(cell), value: slot });
+                            entries.push(BufferEntry::Store {
+                                cell: narrow::index(cell),
+                                value: slot,
+                            });
                             state[b] = self.intern(entries);
                         }
                     }
-                    event = Event::Write { cell: narrow::index(cell), value };
+                    event = MoveEffect::Write { cell: narrow::index(cell), value };
                 }
             }
             Access::Update { address, width, value, when } => {
@@ -371,17 +379,17 @@ impl Machine {
                     new = self.merged(cell, *width, eval(state, value, loaded));
                     state[self.cell_slot(cell)] = self.encode(new);
                 }
-                event = Event::Update { cell: narrow::index(cell), old, new, wrote };
+                event = MoveEffect::Update { cell: narrow::index(cell), old, new, wrote };
             }
             Access::Fence(fence) => {
-                event = Event::Fence(*fence);
+                event = MoveEffect::Fence(*fence);
                 match (fence, buffer) {
                     (Fence::Full, Some(b)) if state[b] != 0 => return Ok(None),
                     (Fence::Store, Some(b))
                         if self.memory.marks_store_fences() && state[b] != 0 =>
                     {
                         let mut entries = self.buffer(state[b]).to_vec();
-                        entries.push(Entry::Mark);
+                        entries.push(BufferEntry::Mark);
                         state[b] = self.intern(entries);
                     }
                     _ => {}
@@ -444,7 +452,7 @@ impl Machine {
     ) -> Result<(u32, u64), Diagnostic> {
         let b = self.threads[thread] as usize + 1;
         let mut entries = self.buffer(state[b]).to_vec();
-        let Entry::Store { cell, value } = entries.remove(at) else {
+        let BufferEntry::Store { cell, value } = entries.remove(at) else {
             return Err(Diagnostic::internal(
                 "the mark of a store fence is treated as a store that is ready",
             ));

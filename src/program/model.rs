@@ -12,8 +12,8 @@
 use super::expansion::OWN_NAMES;
 use super::expr::{Expr, Width};
 use super::liveness::{registers_read, successors};
-use super::machine::{Event, Machine};
-use super::memory::Entry;
+use super::machine::{Machine, MoveEffect};
+use super::memory::BufferEntry;
 use super::{Access, Fence, Program, Register};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
@@ -23,7 +23,7 @@ use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
 
 /// The move of a transition group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
+pub enum GroupMove {
     /// A thread executes a step.
     Step {
         /// The thread.
@@ -54,7 +54,7 @@ pub struct ProgramModel {
     pub machine: Machine,
     slots: Vec<SlotInfo>,
     groups: Vec<Group>,
-    moves: Vec<Move>,
+    moves: Vec<GroupMove>,
     goal: Option<Goal>,
     labels: LabelTable<String>,
     /// Names of the cells in labels.
@@ -78,7 +78,7 @@ impl ProgramModel {
             for place in 0..model.machine.program.threads[thread].steps.len() {
                 let group = model.step_group(thread, place);
                 model.groups.push(group);
-                model.moves.push(Move::Step {
+                model.moves.push(GroupMove::Step {
                     thread: narrow::index(thread),
                     place: narrow::index(place),
                 });
@@ -90,13 +90,13 @@ impl ProgramModel {
             reads.sort_unstable();
             reads.dedup();
             model.groups.push(group("goal".into(), Vec::new(), reads.clone(), Vec::new()));
-            model.moves.push(Move::Goal);
+            model.moves.push(GroupMove::Goal);
             model.goal = Some((reads, test));
         }
         model
     }
     /// Returns the move of a group.
-    pub fn movement(&self, group: usize) -> Move {
+    pub fn movement(&self, group: usize) -> GroupMove {
         self.moves[group]
     }
 
@@ -214,24 +214,26 @@ impl ProgramModel {
                 vec![buffer],
                 vec![buffer, self.machine.cell_slot(cell) as Slot],
             ));
-            self.moves
-                .push(Move::Flush { thread: narrow::index(thread), cell: narrow::index(cell) });
+            self.moves.push(GroupMove::Flush {
+                thread: narrow::index(thread),
+                cell: narrow::index(cell),
+            });
         }
     }
 
     /// Prints the label of an event of a thread.
-    pub fn event_text(&self, thread: u32, event: Event) -> String {
+    pub fn event_text(&self, thread: u32, event: MoveEffect) -> String {
         let name = |c: u32| &self.names[c as usize];
         let number = |c: u32, v: u64| self.machine.program.cells[c as usize].width.signed(v);
         match event {
-            Event::Local => "tau".into(),
-            Event::Read { cell, value } => {
+            MoveEffect::Local => "tau".into(),
+            MoveEffect::Read { cell, value } => {
                 format!("read({thread}, {}, {})", name(cell), number(cell, value))
             }
-            Event::Write { cell, value } => {
+            MoveEffect::Write { cell, value } => {
                 format!("write({thread}, {}, {})", name(cell), number(cell, value))
             }
-            Event::Update { cell, old, new, .. } => {
+            MoveEffect::Update { cell, old, new, .. } => {
                 format!(
                     "update({thread}, {}, {}, {})",
                     name(cell),
@@ -239,9 +241,9 @@ impl ProgramModel {
                     number(cell, new)
                 )
             }
-            Event::Fence(Fence::Full) => format!("fence({thread})"),
-            Event::Fence(Fence::Store) => format!("store_fence({thread})"),
-            Event::Flush { cell, value } => {
+            MoveEffect::Fence(Fence::Full) => format!("fence({thread})"),
+            MoveEffect::Fence(Fence::Store) => format!("store_fence({thread})"),
+            MoveEffect::Flush { cell, value } => {
                 format!("flush({thread}, {}, {})", name(cell), number(cell, value))
             }
         }
@@ -363,12 +365,12 @@ impl Model for ProgramModel {
 
 /// Prints the stores of a buffer, oldest first.
 pub fn buffer_text(m: &Machine, slot: u32) -> String {
-    let text = |e: &Entry| match *e {
-        Entry::Store { cell, value } => {
+    let text = |e: &BufferEntry| match *e {
+        BufferEntry::Store { cell, value } => {
             let cell = &m.program.cells[cell as usize];
             format!("{}={}", cell.name, cell.width.signed(m.decode(value)))
         }
-        Entry::Mark => "|".to_string(),
+        BufferEntry::Mark => "|".to_string(),
     };
     format!("[{}]", m.buffer(slot).iter().map(text).collect::<Vec<_>>().join(", "))
 }
@@ -393,12 +395,12 @@ impl Worker for ProgramWorker<'_> {
             out.values.extend(info.writes.iter().map(|&w| state[w as usize]));
         };
         match self.model.moves[group] {
-            Move::Step { thread, .. } => {
+            GroupMove::Step { thread, .. } => {
                 if let Some(event) = machine.advance(thread as usize, &mut self.state)? {
                     put(&self.state, self.model.label(self.model.event_text(thread, event)));
                 }
             }
-            Move::Flush { thread, cell } => {
+            GroupMove::Flush { thread, cell } => {
                 let mut ready = Vec::new();
                 machine.ready(thread as usize, &self.state, &mut |at| ready.push(at));
                 let slot = machine
@@ -411,13 +413,14 @@ impl Worker for ProgramWorker<'_> {
                         let (cell, value) = machine.flush(thread as usize, at, &mut self.state)?;
                         put(
                             &self.state,
-                            self.model
-                                .label(self.model.event_text(thread, Event::Flush { cell, value })),
+                            self.model.label(
+                                self.model.event_text(thread, MoveEffect::Flush { cell, value }),
+                            ),
                         );
                     }
                 }
             }
-            Move::Goal => {
+            GroupMove::Goal => {
                 if self.model.goal.as_ref().is_some_and(|(_, test)| test(machine, &self.state)) {
                     put(&self.state, self.model.label(GOAL.into()));
                 }

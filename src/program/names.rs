@@ -9,8 +9,8 @@
 //! Cost: linear.
 
 use super::registers;
-use mu_base::naming::{Naming, Role, line};
-use mu_base::words::{Cursor, Form, Kind, Token, tokens};
+use mu_base::naming::{NameRole, Naming, line};
+use mu_base::words::{Cursor, LexicalForm, Token, TokenKind, tokens};
 use mu_base::{SourceId, Span};
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ const THREADS: [&str; 2] = ["self", "next"];
 /// Resolves the names of a program.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let blanked = readable(source, text);
-    let list = tokens(source, &blanked, 0, Form::Lines(';')).unwrap_or_default();
+    let list = tokens(source, &blanked, 0, LexicalForm::Lines(';')).unwrap_or_default();
     let sections = sections(&list);
     let mut reader = NameReader {
         text,
@@ -36,7 +36,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         ("next", "$next: the next thread, round robin"),
         ("eip", "eip[$t]: the position of a thread in its code, to be compared with a label"),
     ] {
-        let of = reader.out.add_builtin(Role::Constant, name, says);
+        let of = reader.out.add_builtin(NameRole::Constant, name, says);
         reader.given.insert(name, of);
     }
     for s in &sections {
@@ -67,7 +67,7 @@ fn readable(source: SourceId, text: &str) -> String {
     let mut out = text.to_string();
     for _ in 0..MOST {
         let Some(Span { start, end, .. }) =
-            tokens(source, &out, 0, Form::Lines(';')).err().and_then(|e| e.span)
+            tokens(source, &out, 0, LexicalForm::Lines(';')).err().and_then(|e| e.span)
         else {
             break;
         };
@@ -86,7 +86,9 @@ struct Section<'t> {
 fn sections<'t>(list: &[Token<'t>]) -> Vec<Section<'t>> {
     let mut out: Vec<Section<'t>> = Vec::new();
     let mut open = false;
-    for row in list.split(|t| t.text == "\n" || t.kind == Kind::End).filter(|row| !row.is_empty()) {
+    for row in
+        list.split(|t| t.text == "\n" || t.kind == TokenKind::End).filter(|row| !row.is_empty())
+    {
         let known = |i: usize| row.get(i).filter(|t| super::nasm::NAMES.contains(&t.text));
         let (first, last) = (row[0], row[row.len() - 1]);
         match (first.text.to_ascii_lowercase().as_str(), known(1)) {
@@ -114,7 +116,7 @@ fn sections<'t>(list: &[Token<'t>]) -> Vec<Section<'t>> {
 /// Returns the labels at the beginning of a line, each followed by a colon.
 fn labels_of<'r, 't>(row: &'r [Token<'t>]) -> impl Iterator<Item = &'r Token<'t>> {
     row.chunks(2)
-        .take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":")
+        .take_while(|p| p.len() == 2 && p[0].kind == TokenKind::Name && p[1].text == ":")
         .map(|p| &p[0])
 }
 
@@ -136,13 +138,14 @@ impl<'t> NameReader<'t> {
 
     fn data(&mut self, section: &Section<'_>) {
         for row in &section.lines {
-            let Some((name, rest)) = row.split_first().filter(|(name, _)| name.kind == Kind::Name)
+            let Some((name, rest)) =
+                row.split_first().filter(|(name, _)| name.kind == TokenKind::Name)
             else {
                 continue;
             };
             let whole = name.span.to(row[row.len() - 1].span);
             let says = self.written(whole);
-            let of = self.out.declare(Role::Storage, name.text, name.span, whole, says);
+            let of = self.out.declare(NameRole::Storage, name.text, name.span, whole, says);
             let counter = if rest.iter().any(|t| t.text.eq_ignore_ascii_case("counter")) {
                 ", a counter"
             } else {
@@ -173,7 +176,7 @@ impl<'t> NameReader<'t> {
         for row in &section.lines {
             for name in labels_of(row) {
                 let of = self.out.declare(
-                    Role::Label,
+                    NameRole::Label,
                     name.text,
                     name.span,
                     name.span,
@@ -200,24 +203,24 @@ impl<'t> NameReader<'t> {
     fn property(&mut self, section: &Section<'_>) {
         let mut list: Vec<Token<'_>> = section.lines.iter().flatten().copied().collect();
         let Some(last) = list.last().copied() else { return };
-        list.push(Token { kind: Kind::End, text: "", span: last.span });
+        list.push(Token { kind: TokenKind::End, text: "", span: last.span });
         let mut cursor = Cursor::new(&list);
         let mut threads: HashMap<String, usize> = HashMap::new();
         let mut place = super::property::compares_places(&cursor);
         while !cursor.at_end() {
             let token = cursor.take();
             match token.kind {
-                Kind::Sign if token.text == "&&" => {
+                TokenKind::Sign if token.text == "&&" => {
                     place = super::property::compares_places(&cursor)
                 }
-                Kind::Sign if token.text == "$" && cursor.peek().kind == Kind::Name => {
+                TokenKind::Sign if token.text == "$" && cursor.peek().kind == TokenKind::Name => {
                     let thread = cursor.take();
                     match threads.get(thread.text) {
                         Some(of) => self.out.mention(thread.span, *of),
                         None => {
                             let says = format!("${}", thread.text);
                             let of = self.out.declare(
-                                Role::Local,
+                                NameRole::Local,
                                 thread.text,
                                 thread.span,
                                 thread.span,
@@ -232,7 +235,7 @@ impl<'t> NameReader<'t> {
                         }
                     }
                 }
-                Kind::Name => self.side(&token, cursor.is("["), place),
+                TokenKind::Name => self.side(&token, cursor.is("["), place),
                 _ => {}
             }
         }
@@ -271,7 +274,7 @@ impl<'t> NameReader<'t> {
             for token in words {
                 let sign = std::mem::replace(&mut before, token.text);
                 let before_is = |text: &str| sign == text;
-                if token.kind != Kind::Name {
+                if token.kind != TokenKind::Name {
                     continue;
                 }
                 let label = self.labels[number].get(token.text).copied();
@@ -304,7 +307,7 @@ impl<'t> NameReader<'t> {
             return;
         }
         let of = self.out.declare(
-            Role::Register,
+            NameRole::Register,
             token.text,
             token.span,
             token.span,

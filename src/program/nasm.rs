@@ -13,12 +13,12 @@
 //! threads; the instructions of litmus tests.
 
 use super::expr::Width;
-use super::property::{Property, Scope, conjunction, word};
-use super::variables::{Type, Variables};
+use super::property::{Property, PropertyScope, conjunction, word};
+use super::variables::{IntegerType, Variables};
 use super::x86::statement::{Number, Statement};
-use super::x86::{Assembler, Order, too_wide};
+use super::x86::{Assembler, OperandOrder, too_wide};
 use super::{Access, Program, Step, expr::Expr};
-use mu_base::words::{Cursor, Form, Kind, Token, tokens};
+use mu_base::words::{Cursor, LexicalForm, Token, TokenKind, tokens};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use std::collections::HashMap;
 
@@ -97,7 +97,7 @@ pub(super) fn parse_any(
             format!("{threads} threads, expected 1 to {MAX_THREADS}"),
         ));
     }
-    let list = tokens(source, text, 0, Form::Lines(';'))?;
+    let list = tokens(source, text, 0, LexicalForm::Lines(';'))?;
     let sections = sections(&list)?;
     let of = |name: &'static str| sections.iter().filter(move |s| s.name.text == name);
     let only = |name: &'static str| -> Result<Option<&Section<'_>>, Diagnostic> {
@@ -146,7 +146,7 @@ pub(super) fn parse_any(
     let mut statements = Vec::new();
     for thread in 0..threads {
         let section = codes[thread.min(codes.len() - 1)];
-        let mut assembler = Assembler::new(thread, Order::Intel);
+        let mut assembler = Assembler::new(thread, OperandOrder::Intel);
         assembler.constant("N", threads as i64);
         assembler.thread_name("self", thread);
         assembler.thread_name("next", (thread + 1) % threads);
@@ -173,7 +173,7 @@ pub(super) fn parse_any(
     program.cells = variables.cells(&uses)?;
     let mut unsafe_states = Vec::new();
     for section in of("unsafe_prop") {
-        let scope = Scope { program: &mut program, variables: &variables, labels: &labels };
+        let scope = PropertyScope { program: &mut program, variables: &variables, labels: &labels };
         unsafe_states.push(conjunction(&section.tokens, section.name.span, scope)?);
     }
     let codes = codes.iter().map(|s| s.name.span).collect();
@@ -242,7 +242,7 @@ fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
             );
             return Err(error.related(name.span, "the section starts here"));
         }
-        tokens.push(Token { kind: Kind::End, text: "", span: last.span });
+        tokens.push(Token { kind: TokenKind::End, text: "", span: last.span });
         out.push(Section { name, tokens });
         if !cursor.at_end() && !cursor.is("\n") {
             return Err(cursor.unexpected("the end of the line"));
@@ -292,7 +292,7 @@ fn declarations(
             _ => return Err(cursor.unexpected("`dd`")),
         };
         cursor.take();
-        let ty = Type::of_name(ty).unwrap_or(Type::INT);
+        let ty = IntegerType::of_name(ty).unwrap_or(IntegerType::INT);
         let at = cursor.peek().span;
         let initial = if cursor.eat("?") {
             None

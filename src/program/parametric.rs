@@ -2,19 +2,19 @@
 //! unsafe states. `N` stays symbolic.
 //!
 //! The text is read by the reader of the machine ([`super::nasm`]), for the largest number of
-//! threads, so instructions, initial values and claims mean the same. Output: a [`Source`], for
-//! translation to a system of any number of processes. Unsupported is everything without a
-//! counterpart in such a system: code for single threads, words of several widths, or of 64 bits,
-//! computed addresses.
+//! threads, so instructions, initial values and claims mean the same. Output: a
+//! [`ParametricProgram`], for translation to a system of any number of processes. Unsupported is
+//! everything without a counterpart in such a system: code for single threads, words of several
+//! widths, or of 64 bits, computed addresses.
 //!
 //! In addition to the machine's programs, `dd ?` declares a variable with any initial value.
 
 use super::expr::Width;
 use super::nasm::{self, MAX_THREADS, X86Program};
-use super::property::{Comparison, Property, Term};
+use super::property::{Comparison, Property, PropertyTerm};
 use super::registers::name_at;
 use super::x86::statement::{AddressedMemory, Element, SourceOperand, Statement};
-use super::x86::table::{Entry, InstructionKind};
+use super::x86::table::{InstructionEntry, InstructionKind};
 use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 pub use super::nasm::Declaration;
@@ -56,7 +56,7 @@ pub struct Instruction {
     /// Its mnemonic in lower case; empty for labels at the end of the code.
     pub word: String,
     /// Its entry in the instruction table; `None` for labels at the end of the code.
-    pub entry: Option<Entry>,
+    pub entry: Option<InstructionEntry>,
     /// True if it has the prefix `lock`.
     pub lock: bool,
     /// Its operands.
@@ -67,7 +67,7 @@ pub struct Instruction {
 
 /// One side of a comparison in an unsafe state. Threads are indices into [`Unsafe::threads`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ComparedSide {
     /// A number.
     Number(i64),
     /// A register of a thread.
@@ -88,12 +88,12 @@ pub struct Unsafe {
     /// The names of its threads, without `$`.
     pub threads: Vec<String>,
     /// The comparisons, with their positions.
-    pub atoms: Vec<(Side, Comparison, Side, Span)>,
+    pub atoms: Vec<(ComparedSide, Comparison, ComparedSide, Span)>,
 }
 
 /// A program for any number of threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct ParametricProgram {
     /// Its variables.
     pub variables: Vec<Declaration>,
     /// Its code.
@@ -110,7 +110,7 @@ pub struct Source {
 ///
 /// The errors of [`super::nasm`]; constructs without a counterpart for any number of threads, as
 /// unsupported.
-pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
+pub fn parse(source: SourceId, text: &str) -> Result<ParametricProgram, Diagnostic> {
     let program = nasm::parse_any(source, text, MAX_THREADS)?;
     if let [first, second, ..] = program.codes[..] {
         let message = "a second section `thread_code`: any number of threads run one code";
@@ -130,7 +130,12 @@ pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
         .iter()
         .map(|p| claim(&program, p, width))
         .collect::<Result<_, _>>()?;
-    Ok(Source { variables: program.declarations, code, unsafe_states, bits: width.bits() })
+    Ok(ParametricProgram {
+        variables: program.declarations,
+        code,
+        unsafe_states,
+        bits: width.bits(),
+    })
 }
 
 /// Builds the error for another width than that of the program.
@@ -267,7 +272,12 @@ fn claim(program: &X86Program, property: &Property, width: Width) -> Result<Unsa
     })
 }
 
-fn side(program: &X86Program, term: &Term, span: Span, width: Width) -> Result<Side, Diagnostic> {
+fn side(
+    program: &X86Program,
+    term: &PropertyTerm,
+    span: Span,
+    width: Width,
+) -> Result<ComparedSide, Diagnostic> {
     let variable = |cell: usize| {
         let address = program.program.cells[cell].address;
         let found = program.variables.at(address).map(|(v, _)| v.name.clone());
@@ -278,23 +288,23 @@ fn side(program: &X86Program, term: &Term, span: Span, width: Width) -> Result<S
         })
     };
     Ok(match term {
-        Term::Number(n) => Side::Number(*n),
-        Term::Threads(_) => {
+        PropertyTerm::Number(n) => ComparedSide::Number(*n),
+        PropertyTerm::Threads(_) => {
             let message = "`N` in a claim is not supported for any number of threads";
             return Err(Diagnostic::at(Stage::Unsupported, span, message));
         }
-        Term::Register(thread, own, 0, of) if *of == width => {
+        PropertyTerm::Register(thread, own, 0, of) if *of == width => {
             let full = &program.program.threads[0].registers[usize::from(own[0])].name;
-            Side::Register(*thread, name_at(full, width))
+            ComparedSide::Register(*thread, name_at(full, width))
         }
-        Term::Register(..) => {
+        PropertyTerm::Register(..) => {
             return Err(unsupported_width("a register in this claim", width, span));
         }
-        Term::Place(thread) => Side::Place(*thread),
-        Term::Label(name, _) => Side::Label(name.clone()),
-        Term::Memory(cell) => Side::Memory(variable(*cell)?),
-        Term::ThreadView(thread, cell, element) => {
-            Side::ThreadView(*thread, variable(*cell)?, *element)
+        PropertyTerm::Place(thread) => ComparedSide::Place(*thread),
+        PropertyTerm::Label(name, _) => ComparedSide::Label(name.clone()),
+        PropertyTerm::Memory(cell) => ComparedSide::Memory(variable(*cell)?),
+        PropertyTerm::ThreadView(thread, cell, element) => {
+            ComparedSide::ThreadView(*thread, variable(*cell)?, *element)
         }
     })
 }

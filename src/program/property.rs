@@ -13,7 +13,7 @@ use super::registers;
 use super::variables::Variables;
 use super::x86::too_wide;
 use super::{Program, Register};
-use mu_base::words::{Cursor, Kind, Token};
+use mu_base::words::{Cursor, Token, TokenKind};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_model::Slot;
 use std::collections::HashMap;
@@ -61,13 +61,13 @@ pub fn word(number: i64, width: Width) -> Option<i64> {
 pub(super) fn compares_places(cursor: &Cursor<'_, '_>) -> bool {
     (0..)
         .map(|i| cursor.ahead(i))
-        .take_while(|t| t.kind != Kind::End && t.text != "&&")
+        .take_while(|t| t.kind != TokenKind::End && t.text != "&&")
         .any(|t| t.text == "eip")
 }
 
 /// One side of a comparison. Threads are indices into [`Property::variables`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Term {
+pub enum PropertyTerm {
     /// A number.
     Number(i64),
     /// Bits of a register of a thread; the index of the register differs between threads.
@@ -91,13 +91,13 @@ pub struct Property {
     /// The names of its threads, without `$`.
     pub variables: Vec<String>,
     /// The comparisons, all of which must hold.
-    pub atoms: Vec<(Term, Comparison, Term)>,
+    pub atoms: Vec<(PropertyTerm, Comparison, PropertyTerm)>,
     /// The position of each comparison.
     pub spans: Vec<Span>,
 }
 
 /// The scope of a property's names.
-pub(super) struct Scope<'a> {
+pub(super) struct PropertyScope<'a> {
     pub program: &'a mut Program,
     pub variables: &'a Variables,
     pub labels: &'a [HashMap<String, u32>],
@@ -107,11 +107,11 @@ pub(super) struct Scope<'a> {
 pub(super) fn conjunction(
     tokens: &[Token<'_>],
     span: Span,
-    scope: Scope<'_>,
+    scope: PropertyScope<'_>,
 ) -> Result<Property, Diagnostic> {
     // Line breaks are ignored here.
     let tokens: Vec<Token<'_>> = tokens.iter().filter(|t| t.text != "\n").copied().collect();
-    let mut reader = Reader {
+    let mut reader = PropertyReader {
         cursor: Cursor::new(&tokens),
         scope,
         found: Property { variables: Vec::new(), atoms: Vec::new(), spans: Vec::new() },
@@ -137,20 +137,20 @@ pub(super) fn conjunction(
     Ok(reader.found)
 }
 
-struct Reader<'a, 't, 's> {
+struct PropertyReader<'a, 't, 's> {
     cursor: Cursor<'a, 't>,
-    scope: Scope<'s>,
+    scope: PropertyScope<'s>,
     found: Property,
 }
 
-impl Reader<'_, '_, '_> {
+impl PropertyReader<'_, '_, '_> {
     fn atom(&mut self) -> Result<(), Diagnostic> {
         let start = self.cursor.peek().span;
         let label = compares_places(&self.cursor);
         let mut left = self.term(label)?;
         let sign = self.cursor.take();
         let Some(comparison) = Comparison::of_sign(sign.text) else {
-            let found = if sign.kind == Kind::End {
+            let found = if sign.kind == TokenKind::End {
                 "the end of the section".into()
             } else {
                 format!("`{}`", sign.text)
@@ -160,7 +160,8 @@ impl Reader<'_, '_, '_> {
             return Err(Diagnostic::at(Stage::Syntax, sign.span, text));
         };
         let mut right = self.term(label)?;
-        let is_place = |t: &Term| matches!(t, Term::Place(_) | Term::Label(..));
+        let is_place =
+            |t: &PropertyTerm| matches!(t, PropertyTerm::Place(_) | PropertyTerm::Label(..));
         let span = start.to(self.cursor.before().span);
         if is_place(&left) != is_place(&right) {
             return Err(Diagnostic::at(
@@ -176,7 +177,7 @@ impl Reader<'_, '_, '_> {
         }
         let widths = (self.width(&left), self.width(&right));
         for (term, width) in [(&mut left, widths.1), (&mut right, widths.0)] {
-            if let (Term::Number(n), Some(width)) = (term, width) {
+            if let (PropertyTerm::Number(n), Some(width)) = (term, width) {
                 *n = word(*n, width).ok_or_else(|| {
                     Diagnostic::at(Stage::Type, span, too_wide(*n, width, "this comparison"))
                 })?;
@@ -188,13 +189,16 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns the width of a register or of memory.
-    fn width(&self, term: &Term) -> Option<Width> {
+    fn width(&self, term: &PropertyTerm) -> Option<Width> {
         match term {
-            Term::Register(.., width) => Some(*width),
-            Term::Memory(cell) | Term::ThreadView(_, cell, _) => {
+            PropertyTerm::Register(.., width) => Some(*width),
+            PropertyTerm::Memory(cell) | PropertyTerm::ThreadView(_, cell, _) => {
                 Some(self.scope.program.cells[*cell].width)
             }
-            Term::Number(_) | Term::Threads(_) | Term::Place(_) | Term::Label(..) => None,
+            PropertyTerm::Number(_)
+            | PropertyTerm::Threads(_)
+            | PropertyTerm::Place(_)
+            | PropertyTerm::Label(..) => None,
         }
     }
 
@@ -240,7 +244,7 @@ impl Reader<'_, '_, '_> {
         Ok((cell, v.per_thread))
     }
 
-    fn term(&mut self, label: bool) -> Result<Term, Diagnostic> {
+    fn term(&mut self, label: bool) -> Result<PropertyTerm, Diagnostic> {
         let cursor = &mut self.cursor;
         if cursor.is("$") {
             let thread = self.thread()?;
@@ -259,21 +263,21 @@ impl Reader<'_, '_, '_> {
                 }
                 (false, false) => None,
             };
-            return Ok(Term::ThreadView(thread, cell, element));
+            return Ok(PropertyTerm::ThreadView(thread, cell, element));
         }
-        if cursor.peek().kind == Kind::Number || cursor.is("-") {
-            return Ok(Term::Number(cursor.number()?));
+        if cursor.peek().kind == TokenKind::Number || cursor.is("-") {
+            return Ok(PropertyTerm::Number(cursor.number()?));
         }
         let name = cursor.name("a register, a variable, a label or a number")?;
         if cursor.is("[") {
             let thread = self.index()?;
             if name.text == "eip" {
-                return Ok(Term::Place(thread));
+                return Ok(PropertyTerm::Place(thread));
             }
             if let Some(view) = registers::parse(name.text) {
                 let own =
                     self.scope.program.threads.iter_mut().map(|t| t.register(&view.full)).collect();
-                return Ok(Term::Register(thread, own, view.shift, view.width));
+                return Ok(PropertyTerm::Register(thread, own, view.shift, view.width));
             }
             let (cell, per_thread) = self.variable(name)?;
             if !per_thread {
@@ -287,7 +291,7 @@ impl Reader<'_, '_, '_> {
                     name.text
                 )));
             }
-            return Ok(Term::ThreadView(thread, cell, Some(thread)));
+            return Ok(PropertyTerm::ThreadView(thread, cell, Some(thread)));
         }
         let places: Vec<Option<u32>> =
             self.scope.labels.iter().map(|l| l.get(name.text).copied()).collect();
@@ -300,10 +304,10 @@ impl Reader<'_, '_, '_> {
                     format!("no thread has a label `{}`", name.text),
                 ));
             }
-            return Ok(Term::Label(name.text.into(), places));
+            return Ok(PropertyTerm::Label(name.text.into(), places));
         }
         if name.text == "N" {
-            return Ok(Term::Threads(self.scope.labels.len() as i64));
+            return Ok(PropertyTerm::Threads(self.scope.labels.len() as i64));
         }
         let (cell, per_thread) = self.variable(name)?;
         if per_thread {
@@ -313,7 +317,7 @@ impl Reader<'_, '_, '_> {
                 format!("`{0}` has an element for each thread: `{0}[$t]`", name.text),
             ));
         }
-        Ok(Term::Memory(cell))
+        Ok(PropertyTerm::Memory(cell))
     }
 }
 
@@ -335,23 +339,23 @@ impl Property {
     pub fn holds(&self, machine: &Machine, state: &[u32], chosen: &[usize]) -> bool {
         let shown =
             |cell: usize, value: u64| i128::from(machine.program.cells[cell].width.signed(value));
-        let value = |term: &Term, other: &Term| -> Option<i128> {
+        let value = |term: &PropertyTerm, other: &PropertyTerm| -> Option<i128> {
             Some(match term {
-                Term::Number(n) | Term::Threads(n) => i128::from(*n),
-                Term::Register(t, own, shift, width) => {
+                PropertyTerm::Number(n) | PropertyTerm::Threads(n) => i128::from(*n),
+                PropertyTerm::Register(t, own, shift, width) => {
                     let t = chosen[*t];
                     i128::from(
                         width.signed(machine.register(t, own[t], state) >> shift & width.mask()),
                     )
                 }
-                Term::Place(t) => machine.place(chosen[*t], state) as i128,
+                PropertyTerm::Place(t) => machine.place(chosen[*t], state) as i128,
                 // A label is resolved in the thread that it is compared with.
-                Term::Label(_, places) => match other {
-                    Term::Place(t) => i128::from(places[chosen[*t]]?),
+                PropertyTerm::Label(_, places) => match other {
+                    PropertyTerm::Place(t) => i128::from(places[chosen[*t]]?),
                     _ => i128::from(places.iter().flatten().next().copied()?),
                 },
-                Term::Memory(cell) => shown(*cell, machine.cell(*cell, state)),
-                Term::ThreadView(t, cell, element) => {
+                PropertyTerm::Memory(cell) => shown(*cell, machine.cell(*cell, state)),
+                PropertyTerm::ThreadView(t, cell, element) => {
                     let cell = cell + element.map_or(0, |e| chosen[e]);
                     shown(cell, machine.seen(chosen[*t], cell, state))
                 }
@@ -380,7 +384,7 @@ impl Property {
     pub fn registers(&self, threads: usize) -> Vec<Vec<Register>> {
         let mut out = vec![Vec::new(); threads];
         for term in self.terms() {
-            if let Term::Register(_, own, ..) = term {
+            if let PropertyTerm::Register(_, own, ..) = term {
                 out.iter_mut().zip(own).for_each(|(list, r)| list.push(*r));
             }
         }
@@ -389,7 +393,7 @@ impl Property {
     /// True if it reads memory, directly or as a thread. Store buffers change these values without
     /// a step of the code.
     pub fn reads_memory(&self) -> bool {
-        self.terms().any(|t| matches!(t, Term::Memory(_) | Term::ThreadView(..)))
+        self.terms().any(|t| matches!(t, PropertyTerm::Memory(_) | PropertyTerm::ThreadView(..)))
     }
     /// Returns the slots that it reads.
     pub fn slots(&self, machine: &Machine) -> Vec<Slot> {
@@ -398,13 +402,15 @@ impl Property {
         for term in self.terms() {
             for t in 0..threads {
                 match term {
-                    Term::Number(_) | Term::Threads(_) | Term::Label(..) => {}
-                    Term::Register(_, own, ..) => {
+                    PropertyTerm::Number(_)
+                    | PropertyTerm::Threads(_)
+                    | PropertyTerm::Label(..) => {}
+                    PropertyTerm::Register(_, own, ..) => {
                         out.push(machine.register_slot(t, own[t]) as Slot)
                     }
-                    Term::Place(_) => out.push(machine.place_slot(t) as Slot),
-                    Term::Memory(cell) => out.push(machine.cell_slot(*cell) as Slot),
-                    Term::ThreadView(_, cell, element) => {
+                    PropertyTerm::Place(_) => out.push(machine.place_slot(t) as Slot),
+                    PropertyTerm::Memory(cell) => out.push(machine.cell_slot(*cell) as Slot),
+                    PropertyTerm::ThreadView(_, cell, element) => {
                         out.extend(machine.buffer_slot(t).map(|b| b as Slot));
                         out.push(machine.cell_slot(cell + element.map_or(0, |_| t)) as Slot);
                     }
@@ -417,13 +423,13 @@ impl Property {
     pub fn places(&self, threads: usize) -> Vec<Vec<u32>> {
         let mut out = vec![Vec::new(); threads];
         for term in self.terms() {
-            if let Term::Label(_, places) = term {
+            if let PropertyTerm::Label(_, places) = term {
                 out.iter_mut().zip(places).for_each(|(list, p)| list.extend(p));
             }
         }
         out
     }
-    fn terms(&self) -> impl Iterator<Item = &Term> {
+    fn terms(&self) -> impl Iterator<Item = &PropertyTerm> {
         self.atoms.iter().flat_map(|(a, _, b)| [a, b])
     }
 }

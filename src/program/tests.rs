@@ -3,7 +3,7 @@
 use super::herd;
 use super::litmus::{self, Litmus};
 use super::memory;
-use crate::outcome::{Answer, Quantifier, Verdict};
+use crate::outcome::{Answer, OutcomeQuantifier, Verdict};
 use mu_base::{Budget, Diagnostic, SourceId};
 
 fn test(text: &str) -> Litmus {
@@ -264,7 +264,7 @@ fn unrestricted_conditions() {
     ] {
         assert_eq!(with(yes).verdict, Verdict::Ok, "{yes}");
     }
-    assert_eq!(test("X86 n\n{}\nP0 ;\nNOP ;\n").question.quantifier, Quantifier::Forall);
+    assert_eq!(test("X86 n\n{}\nP0 ;\nNOP ;\n").question.quantifier, OutcomeQuantifier::Forall);
 }
 
 /// Syntactic variants that the herd tools accept.
@@ -450,12 +450,12 @@ fn operands_without_an_encoding_are_refused() {
 /// threads of elements.
 #[test]
 fn what_a_proof_reads_is_what_the_machine_reads() {
-    use super::parametric::{Declaration, Number, Operand, Side, Source};
+    use super::parametric::{ComparedSide, Declaration, Number, Operand, ParametricProgram};
     let text =
         "begin shared_data\nC dd N ! as counter\nX dd 0xffffffff\nY dd ?\nend shared_data\nbegin thread_data\nE dd 7\nend thread_data
 begin unsafe_prop\neip[$a] = last && $b:E[$a] = 4294967295 && edi[$a] = edi[$b] && X <> 1\nend unsafe_prop
 begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [C], N\nsub eax, 0x80000000\nlast:\nend thread_code\n";
-    let Source { variables, code, unsafe_states, .. } =
+    let ParametricProgram { variables, code, unsafe_states, .. } =
         super::parametric::parse(SourceId::FIRST, text).unwrap_or_else(|d| panic!("{}", d));
     let initial: Vec<_> =
         variables.iter().map(|Declaration { initial, counter, .. }| (*initial, *counter)).collect();
@@ -485,10 +485,16 @@ begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [
         (&["first".to_string()][..], &["last".to_string()][..])
     );
     let sides: Vec<_> = unsafe_states[0].atoms.iter().map(|a| (a.0.clone(), a.2.clone())).collect();
-    assert_eq!(sides[0], (Side::Place(0), Side::Label("last".into())));
-    assert_eq!(sides[1], (Side::ThreadView(1, "E".into(), Some(0)), Side::Number(-1)));
-    assert_eq!(sides[2], (Side::Register(0, "edi".into()), Side::Register(1, "edi".into())));
-    assert_eq!(sides[3], (Side::Memory("X".into()), Side::Number(1)));
+    assert_eq!(sides[0], (ComparedSide::Place(0), ComparedSide::Label("last".into())));
+    assert_eq!(
+        sides[1],
+        (ComparedSide::ThreadView(1, "E".into(), Some(0)), ComparedSide::Number(-1))
+    );
+    assert_eq!(
+        sides[2],
+        (ComparedSide::Register(0, "edi".into()), ComparedSide::Register(1, "edi".into()))
+    );
+    assert_eq!(sides[3], (ComparedSide::Memory("X".into()), ComparedSide::Number(1)));
     // For a fixed number of threads every initial value must be known.
     assert!(
         super::nasm::parse(SourceId::FIRST, text, 2)

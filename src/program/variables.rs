@@ -20,16 +20,16 @@ const ALIGN: u64 = 64;
 
 /// A type: width and signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Type {
+pub struct IntegerType {
     /// Width.
     pub width: Width,
     /// True if it is signed.
     pub signed: bool,
 }
 
-impl Type {
+impl IntegerType {
     /// `int`, the default type in a litmus test.
-    pub const INT: Type = Type { width: Width::W32, signed: true };
+    pub const INT: IntegerType = IntegerType { width: Width::W32, signed: true };
     /// Looks up a C type by name; `None` if there is none.
     pub fn of_name(name: &str) -> Option<Self> {
         let (width, signed) = match name {
@@ -55,7 +55,7 @@ pub struct Variable {
     /// The address of its first element.
     pub address: u64,
     /// Declared type of an element.
-    pub declared: Option<Type>,
+    pub declared: Option<IntegerType>,
     /// True if it is an array.
     pub array: bool,
     /// True if each thread has an element of its own, which the name denotes in the thread's code.
@@ -67,7 +67,7 @@ pub struct Variable {
 impl Variable {
     /// Returns the size of an element in bytes.
     pub fn element(&self) -> u64 {
-        self.declared.map_or(Type::INT.width, |t| t.width).bytes()
+        self.declared.map_or(IntegerType::INT.width, |t| t.width).bytes()
     }
 }
 
@@ -120,7 +120,7 @@ impl Variables {
     pub fn declare(
         &mut self,
         name: &str,
-        declared: Option<Type>,
+        declared: Option<IntegerType>,
         array: bool,
         initial: Vec<u64>,
     ) -> &mut Variable {
@@ -197,7 +197,7 @@ impl Variables {
                 if let Some(u) = here.iter().find(|u| u.write && u.width != access) {
                     return Err(mixed_sizes(&name, u.span, u.width, access));
                 }
-                let width = declared.unwrap_or(Type::INT.width);
+                let width = declared.unwrap_or(IntegerType::INT.width);
                 if let Some(wide) = here.iter().find(|u| u.width > width) {
                     return Err(access_too_wide(&name, wide.span, wide.width, width));
                 }

@@ -10,7 +10,7 @@
 use ahash::AHashSet;
 use std::collections::VecDeque;
 
-use super::axiomatic::{Event, EventKind, Execution};
+use super::axiomatic::{EventKind, Execution, GraphEvent};
 use super::liveness::{self, Future};
 use super::machine::{self, Machine};
 use super::outcome_search::{Move, Observable, moves, outcome, persistent_move};
@@ -83,7 +83,7 @@ pub fn witness(
 fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
     let program = &machine.program;
     let mut state = machine.initial();
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<GraphEvent> = Vec::new();
     let mut coherence: Vec<Vec<usize>> = vec![Vec::new(); program.cells.len()];
     // The buffered stores of each thread; stores to one cell reach memory in order.
     let mut waiting: Vec<Vec<(u32, usize)>> = vec![Vec::new(); program.threads.len()];
@@ -102,7 +102,7 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
         let Some(event) = machine.advance(thread, &mut state)? else { continue };
         let new = events.len();
         let newest = |cell: u32| coherence[cell as usize].last().copied();
-        let make = |kind, cell: u32, read, written, source| Event {
+        let make = |kind, cell: u32, read, written, source| GraphEvent {
             thread,
             kind,
             cell: cell as usize,
@@ -112,12 +112,12 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
             instruction: instruction.expect("a thread that advances has a step"),
         };
         events.push(match event {
-            machine::Event::Local | machine::Event::Flush { .. } => continue,
-            machine::Event::Read { cell, value } => {
+            machine::MoveEffect::Local | machine::MoveEffect::Flush { .. } => continue,
+            machine::MoveEffect::Read { cell, value } => {
                 let own = waiting[thread].iter().rev().find(|w| w.0 == cell).map(|w| w.1);
                 make(EventKind::Read, cell, value, 0, own.or_else(|| newest(cell)))
             }
-            machine::Event::Write { cell, value } => {
+            machine::MoveEffect::Write { cell, value } => {
                 if machine.memory.buffered() {
                     waiting[thread].push((cell, new));
                 } else {
@@ -125,7 +125,7 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
                 }
                 make(EventKind::Write, cell, 0, value, None)
             }
-            machine::Event::Update { cell, old, new: value, wrote } => {
+            machine::MoveEffect::Update { cell, old, new: value, wrote } => {
                 let source = newest(cell);
                 if wrote {
                     coherence[cell as usize].push(new);
@@ -138,7 +138,7 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
                     source,
                 )
             }
-            machine::Event::Fence(fence) => make(EventKind::Fence(fence), 0, 0, 0, None),
+            machine::MoveEffect::Fence(fence) => make(EventKind::Fence(fence), 0, 0, 0, None),
         });
     }
     Ok(Execution { events, coherence })
@@ -146,7 +146,7 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::axiomatic::{Axioms, Edge};
+    use super::super::axiomatic::{Axioms, RelationKind};
     use super::super::litmus::{self, Litmus};
     use super::super::memory;
     use super::super::outcome_search::{observed_registers, outcomes};
@@ -199,12 +199,12 @@ mod tests {
         }
         for (a, edge, b) in execution.edges() {
             match edge {
-                Edge::Po => {}
-                Edge::Rf => {
+                RelationKind::Po => {}
+                RelationKind::Rf => {
                     uniproc[a][b] = true;
                     ghb[a][b] |= axioms == Axioms::Sc || e[a].thread != e[b].thread;
                 }
-                Edge::Co | Edge::Fr => {
+                RelationKind::Co | RelationKind::Fr => {
                     uniproc[a][b] = true;
                     ghb[a][b] = true;
                 }
@@ -279,7 +279,7 @@ mod tests {
         let (execution, outcome) = find("tso").unwrap();
         assert_eq!(outcome, [0, 0]);
         assert!(!consistent(&execution, Axioms::Sc) && consistent(&execution, Axioms::Tso));
-        assert_eq!(execution.edges().iter().filter(|e| e.1 == Edge::Fr).count(), 2);
+        assert_eq!(execution.edges().iter().filter(|e| e.1 == RelationKind::Fr).count(), 2);
     }
 
     #[test]

@@ -7,12 +7,12 @@
 //! *stage*, one of the past or present moments at which its later reads read memory (see
 //! [`crate::stages`]). This module treats both like all other cells.
 //!
-//! Invariant: an atom is in normal form ([`Atom::same`], [`Linear::new`]), so that equal
+//! Invariant: an atom is in normal form ([`Atom::same`], [`LinearConstraint::new`]), so that equal
 //! constraints are equal values.
 
 use crate::counts::Count;
 use crate::residues::Residues;
-use crate::simplex::Relation;
+use crate::simplex::ZeroRelation;
 use mu_base::narrow;
 
 /// Largest number of process variables of a cube.
@@ -26,7 +26,7 @@ pub const JOINT: u8 = u8::MAX - 1;
 
 /// The kind of values of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sort {
+pub enum SymbolSort {
     /// Processes.
     Process,
     /// An enumeration with this number of constructors, at most 64.
@@ -41,10 +41,10 @@ pub enum Sort {
     Word(u32),
 }
 
-impl Sort {
+impl SymbolSort {
     /// True if its values are numbers.
     pub fn is_numeric(self) -> bool {
-        matches!(self, Sort::Integer | Sort::Real | Sort::Word(_))
+        matches!(self, SymbolSort::Integer | SymbolSort::Real | SymbolSort::Word(_))
     }
 }
 
@@ -52,7 +52,7 @@ impl Sort {
 #[derive(Clone, Debug, Default)]
 pub struct Signature {
     /// The sort of each symbol.
-    pub sorts: Vec<Sort>,
+    pub sorts: Vec<SymbolSort>,
     /// True for each symbol in memory that is written through store buffers.
     pub weak: Vec<bool>,
     /// Number of processes that index the symbol.
@@ -72,16 +72,18 @@ pub struct Signature {
 
 impl Signature {
     /// Returns the sort of a cell.
-    pub fn sort(&self, cell: Cell) -> Sort {
+    pub fn sort(&self, cell: Cell) -> SymbolSort {
         self.sorts[cell.symbol()]
     }
     /// Returns the set of all values of a sort, in a cube of `processes` processes.
-    pub fn all(&self, sort: Sort, processes: usize) -> u64 {
+    pub fn all(&self, sort: SymbolSort, processes: usize) -> u64 {
         match sort {
-            Sort::Finite(64) => u64::MAX,
-            Sort::Finite(n) => (1 << n) - 1,
-            Sort::Process if self.most == Some(processes) && !self.beyond => (1 << processes) - 1,
-            Sort::Process => OTHER | ((1 << processes) - 1),
+            SymbolSort::Finite(64) => u64::MAX,
+            SymbolSort::Finite(n) => (1 << n) - 1,
+            SymbolSort::Process if self.most == Some(processes) && !self.beyond => {
+                (1 << processes) - 1
+            }
+            SymbolSort::Process => OTHER | ((1 << processes) - 1),
             _ => u64::MAX,
         }
     }
@@ -162,13 +164,13 @@ impl Point {
 /// ascend, no factor is zero, the factors and the constant have no common divisor (over integers
 /// the constant is rounded), and for `=`, `≠` the first factor is positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Linear {
+pub struct LinearConstraint {
     /// Cells with factors.
     pub terms: Vec<(Cell, i64)>,
     /// The constant part.
     pub constant: i64,
     /// The comparison with zero.
-    pub relation: Relation,
+    pub relation: ZeroRelation,
 }
 
 /// An atom.
@@ -181,7 +183,7 @@ pub enum Atom {
     /// The first process precedes the second, or equals it unless strict.
     Before(Point, Point, bool),
     /// A linear constraint.
-    Linear(Box<Linear>),
+    Linear(Box<LinearConstraint>),
     /// A comparison of words.
     Residues(Box<Residues>),
     /// At this stage all writes of the process are in memory.
@@ -203,7 +205,7 @@ pub enum Literal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
-impl Linear {
+impl LinearConstraint {
     /// Builds the constraint in normal form; `terms` may be in any order and contain repetitions.
     #[allow(
         clippy::new_ret_no_self,
@@ -212,7 +214,7 @@ impl Linear {
     pub fn new(
         mut terms: Vec<(Cell, i64)>,
         constant: i64,
-        relation: Relation,
+        relation: ZeroRelation,
         integer: bool,
     ) -> Result<Literal, TooLarge> {
         terms.sort_unstable_by_key(|t| t.0);
@@ -229,23 +231,23 @@ impl Linear {
         let truth = |holds: bool| Ok(if holds { Literal::True } else { Literal::False });
         if merged.is_empty() {
             return truth(match relation {
-                Relation::Le => constant <= 0,
-                Relation::Lt => constant < 0,
-                Relation::Eq => constant == 0,
-                Relation::Ne => constant != 0,
+                ZeroRelation::Le => constant <= 0,
+                ZeroRelation::Lt => constant < 0,
+                ZeroRelation::Eq => constant == 0,
+                ZeroRelation::Ne => constant != 0,
             });
         }
-        let equation = matches!(relation, Relation::Eq | Relation::Ne);
+        let equation = matches!(relation, ZeroRelation::Eq | ZeroRelation::Ne);
         let divisor = merged.iter().fold(0, |g, t| num_integer::gcd(g, t.1.unsigned_abs()));
         let divisor =
             if integer { divisor } else { num_integer::gcd(divisor, constant.unsigned_abs()) };
         let divisor = i64::try_from(divisor).map_err(|_| TooLarge)?;
         let (mut constant, mut relation) = (constant, relation);
-        if integer && relation == Relation::Lt {
-            (constant, relation) = (constant.checked_add(1).ok_or(TooLarge)?, Relation::Le);
+        if integer && relation == ZeroRelation::Lt {
+            (constant, relation) = (constant.checked_add(1).ok_or(TooLarge)?, ZeroRelation::Le);
         }
         if equation && constant % divisor != 0 {
-            return truth(relation == Relation::Ne);
+            return truth(relation == ZeroRelation::Ne);
         }
         let sign = if equation && merged[0].1 < 0 { -1 } else { 1 };
         for t in &mut merged {
@@ -253,7 +255,7 @@ impl Linear {
         }
         // sum + c <= 0 over integers: round c / divisor up.
         let constant = constant.div_euclid(divisor) + i64::from(constant.rem_euclid(divisor) != 0);
-        Ok(Literal::Atom(Atom::Linear(Box::new(Linear {
+        Ok(Literal::Atom(Atom::Linear(Box::new(LinearConstraint {
             terms: merged,
             constant: constant.checked_mul(sign).ok_or(TooLarge)?,
             relation,
@@ -263,17 +265,20 @@ impl Linear {
     pub fn negate(&self, integer: bool) -> Result<Literal, TooLarge> {
         let minus = |n: i64| n.checked_neg().ok_or(TooLarge);
         let relation = match self.relation {
-            Relation::Eq => Relation::Ne,
-            Relation::Ne => Relation::Eq,
-            Relation::Le => Relation::Lt,
-            Relation::Lt => Relation::Le,
+            ZeroRelation::Eq => ZeroRelation::Ne,
+            ZeroRelation::Ne => ZeroRelation::Eq,
+            ZeroRelation::Le => ZeroRelation::Lt,
+            ZeroRelation::Lt => ZeroRelation::Le,
         };
-        if matches!(relation, Relation::Eq | Relation::Ne) {
-            return Ok(Literal::Atom(Atom::Linear(Box::new(Linear { relation, ..self.clone() }))));
+        if matches!(relation, ZeroRelation::Eq | ZeroRelation::Ne) {
+            return Ok(Literal::Atom(Atom::Linear(Box::new(LinearConstraint {
+                relation,
+                ..self.clone()
+            }))));
         }
         let terms =
             self.terms.iter().map(|&(c, f)| Ok((c, minus(f)?))).collect::<Result<_, TooLarge>>()?;
-        Linear::new(terms, minus(self.constant)?, relation, integer)
+        LinearConstraint::new(terms, minus(self.constant)?, relation, integer)
     }
 }
 
@@ -340,7 +345,7 @@ impl Atom {
             Atom::Same(a, b, equal) => Literal::Atom(Atom::Same(*a, *b, !equal)),
             Atom::Before(a, b, strict) => Atom::before(*b, *a, !strict, signature.fixed),
             Atom::Linear(l) => {
-                l.negate(l.terms.iter().all(|t| signature.sort(t.0) == Sort::Integer))?
+                l.negate(l.terms.iter().all(|t| signature.sort(t.0) == SymbolSort::Integer))?
             }
             Atom::Residues(r) => r.negate(),
             Atom::Fence(..) => Literal::True,
@@ -356,7 +361,7 @@ impl Atom {
     ) -> Literal {
         match self {
             Atom::In(c, set) => {
-                let set = if signature.sort(*c) == Sort::Process {
+                let set = if signature.sort(*c) == SymbolSort::Process {
                     map_set(*set, from, processes, to)
                 } else {
                     *set
@@ -373,7 +378,7 @@ impl Atom {
                     t.0 = t.0.map(to);
                 }
                 l.terms.sort_unstable_by_key(|t| t.0);
-                if matches!(l.relation, Relation::Eq | Relation::Ne) && l.terms[0].1 < 0 {
+                if matches!(l.relation, ZeroRelation::Eq | ZeroRelation::Ne) && l.terms[0].1 < 0 {
                     for t in &mut l.terms {
                         t.1 = -t.1;
                     }
@@ -409,7 +414,7 @@ impl Atom {
         }
         match self {
             // A set that distinguishes a process from the unnamed ones mentions it.
-            Atom::In(c, set) if signature.sort(*c) == Sort::Process => {
+            Atom::In(c, set) if signature.sort(*c) == SymbolSort::Process => {
                 let named = (1 << count) - 1;
                 found |= if set & OTHER == 0 { set & named } else { !set & named };
             }

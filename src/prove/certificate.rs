@@ -22,10 +22,10 @@
 //! invariant states for each cube that there are no such processes. Stages are defined in
 //! [`crate::stages`]. Writing takes time and space linear in the cubes.
 
-use crate::atom::{Atom, Cell, JOINT, OTHER, Point, Signature, Sort};
+use crate::atom::{Atom, Cell, JOINT, OTHER, Point, Signature, SymbolSort};
 use crate::cube::Cube;
-use crate::residues::Side;
-use crate::simplex::Relation;
+use crate::residues::ResidueSum;
+use crate::simplex::ZeroRelation;
 use mu_base::narrow;
 use mu_cubicle::system::System;
 use std::fmt::Write;
@@ -33,12 +33,12 @@ use std::fmt::Write;
 /// The first line of a certificate.
 pub const HEADER: &str = "mu-check certificate 1";
 
-struct Writer<'a> {
+struct CertificateWriter<'a> {
     system: &'a System,
     signature: &'a Signature,
 }
 
-impl Writer<'_> {
+impl CertificateWriter<'_> {
     fn process(&self, p: u8) -> String {
         let p = usize::from(p);
         if p < self.signature.fixed {
@@ -69,7 +69,7 @@ impl Writer<'_> {
     }
     fn set(&self, cell: Cell, set: u64, processes: usize) -> String {
         let mut names: Vec<String> = Vec::new();
-        if self.signature.sort(cell) == Sort::Process {
+        if self.signature.sort(cell) == SymbolSort::Process {
             names.extend(
                 (0..narrow::byte(processes))
                     .filter(|p| set & (1 << p) != 0)
@@ -92,7 +92,7 @@ impl Writer<'_> {
             Point::Cell(c) => self.cell(c),
         }
     }
-    fn side(&self, side: &Side) -> String {
+    fn side(&self, side: &ResidueSum) -> String {
         let terms = side.terms.iter().map(|(c, f)| format!("{f} {} + ", self.cell(*c)));
         format!("{}{}", terms.collect::<String>(), side.constant)
     }
@@ -117,20 +117,20 @@ impl Writer<'_> {
                     let _ = write!(text, "{f} {} + ", self.cell(*c));
                 }
                 let sign = match l.relation {
-                    Relation::Le => "<=",
-                    Relation::Lt => "<",
-                    Relation::Eq => "=",
-                    Relation::Ne => "!=",
+                    ZeroRelation::Le => "<=",
+                    ZeroRelation::Lt => "<",
+                    ZeroRelation::Eq => "=",
+                    ZeroRelation::Ne => "!=",
                 };
                 let _ = write!(text, "{} {sign} 0", l.constant);
                 text
             }
             Atom::Residues(r) => {
                 let sign = match r.relation {
-                    Relation::Le => "<=",
-                    Relation::Lt => "<",
-                    Relation::Eq => "=",
-                    Relation::Ne => "!=",
+                    ZeroRelation::Le => "<=",
+                    ZeroRelation::Lt => "<",
+                    ZeroRelation::Eq => "=",
+                    ZeroRelation::Ne => "!=",
                 };
                 format!("word {} {} {sign} {}", r.bits, self.side(&r.left), self.side(&r.right))
             }
@@ -141,7 +141,7 @@ impl Writer<'_> {
 
 /// Prints the certificate.
 pub fn write(system: &System, signature: &Signature, tso: bool, cubes: &[Cube]) -> String {
-    let writer = Writer { system, signature };
+    let writer = CertificateWriter { system, signature };
     let mut out = format!("{HEADER}\nmemory {}\n", if tso { "tso" } else { "sc" });
     for count in &signature.counts {
         let values: Vec<String> = {
@@ -170,7 +170,7 @@ pub fn write(system: &System, signature: &Signature, tso: bool, cubes: &[Cube]) 
 
 /// Prints a cube on one line, for users.
 pub fn line(system: &System, signature: &Signature, cube: &Cube) -> String {
-    let writer = Writer { system, signature };
+    let writer = CertificateWriter { system, signature };
     let atoms: Vec<String> = cube.atoms.iter().map(|a| writer.atom(a, cube.processes)).collect();
     if atoms.is_empty() { "true".into() } else { atoms.join(" && ") }
 }

@@ -16,14 +16,16 @@
 //! Candidates are differences of two variables: one is written on entry to the places, the other
 //! one on leaving. Cost: linear in the transitions, times the pairs of variables.
 
-use crate::atom::{Atom, Cell, Literal, NONE, Signature, Sort};
+use crate::atom::{Atom, Cell, Literal, NONE, Signature, SymbolSort};
 use crate::cube::Cube;
 use crate::image::for_each_binding;
-use crate::residues::{self, Residues, Side};
-use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
-use crate::simplex::Relation;
+use crate::residues::{self, ResidueSum, Residues};
+use crate::rules::{
+    Comparison, ComparisonScope, FIXED, Rule, RuleValue, Rules, UpdateEffect, instantiate,
+};
+use crate::simplex::ZeroRelation;
 use mu_base::narrow;
-use mu_cubicle::system::Op;
+use mu_cubicle::system::ComparisonOp;
 use std::ops::ControlFlow;
 
 /// A counting invariant.
@@ -36,7 +38,7 @@ pub struct Count {
     /// Number of bits of the sum.
     pub bits: u32,
     /// The sum of memory now: its remainder is the number of processes at the places.
-    pub sum: Side,
+    pub sum: ResidueSum,
 }
 
 impl Count {
@@ -68,11 +70,11 @@ pub fn facts(signature: &Signature, processes: usize, atoms: &[Atom]) -> Vec<Ato
             outside += i64::from(set & count.set == 0);
         }
         let bounded = signature.most.map_or(count.most(), |m| count.most().min(m as u64)) as i64;
-        let number = |n: i64| Side::constant(n.max(0), count.bits);
+        let number = |n: i64| ResidueSum::constant(n.max(0), count.bits);
         let too_many = inside > bounded || outside > bounded;
         for literal in [
-            Residues::compare(&number(inside), Relation::Le, &count.sum, count.bits),
-            Residues::compare(&count.sum, Relation::Le, &number(bounded - outside), count.bits),
+            Residues::compare(&number(inside), ZeroRelation::Le, &count.sum, count.bits),
+            Residues::compare(&count.sum, ZeroRelation::Le, &number(bounded - outside), count.bits),
         ] {
             match literal {
                 Literal::Atom(atom) if !too_many => found.push(atom),
@@ -88,7 +90,7 @@ pub fn facts(signature: &Signature, processes: usize, atoms: &[Atom]) -> Vec<Ato
 /// value of.
 pub fn places(signature: &Signature) -> Option<usize> {
     let own = |s: &usize| signature.arity[*s] == 1 && !signature.weak[*s];
-    let size = |s: &usize| if let Sort::Finite(n) = signature.sorts[*s] { n } else { 0 };
+    let size = |s: &usize| if let SymbolSort::Finite(n) = signature.sorts[*s] { n } else { 0 };
     (0..signature.sorts.len())
         .filter(own)
         .filter(|s| size(s) > 1)
@@ -101,9 +103,9 @@ fn assigned(rule: &Rule, symbol: usize) -> bool {
 
 /// Returns the places from which and to which a rule leads, if it moves one process.
 fn moves(rule: &Rule, places: usize) -> Option<(u32, u32)> {
-    let test = |t: &Test| match (&t.left, t.op, &t.right) {
-        (Value::Cell(c), Op::Eq, Value::Constant(v))
-        | (Value::Constant(v), Op::Eq, Value::Cell(c))
+    let test = |t: &Comparison| match (&t.left, t.op, &t.right) {
+        (RuleValue::Cell(c), ComparisonOp::Eq, RuleValue::Constant(v))
+        | (RuleValue::Constant(v), ComparisonOp::Eq, RuleValue::Cell(c))
             if c.symbol() == places =>
         {
             Some((c.args()[0], *v))
@@ -112,7 +114,7 @@ fn moves(rule: &Rule, places: usize) -> Option<(u32, u32)> {
     };
     let (process, from) = rule.guard.iter().find_map(test)?;
     let to = rule.changes.iter().find_map(|c| match c {
-        Change::Assign(cell, Value::Constant(v))
+        UpdateEffect::Assign(cell, RuleValue::Constant(v))
             if cell.symbol() == places && cell.args()[0] == process =>
         {
             Some(*v)
@@ -127,14 +129,14 @@ fn initial_number(rules: &Rules, symbol: usize) -> Option<i64> {
     let [cube] = rules.init.1.as_slice() else { return None };
     cube.iter().find_map(|t| match (&t.left, t.op, &t.right) {
         (
-            Value::Sum { terms, constant: 0, scale: 1 },
-            Op::Eq,
-            Value::Sum { terms: none, constant, scale: 1 },
+            RuleValue::Sum { terms, constant: 0, scale: 1 },
+            ComparisonOp::Eq,
+            RuleValue::Sum { terms: none, constant, scale: 1 },
         )
         | (
-            Value::Sum { terms: none, constant, scale: 1 },
-            Op::Eq,
-            Value::Sum { terms, constant: 0, scale: 1 },
+            RuleValue::Sum { terms: none, constant, scale: 1 },
+            ComparisonOp::Eq,
+            RuleValue::Sum { terms, constant: 0, scale: 1 },
         ) if none.is_empty() && terms.as_slice() == [(Cell::new(symbol, &[]), 1)] => {
             Some(*constant)
         }
@@ -149,9 +151,9 @@ pub fn candidates(rules: &Rules) -> Vec<Count> {
     let Some(places) = places(signature) else { return Vec::new() };
     let words: Vec<(usize, u32)> = (0..signature.sorts.len())
         .filter(|s| signature.arity[*s] == 0 && !signature.rigid[*s])
-        .filter_map(
-            |s| if let Sort::Word(bits) = signature.sorts[s] { Some((s, bits)) } else { None },
-        )
+        .filter_map(|s| {
+            if let SymbolSort::Word(bits) = signature.sorts[s] { Some((s, bits)) } else { None }
+        })
         .collect();
     let mut found = Vec::new();
     for &(first, bits) in &words {
@@ -182,7 +184,7 @@ pub fn candidates(rules: &Rules) -> Vec<Count> {
                 }
             }
             let leaves = steps.iter().any(|(r, m)| assigned(r, second) && set & (1 << m.1) == 0);
-            let count = Count { symbol: places, set, bits, sum: Side::default() };
+            let count = Count { symbol: places, set, bits, sum: ResidueSum::default() };
             let large = signature.most.is_some_and(|m| m as u64 > count.most());
             if set == 0 || !leaves || large {
                 continue;
@@ -190,7 +192,7 @@ pub fn candidates(rules: &Rules) -> Vec<Count> {
             let start = initial_number(rules, second).unwrap_or(0)
                 - initial_number(rules, first).unwrap_or(0);
             let terms = [(Cell::new(first, &[]), 1), (Cell::new(second, &[]), -1)];
-            found.push(Count { sum: Side::new(terms, start.into(), bits), ..count });
+            found.push(Count { sum: ResidueSum::new(terms, start.into(), bits), ..count });
         }
     }
     found
@@ -237,7 +239,7 @@ impl Changed<'_> {
     fn process(&self, template: u8) -> u8 {
         if template >= FIXED { template - FIXED } else { self.binding[usize::from(template)] }
     }
-    fn value(&self, value: &Value) -> Value {
+    fn value(&self, value: &RuleValue) -> RuleValue {
         let locked = self.rule.reads && self.rule.writes;
         let actor = self.rule.actor.map_or(NONE, |a| self.process(a));
         let weak = &self.signature.weak;
@@ -254,24 +256,24 @@ impl Changed<'_> {
         for change in &self.rule.changes {
             let own = sum.terms.iter().any(|t| t.0.symbol() == change.symbol());
             match change {
-                Change::Assign(cell, value) if cell.symbol() == *symbol => {
-                    let Value::Constant(v) = value else { return None };
+                UpdateEffect::Assign(cell, value) if cell.symbol() == *symbol => {
+                    let RuleValue::Constant(v) = value else { return None };
                     moved.push((cell.map(|p| self.process(p)), set & (1 << v) != 0));
                 }
-                Change::Assign(cell, value) if own => {
-                    let Value::Sum { terms, constant, scale } = self.value(value) else {
+                UpdateEffect::Assign(cell, value) if own => {
+                    let RuleValue::Sum { terms, constant, scale } = self.value(value) else {
                         return None;
                     };
                     after.push((*cell, residues::whole(&terms, constant, scale, *bits).ok()?));
                 }
-                Change::Cases(..) if own || change.symbol() == *symbol => return None,
+                UpdateEffect::Cases(..) if own || change.symbol() == *symbol => return None,
                 _ => {}
             }
         }
         if moved.is_empty() && after.is_empty() {
             return Some(Vec::new());
         }
-        let scope = Scope { signature: self.signature, processes: self.processes };
+        let scope = ComparisonScope { signature: self.signature, processes: self.processes };
         let mut base = Vec::new();
         for t in &self.rule.guard {
             match scope.test(t, &|v| self.value(v)).ok()? {
@@ -293,12 +295,12 @@ impl Changed<'_> {
                 atoms.push(Atom::In(*cell, if counted { *set } else { all & !set }));
                 change += i64::from(*counts) - i64::from(counted);
             }
-            let expected = Side::new(
+            let expected = ResidueSum::new(
                 sum.terms.iter().map(|t| (t.0, t.1.into())),
                 i128::from(sum.constant) + i128::from(change),
                 *bits,
             );
-            match Residues::compare(&next, Relation::Ne, &expected, *bits) {
+            match Residues::compare(&next, ZeroRelation::Ne, &expected, *bits) {
                 Literal::False => continue,
                 Literal::True => {}
                 Literal::Atom(a) => atoms.push(a),

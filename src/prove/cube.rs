@@ -8,9 +8,11 @@
 //! that only adds smaller systems. Cost: a few passes over the atoms, and one call of the decision
 //! procedure.
 
-use crate::atom::{Atom, Cell, Linear, Literal, NONE, OTHER, Point, Signature, Sort, map_set};
+use crate::atom::{
+    Atom, Cell, LinearConstraint, Literal, NONE, OTHER, Point, Signature, SymbolSort, map_set,
+};
 use crate::decide::satisfiable;
-use crate::simplex::{Relation, SimplexAnswer};
+use crate::simplex::{SimplexAnswer, ZeroRelation};
 use crate::stages;
 use mu_base::mixing::fx;
 use mu_base::narrow;
@@ -83,7 +85,7 @@ impl Cube {
     #[must_use]
     pub fn widened(&self, signature: &Signature, processes: usize) -> Cube {
         let wide = |a: &Atom| match a {
-            Atom::In(c, set) if signature.sort(*c) == Sort::Process => {
+            Atom::In(c, set) if signature.sort(*c) == SymbolSort::Process => {
                 Atom::In(*c, map_set(*set, self.processes, processes, |p| p))
             }
             a => a.clone(),
@@ -144,7 +146,7 @@ fn rename(
     used: u64,
 ) -> Option<Atom> {
     if let Atom::In(c, set) = atom
-        && signature.sort(*c) == Sort::Process
+        && signature.sort(*c) == SymbolSort::Process
     {
         // Dropped names count as unnamed processes; the set does not distinguish them.
         let mut mapped = set & OTHER;
@@ -168,7 +170,7 @@ fn occurrence(signature: &Signature, atoms: &[Atom], process: usize) -> u64 {
     for a in atoms {
         let mut hash = Mix::default();
         match a {
-            Atom::In(c, set) if signature.sort(*c) == Sort::Process => {
+            Atom::In(c, set) if signature.sort(*c) == SymbolSort::Process => {
                 if c.processes().all(|p| usize::from(p) != process)
                     && (set & (1 << process) != 0) == (set & OTHER != 0)
                 {
@@ -229,7 +231,8 @@ pub fn simplify(signature: &Signature, processes: usize, atoms: &mut Vec<Atom>) 
         }
     }
     let all = |c: Cell| signature.all(signature.sort(c), processes);
-    let discrete = |c: Cell| matches!(signature.sort(c), Sort::Finite(_) | Sort::Process);
+    let discrete =
+        |c: Cell| matches!(signature.sort(c), SymbolSort::Finite(_) | SymbolSort::Process);
     let domain = |domains: &[(Cell, u64)], c: Cell| {
         domains.iter().find(|d| d.0 == c).map_or(all(c), |d| d.1)
     };
@@ -336,7 +339,7 @@ fn merge_linear(atoms: &mut Vec<Atom>) -> bool {
             if i == j || a.terms != b.terms {
                 continue;
             }
-            if matches!((a.relation, b.relation), (Relation::Eq, Relation::Eq))
+            if matches!((a.relation, b.relation), (ZeroRelation::Eq, ZeroRelation::Eq))
                 && a.constant != b.constant
             {
                 return false;
@@ -352,17 +355,17 @@ fn merge_linear(atoms: &mut Vec<Atom>) -> bool {
 }
 
 /// True if the first constraint implies the second, over the same sum `s`.
-fn implies(a: &Linear, b: &Linear) -> bool {
+fn implies(a: &LinearConstraint, b: &LinearConstraint) -> bool {
     // a: s + a.constant rel 0, so s rel -a.constant.
     match (a.relation, b.relation) {
-        (Relation::Eq, Relation::Eq) => a.constant == b.constant,
-        (Relation::Eq, Relation::Ne) => a.constant != b.constant,
-        (Relation::Eq | Relation::Le, Relation::Le)
-        | (Relation::Lt, Relation::Lt | Relation::Le) => a.constant >= b.constant,
-        (Relation::Eq | Relation::Le, Relation::Lt) => a.constant > b.constant,
-        (Relation::Le, Relation::Ne) => a.constant > b.constant,
-        (Relation::Lt, Relation::Ne) => a.constant >= b.constant,
-        (Relation::Ne, Relation::Ne) => a.constant == b.constant,
+        (ZeroRelation::Eq, ZeroRelation::Eq) => a.constant == b.constant,
+        (ZeroRelation::Eq, ZeroRelation::Ne) => a.constant != b.constant,
+        (ZeroRelation::Eq | ZeroRelation::Le, ZeroRelation::Le)
+        | (ZeroRelation::Lt, ZeroRelation::Lt | ZeroRelation::Le) => a.constant >= b.constant,
+        (ZeroRelation::Eq | ZeroRelation::Le, ZeroRelation::Lt) => a.constant > b.constant,
+        (ZeroRelation::Le, ZeroRelation::Ne) => a.constant > b.constant,
+        (ZeroRelation::Lt, ZeroRelation::Ne) => a.constant >= b.constant,
+        (ZeroRelation::Ne, ZeroRelation::Ne) => a.constant == b.constant,
         _ => false,
     }
 }

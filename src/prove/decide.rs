@@ -12,7 +12,7 @@
 //! [`SimplexAnswer::Unsatisfiable`] is always correct. An exhausted budget, or a number beyond 128
 //! bits, gives [`SimplexAnswer::Unknown`].
 
-use crate::atom::{Atom, Cell, OTHER, Point, Signature, Sort};
+use crate::atom::{Atom, Cell, OTHER, Point, Signature, SymbolSort};
 use crate::counts;
 use crate::rational::Rational;
 use crate::residues::{self, Residues};
@@ -178,7 +178,7 @@ impl<'a> Decider<'a> {
         if let Some(i) = self.numbers.iter().position(|c| *c == cell) {
             return i;
         }
-        let variable = self.simplex.variable(self.signature.sort(cell) == Sort::Integer);
+        let variable = self.simplex.variable(self.signature.sort(cell) == SymbolSort::Integer);
         // Slack variables have separate indices, so numbers are identified by position.
         while self.numbers.len() < variable {
             self.numbers.push(Cell::new(u16::MAX.into(), &[]));
@@ -309,7 +309,9 @@ impl<'a> Decider<'a> {
             changed = false;
             for i in 0..self.same.len() {
                 let (a, b, equal) = self.same[i];
-                if self.signature.sort(a) == Sort::Abstract || self.signature.sort(a).is_numeric() {
+                if self.signature.sort(a) == SymbolSort::Abstract
+                    || self.signature.sort(a).is_numeric()
+                {
                     continue;
                 }
                 let (x, y) = (self.domain(a), self.domain(b));
@@ -393,7 +395,7 @@ impl<'a> Decider<'a> {
         };
         for &(a, b, equal) in &self.same {
             let (x, y) = (self.domain(a), self.domain(b));
-            if !equal && self.signature.sort(a) != Sort::Abstract && x & y & !OTHER != 0 {
+            if !equal && self.signature.sort(a) != SymbolSort::Abstract && x & y & !OTHER != 0 {
                 offer(a, x);
                 offer(b, y);
             }

@@ -10,9 +10,9 @@
 //! Invariant: every state of the cube satisfies each atom of [`loosened`] and [`derived`], and one
 //! of [`comparisons`].
 
-use crate::atom::{Atom, Cell, Linear, Literal, OTHER, Signature, Sort};
+use crate::atom::{Atom, Cell, LinearConstraint, Literal, OTHER, Signature, SymbolSort};
 use crate::cube::Cube;
-use crate::simplex::Relation;
+use crate::simplex::ZeroRelation;
 
 /// Limits on the atoms derived from a cube, and on the terms of one.
 const MAX_DERIVED: usize = 12;
@@ -21,16 +21,21 @@ const MAX_TERMS: usize = 2;
 const MAX_PAIRS: usize = 6;
 
 fn is_integer(signature: &Signature, terms: &[(Cell, i64)]) -> bool {
-    terms.iter().all(|t| signature.sort(t.0) == Sort::Integer)
+    terms.iter().all(|t| signature.sort(t.0) == SymbolSort::Integer)
 }
 
 /// Eliminates a common cell from the second constraint, if the first can be added with an integer
 /// factor.
-fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell) -> Option<Atom> {
-    let factor = |l: &Linear| l.terms.iter().find(|t| t.0 == cell).map(|t| t.1);
+fn eliminated(
+    signature: &Signature,
+    first: &LinearConstraint,
+    second: &LinearConstraint,
+    cell: Cell,
+) -> Option<Atom> {
+    let factor = |l: &LinearConstraint| l.terms.iter().find(|t| t.0 == cell).map(|t| t.1);
     let (a, b) = (factor(first)?, factor(second)?);
-    let ordered = |l: &Linear| matches!(l.relation, Relation::Le | Relation::Lt);
-    let equation = first.relation == Relation::Eq && second.relation != Relation::Ne;
+    let ordered = |l: &LinearConstraint| matches!(l.relation, ZeroRelation::Le | ZeroRelation::Lt);
+    let equation = first.relation == ZeroRelation::Eq && second.relation != ZeroRelation::Ne;
     // Inequalities are only added, never subtracted.
     if a.abs() != 1 || !(equation || ordered(first) && ordered(second) && a.signum() != b.signum())
     {
@@ -38,9 +43,9 @@ fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell
     }
     let times = b.checked_mul(a)?.checked_neg()?;
     let relation = match (first.relation, second.relation) {
-        (Relation::Eq, r) | (r, Relation::Eq) => r,
-        (Relation::Lt, _) | (_, Relation::Lt) => Relation::Lt,
-        _ => Relation::Le,
+        (ZeroRelation::Eq, r) | (r, ZeroRelation::Eq) => r,
+        (ZeroRelation::Lt, _) | (_, ZeroRelation::Lt) => ZeroRelation::Lt,
+        _ => ZeroRelation::Le,
     };
     let mut terms = second.terms.clone();
     for (c, f) in &first.terms {
@@ -48,7 +53,7 @@ fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell
     }
     let constant = second.constant.checked_add(first.constant.checked_mul(times)?)?;
     let integer = is_integer(signature, &terms);
-    match Linear::new(terms, constant, relation, integer).ok()? {
+    match LinearConstraint::new(terms, constant, relation, integer).ok()? {
         Literal::Atom(Atom::Linear(l)) if l.terms.len() <= MAX_TERMS => Some(Atom::Linear(l)),
         _ => None,
     }
@@ -57,7 +62,7 @@ fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell
 /// Returns constraints on few numbers that follow from two of the atoms, with those that these
 /// imply.
 pub fn derived(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
-    let linear: Vec<&Linear> = atoms
+    let linear: Vec<&LinearConstraint> = atoms
         .iter()
         .filter_map(|a| if let Atom::Linear(l) = a { Some(&**l) } else { None })
         .collect();
@@ -104,18 +109,18 @@ pub fn numbers(signature: &Signature, cube: &Cube) -> Vec<(Cell, Cell)> {
 
 /// Returns the three orders of two numbers.
 pub fn comparisons(signature: &Signature, left: Cell, right: Cell) -> Vec<Atom> {
-    let one = |terms: Vec<(Cell, i64)>, relation: Relation| {
+    let one = |terms: Vec<(Cell, i64)>, relation: ZeroRelation| {
         let integer = is_integer(signature, &terms);
-        match Linear::new(terms, 0, relation, integer) {
+        match LinearConstraint::new(terms, 0, relation, integer) {
             Ok(Literal::Atom(atom)) => Some(atom),
             _ => None,
         }
     };
     let (ascending, descending) = (vec![(left, 1), (right, -1)], vec![(right, 1), (left, -1)]);
     [
-        one(ascending.clone(), Relation::Eq),
-        one(ascending, Relation::Lt),
-        one(descending, Relation::Lt),
+        one(ascending.clone(), ZeroRelation::Eq),
+        one(ascending, ZeroRelation::Lt),
+        one(descending, ZeroRelation::Lt),
     ]
     .into_iter()
     .flatten()
@@ -124,7 +129,7 @@ pub fn comparisons(signature: &Signature, left: Cell, right: Cell) -> Vec<Atom> 
 
 /// Returns the weaker comparisons that a comparison of numbers implies and that are easier to
 /// preserve: `a = b` implies `a <= b` and `a >= b`, `a < b` implies `a <= b`.
-fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
+fn halves(signature: &Signature, sum: &LinearConstraint) -> Vec<Atom> {
     let integer = is_integer(signature, &sum.terms);
     let half = |sign: i64| {
         let terms = sum
@@ -132,15 +137,20 @@ fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
             .iter()
             .map(|t| Some((t.0, t.1.checked_mul(sign)?)))
             .collect::<Option<Vec<_>>>()?;
-        match Linear::new(terms, sum.constant.checked_mul(sign)?, Relation::Le, integer) {
+        match LinearConstraint::new(
+            terms,
+            sum.constant.checked_mul(sign)?,
+            ZeroRelation::Le,
+            integer,
+        ) {
             Ok(Literal::Atom(a)) => Some(a),
             _ => None,
         }
     };
     let signs: &[i64] = match sum.relation {
-        Relation::Eq => &[1, -1],
-        Relation::Lt => &[1],
-        Relation::Le | Relation::Ne => &[],
+        ZeroRelation::Eq => &[1, -1],
+        ZeroRelation::Lt => &[1],
+        ZeroRelation::Le | ZeroRelation::Ne => &[],
     };
     signs.iter().filter_map(|s| half(*s)).collect()
 }
@@ -163,7 +173,7 @@ pub fn loosened(signature: &Signature, cube: &Cube) -> Vec<Atom> {
         let all = signature.all(signature.sort(*c), cube.processes);
         let out = all & !set;
         let split = match signature.sort(*c) {
-            Sort::Finite(_) => out.count_ones() > 1 && set.count_ones() > 1,
+            SymbolSort::Finite(_) => out.count_ones() > 1 && set.count_ones() > 1,
             _ => set & OTHER != 0 && out.count_ones() > 1,
         };
         if split {

@@ -12,14 +12,16 @@
 //! are dropped. A rule that sets no cell of the cube gives a subset of the cube and is skipped.
 
 use crate::atom::{
-    Atom, Cell, JOINT, Linear, Literal, MAX_PROCESSES, NONE, Point, Signature, Sort, TooLarge,
-    map_set,
+    Atom, Cell, JOINT, LinearConstraint, Literal, MAX_PROCESSES, NONE, Point, Signature,
+    SymbolSort, TooLarge, map_set,
 };
 use crate::cube::Cube;
 use crate::decide::Decider;
-use crate::residues::{self, Side};
-use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
-use crate::simplex::{Relation, SimplexAnswer};
+use crate::residues::{self, ResidueSum};
+use crate::rules::{
+    Comparison, ComparisonScope, FIXED, Rule, RuleValue, Rules, UpdateEffect, instantiate,
+};
+use crate::simplex::{SimplexAnswer, ZeroRelation};
 use crate::stages;
 use mu_base::narrow;
 use std::ops::ControlFlow;
@@ -153,7 +155,7 @@ impl Draft {
 }
 
 /// Returns the only cell of a linear atom, with its factor, the constant and the relation.
-fn single(atom: &Atom) -> Option<(Cell, i64, i64, Relation)> {
+fn single(atom: &Atom) -> Option<(Cell, i64, i64, ZeroRelation)> {
     match atom {
         Atom::Linear(l) => match l.terms.as_slice() {
             [(cell, factor)] => Some((*cell, *factor, l.constant, l.relation)),
@@ -166,7 +168,7 @@ fn single(atom: &Atom) -> Option<(Cell, i64, i64, Relation)> {
 /// Returns the integer to which an equation about one cell sets it.
 fn equated(atom: &Atom) -> Option<i64> {
     let (_, factor, constant, relation) = single(atom)?;
-    (relation == Relation::Eq && constant.checked_rem(factor)? == 0)
+    (relation == ZeroRelation::Eq && constant.checked_rem(factor)? == 0)
         .then(|| constant.checked_div(factor)?.checked_neg())
         .flatten()
 }
@@ -176,10 +178,10 @@ fn holds_at(atom: &Atom, value: i64) -> Option<bool> {
     let (_, factor, constant, relation) = single(atom)?;
     let sum = factor.checked_mul(value)?.checked_add(constant)?;
     Some(match relation {
-        Relation::Le => sum <= 0,
-        Relation::Lt => sum < 0,
-        Relation::Eq => sum == 0,
-        Relation::Ne => sum != 0,
+        ZeroRelation::Le => sum <= 0,
+        ZeroRelation::Lt => sum < 0,
+        ZeroRelation::Eq => sum == 0,
+        ZeroRelation::Ne => sum != 0,
     })
 }
 
@@ -195,9 +197,9 @@ struct Image<'a> {
 }
 
 /// The effect of a rule on a cell.
-enum Target {
+enum CellImage {
     Moved(Cell),
-    Set(Vec<(Vec<Atom>, Value)>),
+    Set(Vec<(Vec<Atom>, RuleValue)>),
 }
 
 /// Adds the pre-images of the cube by the rule to `out`, with the new names of its processes. The
@@ -220,8 +222,8 @@ impl Image<'_> {
     fn signature(&self) -> &Signature {
         &self.rules.signature
     }
-    fn scope(&self) -> Scope<'_> {
-        Scope { signature: &self.rules.signature, processes: self.processes }
+    fn scope(&self) -> ComparisonScope<'_> {
+        ComparisonScope { signature: &self.rules.signature, processes: self.processes }
     }
     fn process(&self, template: u8, bound: &[(u8, u8)]) -> u8 {
         if template >= FIXED {
@@ -236,14 +238,14 @@ impl Image<'_> {
     fn locked(&self) -> bool {
         self.rule.reads && self.rule.writes
     }
-    fn value(&self, value: &Value, bound: &[(u8, u8)]) -> Value {
+    fn value(&self, value: &RuleValue, bound: &[(u8, u8)]) -> RuleValue {
         let locked = self.locked();
         let weak = &self.signature().weak;
         instantiate(value, &|p| self.process(p, bound), &|c| {
             if !weak[c.symbol()] || locked { c } else { c.seen(Some((self.actor, 0))) }
         })
     }
-    fn test(&self, test: &Test, bound: &[(u8, u8)]) -> Result<Literal, Trouble> {
+    fn test(&self, test: &Comparison, bound: &[(u8, u8)]) -> Result<Literal, Trouble> {
         Ok(self.scope().test(test, &|v| self.value(v, bound))?)
     }
     fn run(&mut self, cube: &Cube) -> Result<(), Trouble> {
@@ -256,7 +258,7 @@ impl Image<'_> {
         let mut post: Vec<Atom> = cube.atoms.clone();
         for a in &mut post {
             if let Atom::In(c, set) = a
-                && self.rules.signature.sort(*c) == Sort::Process
+                && self.rules.signature.sort(*c) == SymbolSort::Process
             {
                 *set = map_set(*set, cube.processes, self.processes, |p| p);
             }
@@ -292,10 +294,10 @@ impl Image<'_> {
     /// True if the rule may set the cell.
     fn may_set(&self, cell: Cell) -> bool {
         self.rule.changes.iter().any(|c| match c {
-            Change::Assign(t, _) => {
+            UpdateEffect::Assign(t, _) => {
                 t.symbol() == cell.symbol() && t.map(|p| self.process(p, &[])) == cell.now()
             }
-            Change::Cases(s, ..) => *s == cell.symbol(),
+            UpdateEffect::Cases(s, ..) => *s == cell.symbol(),
         })
     }
     /// Returns the sets of stages that read memory after the write, under total store order: one
@@ -371,7 +373,7 @@ impl Image<'_> {
         base: &Draft,
         after: &dyn Fn((u8, u8)) -> bool,
     ) -> Result<(), Trouble> {
-        let mut targets: Vec<(Cell, Target)> = Vec::new();
+        let mut targets: Vec<(Cell, CellImage)> = Vec::new();
         let mut set = false;
         for &cell in cells {
             let now = match cell.view() {
@@ -388,10 +390,10 @@ impl Image<'_> {
                         .into_iter()
                         .map(|(c, v)| (c, v.unwrap_or_else(|| self.kept(rest))))
                         .collect();
-                    targets.push((cell, Target::Set(list)));
+                    targets.push((cell, CellImage::Set(list)));
                 }
                 None if cell.view().is_some() && now => {
-                    targets.push((cell, Target::Moved(cell.now())))
+                    targets.push((cell, CellImage::Moved(cell.now())))
                 }
                 None => {}
             }
@@ -412,30 +414,33 @@ impl Image<'_> {
         draft.atoms.append(&mut fences);
         self.product(&rest, &targets, 0, &mut Vec::new(), draft)
     }
-    fn kept(&self, cell: Cell) -> Value {
+    fn kept(&self, cell: Cell) -> RuleValue {
         if self.signature().sort(cell).is_numeric() {
-            Value::Sum { terms: vec![(cell, 1)], constant: 0, scale: 1 }
+            RuleValue::Sum { terms: vec![(cell, 1)], constant: 0, scale: 1 }
         } else {
-            Value::Cell(cell)
+            RuleValue::Cell(cell)
         }
     }
     /// Returns the values that the rule may give the cell of memory now or of plain state, each
     /// with its condition; inner `None`: unchanged. Outer `None`: the rule does not set the cell.
-    fn alternatives(&self, cell: Cell) -> Result<Option<Vec<(Vec<Atom>, Option<Value>)>>, Trouble> {
+    fn alternatives(
+        &self,
+        cell: Cell,
+    ) -> Result<Option<Vec<(Vec<Atom>, Option<RuleValue>)>>, Trouble> {
         for change in &self.rule.changes {
             match change {
-                Change::Assign(target, value) => {
+                UpdateEffect::Assign(target, value) => {
                     if target.symbol() == cell.symbol()
                         && target.map(|p| self.process(p, &[])) == cell
                     {
                         return Ok(Some(vec![(Vec::new(), Some(self.value(value, &[])))]));
                     }
                 }
-                Change::Cases(symbol, bound, cases) if *symbol == cell.symbol() => {
+                UpdateEffect::Cases(symbol, bound, cases) if *symbol == cell.symbol() => {
                     let bound: Vec<(u8, u8)> = bound.iter().copied().zip(cell.args()).collect();
                     return self.cases(cell, &bound, cases).map(Some);
                 }
-                Change::Cases(..) => {}
+                UpdateEffect::Cases(..) => {}
             }
         }
         Ok(None)
@@ -444,8 +449,8 @@ impl Image<'_> {
         &self,
         cell: Cell,
         bound: &[(u8, u8)],
-        cases: &[(Vec<Test>, Value)],
-    ) -> Result<Vec<(Vec<Atom>, Option<Value>)>, Trouble> {
+        cases: &[(Vec<Comparison>, RuleValue)],
+    ) -> Result<Vec<(Vec<Atom>, Option<RuleValue>)>, Trouble> {
         let mut found = Vec::new();
         // The conjunctions under which no case so far matches.
         let mut before: Vec<Draft> = vec![Draft { atoms: Vec::new() }];
@@ -493,21 +498,21 @@ impl Image<'_> {
     fn product(
         &mut self,
         post: &[Atom],
-        targets: &[(Cell, Target)],
+        targets: &[(Cell, CellImage)],
         at: usize,
-        chosen: &mut Vec<(Cell, Value)>,
+        chosen: &mut Vec<(Cell, RuleValue)>,
         draft: Draft,
     ) -> Result<(), Trouble> {
         let Some((cell, target)) = targets.get(at) else {
             return self.substitute(post, chosen, draft);
         };
         match target {
-            Target::Moved(to) => {
+            CellImage::Moved(to) => {
                 chosen.push((*cell, self.kept(*to)));
                 self.product(post, targets, at + 1, chosen, draft)?;
                 chosen.pop();
             }
-            Target::Set(list) => {
+            CellImage::Set(list) => {
                 for (condition, value) in list {
                     if !self.agrees(post, *cell, value) {
                         continue;
@@ -525,11 +530,11 @@ impl Image<'_> {
         Ok(())
     }
     /// True if a simple check allows the value for the cell.
-    fn agrees(&self, post: &[Atom], cell: Cell, value: &Value) -> bool {
+    fn agrees(&self, post: &[Atom], cell: Cell, value: &RuleValue) -> bool {
         let bit = match value {
-            Value::Constant(v) => 1 << v,
-            Value::Process(p) => 1 << p,
-            Value::Sum { terms, constant, scale: 1 } if terms.is_empty() => {
+            RuleValue::Constant(v) => 1 << v,
+            RuleValue::Process(p) => 1 << p,
+            RuleValue::Sum { terms, constant, scale: 1 } if terms.is_empty() => {
                 return post.iter().all(|a| {
                     single(a).is_none_or(|s| s.0 != cell) || holds_at(a, *constant) != Some(false)
                 });
@@ -542,13 +547,13 @@ impl Image<'_> {
     fn substitute(
         &mut self,
         post: &[Atom],
-        chosen: &[(Cell, Value)],
+        chosen: &[(Cell, RuleValue)],
         mut draft: Draft,
     ) -> Result<(), Trouble> {
-        let forgotten = chosen.iter().any(|c| c.1 == Value::Any);
+        let forgotten = chosen.iter().any(|c| c.1 == RuleValue::Any);
         let of = |c: Cell| match chosen.iter().find(|x| x.0 == c) {
             None => self.kept(c),
-            Some((_, Value::Any)) => self.kept(c.seen(Some(FORGOTTEN))),
+            Some((_, RuleValue::Any)) => self.kept(c.seen(Some(FORGOTTEN))),
             Some((_, v)) => v.clone(),
         };
         for a in post {
@@ -611,43 +616,49 @@ impl Image<'_> {
 
 /// Substitutes values for cells in an atom.
 pub fn put(
-    scope: Scope<'_>,
+    scope: ComparisonScope<'_>,
     atom: &Atom,
-    of: &impl Fn(Cell) -> Value,
+    of: &impl Fn(Cell) -> RuleValue,
 ) -> Result<Literal, TooLarge> {
-    use mu_cubicle::system::Op;
+    use mu_cubicle::system::ComparisonOp;
     let truth = |holds: bool| if holds { Literal::True } else { Literal::False };
     Ok(match atom {
         Atom::In(c, set) => match of(*c) {
-            Value::Cell(d) => Literal::Atom(Atom::In(d, *set)),
-            Value::Constant(v) => truth(set & (1 << v) != 0),
-            Value::Process(p) => truth(set & (1 << p) != 0),
+            RuleValue::Cell(d) => Literal::Atom(Atom::In(d, *set)),
+            RuleValue::Constant(v) => truth(set & (1 << v) != 0),
+            RuleValue::Process(p) => truth(set & (1 << p) != 0),
             _ => Literal::True,
         },
-        Atom::Same(a, b, equal) => {
-            scope.compare(&of(*a), if *equal { Op::Eq } else { Op::Neq }, &of(*b))?
-        }
+        Atom::Same(a, b, equal) => scope.compare(
+            &of(*a),
+            if *equal { ComparisonOp::Eq } else { ComparisonOp::Neq },
+            &of(*b),
+        )?,
         Atom::Before(a, b, strict) => {
             let value = |p: Point| match p {
-                Point::Variable(v) => Value::Process(v),
+                Point::Variable(v) => RuleValue::Process(v),
                 Point::Cell(c) => of(c),
             };
-            scope.compare(&value(*a), if *strict { Op::Lt } else { Op::Le }, &value(*b))?
+            scope.compare(
+                &value(*a),
+                if *strict { ComparisonOp::Lt } else { ComparisonOp::Le },
+                &value(*b),
+            )?
         }
         Atom::Linear(l) => {
             let mut terms: Vec<(Cell, i64)> = Vec::new();
             let mut constant = l.constant;
             let mut by = 1i64;
-            let values: Vec<(Value, i64)> = l.terms.iter().map(|(c, f)| (of(*c), *f)).collect();
+            let values: Vec<(RuleValue, i64)> = l.terms.iter().map(|(c, f)| (of(*c), *f)).collect();
             let times = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
             for (v, _) in &values {
-                if let Value::Sum { scale, .. } = v {
+                if let RuleValue::Sum { scale, .. } = v {
                     by = num_integer::lcm(by, *scale);
                 }
             }
             constant = times(constant, by)?;
             for (v, f) in values {
-                let Value::Sum { terms: sum, constant: c, scale } = v else {
+                let RuleValue::Sum { terms: sum, constant: c, scale } = v else {
                     return Ok(Literal::True);
                 };
                 let f = times(f, by / scale)?;
@@ -656,16 +667,16 @@ pub fn put(
                 }
                 constant = constant.checked_add(times(f, c)?).ok_or(TooLarge)?;
             }
-            let integer = l.terms.iter().all(|t| scope.signature.sort(t.0) == Sort::Integer);
-            Linear::new(terms, constant, l.relation, integer)?
+            let integer = l.terms.iter().all(|t| scope.signature.sort(t.0) == SymbolSort::Integer);
+            LinearConstraint::new(terms, constant, l.relation, integer)?
         }
         Atom::Residues(r) => {
             let mut any = false;
             let mut large = false;
-            let sums: Vec<(Cell, Option<Side>)> = r
+            let sums: Vec<(Cell, Option<ResidueSum>)> = r
                 .cells()
                 .map(|c| match of(c) {
-                    Value::Sum { terms, constant, scale } => {
+                    RuleValue::Sum { terms, constant, scale } => {
                         let sum = residues::whole(&terms, constant, scale, r.bits);
                         large |= sum.is_err();
                         (c, sum.ok())
@@ -702,7 +713,7 @@ fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarg
             Atom::Same(a, b, true) => Some(if *a == cell { *b } else { *a }),
             _ => None,
         });
-        let scope = Scope { signature, processes: MAX_PROCESSES };
+        let scope = ComparisonScope { signature, processes: MAX_PROCESSES };
         let mut keep = |l: Literal| match l {
             Literal::Atom(a) => {
                 without.push(a);
@@ -713,7 +724,7 @@ fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarg
         };
         if let Some(twin) = twin {
             for a in &with {
-                if !keep(put(scope, a, &|c| Value::Cell(if c == cell { twin } else { c }))?) {
+                if !keep(put(scope, a, &|c| RuleValue::Cell(if c == cell { twin } else { c }))?) {
                     return Ok(false);
                 }
             }
@@ -729,17 +740,17 @@ fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarg
     Ok(true)
 }
 
-fn factor(l: &Linear, cell: Cell) -> i64 {
+fn factor(l: &LinearConstraint, cell: Cell) -> i64 {
     l.terms.iter().find(|t| t.0 == cell).map_or(0, |t| t.1)
 }
 
 /// Returns pairs of constraints that bound the cell from below and from above; an equation does
 /// both.
-fn pairs(atoms: &[Atom], cell: Cell) -> Vec<(&Linear, &Linear)> {
-    let bounds: Vec<&Linear> = atoms
+fn pairs(atoms: &[Atom], cell: Cell) -> Vec<(&LinearConstraint, &LinearConstraint)> {
+    let bounds: Vec<&LinearConstraint> = atoms
         .iter()
         .filter_map(|a| match a {
-            Atom::Linear(l) if l.relation != Relation::Ne => Some(l.as_ref()),
+            Atom::Linear(l) if l.relation != ZeroRelation::Ne => Some(l.as_ref()),
             _ => None,
         })
         .collect();
@@ -747,7 +758,7 @@ fn pairs(atoms: &[Atom], cell: Cell) -> Vec<(&Linear, &Linear)> {
     for (i, a) in bounds.iter().enumerate() {
         for b in &bounds[i + 1..] {
             let opposite = (factor(a, cell) > 0) != (factor(b, cell) > 0);
-            if opposite || a.relation == Relation::Eq || b.relation == Relation::Eq {
+            if opposite || a.relation == ZeroRelation::Eq || b.relation == ZeroRelation::Eq {
                 found.push((*a, *b));
             }
         }
@@ -756,13 +767,18 @@ fn pairs(atoms: &[Atom], cell: Cell) -> Vec<(&Linear, &Linear)> {
 }
 
 /// Combines two constraints so that the cell cancels.
-fn combine(signature: &Signature, a: &Linear, b: &Linear, cell: Cell) -> Result<Literal, TooLarge> {
+fn combine(
+    signature: &Signature,
+    a: &LinearConstraint,
+    b: &LinearConstraint,
+    cell: Cell,
+) -> Result<Literal, TooLarge> {
     let (f, g) = (factor(a, cell), factor(b, cell));
     // An equation may be negated so that its factor is opposite.
     let (x, y) = (g.abs(), f.abs());
-    let sign_a = if a.relation == Relation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
+    let sign_a = if a.relation == ZeroRelation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
     let sign_b =
-        if sign_a == 1 && b.relation == Relation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
+        if sign_a == 1 && b.relation == ZeroRelation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
     let times = |n: i64, by: i64| n.checked_mul(by).ok_or(TooLarge);
     let mut terms = Vec::new();
     for &(c, n) in &a.terms {
@@ -775,10 +791,10 @@ fn combine(signature: &Signature, a: &Linear, b: &Linear, cell: Cell) -> Result<
         .checked_add(times(b.constant, y * sign_b)?)
         .ok_or(TooLarge)?;
     let relation = match (a.relation, b.relation) {
-        (Relation::Eq, r) | (r, Relation::Eq) => r,
-        (Relation::Lt, _) | (_, Relation::Lt) => Relation::Lt,
-        _ => Relation::Le,
+        (ZeroRelation::Eq, r) | (r, ZeroRelation::Eq) => r,
+        (ZeroRelation::Lt, _) | (_, ZeroRelation::Lt) => ZeroRelation::Lt,
+        _ => ZeroRelation::Le,
     };
-    let integer = terms.iter().all(|t| signature.sort(t.0) == Sort::Integer);
-    Linear::new(terms, constant, relation, integer)
+    let integer = terms.iter().all(|t| signature.sort(t.0) == SymbolSort::Integer);
+    LinearConstraint::new(terms, constant, relation, integer)
 }

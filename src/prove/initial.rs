@@ -1,11 +1,11 @@
 //! Start and end of a search: the cubes of `unsafe` and `invariant`, and the intersection of a cube
 //! with the initial states.
 
-use crate::atom::{Atom, Cell, Literal, OTHER, Point, Signature, Sort};
+use crate::atom::{Atom, Cell, Literal, OTHER, Point, Signature, SymbolSort};
 use crate::cube::{Cube, simplify};
 use crate::decide::satisfiable;
 use crate::image::{Binding, Trouble, for_each_binding};
-use crate::rules::{FIXED, Rules, Scope, Test, Value, instantiate};
+use crate::rules::{Comparison, ComparisonScope, FIXED, RuleValue, Rules, instantiate};
 use crate::simplex::SimplexAnswer;
 use mu_base::narrow;
 use std::ops::ControlFlow::{Break, Continue};
@@ -24,17 +24,17 @@ fn process(template: u8, binding: &[u8]) -> u8 {
 /// Returns the literals of the tests with bound template processes.
 pub fn literals(
     rules: &Rules,
-    tests: &[Test],
+    tests: &[Comparison],
     binding: &[u8],
     processes: usize,
 ) -> Result<Vec<Literal>, Trouble> {
-    let scope = Scope { signature: &rules.signature, processes };
-    let value = |v: &Value| instantiate(v, &|p| process(p, binding), &|c| c);
+    let scope = ComparisonScope { signature: &rules.signature, processes };
+    let value = |v: &RuleValue| instantiate(v, &|p| process(p, binding), &|c| c);
     tests.iter().map(|t| Ok(scope.test(t, &value)?)).collect()
 }
 
 /// Returns the cubes of claims: their parameters are distinct processes, fixed or not.
-pub fn claims(rules: &Rules, claims: &[(usize, Vec<Test>)]) -> Result<Vec<Cube>, Trouble> {
+pub fn claims(rules: &Rules, claims: &[(usize, Vec<Comparison>)]) -> Result<Vec<Cube>, Trouble> {
     cubes(rules, claims, false)
 }
 
@@ -44,7 +44,11 @@ pub fn assumptions(rules: &Rules) -> Result<Vec<Cube>, Trouble> {
     cubes(rules, &rules.invariants, true)
 }
 
-fn cubes(rules: &Rules, claims: &[(usize, Vec<Test>)], all: bool) -> Result<Vec<Cube>, Trouble> {
+fn cubes(
+    rules: &Rules,
+    claims: &[(usize, Vec<Comparison>)],
+    all: bool,
+) -> Result<Vec<Cube>, Trouble> {
     let fixed = rules.signature.fixed;
     let mut found: Vec<Cube> = Vec::new();
     for (params, tests) in claims {
@@ -131,7 +135,7 @@ pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
                 let terms = l.terms.iter().map(|t| (now(&t.0), t.1)).collect();
                 // Over reals nothing is rounded; the decision procedure rounds if all variables are
                 // integers.
-                crate::atom::Linear::new(terms, l.constant, l.relation, false).ok()?
+                crate::atom::LinearConstraint::new(terms, l.constant, l.relation, false).ok()?
             }
             Atom::Residues(r) => r.map(&|c| c.now()),
         };
@@ -152,7 +156,7 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
     let mut atoms = Vec::new();
     for a in flattened(&cube.atoms).ok_or(Trouble::Number)? {
         match a {
-            Atom::In(c, set) if signature.sort(c) == Sort::Process => {
+            Atom::In(c, set) if signature.sort(c) == SymbolSort::Process => {
                 atoms
                     .push(Atom::In(c, crate::atom::map_set(set, cube.processes, processes, |p| p)));
             }
@@ -238,7 +242,7 @@ fn cells_of_processes(instances: &[Vec<Vec<Literal>>], signature: &Signature) ->
         .flatten()
         .filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None });
     let mut cells: Vec<Cell> =
-        atoms.flat_map(Atom::cells).filter(|c| signature.sort(*c) == Sort::Process).collect();
+        atoms.flat_map(Atom::cells).filter(|c| signature.sort(*c) == SymbolSort::Process).collect();
     cells.sort_unstable();
     cells.dedup();
     cells

@@ -7,13 +7,13 @@
 //! A state is a row of numbers: the cells, then the last writes (writer, cell, old value, ..), then
 //! the number of unseen writes of each process.
 
-use crate::atom::{Atom, Cell, JOINT, NONE, OTHER, Point, Sort};
+use crate::atom::{Atom, Cell, JOINT, NONE, OTHER, Point, SymbolSort};
 use crate::cube::Cube;
 use crate::residues::Residues;
-use crate::rules::{Change, FIXED, Rule, Rules, Test, Value, is_cell};
-use crate::simplex::Relation;
+use crate::rules::{Comparison, FIXED, Rule, RuleValue, Rules, UpdateEffect, is_cell};
+use crate::simplex::ZeroRelation;
 use mu_base::narrow;
-use mu_cubicle::system::Op;
+use mu_cubicle::system::ComparisonOp;
 
 /// Largest lag of a process in any instance.
 pub const MAX_LAG: usize = 8;
@@ -47,16 +47,16 @@ struct ViewedCell {
 }
 
 /// A process: a fixed one, or the content of a cell.
-enum Known {
+enum KnownProcess {
     Fixed(i64),
     Held(ViewedCell),
 }
 
 enum Ready {
-    In(ViewedCell, u64, Sort),
+    In(ViewedCell, u64, SymbolSort),
     Same(ViewedCell, ViewedCell, bool),
-    Before(Known, Known, bool),
-    Sum(Vec<(ViewedCell, i64)>, i64, Relation),
+    Before(KnownProcess, KnownProcess, bool),
+    Sum(Vec<(ViewedCell, i64)>, i64, ZeroRelation),
     Residues(Box<Residues>, Vec<(Cell, ViewedCell)>),
     Fence(u8, usize),
 }
@@ -103,7 +103,7 @@ impl<'a> Instance<'a> {
         self.offset[cell.symbol()] + at
     }
     /// Returns the sort of the cell with an index.
-    fn sort(&self, cell: usize) -> Sort {
+    fn sort(&self, cell: usize) -> SymbolSort {
         self.rules.signature.sorts[self.symbol(cell)]
     }
     /// Returns the symbol of the cell with an index.
@@ -129,7 +129,7 @@ impl<'a> Instance<'a> {
     fn value(
         &self,
         state: &InstanceState,
-        value: &Value,
+        value: &RuleValue,
         env: &dyn Fn(u8) -> u8,
         actor: u8,
         ago: u8,
@@ -144,23 +144,23 @@ impl<'a> Instance<'a> {
             }
         };
         Some(match value {
-            Value::Process(p) => i64::from(env(*p)),
-            Value::Constant(c) => i64::from(*c),
-            Value::Cell(c) => of(*c),
-            Value::Sum { terms, constant, scale: 1 } => {
+            RuleValue::Process(p) => i64::from(env(*p)),
+            RuleValue::Constant(c) => i64::from(*c),
+            RuleValue::Cell(c) => of(*c),
+            RuleValue::Sum { terms, constant, scale: 1 } => {
                 let mut sum = *constant;
                 for (c, f) in terms {
                     sum = sum.checked_add(f.checked_mul(of(*c))?)?;
                 }
                 sum
             }
-            Value::Sum { .. } | Value::Any => return None,
+            RuleValue::Sum { .. } | RuleValue::Any => return None,
         })
     }
     fn holds(
         &self,
         state: &InstanceState,
-        tests: &[Test],
+        tests: &[Comparison],
         env: &dyn Fn(u8) -> u8,
         actor: u8,
         ago: u8,
@@ -177,10 +177,10 @@ impl<'a> Instance<'a> {
                 None => (l, r),
             };
             match t.op {
-                Op::Eq => l == r,
-                Op::Neq => l != r,
-                Op::Lt => l < r,
-                Op::Le => l <= r,
+                ComparisonOp::Eq => l == r,
+                ComparisonOp::Neq => l != r,
+                ComparisonOp::Lt => l < r,
+                ComparisonOp::Le => l <= r,
             }
         })
     }
@@ -194,7 +194,7 @@ impl<'a> Instance<'a> {
         elsewhere: bool,
     ) -> Vec<InstanceState> {
         let place: Vec<u8> = (0..narrow::byte(within.map_or(0, |c| c.processes))).collect();
-        let constrained: Vec<(usize, u64, Sort)> = within
+        let constrained: Vec<(usize, u64, SymbolSort)> = within
             .iter()
             .flat_map(|c| &c.atoms)
             .filter_map(|a| {
@@ -206,7 +206,7 @@ impl<'a> Instance<'a> {
             })
             .collect();
         // Each instance of `init` is tested as soon as all its cells have values.
-        let mut tests: Vec<Vec<(Test, Vec<u8>)>> = vec![Vec::new(); self.cells + 1];
+        let mut tests: Vec<Vec<(Comparison, Vec<u8>)>> = vec![Vec::new(); self.cells + 1];
         let (params, dnf) = &self.rules.init;
         let Some(cube) = dnf.first() else { return Vec::new() };
         let several = dnf.len() > 1;
@@ -217,8 +217,8 @@ impl<'a> Instance<'a> {
                     let last = [&t.left, &t.right]
                         .into_iter()
                         .flat_map(|v| match v {
-                            Value::Cell(c) => vec![*c],
-                            Value::Sum { terms, .. } => terms.iter().map(|x| x.0).collect(),
+                            RuleValue::Cell(c) => vec![*c],
+                            RuleValue::Sum { terms, .. } => terms.iter().map(|x| x.0).collect(),
                             _ => Vec::new(),
                         })
                         .map(|c| self.cell(c.map(|p| process(p, map))) + 1)
@@ -230,16 +230,16 @@ impl<'a> Instance<'a> {
         let cell_of_process = |cell: usize| self.rules.signature.arity[self.symbol(cell)] > 0;
         let domain = |cell: usize| -> Vec<i64> {
             let mut values = match self.sort(cell) {
-                Sort::Finite(n) => (0..i64::from(n)).collect(),
-                Sort::Process if elsewhere && cell_of_process(cell) => {
+                SymbolSort::Finite(n) => (0..i64::from(n)).collect(),
+                SymbolSort::Process if elsewhere && cell_of_process(cell) => {
                     let own = (0..self.processes as i64).collect::<Vec<_>>();
                     if tests[cell + 1].is_empty() { vec![self.processes as i64] } else { own }
                 }
-                Sort::Process => (0..self.processes as i64).collect(),
-                Sort::Abstract => vec![0, 1],
-                Sort::Integer | Sort::Real => SAMPLES.to_vec(),
-                Sort::Word(bits) if bits <= 2 => (0..1 << bits).collect(),
-                Sort::Word(bits) => SAMPLES.map(|n| n.rem_euclid(1 << bits)).to_vec(),
+                SymbolSort::Process => (0..self.processes as i64).collect(),
+                SymbolSort::Abstract => vec![0, 1],
+                SymbolSort::Integer | SymbolSort::Real => SAMPLES.to_vec(),
+                SymbolSort::Word(bits) if bits <= 2 => (0..1 << bits).collect(),
+                SymbolSort::Word(bits) => SAMPLES.map(|n| n.rem_euclid(1 << bits)).to_vec(),
             };
             values.retain(|v| {
                 constrained
@@ -415,28 +415,28 @@ impl<'a> Instance<'a> {
     ) -> Option<Vec<(usize, Vec<i64>)>> {
         let env = |p: u8| process(p, binding);
         let any = |cell: usize| match self.sort(cell) {
-            Sort::Finite(n) => (0..i64::from(n)).collect(),
-            Sort::Process => (0..self.processes as i64).collect(),
+            SymbolSort::Finite(n) => (0..i64::from(n)).collect(),
+            SymbolSort::Process => (0..self.processes as i64).collect(),
             _ => vec![0, 1],
         };
         // A word contains the remainder.
         let fitted = |at: usize, value: i64| match self.sort(at) {
-            Sort::Word(bits) => value.rem_euclid(1 << bits),
+            SymbolSort::Word(bits) => value.rem_euclid(1 << bits),
             _ => value,
         };
         let mut sets = Vec::new();
         for change in &rule.changes {
             match change {
-                Change::Assign(c, value) => {
+                UpdateEffect::Assign(c, value) => {
                     let at = self.cell(c.map(env));
-                    let values = if *value == Value::Any {
+                    let values = if *value == RuleValue::Any {
                         any(at)
                     } else {
                         vec![fitted(at, self.value(state, value, &env, actor, ago)?)]
                     };
                     sets.push((at, values));
                 }
-                Change::Cases(symbol, bound, cases) => {
+                UpdateEffect::Cases(symbol, bound, cases) => {
                     for args in crate::initial::maps(bound.len(), self.processes) {
                         let env = |p: u8| {
                             bound
@@ -454,7 +454,7 @@ impl<'a> Instance<'a> {
                             continue;
                         }
                         let at = self.cell(Cell::new(*symbol, &args));
-                        let values = if *value == Value::Any {
+                        let values = if *value == RuleValue::Any {
                             any(at)
                         } else {
                             vec![fitted(at, self.value(state, value, &env, actor, ago)?)]
@@ -494,8 +494,8 @@ impl<'a> Instance<'a> {
             ViewedCell { at, by: c.view().map(|v| (place[usize::from(v.0)], view(v))) }
         };
         let point = |p: &Point| match p {
-            Point::Variable(v) => Known::Fixed(i64::from(place[usize::from(*v)])),
-            Point::Cell(c) => Known::Held(of(c)),
+            Point::Variable(v) => KnownProcess::Fixed(i64::from(place[usize::from(*v)])),
+            Point::Cell(c) => KnownProcess::Held(of(c)),
         };
         let ready = |a: &Atom| match a {
             Atom::In(c, set) => Ready::In(of(c), *set, self.rules.signature.sort(*c)),
@@ -557,9 +557,9 @@ impl<'a> Instance<'a> {
             Ready::In(c, set, sort) => self.member(of(c), *set, *sort, &atoms.place),
             Ready::Same(a, b, equal) => (of(a) == of(b)) == *equal,
             Ready::Before(a, b, strict) => {
-                let point = |k: &Known| match k {
-                    Known::Fixed(v) => *v,
-                    Known::Held(c) => of(c),
+                let point = |k: &KnownProcess| match k {
+                    KnownProcess::Fixed(v) => *v,
+                    KnownProcess::Held(c) => of(c),
                 };
                 if *strict { point(a) < point(b) } else { point(a) <= point(b) }
             }
@@ -568,10 +568,10 @@ impl<'a> Instance<'a> {
                     terms.iter().map(|(c, f)| i128::from(of(c)) * i128::from(*f)).sum::<i128>()
                         + i128::from(*constant);
                 match relation {
-                    Relation::Le => sum <= 0,
-                    Relation::Lt => sum < 0,
-                    Relation::Eq => sum == 0,
-                    Relation::Ne => sum != 0,
+                    ZeroRelation::Le => sum <= 0,
+                    ZeroRelation::Lt => sum < 0,
+                    ZeroRelation::Eq => sum == 0,
+                    ZeroRelation::Ne => sum != 0,
                 }
             }
             Ready::Residues(r, cells) => {
@@ -584,9 +584,9 @@ impl<'a> Instance<'a> {
         }
     }
     /// True if the value is in the set of a cube with its processes placed by the map.
-    pub fn member(&self, value: i64, set: u64, sort: Sort, place: &[u8]) -> bool {
+    pub fn member(&self, value: i64, set: u64, sort: SymbolSort, place: &[u8]) -> bool {
         match sort {
-            Sort::Process => match place.iter().position(|p| i64::from(*p) == value) {
+            SymbolSort::Process => match place.iter().position(|p| i64::from(*p) == value) {
                 Some(named) => set & (1 << named) != 0,
                 None => set & OTHER != 0,
             },

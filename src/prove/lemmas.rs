@@ -17,17 +17,17 @@
 //! Cost: candidates times rules times bindings, up to a limit on the work, in the units of a
 //! search.
 
-use crate::atom::{Atom, Cell, Linear, Literal, Signature, Sort};
+use crate::atom::{Atom, Cell, LinearConstraint, Literal, Signature, SymbolSort};
 use crate::counts::Count;
 use crate::cube::Cube;
 use crate::image::{Binding, for_each_binding, pre_image};
 use crate::initial::{assumptions, claims, initial};
 use crate::oracle::Instances;
-use crate::residues::{Residues, Side};
+use crate::residues::{ResidueSum, Residues};
 use crate::rules::Rules;
 use crate::search::{MAX_OPEN, STEPS_OF_WORK};
-use crate::simplex::Relation;
-use crate::subsume::{Index, Pattern, Target};
+use crate::simplex::ZeroRelation;
+use crate::subsume::{CubePattern, Index, MatchedCube};
 use mu_base::limits::Budget;
 use mu_base::narrow;
 use std::ops::ControlFlow;
@@ -63,7 +63,7 @@ fn terms(signature: &Signature) -> Vec<Cell> {
 /// Returns the possible places of a process: any, one place, any other place.
 fn places(signature: &Signature, process: u8) -> Vec<Option<Atom>> {
     let Some(symbol) = crate::counts::places(signature) else { return vec![None] };
-    let Sort::Finite(count) = signature.sorts[symbol] else { return vec![None] };
+    let SymbolSort::Finite(count) = signature.sorts[symbol] else { return vec![None] };
     let cell = Cell::new(symbol, &[process]);
     let all = signature.all(signature.sorts[symbol], 0);
     let mut found = vec![None];
@@ -80,36 +80,36 @@ fn places(signature: &Signature, process: u8) -> Vec<Option<Atom>> {
 fn comparisons_of_words(signature: &Signature, count: &Count) -> Vec<Atom> {
     let p = narrow::byte(signature.fixed);
     let bits = count.bits;
-    let cell = |c: Cell| Side::new([(c, 1)], 0, bits);
-    let minus = |a: Cell, b: Cell, n: i128| Side::new([(a, 1), (b, -1)], n, bits);
+    let cell = |c: Cell| ResidueSum::new([(c, 1)], 0, bits);
+    let minus = |a: Cell, b: Cell, n: i128| ResidueSum::new([(a, 1), (b, -1)], n, bits);
     let Some((second, _)) = count.sum.terms.iter().find(|t| t.1 < 0) else { return Vec::new() };
     let mut own = Vec::new();
     for symbol in 0..signature.sorts.len() {
         let is_own = signature.arity[symbol] == 1 && !signature.weak[symbol];
-        if is_own && signature.sorts[symbol] == Sort::Word(bits) {
+        if is_own && signature.sorts[symbol] == SymbolSort::Word(bits) {
             own.push(Cell::new(symbol, &[p]));
         }
     }
     let view = signature.weak[second.symbol()].then(|| second.seen(Some((p, 0))));
     let mut found: Vec<Literal> = Vec::new();
-    let zero = Side::constant(0, bits);
+    let zero = ResidueSum::constant(0, bits);
     for (i, x) in own.iter().enumerate() {
         let behind = minus(*x, *second, 0);
-        found.push(Residues::compare(&count.sum, Relation::Le, &behind, bits));
+        found.push(Residues::compare(&count.sum, ZeroRelation::Le, &behind, bits));
         let others = own[i + 1..].iter().chain([second]).chain(&view);
         for y in others {
             for n in [0, 1, -1] {
-                let differ = Residues::compare(&minus(*x, *y, n), Relation::Ne, &zero, bits);
+                let differ = Residues::compare(&minus(*x, *y, n), ZeroRelation::Ne, &zero, bits);
                 found.push(differ);
             }
         }
         if let Some(view) = view {
             let seen = minus(*x, view, 0);
-            found.push(Residues::compare(&seen, Relation::Lt, &behind, bits));
+            found.push(Residues::compare(&seen, ZeroRelation::Lt, &behind, bits));
         }
     }
     if let Some(view) = view {
-        found.push(Residues::compare(&cell(view), Relation::Ne, &cell(*second), bits));
+        found.push(Residues::compare(&cell(view), ZeroRelation::Ne, &cell(*second), bits));
     }
     found
         .into_iter()
@@ -135,12 +135,12 @@ fn candidates_of_words(signature: &Signature) -> Vec<Cube> {
         }
         for symbol in 0..signature.sorts.len() {
             let is_own = signature.arity[symbol] == 1 && !signature.weak[symbol];
-            if !is_own || signature.sorts[symbol] != Sort::Word(count.bits) {
+            if !is_own || signature.sorts[symbol] != SymbolSort::Word(count.bits) {
                 continue;
             }
             let (x, y) = (Cell::new(symbol, &[p]), Cell::new(symbol, &[q]));
-            let side = |c: Cell| Side::new([(c, 1)], 0, count.bits);
-            let same = Residues::compare(&side(x), Relation::Eq, &side(y), count.bits);
+            let side = |c: Cell| ResidueSum::new([(c, 1)], 0, count.bits);
+            let same = Residues::compare(&side(x), ZeroRelation::Eq, &side(y), count.bits);
             let Literal::Atom(same) = same else { continue };
             for here in places(signature, p) {
                 for there in places(signature, q) {
@@ -176,20 +176,20 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
     for (i, a) in terms.iter().enumerate() {
         for b in &terms[i + 1..] {
             if signature.sort(*a) != signature.sort(*b)
-                || matches!(signature.sort(*a), Sort::Word(_))
+                || matches!(signature.sort(*a), SymbolSort::Word(_))
             {
                 continue;
             }
-            let integer = signature.sort(*a) == Sort::Integer;
+            let integer = signature.sort(*a) == SymbolSort::Integer;
             for (sign, relation) in [
-                (1, Relation::Le),
-                (-1, Relation::Le),
-                (1, Relation::Lt),
-                (-1, Relation::Lt),
-                (1, Relation::Eq),
+                (1, ZeroRelation::Le),
+                (-1, ZeroRelation::Le),
+                (1, ZeroRelation::Lt),
+                (-1, ZeroRelation::Lt),
+                (1, ZeroRelation::Eq),
             ] {
                 let Ok(Literal::Atom(comparison)) =
-                    Linear::new(vec![(*a, sign), (*b, -sign)], 0, relation, integer)
+                    LinearConstraint::new(vec![(*a, sign), (*b, -sign)], 0, relation, integer)
                 else {
                     continue;
                 };
@@ -215,7 +215,7 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
 type Images = Vec<(Cube, Option<usize>)>;
 
 /// A candidate.
-struct Candidate {
+struct LemmaCandidate {
     cube: Cube,
     /// The number of steps back from a template.
     depth: u8,
@@ -266,7 +266,7 @@ impl Houdini<'_> {
             return Some(true);
         }
         let signature = &self.rules.signature;
-        let mut target = Target::new(signature, &image.0);
+        let mut target = MatchedCube::new(signature, &image.0);
         image.1 = self.index.cover(&mut target, None);
         let covered = image.1.is_some() || self.index.covered(&mut target, None, MAX_OPEN);
         let spent = target.spent / STEPS_OF_WORK;
@@ -278,7 +278,7 @@ impl Houdini<'_> {
     fn extend(
         &mut self,
         image: &Cube,
-        candidates: &mut Vec<Candidate>,
+        candidates: &mut Vec<LemmaCandidate>,
         depth: u8,
         oracle: &mut Instances<'_>,
     ) -> Option<usize> {
@@ -290,8 +290,8 @@ impl Houdini<'_> {
         {
             return None;
         }
-        candidates.push(Candidate { cube: image.clone(), depth: depth + 1, images: None });
-        let at = self.index.push(Pattern::new(&self.rules.signature, image.clone()));
+        candidates.push(LemmaCandidate { cube: image.clone(), depth: depth + 1, images: None });
+        let at = self.index.push(CubePattern::new(&self.rules.signature, image.clone()));
         self.index.settle();
         Some(at)
     }
@@ -299,7 +299,7 @@ impl Houdini<'_> {
     /// counted, a pre-image that is not covered first becomes a candidate itself.
     fn run(
         &mut self,
-        candidates: &mut Vec<Candidate>,
+        candidates: &mut Vec<LemmaCandidate>,
         oracle: &mut Instances<'_>,
         budget: &Budget,
     ) -> Option<()> {
@@ -373,23 +373,23 @@ pub fn lemmas(
     }
     let mut houdini = Houdini { rules, index: Index::default(), first: 0, work: *work };
     for cube in assumed.iter().chain(&unsafe_cubes) {
-        houdini.first = houdini.index.push(Pattern::new(signature, cube.clone())) + 1;
+        houdini.first = houdini.index.push(CubePattern::new(signature, cube.clone())) + 1;
     }
     for cube in &found {
-        houdini.index.push(Pattern::new(signature, cube.clone()));
+        houdini.index.push(CubePattern::new(signature, cube.clone()));
     }
     houdini.index.settle();
-    let mut found: Vec<Candidate> =
-        found.into_iter().map(|cube| Candidate { cube, depth: 0, images: None }).collect();
+    let mut found: Vec<LemmaCandidate> =
+        found.into_iter().map(|cube| LemmaCandidate { cube, depth: 0, images: None }).collect();
     let done = houdini.run(&mut found, oracle, budget);
     *work = houdini.work;
     if done.is_none() {
         return Vec::new();
     }
     let Houdini { mut index, first, .. } = houdini;
-    for (i, Candidate { cube, .. }) in found.iter().enumerate() {
+    for (i, LemmaCandidate { cube, .. }) in found.iter().enumerate() {
         if index.pattern(first + i).is_some()
-            && index.cover(&mut Target::new(signature, cube), Some(first + i)).is_some()
+            && index.cover(&mut MatchedCube::new(signature, cube), Some(first + i)).is_some()
         {
             index.remove(first + i);
         }

@@ -36,5 +36,5 @@ pub mod audit;
 pub mod prover;
 
 pub use audit::{Audit, audit};
-pub use prover::{Options, ProofOutcome, UnknownReason, Verdict, prove};
+pub use prover::{ProofOutcome, ProofVerdict, ProverOptions, UnknownReason, prove};
 pub use verify::verify;

@@ -5,13 +5,13 @@
 //! decides whether it is one. Values come from the final solution of the simplex; its infinitesimal
 //! becomes a power of 1/2, and each constraint is evaluated again.
 
-use crate::atom::{Atom, Cell, Linear, Literal, NONE, Sort};
+use crate::atom::{Atom, Cell, LinearConstraint, Literal, NONE, SymbolSort};
 use crate::decide::Decider;
 use crate::initial::initial;
 use crate::names::steps;
 use crate::rules::Rules;
 use crate::search::CubeNode;
-use crate::simplex::{Relation, SimplexAnswer};
+use crate::simplex::{SimplexAnswer, ZeroRelation};
 use mu_cubicle::system::{self, Init, Sum, SymbolId, System, Term, TypeId, Update};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -26,16 +26,16 @@ const MAX_HALVINGS: u32 = 64;
 
 /// Numbers that a machine of few processes tries.
 #[derive(Clone, Debug, Default)]
-pub struct Numbers {
+pub struct TrialNumbers {
     /// Candidate values of open cells.
     pub candidates: Vec<BigRational>,
     /// Values of cells in the initial state: symbol, processes, number.
     pub start: Vec<(SymbolId, Vec<u32>, BigRational)>,
 }
 
-impl Numbers {
+impl TrialNumbers {
     /// Collects the numbers of the system with their neighbours, and a few small ones.
-    pub fn of_file(system: &System) -> Numbers {
+    pub fn of_file(system: &System) -> TrialNumbers {
         let mut found = Candidates::default();
         [0, 1, 2, 3, -1]
             .into_iter()
@@ -58,11 +58,11 @@ impl Numbers {
                 .chain(real.then(|| n + &half))
                 .for_each(|n| found.add(n, MAX_OF_FILE));
         }
-        Numbers { candidates: found.0, start: Vec::new() }
+        TrialNumbers { candidates: found.0, start: Vec::new() }
     }
     /// Solves the cubes of a path that ends in an initial state, in the order of the run: cells
     /// that no step of the path writes keep their values. The numbers of the file follow.
-    pub fn of_path(system: &System, rules: &Rules, path: &[CubeNode]) -> Numbers {
+    pub fn of_path(system: &System, rules: &Rules, path: &[CubeNode]) -> TrialNumbers {
         let named = steps(rules, path);
         let written = |c: &Cell| {
             let transitions = named
@@ -108,18 +108,23 @@ impl Numbers {
             let values = solution(rules, node.cube.processes, &atoms).unwrap_or_default();
             values.into_iter().for_each(|v| found.add(v.1, MAX_OF_PATH));
         }
-        for n in Numbers::of_file(system).candidates {
+        for n in TrialNumbers::of_file(system).candidates {
             found.add(n, MAX_OF_PATH + MAX_OF_FILE);
         }
-        Numbers { candidates: found.0, start }
+        TrialNumbers { candidates: found.0, start }
     }
 }
 
 /// Builds the equation of a cell and a number.
 fn equation(cell: Cell, value: &BigRational) -> Option<Atom> {
     let (numerator, denominator) = (value.numer().to_i64()?, value.denom().to_i64()?);
-    match Linear::new(vec![(cell, denominator)], numerator.checked_neg()?, Relation::Eq, false)
-        .ok()?
+    match LinearConstraint::new(
+        vec![(cell, denominator)],
+        numerator.checked_neg()?,
+        ZeroRelation::Eq,
+        false,
+    )
+    .ok()?
     {
         Literal::Atom(atom) => Some(atom),
         Literal::True | Literal::False => None,
@@ -165,7 +170,7 @@ fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell
         return None;
     }
     let values = decider.values();
-    let integer = |c: &Cell| rules.signature.sort(*c) == Sort::Integer;
+    let integer = |c: &Cell| rules.signature.sort(*c) == SymbolSort::Integer;
     (0..MAX_HALVINGS).find_map(|halvings| {
         let small = BigRational::new(BigInt::one(), BigInt::one() << halvings);
         let exact: Vec<(Cell, BigRational)> =
@@ -187,10 +192,10 @@ fn holds(atom: &Atom, values: &[(Cell, BigRational)]) -> bool {
         .iter()
         .fold(constant, |sum, (c, f)| sum + value(c) * BigRational::from_integer((*f).into()));
     match l.relation {
-        Relation::Le => sum <= BigRational::zero(),
-        Relation::Lt => sum < BigRational::zero(),
-        Relation::Eq => sum.is_zero(),
-        Relation::Ne => !sum.is_zero(),
+        ZeroRelation::Le => sum <= BigRational::zero(),
+        ZeroRelation::Lt => sum < BigRational::zero(),
+        ZeroRelation::Eq => sum.is_zero(),
+        ZeroRelation::Ne => !sum.is_zero(),
     }
 }
 

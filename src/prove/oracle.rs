@@ -16,7 +16,7 @@ use crate::names::{NamedPath, steps};
 use crate::parallel::{self, Portions, Threads};
 use crate::rules::Rules;
 use crate::search::{CubeNode, Oracle};
-use crate::subsume::{Pattern, Target};
+use crate::subsume::{CubePattern, MatchedCube};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
@@ -120,8 +120,8 @@ impl<'a> Instances<'a> {
         let contains_state =
             self.banks.iter().filter(judges).any(|b| b.meets(signature, cube, &mut spent));
         let plausible = judged && !contains_state && {
-            let pattern = Pattern::new(signature, cube.clone());
-            !self.refuted.iter().any(|r| Target::new(signature, r).is_covered_by(&pattern))
+            let pattern = CubePattern::new(signature, cube.clone());
+            !self.refuted.iter().any(|r| MatchedCube::new(signature, r).is_covered_by(&pattern))
         };
         (plausible, spent)
     }

@@ -21,8 +21,8 @@ use crate::rules::Memory;
 use mu_base::narrow;
 use mu_base::source::Place;
 use mu_cubicle::system::{
-    Access, Atom, Case, Claim, Cube, Op, Proc, Sum, Symbol, SymbolKind, System, Term, Transition,
-    Update, Value,
+    AssignedValue, Atom, CellAccess, Claim, ComparisonOp, Cube, Proc, Sum, Symbol, SymbolKind,
+    System, Term, Transition, Update, UpdateCase,
 };
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -234,8 +234,8 @@ fn limits(system: &System) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn sum_of(value: &Value) -> Option<&Sum> {
-    if let Value::Term(Term::Sum(s)) = value { Some(s) } else { None }
+fn sum_of(value: &AssignedValue) -> Option<&Sum> {
+    if let AssignedValue::Term(Term::Sum(s)) = value { Some(s) } else { None }
 }
 
 fn sums(cube: &Cube) -> impl Iterator<Item = &Sum> {
@@ -262,7 +262,7 @@ fn fits(sum: &Sum) -> bool {
 }
 
 /// Returns the accesses of a term.
-fn accesses(term: &Term) -> Vec<&Access> {
+fn accesses(term: &Term) -> Vec<&CellAccess> {
     match term {
         Term::Cell(a) => vec![a],
         Term::Sum(s) => s.terms.iter().map(|t| &t.0).collect(),
@@ -270,7 +270,7 @@ fn accesses(term: &Term) -> Vec<&Access> {
     }
 }
 
-fn accesses_of(cube: &Cube) -> impl Iterator<Item = &Access> {
+fn accesses_of(cube: &Cube) -> impl Iterator<Item = &CellAccess> {
     cube.iter().flat_map(|atom| match atom {
         Atom::Compare(l, _, r) => [accesses(l), accesses(r)].concat(),
         Atom::Words(w) => w.left.terms.iter().chain(&w.right.terms).map(|t| &t.0).collect(),
@@ -312,7 +312,7 @@ fn observers(system: &System) -> Result<(), Refusal> {
 /// immediately, states of several processes occur that the machine does not have: a process may be
 /// before its write while another process, which wrote first, is further than on the machine.
 fn is_local(system: &System, claim: &Claim) -> bool {
-    let changing: Vec<&Access> =
+    let changing: Vec<&CellAccess> =
         accesses_of(&claim.cube).filter(|a| is_updated(system, a.symbol.index())).collect();
     let mut processes: Vec<&Proc> = changing.iter().flat_map(|a| &a.args).collect();
     processes.sort_unstable();
@@ -393,14 +393,14 @@ fn process_text(t: &Transition, p: Proc) -> String {
     }
 }
 
-fn cell_text(system: &System, t: &Transition, a: &Access) -> String {
+fn cell_text(system: &System, t: &Transition, a: &CellAccess) -> String {
     let args: Vec<String> = a.args.iter().map(|p| process_text(t, *p)).collect();
     format!("`{}[{}]`", system.symbol(a.symbol).name, args.join(", "))
 }
 
 /// Returns all cells that a transition reads or writes.
-fn touched(t: &Transition) -> Vec<Access> {
-    let mut found: Vec<Access> = t
+fn touched(t: &Transition) -> Vec<CellAccess> {
+    let mut found: Vec<CellAccess> = t
         .universal
         .iter()
         .flat_map(|u| &u.dnf)
@@ -411,11 +411,11 @@ fn touched(t: &Transition) -> Vec<Access> {
     for u in &t.updates {
         match u {
             Update::Assign { symbol, args, value, .. } => {
-                found.push(Access { symbol: *symbol, args: args.clone(), by: None });
+                found.push(CellAccess { symbol: *symbol, args: args.clone(), by: None });
                 found.extend(reads(value).into_iter().cloned());
             }
             Update::Cases { symbol, bound, cases, .. } => {
-                found.push(Access {
+                found.push(CellAccess {
                     symbol: *symbol,
                     args: bound.iter().map(|b| Proc::Var(b.0)).collect(),
                     by: None,
@@ -432,8 +432,8 @@ fn touched(t: &Transition) -> Vec<Access> {
     found
 }
 
-fn reads(value: &Value) -> Vec<&Access> {
-    if let Value::Term(t) = value { accesses(t) } else { Vec::new() }
+fn reads(value: &AssignedValue) -> Vec<&CellAccess> {
+    if let AssignedValue::Term(t) = value { accesses(t) } else { Vec::new() }
 }
 
 fn assign(system: &System, tracked: &[usize], owner: &mut Vec<Option<usize>>) -> bool {
@@ -478,24 +478,24 @@ fn acts_alone(t: &Transition, owner: &[Option<usize>]) -> bool {
 
 /// True if the actor owns all cells of owned arrays that the transition accesses.
 fn owns_all(t: &Transition, owner: &[Option<usize>], actor: Proc) -> bool {
-    let own = |a: &Access| owner[a.symbol.index()].is_none_or(|at| a.args[at] == actor);
+    let own = |a: &CellAccess| owner[a.symbol.index()].is_none_or(|at| a.args[at] == actor);
     let conditions = t.universal.iter().flat_map(|u| &u.dnf).chain([&t.guard]);
     if !conditions.flat_map(accesses_of).all(own) {
         return false;
     }
     t.updates.iter().all(|u| match u {
         Update::Assign { symbol, args, value, .. } => {
-            own(&Access { symbol: *symbol, args: args.clone(), by: None })
+            own(&CellAccess { symbol: *symbol, args: args.clone(), by: None })
                 && reads(value).into_iter().all(own)
         }
         Update::Cases { symbol, bound, cases, .. } => {
-            let target = Access {
+            let target = CellAccess {
                 symbol: *symbol,
                 args: bound.iter().map(|b| Proc::Var(b.0)).collect(),
                 by: None,
             };
             cases.iter().all(|case| {
-                let fits = |a: &Access| {
+                let fits = |a: &CellAccess| {
                     own(a)
                         || owner[a.symbol.index()]
                             .is_some_and(|at| is_actor(case, a.args[at], actor))
@@ -512,18 +512,18 @@ fn owns_all(t: &Transition, owner: &[Option<usize>], actor: Proc) -> bool {
 }
 
 /// True if the value is a cell without an offset.
-fn is_whole(value: &Value) -> bool {
+fn is_whole(value: &AssignedValue) -> bool {
     match value {
-        Value::Term(Term::Cell(_)) => true,
-        Value::Term(Term::Sum(s)) => s.as_cell().is_some(),
+        AssignedValue::Term(Term::Cell(_)) => true,
+        AssignedValue::Term(Term::Sum(s)) => s.as_cell().is_some(),
         _ => false,
     }
 }
 
 /// True if the condition of the case equates a bound variable with the acting process.
-fn is_actor(case: &Case, variable: Proc, actor: Proc) -> bool {
+fn is_actor(case: &UpdateCase, variable: Proc, actor: Proc) -> bool {
     case.condition.iter().any(|atom| match atom {
-        Atom::Compare(Term::Proc(a), Op::Eq, Term::Proc(b)) => {
+        Atom::Compare(Term::Proc(a), ComparisonOp::Eq, Term::Proc(b)) => {
             (*a, *b) == (variable, actor) || (*b, *a) == (variable, actor)
         }
         _ => false,

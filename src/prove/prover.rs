@@ -14,13 +14,13 @@ use crate::cube::Cube;
 use crate::image::Trouble;
 use crate::initial::{Existence, existence, initial};
 use crate::lemmas::lemmas;
-use crate::numbers::Numbers;
+use crate::numbers::TrialNumbers;
 use crate::oracle::Instances;
 use crate::parallel::Threads;
 use crate::premises::Refusal;
-use crate::replay::{ReplayFailure, Run, bare_machine, machine, replay, states_of};
+use crate::replay::{ReplayFailure, ReplayRun, bare_machine, machine, replay, states_of};
 use crate::rules::{Memory, Rules, translate};
-use crate::search::{BackwardSearch, Counts, CubeNode, End, Exact};
+use crate::search::{BackwardSearch, CubeNode, Exact, SearchEnd, SearchStatistics};
 use crate::verify::{QueryCounts, Refused, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
@@ -32,7 +32,7 @@ use std::time::Duration;
 
 /// Options of the prover.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct ProverOptions {
     /// The memory model.
     pub memory: Memory,
     /// True to use approximations.
@@ -51,9 +51,9 @@ pub struct Options {
 /// limited work.
 const MAX_INSTANCE: (usize, usize) = (300_000, 5_000);
 
-impl Default for Options {
+impl Default for ProverOptions {
     fn default() -> Self {
-        Options {
+        ProverOptions {
             memory: Memory::Tso,
             approximate: true,
             instances: 4,
@@ -87,7 +87,7 @@ pub enum UnknownReason {
 
 /// The verdict.
 #[derive(Clone, Debug)]
-pub enum Verdict {
+pub enum ProofVerdict {
     /// No unsafe state is reachable, for any number of processes that the file allows.
     Safe {
         /// The certificate.
@@ -100,7 +100,7 @@ pub enum Verdict {
     /// initial state or are excluded by the file.
     Searched(usize, usize),
     /// An unsafe state is reachable.
-    Unsafe(Box<Run>),
+    Unsafe(Box<ReplayRun>),
     /// Unknown.
     Unknown(UnknownReason),
 }
@@ -109,9 +109,9 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct ProofOutcome {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: ProofVerdict,
     /// Counts of the last search.
-    pub counts: Counts,
+    pub counts: SearchStatistics,
     /// Number of searches.
     pub searches: usize,
     /// Number of refuted approximations.
@@ -189,9 +189,9 @@ impl TimeSlice {
 struct Prover<'a> {
     system: &'a System,
     rules: &'a Rules,
-    options: Options,
+    options: ProverOptions,
     budget: &'a Budget,
-    counts: Counts,
+    counts: SearchStatistics,
     searches: usize,
     refuted: usize,
     repeated: usize,
@@ -204,12 +204,13 @@ struct Prover<'a> {
 }
 
 /// Proves or refutes that the system is safe.
-pub fn prove(system: &System, options: Options, budget: &Budget) -> ProofOutcome {
+pub fn prove(system: &System, options: ProverOptions, budget: &Budget) -> ProofOutcome {
     let nothing =
-        |why: UnknownReason, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| {
+        |why: UnknownReason,
+         (verdict, searched): (Option<ProofVerdict>, Option<(usize, usize)>)| {
             ProofOutcome {
-                verdict: verdict.unwrap_or(Verdict::Unknown(why)),
-                counts: Counts::default(),
+                verdict: verdict.unwrap_or(ProofVerdict::Unknown(why)),
+                counts: SearchStatistics::default(),
                 searches: 0,
                 refuted: 0,
                 repeated: 0,
@@ -244,16 +245,17 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> ProofOutcome
     }
     let mut prover = Prover::new(system, &rules, options, budget);
     let (verdict, searched) = match prover.run() {
-        Verdict::Unknown(why) if is_ours(&why) => {
+        ProofVerdict::Unknown(why) if is_ours(&why) => {
             let (found, searched) = instances(system, options, rules.memory, budget);
             let found = found.or_else(|| all_searched(system, searched, empty_from));
-            (found.unwrap_or(Verdict::Unknown(why)), searched)
+            (found.unwrap_or(ProofVerdict::Unknown(why)), searched)
         }
         verdict => (verdict, None),
     };
     let Prover { counts, searches, refuted, repeated, verification, exact, .. } = prover;
     let stuck = exact.stuck.as_ref().map(|cube| certificate::line(system, &rules.signature, cube));
-    let stuck = stuck.filter(|_| matches!(verdict, Verdict::Unknown(UnknownReason::Trouble(_))));
+    let stuck =
+        stuck.filter(|_| matches!(verdict, ProofVerdict::Unknown(UnknownReason::Trouble(_))));
     let assumed = rules.premises.assumed.len();
     ProofOutcome {
         verdict,
@@ -302,18 +304,18 @@ fn empty_from(rules: &Rules, least: usize) -> Option<usize> {
 fn by_counting(
     system: &System,
     rules: &Rules,
-    options: Options,
+    options: ProverOptions,
     budget: &Budget,
 ) -> Option<ProofOutcome> {
     for count in counts::candidates(rules) {
         let Some(with) = counts::with(rules, &count) else { continue };
         let work = options.work.map_or(WORK_OF_COUNTING, |w| w.min(WORK_OF_COUNTING));
-        let limited = Options { work: Some(work), ..options };
+        let limited = ProverOptions { work: Some(work), ..options };
         let mut prover = Prover::new(system, &with, limited, budget);
         prover.look_for_lemmas(FIRST.next().next());
         let verdict = prover.run();
         let Prover { counts: numbers, searches, refuted, repeated, verification, .. } = prover;
-        if matches!(verdict, Verdict::Safe { .. }) {
+        if matches!(verdict, ProofVerdict::Safe { .. }) {
             return Some(ProofOutcome {
                 verdict,
                 counts: numbers,
@@ -333,13 +335,18 @@ fn by_counting(
 }
 
 impl<'a> Prover<'a> {
-    fn new(system: &'a System, rules: &'a Rules, options: Options, budget: &'a Budget) -> Self {
+    fn new(
+        system: &'a System,
+        rules: &'a Rules,
+        options: ProverOptions,
+        budget: &'a Budget,
+    ) -> Self {
         Prover {
             system,
             rules,
             options,
             budget,
-            counts: Counts::default(),
+            counts: SearchStatistics::default(),
             searches: 1,
             refuted: 0,
             repeated: 0,
@@ -350,7 +357,7 @@ impl<'a> Prover<'a> {
             lemmas: None,
         }
     }
-    fn run(&mut self) -> Verdict {
+    fn run(&mut self) -> ProofVerdict {
         let mut turn = FIRST;
         // An unrepresentable cube of the exact search; approximations then have a few more time
         // slices.
@@ -399,7 +406,7 @@ impl<'a> Prover<'a> {
                 self.look_for_lemmas(turn);
             }
         };
-        Verdict::Unknown(why)
+        ProofVerdict::Unknown(why)
     }
     /// Reserves some of the remaining work; the unused part is returned later.
     fn take(&mut self, most: u64) -> u64 {
@@ -410,19 +417,19 @@ impl<'a> Prover<'a> {
     fn put_back(&mut self, rest: u64) {
         self.work = self.work.map(|w| w + rest);
     }
-    fn exact(&mut self, turn: TimeSlice) -> Result<Verdict, UnknownReason> {
+    fn exact(&mut self, turn: TimeSlice) -> Result<ProofVerdict, UnknownReason> {
         self.exact.work = self.take(turn.work);
         let end = self.exact.run(&mut Exact, turn.exact);
         self.put_back(self.exact.work);
         self.counts = self.exact.counts;
         match end {
-            End::Fixpoint(cubes) => self.safe(&cubes),
-            End::Reached(path) => self.reached(&path),
-            End::Stopped(s) => Err(UnknownReason::Stopped(s)),
-            End::Trouble(t) => Err(UnknownReason::Trouble(t)),
+            SearchEnd::Fixpoint(cubes) => self.safe(&cubes),
+            SearchEnd::Reached(path) => self.reached(&path),
+            SearchEnd::Stopped(s) => Err(UnknownReason::Stopped(s)),
+            SearchEnd::Trouble(t) => Err(UnknownReason::Trouble(t)),
         }
     }
-    fn approximate(&mut self, turn: TimeSlice) -> Result<Verdict, UnknownReason> {
+    fn approximate(&mut self, turn: TimeSlice) -> Result<ProofVerdict, UnknownReason> {
         let budget = self.budget;
         let mut oracle =
             self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
@@ -467,7 +474,7 @@ impl<'a> Prover<'a> {
         oracle: &mut Instances<'a>,
         turn: TimeSlice,
         work: &mut u64,
-    ) -> Result<Verdict, UnknownReason> {
+    ) -> Result<ProofVerdict, UnknownReason> {
         for _ in 0..turn.searches {
             self.searches += 1;
             let mut search = BackwardSearch::new(self.rules, self.budget, self.options.threads);
@@ -477,8 +484,8 @@ impl<'a> Prover<'a> {
             *work = search.work;
             self.counts = search.counts;
             match end {
-                End::Fixpoint(cubes) => return self.safe(&cubes),
-                End::Reached(path) => match path.iter().rposition(|n| n.approximate) {
+                SearchEnd::Fixpoint(cubes) => return self.safe(&cubes),
+                SearchEnd::Reached(path) => match path.iter().rposition(|n| n.approximate) {
                     Some(at) => {
                         let cube = &path[at].cube;
                         // Otherwise the searches would repeat forever.
@@ -491,13 +498,13 @@ impl<'a> Prover<'a> {
                     }
                     None => return self.reached(&path),
                 },
-                End::Stopped(s) => return Err(UnknownReason::Stopped(s)),
-                End::Trouble(t) => return Err(UnknownReason::Trouble(t)),
+                SearchEnd::Stopped(s) => return Err(UnknownReason::Stopped(s)),
+                SearchEnd::Trouble(t) => return Err(UnknownReason::Trouble(t)),
             }
         }
         Err(UnknownReason::Stopped(Stop::States))
     }
-    fn safe(&mut self, cubes: &[Cube]) -> Result<Verdict, UnknownReason> {
+    fn safe(&mut self, cubes: &[Cube]) -> Result<ProofVerdict, UnknownReason> {
         let certificate = certificate::write(
             self.system,
             &self.rules.signature,
@@ -510,14 +517,14 @@ impl<'a> Prover<'a> {
             verify_within(self.system, &certificate, self.budget, self.options.threads.count, most);
         self.verification += start.elapsed();
         match verified {
-            Ok(queries) => Ok(Verdict::Safe { certificate, queries }),
+            Ok(queries) => Ok(ProofVerdict::Safe { certificate, queries }),
             Err(Refused::Stopped(s)) => Err(UnknownReason::Stopped(s)),
             Err(refused) => Err(UnknownReason::Unverified(refused)),
         }
     }
-    fn reached(&mut self, path: &[CubeNode]) -> Result<Verdict, UnknownReason> {
+    fn reached(&mut self, path: &[CubeNode]) -> Result<ProofVerdict, UnknownReason> {
         match replay(self.system, self.rules, path, self.budget) {
-            Ok(run) => Ok(Verdict::Unsafe(Box::new(run))),
+            Ok(run) => Ok(ProofVerdict::Unsafe(Box::new(run))),
             Err(ReplayFailure { reason, numbers }) => {
                 // A limit ends the enumeration of initial states, too.
                 self.budget.check(0).map_err(UnknownReason::Stopped)?;
@@ -542,10 +549,10 @@ impl<'a> Prover<'a> {
 /// second result is the range of numbers of processes with all states searched and safe.
 fn instances(
     system: &System,
-    options: Options,
+    options: ProverOptions,
     memory: Memory,
     budget: &Budget,
-) -> (Option<Verdict>, Option<(usize, usize)>) {
+) -> (Option<ProofVerdict>, Option<(usize, usize)>) {
     let most = if options.work.is_some() { MAX_INSTANCE.1 } else { MAX_INSTANCE.0 };
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1);
     let least = system.fixed.max(1) as usize;
@@ -572,8 +579,9 @@ fn instances(
             };
             let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
             let states = states_of(&machine, &replayed, &system.unsafes[*claim], procs);
-            let numbers = if every { Numbers::default() } else { Numbers::of_file(system) };
-            let run = Run {
+            let numbers =
+                if every { TrialNumbers::default() } else { TrialNumbers::of_file(system) };
+            let run = ReplayRun {
                 processes: narrow::index(n),
                 replayed,
                 steps,
@@ -581,7 +589,7 @@ fn instances(
                 claim: (*claim, procs.clone()),
                 numbers,
             };
-            return (Some(Verdict::Unsafe(Box::new(run))), searched);
+            return (Some(ProofVerdict::Unsafe(Box::new(run))), searched);
         }
         if every && reach.complete && searched.is_none_or(|s| s.1 + 1 == n) {
             searched = Some((searched.map_or(n, |s| s.0), n));
@@ -596,12 +604,12 @@ fn all_searched(
     system: &System,
     searched: Option<(usize, usize)>,
     empty_from: Option<usize>,
-) -> Option<Verdict> {
+) -> Option<ProofVerdict> {
     let (least, most) = searched?;
     let is_first = least == system.fixed.max(1) as usize;
     let is_last = empty_from.is_some_and(|n| n <= most + 1)
         || system.processes.is_some_and(|n| n as usize <= most);
-    (is_first && is_last).then_some(Verdict::Searched(least, most))
+    (is_first && is_last).then_some(ProofVerdict::Searched(least, most))
 }
 
 fn search_instance<'s>(

@@ -12,7 +12,7 @@
 //! as such.
 
 use crate::names::{NamedPath, steps};
-use crate::numbers::{self, Numbers};
+use crate::numbers::{self, TrialNumbers};
 use crate::rules::{FIXED, Memory, Rules};
 use crate::search::CubeNode;
 use mu_base::Diagnostic;
@@ -25,7 +25,7 @@ use std::collections::HashSet;
 
 /// A run of the machine.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct ReplayRun {
     /// Number of processes.
     pub processes: u32,
     /// The run, including flushes.
@@ -37,10 +37,10 @@ pub struct Run {
     /// The index of the `unsafe` claim that holds at the end, and its processes (from 0).
     pub claim: (usize, Vec<u32>),
     /// The numbers that the machine tries for undetermined cells.
-    pub numbers: Numbers,
+    pub numbers: TrialNumbers,
 }
 
-impl Run {
+impl ReplayRun {
     /// Creates a machine that executes the run, with the same numbers.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ pub fn machine<'s>(
     processes: u32,
     budget: Option<&Budget>,
 ) -> Result<Machine<'s>, Diagnostic> {
-    with_numbers(system, memory, processes, Numbers::of_file(system), budget)
+    with_numbers(system, memory, processes, TrialNumbers::of_file(system), budget)
 }
 
 /// Creates the machine for this number of processes, with these numbers for undetermined cells.
@@ -84,11 +84,11 @@ fn with_numbers<'s>(
     system: &'s System,
     memory: Memory,
     processes: u32,
-    numbers: Numbers,
+    numbers: TrialNumbers,
     budget: Option<&Budget>,
 ) -> Result<Machine<'s>, Diagnostic> {
     let memory = if memory == Memory::Tso { MachineMemory::Tso } else { MachineMemory::Sc };
-    let Numbers { candidates, start } = numbers;
+    let TrialNumbers { candidates, start } = numbers;
     let budget = budget.cloned();
     let setup = Setup { candidates, start, budget, ..Setup::default() };
     Machine::new(system, processes, memory, setup)
@@ -121,9 +121,9 @@ pub fn replay(
     rules: &Rules,
     path: &[CubeNode],
     budget: &Budget,
-) -> Result<Run, ReplayFailure> {
-    let solved = Numbers::of_path(system, rules, path);
-    let free = Numbers { start: Vec::new(), ..solved.clone() };
+) -> Result<ReplayRun, ReplayFailure> {
+    let solved = TrialNumbers::of_path(system, rules, path);
+    let free = TrialNumbers { start: Vec::new(), ..solved.clone() };
     let found = replay_with(system, rules, path, budget, &solved);
     let found = if solved.start.is_empty() {
         found
@@ -147,8 +147,8 @@ fn replay_with(
     rules: &Rules,
     path: &[CubeNode],
     budget: &Budget,
-    numbers: &Numbers,
-) -> Result<Run, String> {
+    numbers: &TrialNumbers,
+) -> Result<ReplayRun, String> {
     let NamedPath { steps, processes: most, .. } = steps(rules, path);
     let steps: Vec<(usize, Vec<u32>)> = steps
         .into_iter()
@@ -216,7 +216,11 @@ fn queues(rules: &Rules, steps: &[(usize, Vec<u32>)], processes: u32) -> Vec<Vec
     queues
 }
 
-fn on_machine(machine: &Machine<'_>, acts: &[Act], numbers: &Numbers) -> Result<Run, String> {
+fn on_machine(
+    machine: &Machine<'_>,
+    acts: &[Act],
+    numbers: &TrialNumbers,
+) -> Result<ReplayRun, String> {
     let mut reason = String::new();
     for (i, claim) in machine.system().unsafes.iter().enumerate() {
         let mut done = None;
@@ -231,7 +235,7 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act], numbers: &Numbers) -> Result<
                         let steps =
                             replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
                         let states = states_of(machine, &replayed, claim, &procs);
-                        done = Some(Run {
+                        done = Some(ReplayRun {
                             processes: machine.processes(),
                             replayed,
                             steps,

@@ -20,11 +20,11 @@
 //! conjunction, about three in practice, then that of the simplex.
 
 use crate::atom::{Atom, Cell, Literal, TooLarge};
-use crate::simplex::{Constraint, Relation, Simplex, SimplexAnswer};
+use crate::simplex::{Constraint, Simplex, SimplexAnswer, ZeroRelation};
 
 /// A sum of cells times factors, plus a constant, modulo a power of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Side {
+pub struct ResidueSum {
     /// Cells, ascending, with factors in `(-2^(bits-1), 2^(bits-1)]`, not zero.
     pub terms: Vec<(Cell, i64)>,
     /// The constant part, from 0 to 2^bits - 1.
@@ -37,11 +37,11 @@ pub struct Residues {
     /// Number of bits, from 1 to 32.
     pub bits: u32,
     /// The left side.
-    pub left: Side,
+    pub left: ResidueSum,
     /// The comparison.
-    pub relation: Relation,
+    pub relation: ZeroRelation,
     /// The right side.
-    pub right: Side,
+    pub right: ResidueSum,
 }
 
 fn modulus(bits: u32) -> i64 {
@@ -65,9 +65,13 @@ fn inverse(odd: i64, bits: u32) -> i64 {
     (x & (modulus(bits) as u64 - 1)) as i64
 }
 
-impl Side {
+impl ResidueSum {
     /// Builds a sum modulo 2^bits; `terms` may be in any order and contain repetitions.
-    pub fn new(terms: impl IntoIterator<Item = (Cell, i128)>, constant: i128, bits: u32) -> Side {
+    pub fn new(
+        terms: impl IntoIterator<Item = (Cell, i128)>,
+        constant: i128,
+        bits: u32,
+    ) -> ResidueSum {
         let mut list: Vec<(Cell, i128)> = terms.into_iter().collect();
         list.sort_unstable_by_key(|t| t.0);
         let mut merged: Vec<(Cell, i128)> = Vec::with_capacity(list.len());
@@ -80,26 +84,26 @@ impl Side {
         }
         let terms = merged.into_iter().map(|(c, f)| (c, centred(f, bits))).filter(|t| t.1 != 0);
         let constant = constant.rem_euclid(i128::from(modulus(bits))) as i64;
-        Side { terms: terms.collect(), constant }
+        ResidueSum { terms: terms.collect(), constant }
     }
     /// Builds a constant.
-    pub fn constant(n: i64, bits: u32) -> Side {
-        Side::new([], n.into(), bits)
+    pub fn constant(n: i64, bits: u32) -> ResidueSum {
+        ResidueSum::new([], n.into(), bits)
     }
     fn wide(&self) -> impl Iterator<Item = (Cell, i128)> {
         self.terms.iter().map(|t| (t.0, i128::from(t.1)))
     }
     /// Returns `self - other` modulo 2^bits.
-    fn minus(&self, other: &Side, bits: u32) -> Side {
+    fn minus(&self, other: &ResidueSum, bits: u32) -> ResidueSum {
         let terms = self.wide().chain(other.wide().map(|t| (t.0, -t.1)));
-        Side::new(terms, i128::from(self.constant) - i128::from(other.constant), bits)
+        ResidueSum::new(terms, i128::from(self.constant) - i128::from(other.constant), bits)
     }
-    fn times(&self, by: i64, bits: u32) -> Side {
+    fn times(&self, by: i64, bits: u32) -> ResidueSum {
         let by = i128::from(by);
-        Side::new(self.wide().map(|t| (t.0, t.1 * by)), i128::from(self.constant) * by, bits)
+        ResidueSum::new(self.wide().map(|t| (t.0, t.1 * by)), i128::from(self.constant) * by, bits)
     }
     /// Substitutes sums for cells; `None` keeps a cell.
-    pub fn put(&self, of: &impl Fn(Cell) -> Option<Side>, bits: u32) -> Side {
+    pub fn put(&self, of: &impl Fn(Cell) -> Option<ResidueSum>, bits: u32) -> ResidueSum {
         let mut terms = Vec::with_capacity(self.terms.len());
         let mut constant = i128::from(self.constant);
         for (cell, factor) in self.wide() {
@@ -111,11 +115,11 @@ impl Side {
                 }
             }
         }
-        Side::new(terms, constant, bits)
+        ResidueSum::new(terms, constant, bits)
     }
     /// Replaces each cell, injectively or not.
-    fn map(&self, to: &impl Fn(Cell) -> Cell, bits: u32) -> Side {
-        Side::new(self.wide().map(|t| (to(t.0), t.1)), self.constant.into(), bits)
+    fn map(&self, to: &impl Fn(Cell) -> Cell, bits: u32) -> ResidueSum {
+        ResidueSum::new(self.wide().map(|t| (to(t.0), t.1)), self.constant.into(), bits)
     }
     fn factor(&self, cell: Cell) -> i64 {
         self.terms.iter().find(|t| t.0 == cell).map_or(0, |t| t.1)
@@ -131,20 +135,29 @@ fn truth(holds: bool) -> Literal {
 
 impl Residues {
     /// Builds `left relation right` modulo 2^bits in normal form.
-    pub fn compare(left: &Side, relation: Relation, right: &Side, bits: u32) -> Literal {
+    pub fn compare(
+        left: &ResidueSum,
+        relation: ZeroRelation,
+        right: &ResidueSum,
+        bits: u32,
+    ) -> Literal {
         let greatest = modulus(bits) - 1;
-        let differ = |a: &Side, n: i64| {
-            Residues::equation(a.minus(&Side::constant(n, bits), bits), Relation::Ne, bits)
+        let differ = |a: &ResidueSum, n: i64| {
+            Residues::equation(
+                a.minus(&ResidueSum::constant(n, bits), bits),
+                ZeroRelation::Ne,
+                bits,
+            )
         };
         let (left, right) = (left.map(&|c| c, bits), right.map(&|c| c, bits));
         match relation {
-            Relation::Eq | Relation::Ne => {
+            ZeroRelation::Eq | ZeroRelation::Ne => {
                 return Residues::equation(left.minus(&right, bits), relation, bits);
             }
-            _ if left == right => return truth(relation == Relation::Le),
+            _ if left == right => return truth(relation == ZeroRelation::Le),
             _ => {}
         }
-        let strict = relation == Relation::Lt;
+        let strict = relation == ZeroRelation::Lt;
         match (left.is_constant(), right.is_constant()) {
             (true, true) => {
                 truth(left.constant < right.constant || !strict && left.constant == right.constant)
@@ -154,26 +167,26 @@ impl Residues {
             (true, false) => match left.constant - i64::from(!strict) {
                 0 => differ(&right, 0),
                 n if n == greatest => Literal::False,
-                n => Residues::atom(Side::constant(n, bits), Relation::Lt, right, bits),
+                n => Residues::atom(ResidueSum::constant(n, bits), ZeroRelation::Lt, right, bits),
             },
             // x <= n is x < n + 1.
             (false, true) if !strict && right.constant == greatest => Literal::True,
             (false, true) => match right.constant + i64::from(!strict) {
                 0 => Literal::False,
-                1 => Residues::equation(left, Relation::Eq, bits),
+                1 => Residues::equation(left, ZeroRelation::Eq, bits),
                 n if n == greatest => differ(&left, greatest),
-                n => Residues::atom(left, Relation::Lt, Side::constant(n, bits), bits),
+                n => Residues::atom(left, ZeroRelation::Lt, ResidueSum::constant(n, bits), bits),
             },
             (false, false) => Residues::atom(left, relation, right, bits),
         }
     }
-    fn atom(left: Side, relation: Relation, right: Side, bits: u32) -> Literal {
+    fn atom(left: ResidueSum, relation: ZeroRelation, right: ResidueSum, bits: u32) -> Literal {
         Literal::Atom(Atom::Residues(Box::new(Residues { bits, left, relation, right })))
     }
     /// Builds the comparison of a sum with zero: without a common factor 2, and with the first odd
     /// factor 1.
-    fn equation(mut sum: Side, relation: Relation, mut bits: u32) -> Literal {
-        let equal = relation == Relation::Eq;
+    fn equation(mut sum: ResidueSum, relation: ZeroRelation, mut bits: u32) -> Literal {
+        let equal = relation == ZeroRelation::Eq;
         if sum.is_constant() {
             return truth((sum.constant == 0) == equal);
         }
@@ -183,30 +196,30 @@ impl Residues {
             }
             bits -= 1;
             let halves = sum.terms.iter().map(|t| (t.0, i128::from(t.1 / 2)));
-            sum = Side::new(halves.collect::<Vec<_>>(), i128::from(sum.constant / 2), bits);
+            sum = ResidueSum::new(halves.collect::<Vec<_>>(), i128::from(sum.constant / 2), bits);
         }
         let odd = sum.terms.iter().find(|t| t.1 % 2 != 0).map_or(1, |t| t.1);
         let sum = sum.times(inverse(odd, bits), bits);
-        Residues::atom(sum, relation, Side::default(), bits)
+        Residues::atom(sum, relation, ResidueSum::default(), bits)
     }
     /// Returns the negation.
     pub fn negate(&self) -> Literal {
         let (l, r) = (&self.left, &self.right);
         match self.relation {
-            Relation::Eq => Residues::compare(l, Relation::Ne, r, self.bits),
-            Relation::Ne => Residues::compare(l, Relation::Eq, r, self.bits),
-            Relation::Lt => Residues::compare(r, Relation::Le, l, self.bits),
-            Relation::Le => Residues::compare(r, Relation::Lt, l, self.bits),
+            ZeroRelation::Eq => Residues::compare(l, ZeroRelation::Ne, r, self.bits),
+            ZeroRelation::Ne => Residues::compare(l, ZeroRelation::Eq, r, self.bits),
+            ZeroRelation::Lt => Residues::compare(r, ZeroRelation::Le, l, self.bits),
+            ZeroRelation::Le => Residues::compare(r, ZeroRelation::Lt, l, self.bits),
         }
     }
     /// Replaces each cell.
     pub fn map(&self, to: &impl Fn(Cell) -> Cell) -> Literal {
-        let side = |s: &Side| s.map(to, self.bits);
+        let side = |s: &ResidueSum| s.map(to, self.bits);
         Residues::compare(&side(&self.left), self.relation, &side(&self.right), self.bits)
     }
     /// Substitutes sums for cells; `None` keeps a cell.
-    pub fn put(&self, of: &impl Fn(Cell) -> Option<Side>) -> Literal {
-        let side = |s: &Side| s.put(of, self.bits);
+    pub fn put(&self, of: &impl Fn(Cell) -> Option<ResidueSum>) -> Literal {
+        let side = |s: &ResidueSum| s.put(of, self.bits);
         Residues::compare(&side(&self.left), self.relation, &side(&self.right), self.bits)
     }
     /// Returns the cells that it mentions, possibly with repetitions.
@@ -216,20 +229,20 @@ impl Residues {
     /// Evaluates it with values of cells.
     pub fn holds(&self, value: impl Fn(Cell) -> i64) -> bool {
         let m = i128::from(modulus(self.bits));
-        let side = |s: &Side| {
+        let side = |s: &ResidueSum| {
             let sum =
                 s.wide().fold(i128::from(s.constant), |n, (c, f)| n + f * i128::from(value(c)));
             sum.rem_euclid(m)
         };
         let (l, r) = (side(&self.left), side(&self.right));
         match self.relation {
-            Relation::Eq => l == r,
-            Relation::Ne => l != r,
-            Relation::Lt => l < r,
-            Relation::Le => l <= r,
+            ZeroRelation::Eq => l == r,
+            ZeroRelation::Ne => l != r,
+            ZeroRelation::Lt => l < r,
+            ZeroRelation::Le => l <= r,
         }
     }
-    fn sides(&self) -> [&Side; 2] {
+    fn sides(&self) -> [&ResidueSum; 2] {
         [&self.left, &self.right]
     }
 }
@@ -244,11 +257,11 @@ pub fn whole(
     constant: i64,
     scale: i64,
     bits: u32,
-) -> Result<Side, TooLarge> {
+) -> Result<ResidueSum, TooLarge> {
     if scale != 1 {
         return Err(TooLarge);
     }
-    Ok(Side::new(terms.iter().map(|t| (t.0, i128::from(t.1))), constant.into(), bits))
+    Ok(ResidueSum::new(terms.iter().map(|t| (t.0, i128::from(t.1))), constant.into(), bits))
 }
 
 /// The number of bits of a cell that comparisons depend on.
@@ -257,7 +270,7 @@ fn width(rows: &[Residues], cell: Cell) -> u32 {
 }
 
 /// Substitutes a sum for a cell. Returns false on a contradiction.
-fn substitute(rows: &mut Vec<Residues>, cell: Cell, sum: &Side) -> bool {
+fn substitute(rows: &mut Vec<Residues>, cell: Cell, sum: &ResidueSum) -> bool {
     let mut found: Vec<Residues> = Vec::with_capacity(rows.len());
     for row in rows.drain(..) {
         if row.cells().all(|c| c != cell) {
@@ -283,7 +296,7 @@ fn solve(rows: &mut Vec<Residues>) -> bool {
     loop {
         let solvable = |row: &Residues| {
             let odd = |t: &&(Cell, i64)| t.1 % 2 != 0 && width(rows, t.0) == row.bits;
-            (row.relation == Relation::Eq)
+            (row.relation == ZeroRelation::Eq)
                 .then(|| row.left.terms.iter().find(odd).copied())
                 .flatten()
         };
@@ -294,7 +307,7 @@ fn solve(rows: &mut Vec<Residues>) -> bool {
         };
         let row = rows.swap_remove(at);
         let rest: Vec<(Cell, i128)> = row.left.wide().filter(|t| t.0 != cell).collect();
-        let sum = Side::new(rest, row.left.constant.into(), row.bits)
+        let sum = ResidueSum::new(rest, row.left.constant.into(), row.bits)
             .times(-inverse(factor, row.bits), row.bits);
         if !substitute(rows, cell, &sum) {
             return false;
@@ -336,8 +349,8 @@ fn translate(rows: &mut Vec<Residues>) -> bool {
                 }
                 // The new meaning of the cell is the sum.
                 let list = terms.iter().map(|t| if t.0 == cell { (cell, -1) } else { *t });
-                let sum =
-                    Side::new(list.map(|t| (t.0, i128::from(t.1))), 0, bits).times(-factor, bits);
+                let sum = ResidueSum::new(list.map(|t| (t.0, i128::from(t.1))), 0, bits)
+                    .times(-factor, bits);
                 let mut changed = rows.clone();
                 if !substitute(&mut changed, cell, &sum) {
                     return false;
@@ -358,12 +371,12 @@ struct Encoding {
     /// The variables of cells, with their widths.
     cells: Vec<(Cell, usize, u32)>,
     /// The quotients of sums.
-    quotients: Vec<((u32, Side), usize)>,
+    quotients: Vec<((u32, ResidueSum), usize)>,
 }
 
 impl Encoding {
     /// True if the remainder of a side is a cell or a constant.
-    fn is_simple(&self, bits: u32, side: &Side) -> bool {
+    fn is_simple(&self, bits: u32, side: &ResidueSum) -> bool {
         side.is_constant()
             || side.constant == 0
                 && matches!(side.terms.as_slice(), [(c, 1)]
@@ -377,7 +390,7 @@ impl Encoding {
         self.cell(cell).1
     }
     /// Returns the remainder of a side as a sum of variables.
-    fn remainder(&self, bits: u32, side: &Side) -> (Vec<(usize, i64)>, i64) {
+    fn remainder(&self, bits: u32, side: &ResidueSum) -> (Vec<(usize, i64)>, i64) {
         let mut terms: Vec<(usize, i64)> =
             side.terms.iter().map(|t| (self.variable(t.0), t.1)).collect();
         if !self.is_simple(bits, side)
@@ -388,7 +401,7 @@ impl Encoding {
         (terms, side.constant)
     }
     fn at_most(&mut self, terms: Vec<(usize, i64)>, constant: i64) {
-        self.simplex.assert(&Constraint { terms, constant, relation: Relation::Le });
+        self.simplex.assert(&Constraint { terms, constant, relation: ZeroRelation::Le });
     }
     /// Bounds a sum of variables from both sides.
     fn between(&mut self, terms: &[(usize, i64)], constant: i64, low: i64, high: i64) {
@@ -434,7 +447,7 @@ impl Encoding {
         encoding
     }
     /// Returns the least and the greatest value of a sum of cells.
-    fn range(&self, side: &Side) -> (i128, i128) {
+    fn range(&self, side: &ResidueSum) -> (i128, i128) {
         let mut ends = (i128::from(side.constant), i128::from(side.constant));
         for (cell, factor) in side.wide() {
             let bits = self.cell(cell).2;
@@ -445,7 +458,7 @@ impl Encoding {
     }
     fn add(
         &mut self,
-        relation: Relation,
+        relation: ZeroRelation,
         (left, c): (Vec<(usize, i64)>, i64),
         (right, d): (Vec<(usize, i64)>, i64),
     ) {
@@ -460,10 +473,10 @@ impl Encoding {
         let constant = c - d;
         // The right side of a disequality is zero, and remainders are not negative.
         let (terms, constant, relation) = match relation {
-            Relation::Ne => {
-                (terms.iter().map(|t| (t.0, -t.1)).collect(), 1 - constant, Relation::Le)
+            ZeroRelation::Ne => {
+                (terms.iter().map(|t| (t.0, -t.1)).collect(), 1 - constant, ZeroRelation::Le)
             }
-            Relation::Lt => (terms, constant + 1, Relation::Le),
+            ZeroRelation::Lt => (terms, constant + 1, ZeroRelation::Le),
             other => (terms, constant, other),
         };
         self.simplex.assert(&Constraint { terms, constant, relation });
@@ -478,7 +491,7 @@ pub fn satisfiable(rows: &[Residues], budget: u32) -> SimplexAnswer {
     }
     // A disequality with an odd factor fails for one of 2^bits values of a cell.
     let few = |r: &Residues| {
-        r.relation == Relation::Ne
+        r.relation == ZeroRelation::Ne
             && r.left.terms.iter().any(|t| t.1 % 2 != 0)
             && (rows.len() as i64) < modulus(r.bits)
     };

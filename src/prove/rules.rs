@@ -6,16 +6,17 @@
 //! not wrong.
 
 use crate::atom::{
-    Atom, Cell, JOINT, Linear, Literal, MAX_PROCESSES, Point, Signature, Sort, TooLarge,
+    Atom, Cell, JOINT, LinearConstraint, Literal, MAX_PROCESSES, Point, Signature, SymbolSort,
+    TooLarge,
 };
 use crate::cube::Cube;
 use crate::initial::initial;
 use crate::premises::{Premises, Refusal, premises};
 use crate::residues::{self, Residues};
-use crate::simplex::Relation;
+use crate::simplex::ZeroRelation;
 use mu_base::narrow;
 use mu_base::source::Place;
-use mu_cubicle::system::{self, Op, Proc, SymbolKind, System, Term, TypeId, Update};
+use mu_cubicle::system::{self, ComparisonOp, Proc, SymbolKind, System, Term, TypeId, Update};
 use num_traits::{One, ToPrimitive};
 
 /// The template number of `#1`.
@@ -32,7 +33,7 @@ pub enum Memory {
 
 /// A value of a template or of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum RuleValue {
     /// A process variable.
     Process(u8),
     /// The n-th constructor of its type.
@@ -54,32 +55,32 @@ pub enum Value {
 
 /// A comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Test {
+pub struct Comparison {
     /// The left side.
-    pub left: Value,
+    pub left: RuleValue,
     /// The comparison operator.
-    pub op: Op,
+    pub op: ComparisonOp,
     /// The right side.
-    pub right: Value,
+    pub right: RuleValue,
     /// The number of bits of the remainders that are compared, of words.
     pub bits: Option<u32>,
 }
 
 /// The effect of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum UpdateEffect {
     /// Assignment of one cell.
-    Assign(Cell, Value),
+    Assign(Cell, RuleValue),
     /// All cells of a symbol: bound variables, cases.
-    Cases(usize, Vec<u8>, Vec<(Vec<Test>, Value)>),
+    Cases(usize, Vec<u8>, Vec<(Vec<Comparison>, RuleValue)>),
 }
 
-impl Change {
+impl UpdateEffect {
     /// Returns the symbol of its cells.
     pub fn symbol(&self) -> usize {
         match self {
-            Change::Assign(c, _) => c.symbol(),
-            Change::Cases(s, ..) => *s,
+            UpdateEffect::Assign(c, _) => c.symbol(),
+            UpdateEffect::Cases(s, ..) => *s,
         }
     }
 }
@@ -102,12 +103,12 @@ pub struct Rule {
     /// True if it requires an empty buffer.
     pub fence: bool,
     /// The guard.
-    pub guard: Vec<Test>,
+    pub guard: Vec<Comparison>,
     /// For every other process, one of these must hold; true: it also requires an empty buffer of
     /// the actor.
-    pub universal: Vec<(u8, Vec<(Vec<Test>, bool)>)>,
+    pub universal: Vec<(u8, Vec<(Vec<Comparison>, bool)>)>,
     /// The updates.
-    pub changes: Vec<Change>,
+    pub changes: Vec<UpdateEffect>,
 }
 
 /// The system in the representation of the prover.
@@ -118,11 +119,11 @@ pub struct Rules {
     /// The transitions.
     pub rules: Vec<Rule>,
     /// Number of parameters of `init`, and its cubes.
-    pub init: (usize, Vec<Vec<Test>>),
+    pub init: (usize, Vec<Vec<Comparison>>),
     /// The claims that must never hold: parameters and tests.
-    pub unsafes: Vec<(usize, Vec<Test>)>,
+    pub unsafes: Vec<(usize, Vec<Comparison>)>,
     /// The assumptions in [`Premises::assumed`]: claims that never hold.
-    pub invariants: Vec<(usize, Vec<Test>)>,
+    pub invariants: Vec<(usize, Vec<Comparison>)>,
     /// Further cubes that must be unreachable, for the counting invariants of the signature.
     pub obligations: Vec<Cube>,
     /// The memory model; [`Memory::Sc`] if nothing is in memory.
@@ -160,7 +161,7 @@ fn template(p: Proc) -> u8 {
 
 impl Translator<'_> {
     /// Translates a cell, in the view of the given process if `joint`.
-    fn cell(&self, access: &system::Access, joint: bool) -> Cell {
+    fn cell(&self, access: &system::CellAccess, joint: bool) -> Cell {
         let args: Vec<u8> = access.args.iter().map(|p| template(*p)).collect();
         let cell = Cell::new(access.symbol.index(), &args);
         match access.by {
@@ -168,11 +169,11 @@ impl Translator<'_> {
             _ => cell,
         }
     }
-    fn value(&self, term: &Term, joint: bool) -> Result<Value, Refusal> {
+    fn value(&self, term: &Term, joint: bool) -> Result<RuleValue, Refusal> {
         Ok(match term {
-            Term::Proc(p) => Value::Process(template(*p)),
-            Term::Cons(c) => Value::Constant(self.index[c.index()]),
-            Term::Cell(a) => Value::Cell(self.cell(a, joint)),
+            Term::Proc(p) => RuleValue::Process(template(*p)),
+            Term::Cons(c) => RuleValue::Constant(self.index[c.index()]),
+            Term::Cell(a) => RuleValue::Cell(self.cell(a, joint)),
             Term::Sum(s) => {
                 let mut scale = s.constant.denom().clone();
                 for (_, f) in &s.terms {
@@ -183,7 +184,7 @@ impl Translator<'_> {
                     debug_assert!(r.denom().is_one());
                     r.numer().to_i64().filter(|n| *n != i64::MIN).ok_or_else(too_large)
                 };
-                Value::Sum {
+                RuleValue::Sum {
                     terms: s
                         .terms
                         .iter()
@@ -196,14 +197,18 @@ impl Translator<'_> {
         })
     }
     /// Translates a cube to tests, with true if it requires a fence; `None` if it never holds.
-    fn cube(&self, cube: &system::Cube, joint: bool) -> Result<Option<(Vec<Test>, bool)>, Refusal> {
+    fn cube(
+        &self,
+        cube: &system::Cube,
+        joint: bool,
+    ) -> Result<Option<(Vec<Comparison>, bool)>, Refusal> {
         let (mut tests, mut fence) = (Vec::new(), false);
         for atom in cube {
             match atom {
                 system::Atom::False => return Ok(None),
                 system::Atom::Fence(_) => fence = true,
                 system::Atom::Compare(l, op, r) => {
-                    tests.push(Test {
+                    tests.push(Comparison {
                         left: self.value(l, joint)?,
                         op: *op,
                         right: self.value(r, joint)?,
@@ -212,7 +217,7 @@ impl Translator<'_> {
                 }
                 system::Atom::Words(w) => {
                     let side = |s: &system::Sum| self.value(&Term::Sum(s.clone()), joint);
-                    tests.push(Test {
+                    tests.push(Comparison {
                         left: side(&w.left)?,
                         op: w.op,
                         right: side(&w.right)?,
@@ -228,7 +233,7 @@ impl Translator<'_> {
         dnf: &[system::Cube],
         joint: bool,
         what: &str,
-    ) -> Result<Vec<Vec<Test>>, Refusal> {
+    ) -> Result<Vec<Vec<Comparison>>, Refusal> {
         let mut found = Vec::new();
         for c in dnf {
             match self.cube(c, joint)? {
@@ -243,15 +248,15 @@ impl Translator<'_> {
         }
         Ok(found)
     }
-    fn change(&self, update: &Update) -> Result<Change, Refusal> {
-        let value = |v: &system::Value| match v {
-            system::Value::Any => Ok(Value::Any),
-            system::Value::Term(t) => self.value(t, false),
+    fn change(&self, update: &Update) -> Result<UpdateEffect, Refusal> {
+        let value = |v: &system::AssignedValue| match v {
+            system::AssignedValue::Any => Ok(RuleValue::Any),
+            system::AssignedValue::Term(t) => self.value(t, false),
         };
         Ok(match update {
             Update::Assign { symbol, args, value: v, .. } => {
                 let args: Vec<u8> = args.iter().map(|p| template(*p)).collect();
-                Change::Assign(Cell::new(symbol.index(), &args), value(v)?)
+                UpdateEffect::Assign(Cell::new(symbol.index(), &args), value(v)?)
             }
             Update::Cases { symbol, bound, cases, .. } => {
                 let bound = bound.iter().map(|b| narrow::byte(b.0 as usize)).collect();
@@ -267,7 +272,7 @@ impl Translator<'_> {
                         None => {}
                     }
                 }
-                Change::Cases(symbol.index(), bound, list)
+                UpdateEffect::Cases(symbol.index(), bound, list)
             }
         })
     }
@@ -280,12 +285,12 @@ impl Translator<'_> {
         for s in &self.system.symbols {
             let of = self.system.type_of(s.sort);
             let sort = match s.sort {
-                TypeId::PROC => Sort::Process,
-                TypeId::INT => Sort::Integer,
-                TypeId::REAL => Sort::Real,
-                t if t.bits().is_some() => Sort::Word(t.bits().unwrap_or(1)),
-                _ if of.constructors.is_empty() => Sort::Abstract,
-                _ => Sort::Finite(narrow::index(of.constructors.len())),
+                TypeId::PROC => SymbolSort::Process,
+                TypeId::INT => SymbolSort::Integer,
+                TypeId::REAL => SymbolSort::Real,
+                t if t.bits().is_some() => SymbolSort::Word(t.bits().unwrap_or(1)),
+                _ if of.constructors.is_empty() => SymbolSort::Abstract,
+                _ => SymbolSort::Finite(narrow::index(of.constructors.len())),
             };
             signature.sorts.push(sort);
             signature.weak.push(memory == Memory::Tso && s.kind == SymbolKind::Weak);
@@ -375,7 +380,7 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
 /// True if no state with all processes of the file satisfies `init`, so that a cell may contain
 /// another one, as on the machine.
 fn is_beyond(rules: &Rules) -> bool {
-    let processes = rules.signature.sorts.contains(&Sort::Process);
+    let processes = rules.signature.sorts.contains(&SymbolSort::Process);
     let Some(most) = rules.signature.most.filter(|m| processes && *m <= MAX_PROCESSES) else {
         return false;
     };
@@ -383,16 +388,16 @@ fn is_beyond(rules: &Rules) -> bool {
     matches!(initial(rules, &all), Ok(None))
 }
 
-fn add_value(value: &Value, found: &mut Vec<Cell>) {
+fn add_value(value: &RuleValue, found: &mut Vec<Cell>) {
     match value {
-        Value::Cell(c) => found.push(*c),
-        Value::Sum { terms, .. } => found.extend(terms.iter().map(|t| t.0)),
+        RuleValue::Cell(c) => found.push(*c),
+        RuleValue::Sum { terms, .. } => found.extend(terms.iter().map(|t| t.0)),
         _ => {}
     }
 }
 
 /// Adds the cells of the tests.
-fn add_cells(tests: &[Test], found: &mut Vec<Cell>) {
+fn add_cells(tests: &[Comparison], found: &mut Vec<Cell>) {
     for t in tests {
         add_value(&t.left, found);
         add_value(&t.right, found);
@@ -410,8 +415,8 @@ fn read_cells(rule: &Rule) -> Vec<Cell> {
     }
     for c in &rule.changes {
         match c {
-            Change::Assign(_, v) => add_value(v, &mut found),
-            Change::Cases(_, _, cases) => {
+            UpdateEffect::Assign(_, v) => add_value(v, &mut found),
+            UpdateEffect::Cases(_, _, cases) => {
                 for (condition, v) in cases {
                     add_cells(condition, &mut found);
                     add_value(v, &mut found);
@@ -423,26 +428,31 @@ fn read_cells(rule: &Rule) -> Vec<Cell> {
 }
 
 /// True if the value is the cell itself.
-pub fn is_cell(value: &Value, cell: Cell) -> bool {
+pub fn is_cell(value: &RuleValue, cell: Cell) -> bool {
     match value {
-        Value::Cell(c) => *c == cell,
-        Value::Sum { terms, constant: 0, scale: 1 } => terms.as_slice() == [(cell, 1)],
+        RuleValue::Cell(c) => *c == cell,
+        RuleValue::Sum { terms, constant: 0, scale: 1 } => terms.as_slice() == [(cell, 1)],
         _ => false,
     }
 }
 
 /// The scope for comparing values: the signature and the number of processes of the cube.
 #[derive(Clone, Copy)]
-pub struct Scope<'a> {
+pub struct ComparisonScope<'a> {
     /// The symbols.
     pub signature: &'a Signature,
     /// Number of processes.
     pub processes: usize,
 }
 
-impl Scope<'_> {
-    /// Builds `left op right`; [`Value::Any`] on either side makes it true.
-    pub fn compare(self, left: &Value, op: Op, right: &Value) -> Result<Literal, TooLarge> {
+impl ComparisonScope<'_> {
+    /// Builds `left op right`; [`RuleValue::Any`] on either side makes it true.
+    pub fn compare(
+        self,
+        left: &RuleValue,
+        op: ComparisonOp,
+        right: &RuleValue,
+    ) -> Result<Literal, TooLarge> {
         let truth = |holds: bool| if holds { Literal::True } else { Literal::False };
         let all = |c: Cell| self.signature.all(self.signature.sort(c), self.processes);
         let within = |c: Cell, set: u64| match set & all(c) {
@@ -450,43 +460,55 @@ impl Scope<'_> {
             s if s == all(c) => Literal::True,
             s => Literal::Atom(Atom::In(c, s)),
         };
-        let point = |v: &Value| match v {
-            Value::Process(p) => Some(Point::Variable(*p)),
-            Value::Cell(c) => Some(Point::Cell(*c)),
+        let point = |v: &RuleValue| match v {
+            RuleValue::Process(p) => Some(Point::Variable(*p)),
+            RuleValue::Cell(c) => Some(Point::Cell(*c)),
             _ => None,
         };
         Ok(match (left, op, right) {
-            (Value::Any, ..) | (.., Value::Any) => Literal::True,
-            (Value::Sum { .. }, ..) => return self.linear(left, op, right),
-            (Value::Constant(a), Op::Eq, Value::Constant(b)) => truth(a == b),
-            (Value::Constant(a), _, Value::Constant(b)) => truth(a != b),
-            (Value::Process(a), Op::Eq, Value::Process(b)) => truth(a == b),
-            (Value::Process(a), Op::Neq, Value::Process(b)) => truth(a != b),
-            (Value::Cell(c), Op::Eq, Value::Constant(v))
-            | (Value::Constant(v), Op::Eq, Value::Cell(c)) => within(*c, 1 << v),
-            (Value::Cell(c), Op::Neq, Value::Constant(v))
-            | (Value::Constant(v), Op::Neq, Value::Cell(c)) => within(*c, !(1 << v)),
-            (Value::Cell(c), Op::Eq, Value::Process(p))
-            | (Value::Process(p), Op::Eq, Value::Cell(c)) => within(*c, 1 << p),
-            (Value::Cell(c), Op::Neq, Value::Process(p))
-            | (Value::Process(p), Op::Neq, Value::Cell(c)) => within(*c, !(1 << p)),
-            (Value::Cell(a), Op::Eq, Value::Cell(b)) => Atom::same(*a, *b, true),
-            (Value::Cell(a), Op::Neq, Value::Cell(b)) => Atom::same(*a, *b, false),
-            (l, Op::Lt | Op::Le, r) => match (point(l), point(r)) {
-                (Some(a), Some(b)) => Atom::before(a, b, op == Op::Lt, self.signature.fixed),
+            (RuleValue::Any, ..) | (.., RuleValue::Any) => Literal::True,
+            (RuleValue::Sum { .. }, ..) => return self.linear(left, op, right),
+            (RuleValue::Constant(a), ComparisonOp::Eq, RuleValue::Constant(b)) => truth(a == b),
+            (RuleValue::Constant(a), _, RuleValue::Constant(b)) => truth(a != b),
+            (RuleValue::Process(a), ComparisonOp::Eq, RuleValue::Process(b)) => truth(a == b),
+            (RuleValue::Process(a), ComparisonOp::Neq, RuleValue::Process(b)) => truth(a != b),
+            (RuleValue::Cell(c), ComparisonOp::Eq, RuleValue::Constant(v))
+            | (RuleValue::Constant(v), ComparisonOp::Eq, RuleValue::Cell(c)) => within(*c, 1 << v),
+            (RuleValue::Cell(c), ComparisonOp::Neq, RuleValue::Constant(v))
+            | (RuleValue::Constant(v), ComparisonOp::Neq, RuleValue::Cell(c)) => {
+                within(*c, !(1 << v))
+            }
+            (RuleValue::Cell(c), ComparisonOp::Eq, RuleValue::Process(p))
+            | (RuleValue::Process(p), ComparisonOp::Eq, RuleValue::Cell(c)) => within(*c, 1 << p),
+            (RuleValue::Cell(c), ComparisonOp::Neq, RuleValue::Process(p))
+            | (RuleValue::Process(p), ComparisonOp::Neq, RuleValue::Cell(c)) => {
+                within(*c, !(1 << p))
+            }
+            (RuleValue::Cell(a), ComparisonOp::Eq, RuleValue::Cell(b)) => Atom::same(*a, *b, true),
+            (RuleValue::Cell(a), ComparisonOp::Neq, RuleValue::Cell(b)) => {
+                Atom::same(*a, *b, false)
+            }
+            (l, ComparisonOp::Lt | ComparisonOp::Le, r) => match (point(l), point(r)) {
+                (Some(a), Some(b)) => {
+                    Atom::before(a, b, op == ComparisonOp::Lt, self.signature.fixed)
+                }
                 _ => Literal::False,
             },
             _ => Literal::False,
         })
     }
     /// Builds the comparison of a test; `value` replaces its processes and views.
-    pub fn test(self, test: &Test, value: &impl Fn(&Value) -> Value) -> Result<Literal, TooLarge> {
+    pub fn test(
+        self,
+        test: &Comparison,
+        value: &impl Fn(&RuleValue) -> RuleValue,
+    ) -> Result<Literal, TooLarge> {
         let (left, right) = (value(&test.left), value(&test.right));
         let Some(bits) = test.bits else { return self.compare(&left, test.op, &right) };
         match (&left, &right) {
             (
-                Value::Sum { terms: a, constant: c, scale: s },
-                Value::Sum { terms: b, constant: d, scale: t },
+                RuleValue::Sum { terms: a, constant: c, scale: s },
+                RuleValue::Sum { terms: b, constant: d, scale: t },
             ) => {
                 let (a, b) = (residues::whole(a, *c, *s, bits)?, residues::whole(b, *d, *t, bits)?);
                 Ok(Residues::compare(&a, relation(test.op), &b, bits))
@@ -494,10 +516,15 @@ impl Scope<'_> {
             _ => Ok(Literal::True),
         }
     }
-    fn linear(self, left: &Value, op: Op, right: &Value) -> Result<Literal, TooLarge> {
+    fn linear(
+        self,
+        left: &RuleValue,
+        op: ComparisonOp,
+        right: &RuleValue,
+    ) -> Result<Literal, TooLarge> {
         let (
-            Value::Sum { terms: a, constant: c, scale: s },
-            Value::Sum { terms: b, constant: d, scale: t },
+            RuleValue::Sum { terms: a, constant: c, scale: s },
+            RuleValue::Sum { terms: b, constant: d, scale: t },
         ) = (left, right)
         else {
             return Ok(Literal::False);
@@ -511,26 +538,30 @@ impl Scope<'_> {
             terms.push((cell, times(times(f, *s)?, -1)?));
         }
         let constant = times(*c, *t)?.checked_sub(times(*d, *s)?).ok_or(TooLarge)?;
-        let integer = terms.iter().all(|t| self.signature.sort(t.0) == Sort::Integer);
-        Linear::new(terms, constant, relation(op), integer)
+        let integer = terms.iter().all(|t| self.signature.sort(t.0) == SymbolSort::Integer);
+        LinearConstraint::new(terms, constant, relation(op), integer)
     }
 }
 
-fn relation(op: Op) -> Relation {
+fn relation(op: ComparisonOp) -> ZeroRelation {
     match op {
-        Op::Eq => Relation::Eq,
-        Op::Neq => Relation::Ne,
-        Op::Lt => Relation::Lt,
-        Op::Le => Relation::Le,
+        ComparisonOp::Eq => ZeroRelation::Eq,
+        ComparisonOp::Neq => ZeroRelation::Ne,
+        ComparisonOp::Lt => ZeroRelation::Lt,
+        ComparisonOp::Le => ZeroRelation::Le,
     }
 }
 
 /// Replaces template processes in a value, and views of memory according to `look`.
-pub fn instantiate(value: &Value, env: &impl Fn(u8) -> u8, look: &impl Fn(Cell) -> Cell) -> Value {
+pub fn instantiate(
+    value: &RuleValue,
+    env: &impl Fn(u8) -> u8,
+    look: &impl Fn(Cell) -> Cell,
+) -> RuleValue {
     match value {
-        Value::Process(p) => Value::Process(env(*p)),
-        Value::Cell(c) => Value::Cell(look(c.map(env))),
-        Value::Sum { terms, constant, scale } => Value::Sum {
+        RuleValue::Process(p) => RuleValue::Process(env(*p)),
+        RuleValue::Cell(c) => RuleValue::Cell(look(c.map(env))),
+        RuleValue::Sum { terms, constant, scale } => RuleValue::Sum {
             terms: terms.iter().map(|(c, f)| (look(c.map(env)), *f)).collect(),
             constant: *constant,
             scale: *scale,

@@ -29,7 +29,7 @@ use crate::image::{Binding, Trouble, for_each_binding, pre_image};
 use crate::initial::{assumptions, claims, initial};
 use crate::parallel::{Portions, Threads};
 use crate::rules::Rules;
-use crate::subsume::{Index, Pattern, Target};
+use crate::subsume::{CubePattern, Index, MatchedCube};
 use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -94,7 +94,7 @@ impl Oracle for Exact {
 
 /// Statistics of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SearchStatistics {
     /// Number of cubes, including deleted ones.
     pub nodes: usize,
     /// Number of expanded cubes.
@@ -111,7 +111,7 @@ pub struct Counts {
 
 /// The end of a search.
 #[derive(Clone, Debug)]
-pub enum End {
+pub enum SearchEnd {
     /// The cubes that contain no initial state and that no step enters from outside.
     Fixpoint(Vec<Cube>),
     /// The last node intersects the initial states.
@@ -165,7 +165,7 @@ pub struct BackwardSearch<'a> {
     /// unsafe state.
     pub lemmas: Vec<Cube>,
     /// Statistics.
-    pub counts: Counts,
+    pub counts: SearchStatistics,
     /// Number of bindings and cubes that may still be inspected.
     pub work: u64,
     /// Number of cubes removed since the batch was computed.
@@ -189,7 +189,7 @@ impl<'a> BackwardSearch<'a> {
             waiting: BinaryHeap::new(),
             assumptions: 0,
             lemmas: Vec::new(),
-            counts: Counts::default(),
+            counts: SearchStatistics::default(),
             work: u64::MAX,
             removed: 0,
             portions: Portions::new(threads),
@@ -200,15 +200,15 @@ impl<'a> BackwardSearch<'a> {
         }
     }
     /// Runs or continues the search, up to `most` cubes.
-    pub fn run(&mut self, oracle: &mut dyn Oracle, most: usize) -> End {
+    pub fn run(&mut self, oracle: &mut dyn Oracle, most: usize) -> SearchEnd {
         self.most = most;
         match self.go(oracle) {
             Ok(end) => end,
-            Err(Failure::Stopped(s)) => End::Stopped(s),
-            Err(Failure::Trouble(t)) => End::Trouble(t),
+            Err(SearchFailure::Stopped(s)) => SearchEnd::Stopped(s),
+            Err(SearchFailure::Trouble(t)) => SearchEnd::Trouble(t),
         }
     }
-    fn go(&mut self, oracle: &mut dyn Oracle) -> Result<End, Failure> {
+    fn go(&mut self, oracle: &mut dyn Oracle) -> Result<SearchEnd, SearchFailure> {
         if !self.begun {
             self.begun = true;
             if let Some(end) = self.begin()? {
@@ -227,14 +227,14 @@ impl<'a> BackwardSearch<'a> {
             batch.reverse();
             while let Some(next) = batch.pop() {
                 let taken = if self.nodes.len() > self.most {
-                    Err(Failure::Stopped(Stop::States))
+                    Err(SearchFailure::Stopped(Stop::States))
                 } else {
                     self.take(&next, expansions.next().flatten(), oracle)
                 };
                 match taken {
                     Ok(None) => {}
                     ended => {
-                        if matches!(ended, Err(Failure::Trouble(_))) {
+                        if matches!(ended, Err(SearchFailure::Trouble(_))) {
                             self.stuck = Some(next.cube.clone());
                         }
                         // The search may continue later: these cubes are expanded then, one of them
@@ -251,7 +251,7 @@ impl<'a> BackwardSearch<'a> {
             .patterns()
             .filter(|(i, _)| *i >= self.assumptions)
             .map(|(_, p)| p.cube.clone());
-        Ok(End::Fixpoint(own.chain(self.lemmas.iter().cloned()).collect()))
+        Ok(SearchEnd::Fixpoint(own.chain(self.lemmas.iter().cloned()).collect()))
     }
     /// Returns the next cubes to expand: several once there are many, so that threads can process
     /// them in parallel. The number does not depend on the threads.
@@ -271,7 +271,7 @@ impl<'a> BackwardSearch<'a> {
         self.budget.check(0).ok()?;
         let signature = &self.rules.signature;
         let own = Some(self.assumptions + next.turn.2);
-        let mut target = Target::new(signature, &next.cube);
+        let mut target = MatchedCube::new(signature, &next.cube);
         let superseded = self.index.cover(&mut target, own).is_some()
             || self.index.covered(&mut target, own, MAX_OPEN);
         let mut look = ExpansionData {
@@ -285,7 +285,7 @@ impl<'a> BackwardSearch<'a> {
         }
         look.covers = self.index.covered_by(
             signature,
-            &Pattern::new(signature, next.cube.clone()),
+            &CubePattern::new(signature, next.cube.clone()),
             &mut look.spent,
         );
         for (at, rule) in self.rules.rules.iter().enumerate() {
@@ -315,7 +315,7 @@ impl<'a> BackwardSearch<'a> {
         next: &Next,
         look: Option<Result<ExpansionData, Trouble>>,
         oracle: &mut dyn Oracle,
-    ) -> Result<Option<End>, Failure> {
+    ) -> Result<Option<SearchEnd>, SearchFailure> {
         let (node, own) = (next.turn.2, self.assumptions + next.turn.2);
         if self.alive(node).is_none() {
             return Ok(None);
@@ -325,7 +325,7 @@ impl<'a> BackwardSearch<'a> {
             None => Err(search
                 .budget
                 .check(search.nodes.len() as u64)
-                .map_or_else(Failure::Stopped, |()| Failure::Stopped(Stop::Time))),
+                .map_or_else(SearchFailure::Stopped, |()| SearchFailure::Stopped(Stop::Time))),
         };
         let mut look = match look {
             Some(look) => look?,
@@ -338,7 +338,10 @@ impl<'a> BackwardSearch<'a> {
         }
         self.spend(look.spent)?;
         if look.superseded
-            || self.index.cover_new(&mut Target::new(&self.rules.signature, &next.cube)).is_some()
+            || self
+                .index
+                .cover_new(&mut MatchedCube::new(&self.rules.signature, &next.cube))
+                .is_some()
         {
             self.remove(own);
             self.counts.covered += 1;
@@ -392,18 +395,18 @@ impl<'a> BackwardSearch<'a> {
         Ok(images.into_iter().map(judge).collect())
     }
     fn is_covered(&self, cube: &Cube) -> (bool, u64) {
-        let mut target = Target::new(&self.rules.signature, cube);
+        let mut target = MatchedCube::new(&self.rules.signature, cube);
         let covered = self.index.cover(&mut target, None).is_some();
         (covered, target.spent)
     }
     /// Adds the assumptions and the unsafe cubes.
-    fn begin(&mut self) -> Result<Option<End>, Failure> {
+    fn begin(&mut self) -> Result<Option<SearchEnd>, SearchFailure> {
         for cube in assumptions(self.rules)? {
-            self.index.push(Pattern::new(&self.rules.signature, cube));
+            self.index.push(CubePattern::new(&self.rules.signature, cube));
             self.assumptions += 1;
         }
         for cube in &self.lemmas {
-            self.index.push(Pattern::new(&self.rules.signature, cube.clone()));
+            self.index.push(CubePattern::new(&self.rules.signature, cube.clone()));
             self.assumptions += 1;
         }
         let obligations = self.rules.obligations.iter().cloned();
@@ -427,14 +430,14 @@ impl<'a> BackwardSearch<'a> {
     fn alive(&self, node: usize) -> Option<Cube> {
         self.index.pattern(self.assumptions + node).map(|p| p.cube.clone())
     }
-    fn tick(&mut self) -> Result<(), Failure> {
+    fn tick(&mut self) -> Result<(), SearchFailure> {
         self.ticks += 1;
         self.work_off(1)?;
         if self.ticks.is_multiple_of(64) {
-            self.budget.check(self.nodes.len() as u64).map_err(Failure::Stopped)?;
+            self.budget.check(self.nodes.len() as u64).map_err(SearchFailure::Stopped)?;
         }
         if self.ticks.is_multiple_of(8192) {
-            self.budget.check_memory().map_err(Failure::Stopped)?;
+            self.budget.check_memory().map_err(SearchFailure::Stopped)?;
         }
         Ok(())
     }
@@ -445,11 +448,11 @@ impl<'a> BackwardSearch<'a> {
         mut node: CubeNode,
         (covered, spent): (bool, u64),
         oracle: &mut dyn Oracle,
-    ) -> Result<Option<End>, Failure> {
+    ) -> Result<Option<SearchEnd>, SearchFailure> {
         let signature = &self.rules.signature;
         self.tick()?;
         self.spend(spent)?;
-        if covered || self.index.cover_new(&mut Target::new(signature, &node.cube)).is_some() {
+        if covered || self.index.cover_new(&mut MatchedCube::new(signature, &node.cube)).is_some() {
             self.counts.covered += 1;
             return Ok(None);
         }
@@ -477,7 +480,7 @@ impl<'a> BackwardSearch<'a> {
                 && (self.is_covered(&cube).0
                     || self
                         .index
-                        .cover_new(&mut Target::new(&self.rules.signature, &cube))
+                        .cover_new(&mut MatchedCube::new(&self.rules.signature, &cube))
                         .is_some())
             {
                 continue;
@@ -489,24 +492,24 @@ impl<'a> BackwardSearch<'a> {
     fn keep(&mut self, node: CubeNode) {
         let number = self.nodes.len();
         self.waiting.push(Reverse((node.cube.processes, node.cube.atoms.len(), number)));
-        self.index.push(Pattern::new(&self.rules.signature, node.cube.clone()));
+        self.index.push(CubePattern::new(&self.rules.signature, node.cube.clone()));
         self.nodes.push(node);
         self.counts.nodes += 1;
     }
-    fn work_off(&mut self, work: u64) -> Result<(), Failure> {
+    fn work_off(&mut self, work: u64) -> Result<(), SearchFailure> {
         let enough = work <= self.work;
         self.work = self.work.saturating_sub(work);
-        if enough { Ok(()) } else { Err(Failure::Stopped(Stop::States)) }
+        if enough { Ok(()) } else { Err(SearchFailure::Stopped(Stop::States)) }
     }
     /// Counts the cost of matching cubes, and checks the limits, since one match may take long.
-    fn spend(&mut self, steps: u64) -> Result<(), Failure> {
+    fn spend(&mut self, steps: u64) -> Result<(), SearchFailure> {
         self.work_off(steps / STEPS_OF_WORK)?;
         if steps > MANY_STEPS {
-            self.budget.check(self.nodes.len() as u64).map_err(Failure::Stopped)?;
+            self.budget.check(self.nodes.len() as u64).map_err(SearchFailure::Stopped)?;
         }
         Ok(())
     }
-    fn reached(&mut self, node: CubeNode) -> End {
+    fn reached(&mut self, node: CubeNode) -> SearchEnd {
         let mut path = Vec::new();
         let mut next = node.parent;
         while let Some(i) = next {
@@ -515,17 +518,17 @@ impl<'a> BackwardSearch<'a> {
         }
         path.reverse();
         path.push(node);
-        End::Reached(path)
+        SearchEnd::Reached(path)
     }
 }
 
-enum Failure {
+enum SearchFailure {
     Stopped(Stop),
     Trouble(Trouble),
 }
 
-impl From<Trouble> for Failure {
-    fn from(t: Trouble) -> Failure {
-        Failure::Trouble(t)
+impl From<Trouble> for SearchFailure {
+    fn from(t: Trouble) -> SearchFailure {
+        SearchFailure::Trouble(t)
     }
 }

@@ -29,7 +29,7 @@ pub enum SimplexAnswer {
 
 /// The comparison of a sum with zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Relation {
+pub enum ZeroRelation {
     /// At most zero.
     Le,
     /// Less than zero.
@@ -49,7 +49,7 @@ pub struct Constraint {
     /// The constant part.
     pub constant: i64,
     /// The comparison with zero.
-    pub relation: Relation,
+    pub relation: ZeroRelation,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -122,10 +122,10 @@ impl Simplex {
         let Constraint { terms, constant, relation } = constraint;
         if terms.is_empty() {
             let holds = match relation {
-                Relation::Le => *constant <= 0,
-                Relation::Lt => *constant < 0,
-                Relation::Eq => *constant == 0,
-                Relation::Ne => *constant != 0,
+                ZeroRelation::Le => *constant <= 0,
+                ZeroRelation::Lt => *constant < 0,
+                ZeroRelation::Eq => *constant == 0,
+                ZeroRelation::Ne => *constant != 0,
             };
             self.contradiction |= !holds;
             return Ok(());
@@ -139,17 +139,17 @@ impl Simplex {
         let bound = Rational::new(-i128::from(*constant), i128::from(divisor))?;
         let variable = self.form(form, integer)?;
         let (below, above) = match relation {
-            Relation::Ne => {
+            ZeroRelation::Ne => {
                 if !integer || bound.is_integer() {
                     self.disequalities.push((variable, bound));
                     self.undo.push(Undo::Disequality);
                 }
                 return Ok(());
             }
-            Relation::Eq => (true, true),
+            ZeroRelation::Eq => (true, true),
             _ => (sign > 0, sign < 0),
         };
-        let strict = *relation == Relation::Lt;
+        let strict = *relation == ZeroRelation::Lt;
         if below {
             let upper = if integer {
                 let floor = bound.floor();

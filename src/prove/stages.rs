@@ -116,8 +116,10 @@ pub fn shift(atoms: &mut [Atom], from: (u8, u8), to: Option<(u8, u8)>) {
                     put(&mut t.0);
                 }
                 l.terms.sort_unstable_by_key(|t| t.0);
-                if matches!(l.relation, crate::simplex::Relation::Eq | crate::simplex::Relation::Ne)
-                    && l.terms[0].1 < 0
+                if matches!(
+                    l.relation,
+                    crate::simplex::ZeroRelation::Eq | crate::simplex::ZeroRelation::Ne
+                ) && l.terms[0].1 < 0
                 {
                     for t in &mut l.terms {
                         t.1 = -t.1;

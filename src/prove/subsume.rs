@@ -9,7 +9,7 @@
 //! the few cubes that remain. Cubes that together cover another one are found if each requires one
 //! further atom (see [`Index::covered`]).
 
-use crate::atom::{Atom, Cell, JOINT, Literal, Signature, Sort};
+use crate::atom::{Atom, Cell, JOINT, Literal, Signature, SymbolSort};
 use crate::cube::{Cube, Mix};
 use crate::decide::Decider;
 use crate::simplex::SimplexAnswer;
@@ -48,7 +48,7 @@ impl Features {
             }
             if let Atom::In(c, set) = a
                 && set.is_power_of_two()
-                && matches!(signature.sort(*c), Sort::Finite(_))
+                && matches!(signature.sort(*c), SymbolSort::Finite(_))
             {
                 found.insert((c.symbol(), *set));
             }
@@ -66,7 +66,7 @@ enum AssignmentStep {
 
 /// A cube prepared for matching against others.
 #[derive(Clone)]
-pub struct Pattern {
+pub struct CubePattern {
     /// The cube.
     pub cube: Cube,
     features: Features,
@@ -76,9 +76,9 @@ pub struct Pattern {
     ground: Vec<usize>,
 }
 
-impl Pattern {
+impl CubePattern {
     /// Prepares the cube.
-    pub fn new(signature: &Signature, cube: Cube) -> Pattern {
+    pub fn new(signature: &Signature, cube: Cube) -> CubePattern {
         let features = Features::of(signature, &cube);
         let mut weight: Vec<(usize, u8)> = (signature.fixed..cube.processes)
             .map(|p| {
@@ -130,7 +130,7 @@ impl Pattern {
                 None => ground.push(i),
             }
         }
-        Pattern { cube, features, plan, ground }
+        CubePattern { cube, features, plan, ground }
     }
     /// Returns the features of the cube.
     pub fn features(&self) -> &Features {
@@ -139,7 +139,7 @@ impl Pattern {
 }
 
 /// A cube that patterns are matched against.
-pub struct Target<'a> {
+pub struct MatchedCube<'a> {
     signature: &'a Signature,
     cube: Cow<'a, Cube>,
     features: Features,
@@ -191,9 +191,9 @@ impl Assignment {
     }
 }
 
-impl<'a> Target<'a> {
+impl<'a> MatchedCube<'a> {
     /// Prepares the cube. There is always a process, so a cube that names none gets one.
-    pub fn new(signature: &'a Signature, cube: &'a Cube) -> Target<'a> {
+    pub fn new(signature: &'a Signature, cube: &'a Cube) -> MatchedCube<'a> {
         let cube = if cube.processes == 0 {
             Cow::Owned(cube.widened(signature, 1))
         } else {
@@ -201,7 +201,7 @@ impl<'a> Target<'a> {
         };
         let processes = narrow::byte(cube.processes);
         let weak = signature.weak.contains(&true);
-        Target {
+        MatchedCube {
             signature,
             features: Features::of(signature, &cube),
             decider: Decider::of(signature, cube.processes, &cube.atoms),
@@ -227,7 +227,7 @@ impl<'a> Target<'a> {
         &self.features
     }
     /// True if the pattern covers the cube.
-    pub fn is_covered_by(&mut self, pattern: &Pattern) -> bool {
+    pub fn is_covered_by(&mut self, pattern: &CubePattern) -> bool {
         if pattern.cube.processes > self.cube.processes || !pattern.features.within(&self.features)
         {
             return false;
@@ -239,7 +239,7 @@ impl<'a> Target<'a> {
         self.spent += u64::from(MAX_STEPS - self.steps);
         found
     }
-    fn start(&self, pattern: &Pattern, most: usize) -> Assignment {
+    fn start(&self, pattern: &CubePattern, most: usize) -> Assignment {
         let mut to = vec![62u8; pattern.cube.processes];
         for (p, t) in to.iter_mut().enumerate().take(self.signature.fixed) {
             *t = narrow::byte(p);
@@ -247,12 +247,12 @@ impl<'a> Target<'a> {
         Assignment { to, stage: Vec::new(), joint: None, most, open: Vec::new() }
     }
     /// Maps an atom of the pattern by the assignment.
-    fn image(&self, pattern: &Pattern, atom: &Atom, assignment: &Assignment) -> Literal {
+    fn image(&self, pattern: &CubePattern, atom: &Atom, assignment: &Assignment) -> Literal {
         use crate::atom::Point;
         let of = |c: &Cell| assignment.cell(*c);
         match atom {
             Atom::In(c, set) => {
-                let set = if self.signature.sort(*c) == Sort::Process {
+                let set = if self.signature.sort(*c) == SymbolSort::Process {
                     crate::atom::map_set(*set, pattern.cube.processes, self.cube.processes, |p| {
                         assignment.to[usize::from(p)]
                     })
@@ -271,8 +271,9 @@ impl<'a> Target<'a> {
             }
             Atom::Linear(l) => {
                 let terms = l.terms.iter().map(|t| (of(&t.0), t.1)).collect();
-                let integer = l.terms.iter().all(|t| self.signature.sort(t.0) == Sort::Integer);
-                crate::atom::Linear::new(terms, l.constant, l.relation, integer)
+                let integer =
+                    l.terms.iter().all(|t| self.signature.sort(t.0) == SymbolSort::Integer);
+                crate::atom::LinearConstraint::new(terms, l.constant, l.relation, integer)
                     .unwrap_or_else(|_| Literal::Atom(atom.clone()))
             }
             Atom::Residues(r) => r.map(&|c| of(&c)),
@@ -292,7 +293,7 @@ impl<'a> Target<'a> {
     /// until it returns true.
     fn extend(
         &mut self,
-        pattern: &Pattern,
+        pattern: &CubePattern,
         at: usize,
         assignment: &mut Assignment,
         found: &mut dyn FnMut(&Assignment) -> bool,
@@ -346,7 +347,7 @@ impl<'a> Target<'a> {
     }
     /// Returns the possible positions of the end of the run for the pattern: it is not before any
     /// stage.
-    fn ends(&self, pattern: &Pattern, assignment: &Assignment) -> Vec<StageImage> {
+    fn ends(&self, pattern: &CubePattern, assignment: &Assignment) -> Vec<StageImage> {
         let mut found: Vec<StageImage> = Vec::new();
         let past = assignment.stage.iter().all(|s| s.1.is_some());
         let members: Vec<u8> = stages::viewers(&pattern.cube.atoms)
@@ -373,7 +374,7 @@ impl<'a> Target<'a> {
     }
     fn step(
         &mut self,
-        pattern: &Pattern,
+        pattern: &CubePattern,
         at: usize,
         atoms: &[usize],
         assignment: &mut Assignment,
@@ -390,7 +391,12 @@ impl<'a> Target<'a> {
         done
     }
     /// True if the atoms hold, or the number of open ones is within the limit.
-    fn admits(&mut self, pattern: &Pattern, atoms: &[usize], assignment: &mut Assignment) -> bool {
+    fn admits(
+        &mut self,
+        pattern: &CubePattern,
+        atoms: &[usize],
+        assignment: &mut Assignment,
+    ) -> bool {
         for i in atoms {
             match self.image(pattern, &pattern.cube.atoms[*i], assignment) {
                 Literal::True => {}
@@ -419,7 +425,7 @@ impl<'a> Target<'a> {
     }
     /// Collects the atoms, at most `most`, that each instance of the pattern requires beyond the
     /// cube, up to the limit on assignments. An empty list means that it covers the cube.
-    fn residues(&mut self, pattern: &Pattern, most: usize, out: &mut Vec<Vec<Atom>>) {
+    fn residues(&mut self, pattern: &CubePattern, most: usize, out: &mut Vec<Vec<Atom>>) {
         if pattern.cube.processes > self.cube.processes
             || pattern.features.missing(&self.features) > 2 * most
         {
@@ -441,7 +447,7 @@ impl<'a> Target<'a> {
 /// Index of the covered cubes.
 #[derive(Default)]
 pub struct Index {
-    patterns: Vec<Option<Pattern>>,
+    patterns: Vec<Option<CubePattern>>,
     features: Trie,
     /// The first cube that is not yet in the trie.
     settled: usize,
@@ -451,7 +457,7 @@ pub struct Index {
 impl Index {
     /// Adds a cube with the next index of the caller. Until [`Index::settle`], only
     /// [`Index::cover_new`] finds it.
-    pub fn push(&mut self, pattern: Pattern) -> usize {
+    pub fn push(&mut self, pattern: CubePattern) -> usize {
         self.patterns.push(Some(pattern));
         self.live += 1;
         self.patterns.len() - 1
@@ -467,7 +473,7 @@ impl Index {
     }
     /// Returns a cube added since [`Index::settle`] that covers the target alone; `None` if there
     /// is none.
-    pub fn cover_new(&self, target: &mut Target<'_>) -> Option<usize> {
+    pub fn cover_new(&self, target: &mut MatchedCube<'_>) -> Option<usize> {
         (self.settled..self.patterns.len())
             .find(|i| self.patterns[*i].as_ref().is_some_and(|p| target.is_covered_by(p)))
     }
@@ -486,15 +492,15 @@ impl Index {
         self.live == 0
     }
     /// Returns the cube at an index, unless it was removed.
-    pub fn pattern(&self, at: usize) -> Option<&Pattern> {
+    pub fn pattern(&self, at: usize) -> Option<&CubePattern> {
         self.patterns.get(at)?.as_ref()
     }
     /// Iterates over the cubes.
-    pub fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
+    pub fn patterns(&self) -> impl Iterator<Item = (usize, &CubePattern)> {
         self.patterns.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?)))
     }
     /// Returns a cube other than `but` that covers the target alone; `None` if there is none.
-    pub fn cover(&self, target: &mut Target<'_>, but: Option<usize>) -> Option<usize> {
+    pub fn cover(&self, target: &mut MatchedCube<'_>, but: Option<usize>) -> Option<usize> {
         let features = target.features;
         let mut found = None;
         self.features.subsets(&features.0, &mut |i| {
@@ -512,13 +518,13 @@ impl Index {
     pub fn covered_by(
         &self,
         signature: &Signature,
-        pattern: &Pattern,
+        pattern: &CubePattern,
         spent: &mut u64,
     ) -> Vec<usize> {
         let mut found = Vec::new();
         self.features.supersets(&pattern.features.0, &mut |i| {
             let Some(p) = &self.patterns[i] else { return };
-            let mut target = Target::new(signature, &p.cube);
+            let mut target = MatchedCube::new(signature, &p.cube);
             if target.is_covered_by(pattern) {
                 found.push(i);
             }
@@ -529,7 +535,7 @@ impl Index {
     /// True if the cubes other than `but` together cover the target. It considers instances that
     /// require few atoms beyond the target. If it is impossible that some atom fails in each
     /// instance, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
-    pub fn covered(&self, target: &mut Target<'_>, but: Option<usize>, most: usize) -> bool {
+    pub fn covered(&self, target: &mut MatchedCube<'_>, but: Option<usize>, most: usize) -> bool {
         let mut open: Vec<Vec<Atom>> = Vec::new();
         for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
             if open.len() >= MAX_COLLECTED as usize {
@@ -553,7 +559,7 @@ impl Index {
 const MAX_CLAUSES: usize = 200;
 const MAX_BRANCHES: u32 = 60;
 
-impl Target<'_> {
+impl MatchedCube<'_> {
     /// True if it is contradictory that an atom of each list fails: unit propagation, then cases of
     /// the shortest list.
     fn cannot_avoid(&mut self, lists: &[Vec<Atom>], branches: &mut u32) -> bool {

@@ -15,7 +15,7 @@
 //! without this optimisation. Cost: linear in the equations.
 
 use crate::number::Real;
-use crate::system::{Equations, NodeId, Op};
+use crate::system::{NodeId, RealEquations, RealOp};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::VarId;
 use mu_base::narrow;
@@ -191,7 +191,7 @@ impl Slopes {
     }
 
     /// Returns the slope of a sum, if those of all terms are known.
-    fn sum(&mut self, equations: &Equations, terms: &[(u32, NodeId)]) -> Option<u32> {
+    fn sum(&mut self, equations: &RealEquations, terms: &[(u32, NodeId)]) -> Option<u32> {
         if terms.iter().any(|t| self.of[t.1 as usize] == UNKNOWN) {
             return None;
         }
@@ -208,24 +208,28 @@ impl Slopes {
     }
 
     /// Infers the slope of a node from one argument.
-    fn guess(&mut self, equations: &Equations, node: NodeId, bold: bool) -> Option<u32> {
+    fn guess(&mut self, equations: &RealEquations, node: NodeId, bold: bool) -> Option<u32> {
         let known = |arg: NodeId| Some(self.of[arg as usize]).filter(|s| *s != UNKNOWN);
         match &equations.nodes[node as usize] {
-            Op::Value(_) => None,
-            Op::Head(body) => known(*body),
-            Op::Least(args) | Op::Greatest(args) => args.iter().find_map(|a| known(*a)),
-            Op::Sum(terms, _) if bold => {
+            RealOp::Value(_) => None,
+            RealOp::Head(body) => known(*body),
+            RealOp::Least(args) | RealOp::Greatest(args) => args.iter().find_map(|a| known(*a)),
+            RealOp::Sum(terms, _) if bold => {
                 let whole: BigRational =
                     terms.iter().map(|t| &equations.factors[t.0 as usize]).sum();
                 if whole.is_one() { terms.iter().find_map(|t| known(t.1)) } else { None }
             }
-            Op::Sum(terms, _) => self.sum(equations, terms),
+            RealOp::Sum(terms, _) => self.sum(equations, terms),
         }
     }
 }
 
 /// Assigns values to the additions of calls; `None` if no slopes match the equations.
-pub(crate) fn settle(equations: &mut Equations, growth: &SlopeData, width: usize) -> Option<()> {
+pub(crate) fn settle(
+    equations: &mut RealEquations,
+    growth: &SlopeData,
+    width: usize,
+) -> Option<()> {
     let n = equations.nodes.len();
     let mut slopes =
         Slopes { all: Vec::new(), by_slope: AHashMap::new(), of: vec![UNKNOWN; n], width };
@@ -246,7 +250,7 @@ pub(crate) fn settle(equations: &mut Equations, growth: &SlopeData, width: usize
         });
     }
     for (i, node) in equations.nodes.iter().enumerate() {
-        if matches!(node, Op::Value(v) if matches!(equations.values[*v as usize], Real::Number(_)))
+        if matches!(node, RealOp::Value(v) if matches!(equations.values[*v as usize], Real::Number(_)))
         {
             slopes.of[i] =
                 growth.leaves.get(&(narrow::index(i))).map_or(level, |s| slopes.number(s.clone()));
@@ -288,22 +292,22 @@ pub(crate) fn settle(equations: &mut Equations, growth: &SlopeData, width: usize
         if slope != UNKNOWN {
             slopes.all[slope as usize].iter().zip(more).for_each(|(s, k)| value += s * k);
         }
-        equations.nodes[*node as usize] = Op::Value(equations.value(Real::Number(value)));
+        equations.nodes[*node as usize] = RealOp::Value(equations.value(Real::Number(value)));
     }
     Some(())
 }
 
 /// True if the slopes match at a node. A node without a slope is infinite if none of its arguments
 /// has one: only infinities are combined there.
-fn fits(equations: &Equations, slopes: &mut Slopes, node: NodeId) -> bool {
+fn fits(equations: &RealEquations, slopes: &mut Slopes, node: NodeId) -> bool {
     let own = slopes.of[node as usize];
     match &equations.nodes[node as usize] {
-        Op::Value(_) => true,
-        Op::Head(body) => slopes.of[*body as usize] == own,
-        Op::Least(args) | Op::Greatest(args) => {
+        RealOp::Value(_) => true,
+        RealOp::Head(body) => slopes.of[*body as usize] == own,
+        RealOp::Least(args) | RealOp::Greatest(args) => {
             args.iter().all(|a| [own, UNKNOWN].contains(&slopes.of[*a as usize]))
         }
-        Op::Sum(terms, _) => match slopes.sum(equations, terms) {
+        RealOp::Sum(terms, _) => match slopes.sum(equations, terms) {
             Some(sum) => own == sum,
             // A sum with an infinite term is infinite.
             None => true,

@@ -35,12 +35,12 @@ pub(crate) struct Fractions {
 }
 
 /// A partial sum: numerator and denominator, which may share factors.
-pub(crate) struct Sum {
+pub(crate) struct PartialSum {
     numerator: BigInt,
     denominator: BigInt,
 }
 
-impl Sum {
+impl PartialSum {
     pub fn new() -> Self {
         Self { numerator: BigInt::zero(), denominator: BigInt::one() }
     }
@@ -113,8 +113,8 @@ fn stripped(n: BigInt, by: &BigInt) -> BigInt {
 
 impl Fractions {
     /// Returns the value of a sum.
-    pub fn value(&mut self, sum: Sum) -> BigRational {
-        let Sum { mut numerator, mut denominator } = sum;
+    pub fn value(&mut self, sum: PartialSum) -> BigRational {
+        let PartialSum { mut numerator, mut denominator } = sum;
         if numerator.is_zero() {
             return BigRational::zero();
         }

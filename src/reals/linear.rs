@@ -14,19 +14,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// `k K + r`, compared as if `K` were above all numbers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Pair {
+pub(crate) struct LinearPair {
     pub k: BigRational,
     pub r: BigRational,
 }
 
-impl Pair {
+impl LinearPair {
     pub fn number(r: BigRational) -> Self {
         Self { k: BigRational::zero(), r }
     }
     pub fn huge() -> Self {
         Self { k: BigRational::one(), r: BigRational::zero() }
     }
-    pub fn add_scaled(&mut self, factor: &BigRational, other: &Pair) {
+    pub fn add_scaled(&mut self, factor: &BigRational, other: &LinearPair) {
         if !other.k.is_zero() {
             self.k += factor * &other.k;
         }
@@ -40,11 +40,11 @@ impl Pair {
 #[derive(Clone, Debug)]
 pub(crate) struct LinearRow {
     pub terms: BTreeMap<usize, BigRational>,
-    pub base: Pair,
+    pub base: LinearPair,
 }
 
 /// Solves `x = A x + b`; `None` if the spectral radius is 1 or more.
-pub(crate) fn solve(mut rows: Vec<LinearRow>) -> Option<Vec<Pair>> {
+pub(crate) fn solve(mut rows: Vec<LinearRow>) -> Option<Vec<LinearPair>> {
     let n = rows.len();
     let mut users: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
     for (i, row) in rows.iter().enumerate() {
@@ -64,7 +64,8 @@ pub(crate) fn solve(mut rows: Vec<LinearRow>) -> Option<Vec<Pair>> {
             }
             let by = pivot.recip();
             rows[i].terms.values_mut().for_each(|c| *c *= &by);
-            let base = std::mem::replace(&mut rows[i].base, Pair::number(BigRational::zero()));
+            let base =
+                std::mem::replace(&mut rows[i].base, LinearPair::number(BigRational::zero()));
             rows[i].base.add_scaled(&by, &base);
         }
         let row = rows[i].clone();
@@ -80,7 +81,7 @@ pub(crate) fn solve(mut rows: Vec<LinearRow>) -> Option<Vec<Pair>> {
             rows[u].base.add_scaled(&factor, &row.base);
         }
     }
-    let mut values: Vec<Option<Pair>> = vec![None; n];
+    let mut values: Vec<Option<LinearPair>> = vec![None; n];
     for i in order.into_iter().rev() {
         let mut value = rows[i].base.clone();
         for (j, c) in &rows[i].terms {

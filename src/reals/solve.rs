@@ -10,7 +10,7 @@
 use crate::fraction::Fractions;
 use crate::number::Real;
 use crate::strategy_improvement::{Arg, LocalEquation, least};
-use crate::system::{Equations, NodeId, Op};
+use crate::system::{NodeId, RealEquations, RealOp};
 use mu_base::components::{Graph, components};
 use mu_base::{Budget, Diagnostic, narrow};
 use num_traits::Zero;
@@ -40,7 +40,7 @@ impl Bounds {
 
 /// Nodes of an equation system without those that have a value already.
 struct RemainingGraph<'a> {
-    equations: &'a Equations,
+    equations: &'a RealEquations,
     offsets: Vec<u64>,
     targets: Vec<NodeId>,
     /// Nodes that take part; all if empty.
@@ -63,7 +63,7 @@ impl Graph for RemainingGraph<'_> {
 }
 
 struct Solver<'a> {
-    equations: &'a Equations,
+    equations: &'a RealEquations,
     budget: &'a Budget,
     /// Nodes of the current component by their number in it.
     place: Vec<u32>,
@@ -76,7 +76,7 @@ const NOWHERE: u32 = u32::MAX;
 ///
 /// # Errors
 /// A limit of the run is reached.
-pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnostic> {
+pub fn solve(equations: &RealEquations, budget: &Budget) -> Result<Bounds, Diagnostic> {
     let n = equations.nodes.len();
     let mut solver =
         Solver { equations, budget, place: vec![NOWHERE; n], fractions: Fractions::default() };
@@ -185,13 +185,15 @@ impl Solver<'_> {
         let mut nodes = Vec::with_capacity(component.len());
         for node in component {
             nodes.push(match &self.equations.nodes[*node as usize] {
-                Op::Head(body) => LocalEquation::Greatest(vec![arg(body)]),
-                Op::Least(args) if sign => LocalEquation::Least(args.iter().map(arg).collect()),
-                Op::Greatest(args) if !sign => LocalEquation::Least(args.iter().map(arg).collect()),
-                Op::Least(args) | Op::Greatest(args) => {
+                RealOp::Head(body) => LocalEquation::Greatest(vec![arg(body)]),
+                RealOp::Least(args) if sign => LocalEquation::Least(args.iter().map(arg).collect()),
+                RealOp::Greatest(args) if !sign => {
+                    LocalEquation::Least(args.iter().map(arg).collect())
+                }
+                RealOp::Least(args) | RealOp::Greatest(args) => {
                     LocalEquation::Greatest(args.iter().map(arg).collect())
                 }
-                Op::Sum(terms, dual) => {
+                RealOp::Sum(terms, dual) => {
                     let dual = *dual == sign;
                     let (mut inner, mut base) = (Vec::new(), Real::zero());
                     for (factor, a) in terms {
@@ -204,7 +206,7 @@ impl Solver<'_> {
                     }
                     LocalEquation::Sum(inner, base, dual)
                 }
-                Op::Value(v) => LocalEquation::Greatest(vec![Arg::Value(signed(
+                RealOp::Value(v) => LocalEquation::Greatest(vec![Arg::Value(signed(
                     &self.equations.values[*v as usize],
                 ))]),
             });

@@ -17,7 +17,7 @@
 //! least node may also take a value `K` above all numbers: values with a part of `K` at the end are
 //! infinite. Invariant: a result is a solution (checked), and no solution is below it.
 
-use crate::linear::{LinearRow, Pair, solve};
+use crate::linear::{LinearPair, LinearRow, solve};
 use crate::number::Real;
 use mu_base::components::{Adjacency, Graph, components};
 use mu_base::narrow;
@@ -45,9 +45,9 @@ pub(crate) enum LocalEquation {
 const MOST_ROUNDS: usize = 100_000;
 
 /// A value under a policy; `None` is infinite.
-type Value = Option<Pair>;
+type PolicyValue = Option<LinearPair>;
 
-fn greater(a: &Value, b: &Value) -> bool {
+fn greater(a: &PolicyValue, b: &PolicyValue) -> bool {
     match (a, b) {
         (None, b) => b.is_some(),
         (_, None) => false,
@@ -70,7 +70,7 @@ struct Improvement<'a> {
 /// A right-hand side under a strategy and a policy.
 enum PolicyTerm<'a> {
     Copy(usize),
-    Value(Value),
+    Value(PolicyValue),
     Sum(&'a [(BigRational, usize)], &'a Real),
 }
 
@@ -82,8 +82,8 @@ pub(crate) fn least(nodes: &[LocalEquation]) -> Option<Vec<Real>> {
             return all.checked();
         }
         let values = all.limit()?;
-        let real = |value: Value| match value {
-            Some(Pair { k, r }) if k.is_zero() => Real::Number(r),
+        let real = |value: PolicyValue| match value {
+            Some(LinearPair { k, r }) if k.is_zero() => Real::Number(r),
             _ => Real::Plus,
         };
         for (i, value) in values.into_iter().enumerate().filter(|(i, _)| all.alive[*i]) {
@@ -238,18 +238,18 @@ impl<'a> Improvement<'a> {
             LocalEquation::Greatest(args) => &args[self.strategy[i]],
             LocalEquation::Least(args) => match self.policy[i] {
                 Some(arg) => &args[arg],
-                None => return PolicyTerm::Value(Some(Pair::huge())),
+                None => return PolicyTerm::Value(Some(LinearPair::huge())),
             },
         };
         match arg {
             Arg::Node(j) => PolicyTerm::Copy(*j),
-            Arg::Value(Real::Number(r)) => PolicyTerm::Value(Some(Pair::number(r.clone()))),
+            Arg::Value(Real::Number(r)) => PolicyTerm::Value(Some(LinearPair::number(r.clone()))),
             Arg::Value(_) => PolicyTerm::Value(None),
         }
     }
 
     /// Computes the limit of iteration under the strategy from the previous solution.
-    fn limit(&mut self) -> Option<Vec<Value>> {
+    fn limit(&mut self) -> Option<Vec<PolicyValue>> {
         for _ in 0..MOST_ROUNDS {
             let values = self.linear()?;
             let mut switched = false;
@@ -258,14 +258,14 @@ impl<'a> Improvement<'a> {
                     continue;
                 };
                 let mut best = (values[i].clone(), self.policy[i]);
-                if greater(&best.0, &Some(Pair::huge())) {
-                    best = (Some(Pair::huge()), None);
+                if greater(&best.0, &Some(LinearPair::huge())) {
+                    best = (Some(LinearPair::huge()), None);
                     switched = true;
                 }
                 for (at, arg) in args.iter().enumerate() {
                     let value = match arg {
                         Arg::Node(j) => values[*j].clone(),
-                        Arg::Value(Real::Number(r)) => Some(Pair::number(r.clone())),
+                        Arg::Value(Real::Number(r)) => Some(LinearPair::number(r.clone())),
                         Arg::Value(_) => None,
                     };
                     if greater(&best.0, &value) {
@@ -283,7 +283,7 @@ impl<'a> Improvement<'a> {
     }
 
     /// Solves the linear system of strategy and policy; `None` if that fails.
-    fn linear(&self) -> Option<Vec<Value>> {
+    fn linear(&self) -> Option<Vec<PolicyValue>> {
         let n = self.nodes.len();
         let mut graph = Adjacency { offsets: vec![0], targets: Vec::new() };
         for i in 0..n {
@@ -296,7 +296,7 @@ impl<'a> Improvement<'a> {
             }
             graph.offsets.push(graph.targets.len() as u64);
         }
-        let mut values: Vec<Value> = vec![None; n];
+        let mut values: Vec<PolicyValue> = vec![None; n];
         let mut place: Vec<Option<usize>> = vec![None; n];
         for component in components(&graph).iter() {
             let first = component[0] as usize;
@@ -316,13 +316,13 @@ impl<'a> Improvement<'a> {
     }
 
     /// Returns the value of a node with known arguments.
-    fn direct(&self, i: usize, values: &[Value]) -> Value {
+    fn direct(&self, i: usize, values: &[PolicyValue]) -> PolicyValue {
         match self.plain(i) {
             PolicyTerm::Copy(j) => values[j].clone(),
             PolicyTerm::Value(v) => v,
             PolicyTerm::Sum(terms, base) => {
                 let Real::Number(base) = base else { return None };
-                let mut sum = Pair::number(base.clone());
+                let mut sum = LinearPair::number(base.clone());
                 for (factor, j) in terms {
                     sum.add_scaled(factor, values[*j].as_ref()?);
                 }
@@ -336,14 +336,14 @@ impl<'a> Improvement<'a> {
         &self,
         component: &[u32],
         place: &mut [Option<usize>],
-        values: &mut [Value],
+        values: &mut [PolicyValue],
     ) -> Option<()> {
         component.iter().enumerate().for_each(|(at, i)| place[*i as usize] = Some(at));
         let mut rows = Vec::with_capacity(component.len());
         let mut infinite = false;
         for &i in component {
             let mut row =
-                LinearRow { terms: BTreeMap::new(), base: Pair::number(BigRational::zero()) };
+                LinearRow { terms: BTreeMap::new(), base: LinearPair::number(BigRational::zero()) };
             let one = BigRational::one();
             let mut add = |factor: &BigRational, j: usize, row: &mut LinearRow| match (
                 place[j], &values[j],
@@ -358,7 +358,7 @@ impl<'a> Improvement<'a> {
                     terms.iter().for_each(|(factor, j)| add(factor, *j, &mut row));
                     match base {
                         Real::Number(base) => {
-                            row.base.add_scaled(&one, &Pair::number(base.clone()))
+                            row.base.add_scaled(&one, &LinearPair::number(base.clone()))
                         }
                         _ => infinite = true,
                     }
@@ -374,11 +374,11 @@ impl<'a> Improvement<'a> {
                     let mut sum = row.base.clone();
                     for (at, factor) in &row.terms {
                         match &self.before[component[*at] as usize] {
-                            Real::Number(r) => sum.add_scaled(factor, &Pair::number(r.clone())),
+                            Real::Number(r) => sum.add_scaled(factor, &LinearPair::number(r.clone())),
                             _ => return true,
                         }
                     }
-                    matches!(&self.before[*i as usize], Real::Number(r) if Pair::number(r.clone()) < sum)
+                    matches!(&self.before[*i as usize], Real::Number(r) if LinearPair::number(r.clone()) < sum)
                 })
         };
         if solution.is_none() && !grows() {

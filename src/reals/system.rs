@@ -4,7 +4,7 @@
 //! without a rank represent parts of right-hand sides, so their sign is irrelevant: every cycle
 //! passes a head. Cost: 24 bytes a node and 4 to 8 an argument.
 
-use crate::fraction::{Fractions, Sum};
+use crate::fraction::{Fractions, PartialSum};
 use crate::number::Real;
 use ahash::AHashMap;
 use mu_base::narrow;
@@ -15,15 +15,15 @@ pub type NodeId = u32;
 
 /// A right-hand side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// A value, by its number in [`Equations::values`].
+pub enum RealOp {
+    /// A value, by its number in [`RealEquations::values`].
     Value(u32),
     /// The minimum of some nodes.
     Least(Box<[NodeId]>),
     /// The maximum of some nodes.
     Greatest(Box<[NodeId]>),
-    /// A sum of nodes with factors by their numbers in [`Equations::factors`], all non-negative.
-    /// `dual`: see [`Real::plus`].
+    /// A sum of nodes with factors by their numbers in [`RealEquations::factors`], all
+    /// non-negative. `dual`: see [`Real::plus`].
     Sum(Box<[(u32, NodeId)]>, bool),
     /// The head of a fixed point: its body.
     Head(NodeId),
@@ -31,9 +31,9 @@ pub enum Op {
 
 /// An equation system. Node 0 is the result.
 #[derive(Clone, Debug, Default)]
-pub struct Equations {
+pub struct RealEquations {
     /// The nodes.
-    pub nodes: Vec<Op>,
+    pub nodes: Vec<RealOp>,
     /// The rank of each head; `None` for other nodes.
     pub ranks: Vec<Option<u32>>,
     /// By rank: true for a least fixed point.
@@ -46,16 +46,16 @@ pub struct Equations {
     by_factor: AHashMap<BigRational, u32>,
 }
 
-impl Equations {
+impl RealEquations {
     /// Creates a node; its right-hand side is set later.
     pub fn reserve(&mut self) -> NodeId {
-        self.nodes.push(Op::Value(0));
+        self.nodes.push(RealOp::Value(0));
         self.ranks.push(None);
         u32::try_from(self.nodes.len() - 1).expect("more than 2^32 nodes")
     }
 
     /// Creates a node.
-    pub fn add(&mut self, op: Op) -> NodeId {
+    pub fn add(&mut self, op: RealOp) -> NodeId {
         let id = self.reserve();
         self.nodes[id as usize] = op;
         id
@@ -88,20 +88,20 @@ impl Equations {
     /// Returns the arguments of a node.
     pub fn arguments(&self, node: NodeId) -> Vec<NodeId> {
         match &self.nodes[node as usize] {
-            Op::Value(_) => Vec::new(),
-            Op::Least(args) | Op::Greatest(args) => args.to_vec(),
-            Op::Sum(terms, _) => terms.iter().map(|t| t.1).collect(),
-            Op::Head(body) => vec![*body],
+            RealOp::Value(_) => Vec::new(),
+            RealOp::Least(args) | RealOp::Greatest(args) => args.to_vec(),
+            RealOp::Sum(terms, _) => terms.iter().map(|t| t.1).collect(),
+            RealOp::Head(body) => vec![*body],
         }
     }
 
     /// Visits each argument of a node.
     pub(crate) fn each_argument(&self, node: NodeId, mut show: impl FnMut(NodeId)) {
         match &self.nodes[node as usize] {
-            Op::Value(_) => {}
-            Op::Least(args) | Op::Greatest(args) => args.iter().for_each(|a| show(*a)),
-            Op::Sum(terms, _) => terms.iter().for_each(|t| show(t.1)),
-            Op::Head(body) => show(*body),
+            RealOp::Value(_) => {}
+            RealOp::Least(args) | RealOp::Greatest(args) => args.iter().for_each(|a| show(*a)),
+            RealOp::Sum(terms, _) => terms.iter().for_each(|t| show(t.1)),
+            RealOp::Head(body) => show(*body),
         }
     }
 
@@ -110,7 +110,7 @@ impl Equations {
         self.evaluated(node, of, &mut Fractions::default())
     }
 
-    /// Evaluates as [`Equations::evaluate`], with a cache of fractions.
+    /// Evaluates as [`RealEquations::evaluate`], with a cache of fractions.
     pub(crate) fn evaluated<'v>(
         &self,
         node: NodeId,
@@ -118,11 +118,13 @@ impl Equations {
         fractions: &mut Fractions,
     ) -> Real {
         match &self.nodes[node as usize] {
-            Op::Value(v) => self.values[*v as usize].clone(),
-            Op::Least(args) => args.iter().map(|a| of(*a)).min().cloned().unwrap_or(Real::Plus),
-            Op::Greatest(args) => args.iter().map(|a| of(*a)).max().cloned().unwrap_or(Real::Minus),
-            Op::Sum(terms, dual) => {
-                let (mut numbers, mut infinite) = (Sum::new(), None);
+            RealOp::Value(v) => self.values[*v as usize].clone(),
+            RealOp::Least(args) => args.iter().map(|a| of(*a)).min().cloned().unwrap_or(Real::Plus),
+            RealOp::Greatest(args) => {
+                args.iter().map(|a| of(*a)).max().cloned().unwrap_or(Real::Minus)
+            }
+            RealOp::Sum(terms, dual) => {
+                let (mut numbers, mut infinite) = (PartialSum::new(), None);
                 for (factor, arg) in terms {
                     let factor = &self.factors[*factor as usize];
                     match of(*arg) {
@@ -140,7 +142,7 @@ impl Equations {
                 let sum = Real::Number(fractions.value(numbers));
                 infinite.map_or_else(|| sum.clone(), |infinite| infinite.plus(&sum, *dual))
             }
-            Op::Head(body) => of(*body).clone(),
+            RealOp::Head(body) => of(*body).clone(),
         }
     }
 }

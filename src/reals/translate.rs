@@ -9,11 +9,11 @@
 
 use crate::additive::{self, Slope, SlopeData};
 use crate::number::Real;
-use crate::system::{Equations, NodeId, Op};
+use crate::system::{NodeId, RealEquations, RealOp};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, FixId, LabelId, StateId, VarId};
 use mu_base::{Budget, Diagnostic, Span, Stage, narrow};
-use mu_chance::{DistId, System};
+use mu_chance::{DistId, ProbabilisticSystem};
 use mu_data::engine::{Code, Engine, Problem, Program, Value};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
@@ -47,7 +47,7 @@ struct Modality<'f> {
 }
 
 /// A pending node: its part, its sign, the state, values of the live variables.
-struct Task {
+struct PendingNode {
     node: NodeId,
     part: usize,
     negated: bool,
@@ -56,11 +56,11 @@ struct Task {
 }
 
 struct Translation<'f> {
-    system: &'f System,
+    system: &'f ProbabilisticSystem,
     labels: &'f dyn ActionLabels,
     data: DataSpec,
     engine: Engine,
-    equations: Equations,
+    equations: RealEquations,
     parts: Vec<FormulaPart<'f>>,
     by_formula: AHashMap<*const Formula, usize>,
     /// Bodies of fixed points with their parameters and signs.
@@ -70,7 +70,7 @@ struct Translation<'f> {
     known: AHashMap<(u32, bool, StateId, u32), NodeId>,
     /// Means created so far, by distribution and formula.
     means: AHashMap<(DistId, u32, bool, u32), NodeId>,
-    todo: Vec<Task>,
+    todo: Vec<PendingNode>,
     modalities: AHashMap<*const Formula, Rc<Modality<'f>>>,
     /// Solutions of modalities: by part, label and the values read.
     fits: AHashMap<(usize, LabelId, Box<[Value]>), Rc<[Box<[Value]>]>>,
@@ -97,10 +97,10 @@ struct Fix<'f> {
 /// distribution.
 pub fn translate(
     formula: &RealFormula,
-    system: &System,
+    system: &ProbabilisticSystem,
     labels: &dyn ActionLabels,
     budget: &Budget,
-) -> Result<Equations, Diagnostic> {
+) -> Result<RealEquations, Diagnostic> {
     let additive = additive::parameters(&formula.formula, &formula.data.signature);
     if !additive.is_empty()
         && let Some(equations) = translated(formula, system, labels, budget, additive)?
@@ -114,11 +114,11 @@ pub fn translate(
 /// Translates with additive parameters; `None` if their slopes do not match.
 fn translated(
     formula: &RealFormula,
-    system: &System,
+    system: &ProbabilisticSystem,
     labels: &dyn ActionLabels,
     budget: &Budget,
     additive: Vec<VarId>,
-) -> Result<Option<Equations>, Diagnostic> {
+) -> Result<Option<RealEquations>, Diagnostic> {
     let mut data = formula.data.clone();
     for value in [true, false] {
         Expr::boolean(&mut data.signature, value);
@@ -136,7 +136,7 @@ fn translated(
         labels,
         data,
         engine: Engine::new(program).with_budget(budget),
-        equations: Equations::default(),
+        equations: RealEquations::default(),
         parts: Vec::new(),
         by_formula: AHashMap::new(),
         fixes: AHashMap::new(),
@@ -158,7 +158,7 @@ fn translated(
     let start = translation.equations.reserve();
     translation.truths = [false, true].map(|value| {
         let value = translation.equations.value(Real::truth(value));
-        translation.equations.add(Op::Value(value))
+        translation.equations.add(RealOp::Value(value))
     });
     loop {
         let before = translation.carried.clone();
@@ -169,7 +169,7 @@ fn translated(
         }
     }
     let whole = translation.mean(system.initial, &formula.formula, false, &Scope::new())?;
-    translation.equations.nodes[start as usize] = Op::Least([whole].into());
+    translation.equations.nodes[start as usize] = RealOp::Least([whole].into());
     let mut steps = 0u64;
     while let Some(task) = translation.todo.pop() {
         if steps.is_multiple_of(1024) {
@@ -292,7 +292,7 @@ impl<'f> Translation<'f> {
             let factor = self.equations.factor(weight);
             terms.push((factor, self.at(formula, negated, state, scope)?));
         }
-        let mean = self.equations.add(Op::Sum(terms.into(), negated));
+        let mean = self.equations.add(RealOp::Sum(terms.into(), negated));
         self.means.insert(key, mean);
         Ok(mean)
     }
@@ -314,7 +314,7 @@ impl<'f> Translation<'f> {
         }
         let node = self.equations.reserve();
         self.known.insert(key, node);
-        self.todo.push(Task { node, part, negated, state, values });
+        self.todo.push(PendingNode { node, part, negated, state, values });
         Ok(node)
     }
 
@@ -329,13 +329,13 @@ impl<'f> Translation<'f> {
         id
     }
 
-    fn work(&mut self, task: &Task) -> Result<(), Diagnostic> {
+    fn work(&mut self, task: &PendingNode) -> Result<(), Diagnostic> {
         let values = self.tuples[task.values as usize].clone();
         let part = &self.parts[task.part];
         let formula = part.formula;
         let scope: Scope = part.live.iter().copied().zip(values.iter().cloned()).collect();
         let made = self.node(formula, task.negated, task.state, &scope)?;
-        self.equations.nodes[task.node as usize] = Op::Least([made].into());
+        self.equations.nodes[task.node as usize] = RealOp::Least([made].into());
         Ok(())
     }
 
@@ -347,7 +347,7 @@ impl<'f> Translation<'f> {
         match value {
             Real::Number(_) => {
                 let value = self.equations.value(value);
-                self.equations.add(Op::Value(value))
+                self.equations.add(RealOp::Value(value))
             }
             infinity => self.truth(infinity == Real::Plus),
         }
@@ -365,8 +365,8 @@ impl<'f> Translation<'f> {
         match nodes[..] {
             [] => neutral,
             [one] => one,
-            _ if least => self.equations.add(Op::Least(nodes.into())),
-            _ => self.equations.add(Op::Greatest(nodes.into())),
+            _ if least => self.equations.add(RealOp::Least(nodes.into())),
+            _ => self.equations.add(RealOp::Greatest(nodes.into())),
         }
     }
 
@@ -404,7 +404,7 @@ impl<'f> Translation<'f> {
                     (one, self.node(a, negated, state, scope)?),
                     (one, self.node(b, negated, state, scope)?),
                 ];
-                Ok(self.equations.add(Op::Sum(terms.into(), negated)))
+                Ok(self.equations.add(RealOp::Sum(terms.into(), negated)))
             }
             RealKind::Scale(c, a) => {
                 let value = self.value(c, scope)?;
@@ -418,7 +418,7 @@ impl<'f> Translation<'f> {
                 let below = negated != factor.is_negative();
                 let inner = self.node(a, below, state, scope)?;
                 let factor = self.equations.factor(&factor.abs());
-                Ok(self.equations.add(Op::Sum([(factor, inner)].into(), below)))
+                Ok(self.equations.add(RealOp::Sum([(factor, inner)].into(), below)))
             }
             RealKind::Infimum(..)
             | RealKind::Supremum(..)
@@ -470,7 +470,7 @@ impl<'f> Translation<'f> {
             return Ok(known);
         }
         let (added, one) = (self.equations.reserve(), self.equations.factor(&BigRational::one()));
-        let node = self.equations.add(Op::Sum([(one, body), (one, added)].into(), negated));
+        let node = self.equations.add(RealOp::Sum([(one, body), (one, added)].into(), negated));
         self.growth.added.push((added, body, more.clone()));
         self.more.insert((body, more), node);
         Ok(node)
@@ -676,7 +676,7 @@ impl<'f> Translation<'f> {
             _ => {
                 let one = self.equations.factor(&BigRational::one());
                 let terms = nodes.into_iter().map(|n| (one, n)).collect();
-                self.equations.add(Op::Sum(terms, negated))
+                self.equations.add(RealOp::Sum(terms, negated))
             }
         })
     }

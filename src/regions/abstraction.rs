@@ -13,7 +13,7 @@
 //! answers.
 
 use crate::base::delegate_to_inner;
-use crate::cuts::{Case, Grain, Line};
+use crate::cuts::{Case, CutLine, Grain};
 use crate::numbers::{Layout, Layouts, has_bag};
 use crate::sample::{Sample, SampleRequest, samples};
 use crate::separation::Capacities;
@@ -55,7 +55,7 @@ pub struct GroupFacts {
 
 /// Results of the analysis for a compiled process.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct AbstractionFacts {
     /// The content of each slot.
     pub contents: Vec<Content>,
     /// The layout of each argument of each action.
@@ -75,8 +75,8 @@ pub struct Facts {
 /// The region abstraction for one case.
 pub struct Regions<'a> {
     inner: &'a Compiled,
-    facts: &'a Facts,
-    line: &'a Line,
+    facts: &'a AbstractionFacts,
+    line: &'a CutLine,
     case: &'a Case,
     /// The granularity of each slot.
     grains: &'a [Grain],
@@ -94,8 +94,8 @@ impl<'a> Regions<'a> {
     /// valuation.
     pub fn new(
         inner: &'a Compiled,
-        facts: &'a Facts,
-        line: &'a Line,
+        facts: &'a AbstractionFacts,
+        line: &'a CutLine,
         case: &'a Case,
         grains: &'a [Grain],
     ) -> Result<Self, Diagnostic> {
@@ -195,7 +195,7 @@ impl<'a> Regions<'a> {
 
     /// Returns the meaning of abstract values: the positions of counters, the case, the granularity
     /// of each slot.
-    pub(crate) fn meaning(&self) -> (&'a Facts, &'a Case, &'a [Grain]) {
+    pub(crate) fn meaning(&self) -> (&'a AbstractionFacts, &'a Case, &'a [Grain]) {
         (self.facts, self.case, self.grains)
     }
 

@@ -5,14 +5,14 @@
 //! that a formula fixes. A *term* is a base plus a literal. A *cut* is a term that separates the
 //! numbers below it from the others. For a valuation of the bases the cuts divide the numbers into
 //! *intervals*, counted from 0. Valuations that order the cuts identically, and that agree on all
-//! [`Test`]s, form one *case*: all its valuations have the same intervals, none of them empty, and
-//! one of them represents the case. A *partition* combines intervals into blocks. A block's number
-//! is the least number of its first interval for the case's valuation, so that abstract values are
-//! values.
+//! [`CutTest`]s, form one *case*: all its valuations have the same intervals, none of them empty,
+//! and one of them represents the case. A *partition* combines intervals into blocks. A block's
+//! number is the least number of its first interval for the case's valuation, so that abstract
+//! values are values.
 //!
-//! *Joined* cases ([`Line::joined`]) are fewer: one covers those in which some of its intervals are
-//! empty, because two of its cuts coincide there. The cuts at or below a number are still a prefix
-//! of the cuts in the case's order, so an interval has the same meaning in all of them.
+//! *Joined* cases ([`CutLine::joined`]) are fewer: one covers those in which some of its intervals
+//! are empty, because two of its cuts coincide there. The cuts at or below a number are still a
+//! prefix of the cuts in the case's order, so an interval has the same meaning in all of them.
 //!
 //! Cost: valuations up to a small bound are enumerated. Invariant: each valuation belongs to a
 //! case, and to only one unless cases are joined.
@@ -22,14 +22,14 @@ use std::collections::BTreeMap;
 
 /// A base plus a literal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Term {
+pub struct CutTerm {
     /// The base.
     pub base: usize,
     /// The literal; not negative.
     pub offset: i64,
 }
 
-impl Term {
+impl CutTerm {
     /// Creates the term of a base alone.
     pub fn of(base: usize) -> Self {
         Self { base, offset: 0 }
@@ -51,9 +51,9 @@ impl Term {
 
 /// Two terms that all valuations of a case order identically.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Test(pub Term, pub Term);
+pub struct CutTest(pub CutTerm, pub CutTerm);
 
-impl Test {
+impl CutTest {
     /// Compares the terms.
     pub fn of(self, valuation: &[i64]) -> Ordering {
         self.0.value(valuation).cmp(&self.1.value(valuation))
@@ -64,7 +64,7 @@ impl Test {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Distinction {
     /// The test.
-    pub test: Test,
+    pub test: CutTest,
     /// True if less and equal are distinguished.
     pub less: bool,
     /// True if greater and equal are distinguished.
@@ -73,24 +73,24 @@ pub struct Distinction {
 
 impl Distinction {
     /// Distinguishes all orders of two terms.
-    pub fn order(a: Term, b: Term) -> Self {
-        Self { test: Test(a, b), less: true, greater: true }
+    pub fn order(a: CutTerm, b: CutTerm) -> Self {
+        Self { test: CutTest(a, b), less: true, greater: true }
     }
     /// Distinguishes `a < b` from `a >= b`.
-    pub fn less(a: Term, b: Term) -> Self {
-        Self { test: Test(a, b), less: true, greater: false }
+    pub fn less(a: CutTerm, b: CutTerm) -> Self {
+        Self { test: CutTest(a, b), less: true, greater: false }
     }
     /// Distinguishes whether the interval of a number is below a cut.
-    pub fn side(cut: Term, number: Term) -> Self {
-        Self { test: Test(cut, number), less: false, greater: true }
+    pub fn side(cut: CutTerm, number: CutTerm) -> Self {
+        Self { test: CutTest(cut, number), less: false, greater: true }
     }
     /// Puts the higher base first; `None` if only one outcome is possible.
     fn ordered(self) -> Option<Self> {
-        let Test(a, b) = self.test;
+        let CutTest(a, b) = self.test;
         match a.base.cmp(&b.base) {
             Ordering::Greater => Some(self),
             Ordering::Less => {
-                Some(Self { test: Test(b, a), less: self.greater, greater: self.less })
+                Some(Self { test: CutTest(b, a), less: self.greater, greater: self.less })
             }
             Ordering::Equal => None,
         }
@@ -99,41 +99,41 @@ impl Distinction {
 
 /// A predicate of a formula on a number in a label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Predicate {
+pub enum LabelPredicate {
     /// The number equals this term.
-    Equal(Term),
+    Equal(CutTerm),
     /// The number is less than this term.
-    Less(Term),
+    Less(CutTerm),
 }
 
-impl Predicate {
+impl LabelPredicate {
     /// True if it holds for a number.
     pub fn holds(self, n: i64, valuation: &[i64]) -> bool {
         match self {
-            Predicate::Equal(t) => n == t.value(valuation),
-            Predicate::Less(t) => n < t.value(valuation),
+            LabelPredicate::Equal(t) => n == t.value(valuation),
+            LabelPredicate::Less(t) => n < t.value(valuation),
         }
     }
     /// Returns the cuts at which its truth changes.
-    pub fn cuts(self) -> Vec<Term> {
+    pub fn cuts(self) -> Vec<CutTerm> {
         match self {
-            Predicate::Equal(t) => vec![t, t.plus(1)],
-            Predicate::Less(t) => vec![t],
+            LabelPredicate::Equal(t) => vec![t, t.plus(1)],
+            LabelPredicate::Less(t) => vec![t],
         }
     }
 }
 
 /// The cuts, tests and predicates of an abstraction.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct CutLine {
     /// Least value of each base; for zero it is 0, its only value.
     pub least: Vec<i64>,
     /// The cuts, ascending as terms.
-    pub cuts: Vec<Term>,
+    pub cuts: Vec<CutTerm>,
     /// Further tests on which valuations of one case agree.
     pub tests: Vec<Distinction>,
     /// Predicates that distinguish numbers of labels and of unordered slots.
-    pub predicates: Vec<Predicate>,
+    pub predicates: Vec<LabelPredicate>,
 }
 
 /// The granularity of a slot's numbers.
@@ -147,19 +147,19 @@ pub enum Grain {
 
 /// The possible outcomes of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum TestOutcome {
     /// This one.
     Is(Ordering),
     /// This one, or both terms are equal: for joined cases.
     OrEqual(Ordering),
 }
 
-impl Outcome {
+impl TestOutcome {
     /// True if the outcome is possible.
     pub fn allows(self, order: Ordering) -> bool {
         match self {
-            Outcome::Is(o) => order == o,
-            Outcome::OrEqual(o) => order == o || order.is_eq(),
+            TestOutcome::Is(o) => order == o,
+            TestOutcome::OrEqual(o) => order == o || order.is_eq(),
         }
     }
 }
@@ -170,27 +170,27 @@ pub struct Case {
     /// The valuation that represents the case. Its intervals are not empty.
     pub valuation: Vec<i64>,
     /// The outcome of each test, including those between cuts.
-    pub outcome: Vec<Outcome>,
+    pub outcome: Vec<TestOutcome>,
     /// The cuts that are not at zero, in ascending order; one of those that coincide in the whole
     /// case.
-    cuts: Vec<Term>,
+    cuts: Vec<CutTerm>,
     /// For each interval: the block's number under [`Grain::Intervals`] and [`Grain::Predicates`].
     blocks: [Vec<i64>; 2],
 }
 
-impl Line {
+impl CutLine {
     /// Returns all tests on which valuations of one case agree, including joined cases, ascending:
     /// the requested tests, and the comparison of each cut with zero, because a number is never
     /// below zero.
-    fn required_tests(&self) -> BTreeMap<Test, Distinction> {
-        let at_zero = self.cuts.iter().map(|c| Distinction::side(*c, Term::literal(0)));
+    fn required_tests(&self) -> BTreeMap<CutTest, Distinction> {
+        let at_zero = self.cuts.iter().map(|c| Distinction::side(*c, CutTerm::literal(0)));
         let cuts = self
             .cuts
             .iter()
             .enumerate()
-            .flat_map(|(i, a)| self.cuts[i + 1..].iter().map(move |b| Test(*a, *b)));
+            .flat_map(|(i, a)| self.cuts[i + 1..].iter().map(move |b| CutTest(*a, *b)));
         let cuts = cuts.map(|test| Distinction { test, less: false, greater: false });
-        let mut all: BTreeMap<Test, Distinction> = BTreeMap::new();
+        let mut all: BTreeMap<CutTest, Distinction> = BTreeMap::new();
         for required in
             self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Distinction::ordered)
         {
@@ -201,7 +201,7 @@ impl Line {
         all
     }
 
-    fn all_tests(&self) -> Vec<Test> {
+    fn all_tests(&self) -> Vec<CutTest> {
         self.required_tests().into_keys().collect()
     }
 
@@ -212,7 +212,7 @@ impl Line {
         of_tests.chain(self.cuts.iter().map(|c| c.offset)).max().unwrap_or(0)
     }
 
-    /// Returns the number of valuations that [`Line::cases`] enumerates; `None` on overflow.
+    /// Returns the number of valuations that [`CutLine::cases`] enumerates; `None` on overflow.
     pub fn valuations(&self) -> Option<u64> {
         let all = self.least.iter().skip(1).map(|least| u64::try_from(self.top() - least + 1).ok());
         all.into_iter().try_fold(1u64, |product, n| product.checked_mul(n?))
@@ -224,9 +224,9 @@ impl Line {
     }
 
     /// Computes all cases. Each test compares a difference of two bases with a number up to
-    /// [`Line::reach`]. So does each sum of such differences, at most one for each base, with the
-    /// bound from the tests. Hence a valuation with its gaps reduced to reach + 1 is of the same
-    /// case, and valuations up to (bases) × (reach + 1), above the least values, are enough.
+    /// [`CutLine::reach`]. So does each sum of such differences, at most one for each base, with
+    /// the bound from the tests. Hence a valuation with its gaps reduced to reach + 1 is of the
+    /// same case, and valuations up to (bases) × (reach + 1), above the least values, are enough.
     pub fn cases(&self) -> Vec<Case> {
         let tests = self.all_tests();
         let (bases, top) = (self.least.len(), self.top());
@@ -251,7 +251,7 @@ impl Line {
         found
             .into_iter()
             .map(|(outcome, valuation)| {
-                self.case(valuation, outcome.into_iter().map(Outcome::Is).collect())
+                self.case(valuation, outcome.into_iter().map(TestOutcome::Is).collect())
             })
             .collect()
     }
@@ -267,7 +267,7 @@ impl Line {
         for mut case in cases {
             let covers = |other: &Case| {
                 other.outcome.iter().zip(&case.outcome).all(|(a, b)| match b {
-                    Outcome::Is(order) | Outcome::OrEqual(order) => a.allows(*order),
+                    TestOutcome::Is(order) | TestOutcome::OrEqual(order) => a.allows(*order),
                 })
             };
             if chosen.iter().any(covers) {
@@ -275,11 +275,11 @@ impl Line {
             }
             for (outcome, required) in case.outcome.iter_mut().zip(&required_tests) {
                 match *outcome {
-                    Outcome::Is(Ordering::Less) if !required.less => {
-                        *outcome = Outcome::OrEqual(Ordering::Less)
+                    TestOutcome::Is(Ordering::Less) if !required.less => {
+                        *outcome = TestOutcome::OrEqual(Ordering::Less)
                     }
-                    Outcome::Is(Ordering::Greater) if !required.greater => {
-                        *outcome = Outcome::OrEqual(Ordering::Greater)
+                    TestOutcome::Is(Ordering::Greater) if !required.greater => {
+                        *outcome = TestOutcome::OrEqual(Ordering::Greater)
                     }
                     _ => {}
                 }
@@ -289,8 +289,8 @@ impl Line {
         chosen
     }
 
-    fn case(&self, valuation: Vec<i64>, outcome: Vec<Outcome>) -> Case {
-        let mut cuts: Vec<Term> =
+    fn case(&self, valuation: Vec<i64>, outcome: Vec<TestOutcome>) -> Case {
+        let mut cuts: Vec<CutTerm> =
             self.cuts.iter().copied().filter(|c| c.value(&valuation) > 0).collect();
         cuts.sort_by_key(|c| c.value(&valuation));
         cuts.dedup_by_key(|c| c.value(&valuation));
@@ -305,13 +305,13 @@ impl Line {
     }
 
     /// Returns the tests with outcomes in a case, in its order.
-    pub fn tests_of_cases(&self) -> Vec<Test> {
+    pub fn tests_of_cases(&self) -> Vec<CutTest> {
         self.all_tests()
     }
 }
 
 /// Returns the starts of intervals: zero, then each cut.
-fn starts(cuts: &[Term], valuation: &[i64]) -> Vec<i64> {
+fn starts(cuts: &[CutTerm], valuation: &[i64]) -> Vec<i64> {
     std::iter::once(0).chain(cuts.iter().map(|c| c.value(valuation))).collect()
 }
 
@@ -322,15 +322,15 @@ impl Case {
     }
     /// Returns the interval of a number; `value` returns the value of a cut, or `None` if it is
     /// above all relevant numbers.
-    pub fn interval(&self, n: i64, value: impl Fn(Term) -> Option<i64>) -> usize {
+    pub fn interval(&self, n: i64, value: impl Fn(CutTerm) -> Option<i64>) -> usize {
         self.cuts.iter().take_while(|c| value(**c).is_some_and(|c| c <= n)).count()
     }
     /// Abstracts a number under a valuation of this case.
     pub fn abstracted(&self, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
         self.block(grain, self.interval(n, |c| Some(c.value(valuation))))
     }
-    /// True if a valuation belongs to the case; `tests` are those of [`Line::tests_of_cases`].
-    pub fn has(&self, tests: &[Test], valuation: &[i64]) -> bool {
+    /// True if a valuation belongs to the case; `tests` are those of [`CutLine::tests_of_cases`].
+    pub fn has(&self, tests: &[CutTest], valuation: &[i64]) -> bool {
         tests.iter().zip(&self.outcome).all(|(test, outcome)| outcome.allows(test.of(valuation)))
     }
     /// Returns the least number of each interval under a valuation of this case; that of the next

@@ -2,12 +2,13 @@
 //! parameter belong to one *class*, by unification.
 //!
 //! Input: data specification, linear process, formula. Output: for each variable, argument of an
-//! action and argument of a constructor a [`Type`], which is its sort with a class for each number;
-//! for each class, the uses of its members. The members of a class are *counters* if it contains a
-//! symbolic constant. The only permitted operations on counters are those of `Flow::builtin`: copy,
-//! compare, add a literal. Any other use marks the class with its position, and a marked class of
-//! counters is rejected. Equations are typed once, without polymorphism (Milner 1978, with one
-//! instance of each mapping); built-in operations are typed anew at each use.
+//! action and argument of a constructor a [`FlowSort`], which is its sort with a class for each
+//! number; for each class, the uses of its members. The members of a class are *counters* if it
+//! contains a symbolic constant. The only permitted operations on counters are those of
+//! `Flow::builtin`: copy, compare, add a literal. Any other use marks the class with its position,
+//! and a marked class of counters is rejected. Equations are typed once, without polymorphism
+//! (Milner 1978, with one instance of each mapping); built-in operations are typed anew at each
+//! use.
 //!
 //! A constant that one equation defines as a literal is treated as that literal. All literals of
 //! equations are stored with their equation, so that [`Flow::inside`] returns those that the
@@ -36,24 +37,24 @@ pub struct Class(pub u32);
 
 /// A sort with the classes of its numbers.
 #[derive(Clone, Debug)]
-pub enum Type {
+pub enum FlowSort {
     /// A number.
     Number(Class),
     /// Bool, or a declared sort: the arguments of its constructors have types of their own.
     Named(SortId),
     /// `List`.
-    List(Rc<Type>),
+    List(Rc<FlowSort>),
     /// `FSet`, `Set`.
-    Set(Rc<Type>),
+    Set(Rc<FlowSort>),
     /// `FBag`, `Bag`.
-    Bag(Rc<Type>),
+    Bag(Rc<FlowSort>),
     /// A function.
-    Function(Rc<[Type]>, Rc<Type>),
+    Function(Rc<[FlowSort]>, Rc<FlowSort>),
 }
 
 /// Facts about a class.
 #[derive(Clone, Debug, Default)]
-struct Facts {
+struct ClassFacts {
     /// True if it contains a symbolic constant.
     counter: bool,
     /// An operation that is not permitted on counters, with its position.
@@ -84,18 +85,18 @@ pub struct Flow<'a> {
     pub(crate) signature: &'a Signature,
     pub(crate) data: &'a DataSpec,
     parents: Vec<u32>,
-    facts: Vec<Facts>,
-    pub(crate) vars: AHashMap<VarId, Type>,
+    facts: Vec<ClassFacts>,
+    pub(crate) vars: AHashMap<VarId, FlowSort>,
     /// Types of user operations, constructors included.
-    ops: AHashMap<OpId, Type>,
-    acts: Vec<Vec<Type>>,
+    ops: AHashMap<OpId, FlowSort>,
+    acts: Vec<Vec<FlowSort>>,
     /// Symbolic constants.
     rigid: AHashSet<OpId>,
     /// Largest offset that the equations of a mapping add to a counter; `None`: unbounded.
     pub(crate) grows: AHashMap<OpId, i64>,
     /// For each equation, the types of its variables. Equations of one block share variables
     /// without a common meaning.
-    pub(crate) own: Vec<Vec<(VarId, Type)>>,
+    pub(crate) own: Vec<Vec<(VarId, FlowSort)>>,
     /// Operations that may use a symbolic constant in their evaluation.
     uses_symbolic: AHashSet<OpId>,
     /// Constants that one equation defines as a literal.
@@ -243,7 +244,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Adds an expression of the formula, or an initial value.
-    pub fn root(&mut self, e: &Expr) -> Type {
+    pub fn root(&mut self, e: &Expr) -> FlowSort {
         self.roots.push(e.clone());
         self.expr(e)
     }
@@ -310,7 +311,7 @@ impl<'a> Flow<'a> {
             let init = self.root(&param.init);
             self.unify(&ty, &init);
             if rigid.contains(&param.var)
-                && let Type::Number(class) = ty
+                && let FlowSort::Number(class) = ty
             {
                 let class = self.find(class);
                 self.facts[class.0 as usize].counter = true;
@@ -339,12 +340,12 @@ impl<'a> Flow<'a> {
     }
 
     /// Returns the type of an action's argument. `None` if the action has no such argument.
-    pub fn argument(&self, action: ActId, index: usize) -> Option<&Type> {
+    pub fn argument(&self, action: ActId, index: usize) -> Option<&FlowSort> {
         self.acts.get(action.index())?.get(index)
     }
 
     /// Returns the type of a variable.
-    pub fn var(&mut self, var: VarId) -> Type {
+    pub fn var(&mut self, var: VarId) -> FlowSort {
         if let Some(ty) = self.vars.get(&var) {
             return ty.clone();
         }
@@ -364,7 +365,7 @@ impl<'a> Flow<'a> {
 
     fn class(&mut self) -> Class {
         self.parents.push(self.parents.len() as u32);
-        self.facts.push(Facts::default());
+        self.facts.push(ClassFacts::default());
         Class(self.parents.len() as u32 - 1)
     }
 
@@ -382,33 +383,33 @@ impl<'a> Flow<'a> {
     }
 
     /// Returns the type of a sort with new classes.
-    pub fn fresh(&mut self, sort: SortId) -> Type {
+    pub fn fresh(&mut self, sort: SortId) -> FlowSort {
         self.fresh_at(sort, Span::default())
     }
 
-    fn fresh_at(&mut self, sort: SortId, span: Span) -> Type {
+    fn fresh_at(&mut self, sort: SortId, span: Span) -> FlowSort {
         match self.signature.sorts.kind(sort) {
-            SortKind::Pos | SortKind::Nat | SortKind::Int => Type::Number(self.class()),
+            SortKind::Pos | SortKind::Nat | SortKind::Int => FlowSort::Number(self.class()),
             SortKind::Real => {
-                let ty = Type::Number(self.class());
+                let ty = FlowSort::Number(self.class());
                 self.mark(&ty, span, "is a real number here");
                 ty
             }
-            SortKind::Bool | SortKind::Named(_) => Type::Named(sort),
-            SortKind::List(s) => Type::List(Rc::new(self.fresh_at(*s, span))),
-            SortKind::Set(s) | SortKind::FSet(s) => Type::Set(Rc::new(self.fresh_at(*s, span))),
-            SortKind::Bag(s) | SortKind::FBag(s) => Type::Bag(Rc::new(self.fresh_at(*s, span))),
+            SortKind::Bool | SortKind::Named(_) => FlowSort::Named(sort),
+            SortKind::List(s) => FlowSort::List(Rc::new(self.fresh_at(*s, span))),
+            SortKind::Set(s) | SortKind::FSet(s) => FlowSort::Set(Rc::new(self.fresh_at(*s, span))),
+            SortKind::Bag(s) | SortKind::FBag(s) => FlowSort::Bag(Rc::new(self.fresh_at(*s, span))),
             SortKind::Function(from, to) => {
                 let from = from.iter().map(|s| self.fresh_at(*s, span)).collect();
-                Type::Function(from, Rc::new(self.fresh_at(*to, span)))
+                FlowSort::Function(from, Rc::new(self.fresh_at(*to, span)))
             }
         }
     }
 
     /// Unifies two types of one sort.
-    pub fn unify(&mut self, a: &Type, b: &Type) {
+    pub fn unify(&mut self, a: &FlowSort, b: &FlowSort) {
         match (a, b) {
-            (Type::Number(a), Type::Number(b)) => {
+            (FlowSort::Number(a), FlowSort::Number(b)) => {
                 let (a, b) = (self.find(*a), self.find(*b));
                 // The older class is the representative, see `counts`.
                 let (a, b) = (a.min(b), a.max(b));
@@ -421,10 +422,10 @@ impl<'a> Flow<'a> {
                     merged_facts.literals.extend(facts.literals);
                 }
             }
-            (Type::List(a), Type::List(b))
-            | (Type::Set(a), Type::Set(b))
-            | (Type::Bag(a), Type::Bag(b)) => self.unify(a, b),
-            (Type::Function(from, to), Type::Function(from2, to2)) => {
+            (FlowSort::List(a), FlowSort::List(b))
+            | (FlowSort::Set(a), FlowSort::Set(b))
+            | (FlowSort::Bag(a), FlowSort::Bag(b)) => self.unify(a, b),
+            (FlowSort::Function(from, to), FlowSort::Function(from2, to2)) => {
                 from.iter().zip(from2.iter()).for_each(|(a, b)| self.unify(a, b));
                 self.unify(to, to2);
             }
@@ -433,7 +434,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Marks the numbers of a type with an operation that is not permitted on counters.
-    fn mark(&mut self, ty: &Type, span: Span, what: &str) {
+    fn mark(&mut self, ty: &FlowSort, span: Span, what: &str) {
         let mut seen = AHashSet::new();
         let mut classes = Vec::new();
         self.classes(ty, &mut seen, &mut classes);
@@ -444,10 +445,10 @@ impl<'a> Flow<'a> {
     }
 
     /// Collects all classes of a type, including those in the arguments of its constructors.
-    fn classes(&mut self, ty: &Type, seen: &mut AHashSet<SortId>, out: &mut Vec<Class>) {
+    fn classes(&mut self, ty: &FlowSort, seen: &mut AHashSet<SortId>, out: &mut Vec<Class>) {
         match ty {
-            Type::Number(class) => out.push(*class),
-            Type::Named(sort) => {
+            FlowSort::Number(class) => out.push(*class),
+            FlowSort::Named(sort) => {
                 if seen.insert(*sort) {
                     let list = self
                         .signature
@@ -456,14 +457,14 @@ impl<'a> Flow<'a> {
                         .map(|n| n.constructors.clone())
                         .unwrap_or_default();
                     for constructor in list {
-                        if let Type::Function(args, _) = self.op(constructor) {
+                        if let FlowSort::Function(args, _) = self.op(constructor) {
                             args.iter().for_each(|a| self.classes(a, seen, out));
                         }
                     }
                 }
             }
-            Type::List(e) | Type::Set(e) | Type::Bag(e) => self.classes(e, seen, out),
-            Type::Function(from, to) => {
+            FlowSort::List(e) | FlowSort::Set(e) | FlowSort::Bag(e) => self.classes(e, seen, out),
+            FlowSort::Function(from, to) => {
                 from.iter().for_each(|a| self.classes(a, seen, out));
                 self.classes(to, seen, out);
             }
@@ -471,13 +472,13 @@ impl<'a> Flow<'a> {
     }
 
     /// Returns the type of a user operation.
-    pub fn op(&mut self, op: OpId) -> Type {
+    pub fn op(&mut self, op: OpId) -> FlowSort {
         if let Some(ty) = self.ops.get(&op) {
             return ty.clone();
         }
         let ty = self.fresh(self.signature.op(op).sort);
         if self.rigid.contains(&op)
-            && let Type::Number(class) = ty
+            && let FlowSort::Number(class) = ty
         {
             self.facts[class.0 as usize].counter = true;
         }
@@ -486,7 +487,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Infers the type of an expression and all its parts.
-    pub fn expr(&mut self, e: &Expr) -> Type {
+    pub fn expr(&mut self, e: &Expr) -> FlowSort {
         if !matches!(e.kind, ExprKind::Number(_))
             && let Some(n) = self.literal(e)
         {
@@ -496,7 +497,7 @@ impl<'a> Flow<'a> {
                 equation: self.equation,
                 span: e.span,
             });
-            return Type::Number(class);
+            return FlowSort::Number(class);
         }
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(v) => self.var(*v),
@@ -508,9 +509,9 @@ impl<'a> Flow<'a> {
                     span: e.span,
                 });
                 if e.sort == basic::REAL {
-                    self.mark(&Type::Number(class), e.span, "is a real number here");
+                    self.mark(&FlowSort::Number(class), e.span, "is a real number here");
                 }
-                Type::Number(class)
+                FlowSort::Number(class)
             }
             ExprKind::Op(op) => match self.signature.op(*op).kind {
                 OpKind::Builtin(b) => self.builtin(b, &[], e),
@@ -523,22 +524,22 @@ impl<'a> Flow<'a> {
             },
             ExprKind::Apply(head, args) => self.apply(head, args, e),
             ExprKind::Bind(binder, vars, body) => {
-                let types: Rc<[Type]> = vars.iter().map(|v| self.var(*v)).collect();
+                let types: Rc<[FlowSort]> = vars.iter().map(|v| self.var(*v)).collect();
                 let inner = self.expr(body);
                 match binder {
-                    Binder::Lambda => Type::Function(types, Rc::new(inner)),
+                    Binder::Lambda => FlowSort::Function(types, Rc::new(inner)),
                     Binder::Forall | Binder::Exists => {
                         types.iter().for_each(|t| self.mark(t, e.span, "a quantifier ranges over"));
-                        Type::Named(basic::BOOL)
+                        FlowSort::Named(basic::BOOL)
                     }
                     Binder::SetComprehension | Binder::BagComprehension => {
                         let element = types[0].clone();
                         self.mark(&element, e.span, "a comprehension ranges over");
                         self.mark(&inner, e.span, "a comprehension counts with");
                         if *binder == Binder::SetComprehension {
-                            Type::Set(Rc::new(element))
+                            FlowSort::Set(Rc::new(element))
                         } else {
-                            Type::Bag(Rc::new(element))
+                            FlowSort::Bag(Rc::new(element))
                         }
                     }
                 }
@@ -553,7 +554,7 @@ impl<'a> Flow<'a> {
         })
     }
 
-    fn apply(&mut self, head: &Expr, args: &[Expr], e: &Expr) -> Type {
+    fn apply(&mut self, head: &Expr, args: &[Expr], e: &Expr) -> FlowSort {
         if let ExprKind::Op(op) = head.kind {
             match self.signature.op(op).kind.clone() {
                 OpKind::Builtin(b) => return self.builtin(b, args, e),
@@ -561,7 +562,7 @@ impl<'a> Flow<'a> {
                     self.expr(&args[0]);
                     let result = self.fresh(e.sort);
                     for (constructor, index) in of {
-                        if let Type::Function(parts, _) = self.op(constructor)
+                        if let FlowSort::Function(parts, _) = self.op(constructor)
                             && let Some(part) = parts.get(index as usize)
                         {
                             self.unify(&result, part);
@@ -571,15 +572,15 @@ impl<'a> Flow<'a> {
                 }
                 OpKind::Recogniser(_) => {
                     self.expr(&args[0]);
-                    return Type::Named(basic::BOOL);
+                    return FlowSort::Named(basic::BOOL);
                 }
                 OpKind::Constructor(_) | OpKind::Mapping => {}
             }
         }
         let function = self.expr(head);
-        let given: Vec<Type> = args.iter().map(|a| self.expr(a)).collect();
+        let given: Vec<FlowSort> = args.iter().map(|a| self.expr(a)).collect();
         match function {
-            Type::Function(from, to) => {
+            FlowSort::Function(from, to) => {
                 from.iter().zip(&given).for_each(|(a, b)| self.unify(a, b));
                 (*to).clone()
             }
@@ -588,24 +589,25 @@ impl<'a> Flow<'a> {
     }
 
     /// Applies the typing rule of a built-in operation: permitted uses, and marks for others.
-    fn builtin(&mut self, builtin: Builtin, args: &[Expr], e: &Expr) -> Type {
+    fn builtin(&mut self, builtin: Builtin, args: &[Expr], e: &Expr) -> FlowSort {
         use Builtin::*;
-        let types: Vec<Type> = args.iter().map(|a| self.expr(a)).collect();
-        let collection = |t: Option<&Type>| matches!(t, Some(Type::Set(_) | Type::Bag(_)));
+        let types: Vec<FlowSort> = args.iter().map(|a| self.expr(a)).collect();
+        let collection =
+            |t: Option<&FlowSort>| matches!(t, Some(FlowSort::Set(_) | FlowSort::Bag(_)));
         match (builtin, &types[..]) {
             (Equal | NotEqual, [a, b]) => {
                 self.unify(a, b);
                 if self.has_function(a, &mut AHashSet::new()) {
                     self.mark(a, e.span, "is in a function that is compared here");
                 }
-                Type::Named(basic::BOOL)
+                FlowSort::Named(basic::BOOL)
             }
             (Less | LessEqual | Greater | GreaterEqual, [a, b]) => {
                 self.unify(a, b);
-                if !matches!(a, Type::Number(_)) {
+                if !matches!(a, FlowSort::Number(_)) {
                     self.mark(a, e.span, "an order is applied to data with");
                 }
-                Type::Named(basic::BOOL)
+                FlowSort::Named(basic::BOOL)
             }
             (If, [_, a, b]) => {
                 self.unify(a, b);
@@ -625,41 +627,41 @@ impl<'a> Flow<'a> {
             }
             (Succ, [a]) => a.clone(),
             (EmptyList | EmptySet | EmptyBag | True | False, _) => self.fresh(e.sort),
-            (Not | And | Or | Implies, _) => Type::Named(basic::BOOL),
-            (Cons, [a, Type::List(b)]) | (Snoc, [Type::List(b), a]) => {
+            (Not | And | Or | Implies, _) => FlowSort::Named(basic::BOOL),
+            (Cons, [a, FlowSort::List(b)]) | (Snoc, [FlowSort::List(b), a]) => {
                 self.unify(a, b);
-                Type::List(b.clone())
+                FlowSort::List(b.clone())
             }
             (Concat, [a, b]) => {
                 self.unify(a, b);
                 a.clone()
             }
-            (At, [Type::List(a), index]) => {
+            (At, [FlowSort::List(a), index]) => {
                 self.mark(index, e.span, "is a position in a list here");
                 (**a).clone()
             }
-            (Head | RHead, [Type::List(a)]) => (**a).clone(),
+            (Head | RHead, [FlowSort::List(a)]) => (**a).clone(),
             (Tail | RTail, [a]) => a.clone(),
             (Size, [_]) => {
                 let result = self.fresh(e.sort);
                 self.mark(&result, e.span, "is a size here");
                 result
             }
-            (In, [a, Type::List(b) | Type::Set(b) | Type::Bag(b)]) => {
+            (In, [a, FlowSort::List(b) | FlowSort::Set(b) | FlowSort::Bag(b)]) => {
                 self.unify(a, b);
-                Type::Named(basic::BOOL)
+                FlowSort::Named(basic::BOOL)
             }
-            (Count, [a, Type::Bag(b)]) => {
+            (Count, [a, FlowSort::Bag(b)]) => {
                 self.unify(a, b);
                 let result = self.fresh(e.sort);
                 self.mark(&result, e.span, "is a number of copies here");
                 result
             }
-            (SetInsert, [a, Type::Set(b)]) => {
+            (SetInsert, [a, FlowSort::Set(b)]) => {
                 self.unify(a, b);
                 types[1].clone()
             }
-            (BagInsert, [a, n, Type::Bag(b)]) => {
+            (BagInsert, [a, n, FlowSort::Bag(b)]) => {
                 self.unify(a, b);
                 self.mark(n, e.span, "is a number of copies here");
                 types[2].clone()
@@ -671,7 +673,7 @@ impl<'a> Flow<'a> {
                 a.clone()
             }
             (FSetToSet | FBagToBag, [a]) => a.clone(),
-            (Update, [Type::Function(from, to), key, value]) => {
+            (Update, [FlowSort::Function(from, to), key, value]) => {
                 if let Some(own) = from.first() {
                     self.unify(own, key);
                 }
@@ -683,7 +685,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Marks the arguments of an operation that is not permitted on counters.
-    fn opaque(&mut self, types: &[Type], e: &Expr, what: &str) -> Type {
+    fn opaque(&mut self, types: &[FlowSort], e: &Expr, what: &str) -> FlowSort {
         types.iter().for_each(|t| self.mark(t, e.span, what));
         let result = self.fresh(e.sort);
         self.mark(&result, e.span, what);
@@ -710,12 +712,12 @@ impl<'a> Flow<'a> {
     }
 
     /// True if values of a type contain functions.
-    fn has_function(&mut self, ty: &Type, seen: &mut AHashSet<SortId>) -> bool {
+    fn has_function(&mut self, ty: &FlowSort, seen: &mut AHashSet<SortId>) -> bool {
         match ty {
-            Type::Number(_) => false,
-            Type::Function(..) => true,
-            Type::List(e) | Type::Set(e) | Type::Bag(e) => self.has_function(e, seen),
-            Type::Named(sort) => {
+            FlowSort::Number(_) => false,
+            FlowSort::Function(..) => true,
+            FlowSort::List(e) | FlowSort::Set(e) | FlowSort::Bag(e) => self.has_function(e, seen),
+            FlowSort::Named(sort) => {
                 if !seen.insert(*sort) {
                     return false;
                 }
@@ -726,7 +728,7 @@ impl<'a> Flow<'a> {
                     .map(|n| n.constructors.clone())
                     .unwrap_or_default();
                 list.into_iter().any(|constructor| match self.op(constructor) {
-                    Type::Function(args, _) => args.iter().any(|a| self.has_function(a, seen)),
+                    FlowSort::Function(args, _) => args.iter().any(|a| self.has_function(a, seen)),
                     _ => false,
                 })
             }
@@ -744,7 +746,7 @@ impl<'a> Flow<'a> {
     }
 
     /// True if a type contains counters.
-    pub fn has_counter(&mut self, ty: &Type) -> bool {
+    pub fn has_counter(&mut self, ty: &FlowSort) -> bool {
         let (mut seen, mut classes) = (AHashSet::new(), Vec::new());
         self.classes(ty, &mut seen, &mut classes);
         classes.into_iter().any(|c| self.is_counter(c))

@@ -1,15 +1,15 @@
 //! Uses of numbers in a formula: predicates on numbers of labels, and comparisons of constants.
 //!
 //! Input: a formula in the form of [`crate::rewrite`], and the terms of its variables. Output:
-//! [`Predicate`]s of numbers in labels, and tests ([`Distinction`]) of constants. Any other use of
-//! a number of a label (a comparison of two of them, a mapping) is rejected with its position,
-//! because abstract labels determine a number only up to the predicates. Numbers in parameters of
-//! fixed points come from constants alone, since no quantifier over labels' numbers extends beyond
-//! its action formula. Mappings may compare them, so the orders of all these constants are tested.
-//! Cost: linear.
+//! [`LabelPredicate`]s of numbers in labels, and tests ([`Distinction`]) of constants. Any other
+//! use of a number of a label (a comparison of two of them, a mapping) is rejected with its
+//! position, because abstract labels determine a number only up to the predicates. Numbers in
+//! parameters of fixed points come from constants alone, since no quantifier over labels' numbers
+//! extends beyond its action formula. Mappings may compare them, so the orders of all these
+//! constants are tested. Cost: linear.
 
-use crate::cuts::{Distinction, Predicate, Term};
-use crate::flow::{Flow, Type};
+use crate::cuts::{CutTerm, Distinction, LabelPredicate};
+use crate::flow::{Flow, FlowSort};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, OpId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -23,14 +23,14 @@ pub struct ConstantCollector<'f, 'a> {
     flow: &'f mut Flow<'a>,
     signature: &'f Signature,
     /// The terms of variables with fixed values, and of operations.
-    vars: AHashMap<VarId, Term>,
-    ops: AHashMap<OpId, Term>,
+    vars: AHashMap<VarId, CutTerm>,
+    ops: AHashMap<OpId, CutTerm>,
     bases: usize,
     /// Numbers of labels in scope. For each multi-action, by its names: the action and the argument
     /// that give the number.
     labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
     /// Predicates on numbers in labels.
-    pub predicates: Vec<Predicate>,
+    pub predicates: Vec<LabelPredicate>,
     tests: Vec<Distinction>,
     /// Bases that parameters of fixed points contain or mappings compare, with the largest offset
     /// that these add.
@@ -39,8 +39,8 @@ pub struct ConstantCollector<'f, 'a> {
 }
 
 /// A side of a comparison.
-enum Side {
-    Term(Term),
+enum ComparisonSide {
+    Term(CutTerm),
     Label(i64),
 }
 
@@ -58,8 +58,8 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
     pub fn new(
         flow: &'f mut Flow<'a>,
         signature: &'f Signature,
-        vars: AHashMap<VarId, Term>,
-        ops: AHashMap<OpId, Term>,
+        vars: AHashMap<VarId, CutTerm>,
+        ops: AHashMap<OpId, CutTerm>,
         bases: usize,
     ) -> Self {
         Self {
@@ -179,8 +179,8 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                     continue;
                 }
                 match self.term(e) {
-                    Some(term) if matches!(ty, Type::Number(_)) => {
-                        self.predicates.push(Predicate::Equal(term))
+                    Some(term) if matches!(ty, FlowSort::Number(_)) => {
+                        self.predicates.push(LabelPredicate::Equal(term))
                     }
                     _ => {
                         return refused(
@@ -195,9 +195,9 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
     }
 
     /// Parses a constant plus a literal.
-    fn term(&self, e: &Expr) -> Option<Term> {
+    fn term(&self, e: &Expr) -> Option<CutTerm> {
         if let Some(n) = self.flow.literal(e) {
-            return Some(Term::literal(n));
+            return Some(CutTerm::literal(n));
         }
         match &e.kind {
             ExprKind::Var(v) => self.vars.get(v).copied(),
@@ -217,18 +217,22 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
 
     /// Parses a side of a comparison: a term, or a number of a label plus a literal; `None` for
     /// other expressions.
-    fn side(&self, e: &Expr) -> Option<Side> {
+    fn side(&self, e: &Expr) -> Option<ComparisonSide> {
         if let Some(term) = self.term(e) {
-            return Some(Side::Term(term));
+            return Some(ComparisonSide::Term(term));
         }
         match &e.kind {
-            ExprKind::Var(v) => self.labels.iter().any(|l| l.0 == *v).then_some(Side::Label(0)),
+            ExprKind::Var(v) => {
+                self.labels.iter().any(|l| l.0 == *v).then_some(ComparisonSide::Label(0))
+            }
             _ => match e.as_builtin(self.signature)? {
                 (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => self.side(a),
                 (Builtin::Add, [a, b]) => {
                     match (self.flow.literal(a), self.flow.literal(b), self.side(a), self.side(b)) {
-                        (_, Some(n), Some(Side::Label(m)), _)
-                        | (Some(n), _, _, Some(Side::Label(m))) => Some(Side::Label(m + n)),
+                        (_, Some(n), Some(ComparisonSide::Label(m)), _)
+                        | (Some(n), _, _, Some(ComparisonSide::Label(m))) => {
+                            Some(ComparisonSide::Label(m + n))
+                        }
                         _ => None,
                     }
                 }
@@ -290,34 +294,42 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
     }
 
     /// Collects `x == y`, or `x < y` (which is `!(y <= x)`).
-    fn comparison(&mut self, x: Side, y: Side, equal: bool, span: Span) -> Result<(), Diagnostic> {
-        let lower = |term: Term, n: i64| {
+    fn comparison(
+        &mut self,
+        x: ComparisonSide,
+        y: ComparisonSide,
+        equal: bool,
+        span: Span,
+    ) -> Result<(), Diagnostic> {
+        let lower = |term: CutTerm, n: i64| {
             let offset = term.offset - n;
             if offset < 0 {
                 refused("a number of a label plus a literal is compared with a constant", span)
             } else {
-                Ok(Term { offset, ..term })
+                Ok(CutTerm { offset, ..term })
             }
         };
         match (x, y) {
-            (Side::Term(a), Side::Term(b)) => self.tests.push(if equal {
+            (ComparisonSide::Term(a), ComparisonSide::Term(b)) => self.tests.push(if equal {
                 Distinction::order(a, b)
             } else {
                 Distinction::less(a, b)
             }),
-            (Side::Label(n), Side::Term(t)) if equal => {
-                self.predicates.push(Predicate::Equal(lower(t, n)?))
+            (ComparisonSide::Label(n), ComparisonSide::Term(t)) if equal => {
+                self.predicates.push(LabelPredicate::Equal(lower(t, n)?))
             }
-            (Side::Term(t), Side::Label(n)) if equal => {
-                self.predicates.push(Predicate::Equal(lower(t, n)?))
+            (ComparisonSide::Term(t), ComparisonSide::Label(n)) if equal => {
+                self.predicates.push(LabelPredicate::Equal(lower(t, n)?))
             }
             // m + n < t
-            (Side::Label(n), Side::Term(t)) => self.predicates.push(Predicate::Less(lower(t, n)?)),
-            // t < m + n, that is, not m + n < t + 1
-            (Side::Term(t), Side::Label(n)) => {
-                self.predicates.push(Predicate::Less(lower(t.plus(1), n)?))
+            (ComparisonSide::Label(n), ComparisonSide::Term(t)) => {
+                self.predicates.push(LabelPredicate::Less(lower(t, n)?))
             }
-            (Side::Label(_), Side::Label(_)) => {
+            // t < m + n, that is, not m + n < t + 1
+            (ComparisonSide::Term(t), ComparisonSide::Label(n)) => {
+                self.predicates.push(LabelPredicate::Less(lower(t.plus(1), n)?))
+            }
+            (ComparisonSide::Label(_), ComparisonSide::Label(_)) => {
                 return refused(
                     "two numbers of a label are compared, which regions do not support",
                     span,
@@ -375,14 +387,17 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
         for &a in self.carried.range(1..) {
             for offset in 0..=self.offset {
                 for &b in self.carried.range(1..a) {
-                    tests.push(Distinction::order(Term::of(a), Term::of(b).plus(offset)));
-                    tests.push(Distinction::order(Term::of(b), Term::of(a).plus(offset)));
+                    tests.push(Distinction::order(CutTerm::of(a), CutTerm::of(b).plus(offset)));
+                    tests.push(Distinction::order(CutTerm::of(b), CutTerm::of(a).plus(offset)));
                 }
                 for literal in &literals {
-                    tests.push(Distinction::order(Term::of(a), Term::literal(literal + offset)));
                     tests.push(Distinction::order(
-                        Term::of(a).plus(offset),
-                        Term::literal(*literal),
+                        CutTerm::of(a),
+                        CutTerm::literal(literal + offset),
+                    ));
+                    tests.push(Distinction::order(
+                        CutTerm::of(a).plus(offset),
+                        CutTerm::literal(*literal),
                     ));
                 }
             }

@@ -8,7 +8,7 @@
 //! (passed lambda terms, mappings as arguments) add nothing if unknown functions are called
 //! (variables, results of other calls). Cost: equations times length of call chains.
 
-use crate::flow::{Flow, Type};
+use crate::flow::{Flow, FlowSort};
 use mu_base::ids::OpId;
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Binder, Expr, ExprKind};
@@ -158,7 +158,7 @@ impl Flow<'_> {
     pub fn counts(&mut self, e: &Expr) -> bool {
         let known = self.class_count();
         match self.expr(e) {
-            Type::Number(class) => {
+            FlowSort::Number(class) => {
                 self.is_counter(class) || self.find(class).0 >= known && !self.is_marked(class)
             }
             _ => false,

@@ -46,7 +46,7 @@ pub mod study;
 pub mod words;
 
 pub use abstraction::Regions;
-pub use audit::components::{Components, Instance, audit_components};
+pub use audit::components::{Components, ExpandedInstance, audit_components};
 pub use audit::{Audit, audit};
 pub use base::AbstractableModel;
 pub use cuts::Case;

@@ -111,7 +111,7 @@ fn fixed(signature: &Signature, guard: &Expr, var: VarId) -> Option<Expr> {
 
 /// The effect of a summand on a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum NumberChange {
     /// It increases it, and only below this bound, which is constant in a run.
     Up(Expr),
     /// It increases it or leaves it unchanged.
@@ -126,14 +126,16 @@ pub(crate) fn change(
     rigid: &[SymbolicConstant],
     summand: usize,
     param: usize,
-) -> Change {
+) -> NumberChange {
     let (signature, var) = (&process.data.signature, process.params[param].var);
     let summand = &process.summands[summand];
-    let Some((_, e)) = summand.updates.iter().find(|u| u.0 == param) else { return Change::Grows };
+    let Some((_, e)) = summand.updates.iter().find(|u| u.0 == param) else {
+        return NumberChange::Grows;
+    };
     match (added(signature, e, var), bound(signature, &summand.guard, var, rigid)) {
-        (Some(0), _) | (Some(_), None) => Change::Grows,
-        (Some(_), Some(b)) => Change::Up(b),
-        (None, _) => Change::Other,
+        (Some(0), _) | (Some(_), None) => NumberChange::Grows,
+        (Some(_), Some(b)) => NumberChange::Up(b),
+        (None, _) => NumberChange::Other,
     }
 }
 
@@ -150,13 +152,13 @@ pub fn measures(process: &LinearProcess, rigid: &[SymbolicConstant]) -> Vec<Meas
                 continue;
             }
             match change(process, rigid, i, p) {
-                Change::Up(b) => {
+                NumberChange::Up(b) => {
                     up.push(i);
                     limit = Some(b);
                 }
                 // It grows, but not below a bound, which never undoes an increase.
-                Change::Grows => {}
-                Change::Other => other.push(i),
+                NumberChange::Grows => {}
+                NumberChange::Other => other.push(i),
             }
         }
         let Some(limit) = limit else { continue };

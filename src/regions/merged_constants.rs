@@ -143,7 +143,7 @@ impl ActionLabels for MergedConstants<'_> {
 
 /// A concretisation: the class of each merged occurrence, and the contents of the arrays at each
 /// class.
-struct Choice {
+struct ClassChoice {
     classes: Vec<usize>,
     count: usize,
     entries: Vec<Vec<Option<OpId>>>,
@@ -278,7 +278,7 @@ impl<'m> Evaluator<'m> {
         group: usize,
         merged: usize,
         arrays: &[SortId],
-    ) -> Result<Vec<Choice>, Diagnostic> {
+    ) -> Result<Vec<ClassChoice>, Diagnostic> {
         let model = self.model;
         let name = &model.groups[group].name;
         let room = model.family.constants.len() - model.tracked;
@@ -324,7 +324,7 @@ impl<'m> Evaluator<'m> {
                     let entries = (0..arrays.len())
                         .map(|a| held.iter().map(|t| tuples[*t][a]).collect())
                         .collect();
-                    found.push(Choice {
+                    found.push(ClassChoice {
                         classes: classes.clone(),
                         count: read.max(held.len()),
                         entries,
@@ -373,7 +373,7 @@ impl<'m> Evaluator<'m> {
         &mut self,
         group: usize,
         reads: &[u32],
-        choice: &Choice,
+        choice: &ClassChoice,
         place: &dyn Fn(usize) -> usize,
     ) -> Result<BTreeSet<(LabelId, Vec<u32>)>, Diagnostic> {
         let model = self.model;

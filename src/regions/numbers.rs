@@ -6,7 +6,7 @@
 //! infinite bags that contain counters are rejected, because multiplicities would be lost in the
 //! abstraction. Cost: linear in the value.
 
-use crate::flow::{Flow, Type};
+use crate::flow::{Flow, FlowSort};
 use ahash::AHashMap;
 use mu_base::ids::{OpId, SortId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -46,7 +46,7 @@ impl Layouts {
         &mut self,
         flow: &mut Flow,
         signature: &Signature,
-        ty: &Type,
+        ty: &FlowSort,
         finite: Option<SortId>,
     ) -> Result<Layout, Diagnostic> {
         if !flow.has_counter(ty) {
@@ -62,22 +62,22 @@ impl Layouts {
             Err(Diagnostic::new(Stage::Unsupported, text))
         };
         Ok(match ty {
-            Type::Number(_) => {
+            FlowSort::Number(_) => {
                 self.positive |= finite.is_none_or(|s| s == basic::POS);
                 Layout::Counter
             }
-            Type::List(e) => {
+            FlowSort::List(e) => {
                 Layout::List(Arc::new(self.of(flow, signature, e, element(finite))?))
             }
-            Type::Bag(e)
+            FlowSort::Bag(e)
                 if matches!(finite.map(|s| signature.sorts.kind(s)), Some(SortKind::FBag(_))) =>
             {
                 Layout::Bag(Arc::new(self.of(flow, signature, e, element(finite))?))
             }
-            Type::Bag(_) => return refuse("an infinite bag"),
-            Type::Set(_) => return refuse("a set"),
-            Type::Function(..) => return refuse("a function"),
-            Type::Named(sort) => {
+            FlowSort::Bag(_) => return refuse("an infinite bag"),
+            FlowSort::Set(_) => return refuse("a set"),
+            FlowSort::Function(..) => return refuse("a function"),
+            FlowSort::Named(sort) => {
                 let constructors = signature
                     .sorts
                     .named_of(*sort)
@@ -87,7 +87,7 @@ impl Layouts {
                     if self.arguments.contains_key(&constructor) {
                         continue;
                     }
-                    let Type::Function(types, _) = flow.op(constructor) else { continue };
+                    let FlowSort::Function(types, _) = flow.op(constructor) else { continue };
                     // Inserted before its arguments, which may be of the same sort.
                     self.arguments.insert(constructor, Vec::new());
                     let sorts = signature.domain_range(signature.op(constructor).sort).0;

@@ -178,8 +178,8 @@ impl Replicas {
             .find(|(_, o)| Some(o.name.as_str()) == list && o.kind == OpKind::Mapping)
             .map(|o| o.0);
         family.data(&process.data)?;
-        let shape = Shape::new(process, names, SIZE)?;
-        let above = Shape::new(larger, larger_names, SIZE + 1)?;
+        let shape = Ownership::new(process, names, SIZE)?;
+        let above = Ownership::new(larger, larger_names, SIZE + 1)?;
         let most = shape.bound()?;
         shape.check(&above)?;
         if most + 1 > SIZE {
@@ -236,7 +236,7 @@ impl Replicas {
     fn check(
         &mut self,
         compiled: &Compiled,
-        shape: &Shape,
+        shape: &Ownership,
         list: Option<SortId>,
     ) -> Result<(), Diagnostic> {
         let process = compiled.process();
@@ -398,7 +398,7 @@ pub(crate) fn owners(
     process: &LinearProcess,
     names: &[String],
 ) -> Result<Vec<Option<usize>>, Diagnostic> {
-    Shape::new(process, names, names.len()).map(|shape| shape.owner)
+    Ownership::new(process, names, names.len()).map(|shape| shape.owner)
 }
 
 /// Returns the pairs of parameters that a guard requires to be equal, of an enumeration without
@@ -425,7 +425,7 @@ fn equal_slots(process: &LinearProcess, family: &Family, guard: &Expr) -> Vec<(S
 }
 
 /// The ownership of the parts of a linear process.
-struct Shape<'p> {
+struct Ownership<'p> {
     process: &'p LinearProcess,
     /// The constants; those with components first.
     constants: Vec<OpId>,
@@ -439,7 +439,7 @@ struct Shape<'p> {
     of: AHashMap<VarId, usize>,
 }
 
-impl<'p> Shape<'p> {
+impl<'p> Ownership<'p> {
     fn new(process: &'p LinearProcess, names: &[String], size: usize) -> Result<Self, Diagnostic> {
         let signature = &process.data.signature;
         let by_name: AHashMap<&str, OpId> = (signature.ops())
@@ -532,11 +532,11 @@ impl<'p> Shape<'p> {
     }
 
     /// Checks that identities can be permuted, and that one more changes nothing for the others.
-    fn check(&self, above: &Shape) -> Result<(), Diagnostic> {
+    fn check(&self, above: &Ownership) -> Result<(), Diagnostic> {
         let not = |what: &str| {
             Diagnostic::new(Stage::Unsupported, format!("{what}, of which there may be any number"))
         };
-        let shared = |s: &Shape| s.components.iter().filter(|c| c.is_none()).count();
+        let shared = |s: &Ownership| s.components.iter().filter(|c| c.is_none()).count();
         if shared(self) != shared(above) {
             return Err(not("some components do not name their constant"));
         }
@@ -558,7 +558,7 @@ impl<'p> Shape<'p> {
             }
         }
         // The summands of this process are followed by those of the last identity of the other.
-        let fewer = |s: &Shape, at: &usize| s.identities(*at).iter().all(|i| *i < self.size);
+        let fewer = |s: &Ownership, at: &usize| s.identities(*at).iter().all(|i| *i < self.size);
         let more = above.summands(&|i| i);
         let same =
             all.iter().map(|k| &k.0).eq(more.iter().filter(|k| fewer(above, &k.1)).map(|k| &k.0));
@@ -716,7 +716,7 @@ impl<'p> Shape<'p> {
 
 /// Printer of expressions in a form that is comparable between processes.
 struct CanonicalPrinter<'s, 'p> {
-    shape: &'s Shape<'p>,
+    shape: &'s Ownership<'p>,
     rename: &'s dyn Fn(usize) -> usize,
     /// The other variables, in order of occurrence; if `None`, all of one name are identified.
     vars: Option<Vec<VarId>>,

@@ -15,7 +15,7 @@
 //! are only propagated, each independently, and those of different numbers do not interact
 //! (docs/regions.md). Cost: linear, times nesting depth.
 
-use crate::flow::{Flow, Type};
+use crate::flow::{Flow, FlowSort};
 use crate::formula_constants::binds;
 use mu_base::ids::{FixId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -212,7 +212,7 @@ impl Picks<'_, '_> {
         match self {
             Picks::Counters(flow) => {
                 let ty = flow.var(v);
-                (flow.has_counter(&ty), matches!(ty, Type::Number(_)))
+                (flow.has_counter(&ty), matches!(ty, FlowSort::Number(_)))
             }
             Picks::Constants { sort, holds, .. } => {
                 (holds(signature.var(v).sort), signature.var(v).sort == *sort)

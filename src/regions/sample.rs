@@ -12,7 +12,7 @@
 //! Cost: (orders with ties) × bound^(numbers); a few hundred for the numbers that one transition
 //! group reads.
 
-use crate::cuts::{Case, Grain, Line, Term};
+use crate::cuts::{Case, CutLine, CutTerm, Grain};
 
 /// Values of the constants and numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Sample {
 /// A request for samples.
 pub struct SampleRequest<'a> {
     /// The cuts.
-    pub line: &'a Line,
+    pub line: &'a CutLine,
     /// The case.
     pub case: &'a Case,
     /// For each number: its granularity and block.
@@ -42,7 +42,7 @@ pub const MAX_SAMPLES: usize = 200_000;
 
 struct Chain<'a> {
     wanted: &'a SampleRequest<'a>,
-    tests: Vec<crate::cuts::Test>,
+    tests: Vec<crate::cuts::CutTest>,
     /// The positions of the bases without zero, then of the numbers.
     places: Vec<Option<i64>>,
     /// The same for the twin.
@@ -165,7 +165,7 @@ impl Chain<'_> {
     /// True if the numbers here are in their blocks. Offsets of cuts are not negative, so a cut at
     /// a base above is above.
     fn numbers_fit(&self, at: i64) -> bool {
-        let value = |c: Term| self.base(c.base).map(|b| b + c.offset);
+        let value = |c: CutTerm| self.base(c.base).map(|b| b + c.offset);
         let mut interval = None;
         (self.bases()..self.places.len()).filter(|i| self.places[*i] == Some(at)).all(|i| {
             let interval = *interval.get_or_insert_with(|| self.wanted.case.interval(at, value));

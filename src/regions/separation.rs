@@ -15,7 +15,7 @@
 //! Cost: orders with ties of the numbers of each interval, times choices of intervals; valuations
 //! are enumerated once for each number of numbers.
 
-use crate::cuts::{Case, Grain, Line};
+use crate::cuts::{Case, CutLine, Grain};
 use crate::sample::{MAX_SAMPLES, Sample, SampleRequest, samples};
 use ahash::AHashSet;
 
@@ -35,7 +35,7 @@ pub struct Capacities(Vec<Capacity>);
 impl Capacities {
     /// Computes the maximal valuations for `numbers` numbers; `None` if there are too many to
     /// enumerate.
-    pub fn new(line: &Line, case: &Case, numbers: usize) -> Option<Self> {
+    pub fn new(line: &CutLine, case: &Case, numbers: usize) -> Option<Self> {
         // A twin uses the second of two positions for each number.
         let most = 2 * numbers as i64 + 1;
         let wanted = SampleRequest {
@@ -63,14 +63,19 @@ impl Capacities {
     /// Returns all samples of numbers in these blocks, each with its twin; `None` if there are too
     /// many.
     pub fn samples(&self, case: &Case, numbers: &[(Grain, i64)]) -> Option<Vec<(Sample, Sample)>> {
-        let mut choice =
-            Choice { case, numbers, places: Vec::new(), seen: AHashSet::new(), out: Vec::new() };
+        let mut choice = PartialPlacement {
+            case,
+            numbers,
+            places: Vec::new(),
+            seen: AHashSet::new(),
+            out: Vec::new(),
+        };
         self.0.iter().all(|room| choice.next(room)).then_some(choice.out)
     }
 }
 
 /// A partial placement of the numbers, in order.
-struct Choice<'a> {
+struct PartialPlacement<'a> {
     case: &'a Case,
     numbers: &'a [(Grain, i64)],
     /// For each placed number: its interval, and its rank among the distinct numbers there, which
@@ -80,7 +85,7 @@ struct Choice<'a> {
     out: Vec<(Sample, Sample)>,
 }
 
-impl Choice<'_> {
+impl PartialPlacement<'_> {
     /// Places the next number in all possible positions. Returns false if there are too many
     /// samples.
     fn next(&mut self, room: &Capacity) -> bool {

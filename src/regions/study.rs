@@ -7,11 +7,11 @@
 //! cases are separated; then all numbers are distinguished by intervals; then the constants that
 //! the process compares with are cuts as well. Cost: two passes over process and formula.
 
-use crate::abstraction::{Content, Facts, GroupFacts, Regions};
+use crate::abstraction::{AbstractionFacts, Content, GroupFacts, Regions};
 use crate::audit::draw::{Draw, literals_of};
 use crate::audit::view::FormulaView;
-use crate::cuts::{Case, Distinction, Grain, Line, Predicate, Term, Test};
-use crate::flow::{Flow, Type};
+use crate::cuts::{Case, CutLine, CutTerm, CutTest, Distinction, Grain, LabelPredicate};
+use crate::flow::{Flow, FlowSort};
 use crate::formula_constants::ConstantCollector;
 use crate::numbers::{Layout, Layouts};
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
@@ -29,7 +29,7 @@ use mu_model::Model;
 /// The granularity of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Levels {
-    /// As [`Levels::Coarse`], with joined cases: see [`Line::joined`].
+    /// As [`Levels::Coarse`], with joined cases: see [`CutLine::joined`].
     Joined,
     /// Slots with numbers that are only copied and compared for equality have the granularity of
     /// labels.
@@ -57,8 +57,8 @@ pub struct Study<'a> {
     formula: TypedFormula,
     /// The numbers that the formula quantifies over.
     fixed: Vec<VarId>,
-    facts: Facts,
-    line: Line,
+    facts: AbstractionFacts,
+    line: CutLine,
     grains: Vec<Grain>,
     cases: Vec<Case>,
 }
@@ -95,15 +95,15 @@ impl<'a> Study<'a> {
 
         let mut least = vec![0];
         least.extend(defined.rigid.iter().map(|r| r.least));
-        let mut terms: AHashMap<VarId, Term> = AHashMap::new();
+        let mut terms: AHashMap<VarId, CutTerm> = AHashMap::new();
         for (i, r) in defined.rigid.iter().enumerate() {
-            terms.insert(r.var, Term::of(i + 1));
+            terms.insert(r.var, CutTerm::of(i + 1));
         }
         for v in &fixed {
-            terms.insert(*v, Term::of(least.len()));
+            terms.insert(*v, CutTerm::of(least.len()));
             least.push(i64::from(signature.var(*v).sort == mu_data::sort::basic::POS));
         }
-        let constants: AHashMap<OpId, Term> = defined
+        let constants: AHashMap<OpId, CutTerm> = defined
             .constants
             .iter()
             .filter_map(|(op, e)| plain_term(&flow, &signature, &terms, e).map(|t| (*op, t)))
@@ -116,11 +116,11 @@ impl<'a> Study<'a> {
         let mut facts = facts(compiled, defined, &mut flow, &signature)?;
         if facts.layouts.positive {
             // Separate zero from the numbers of sort Pos.
-            predicates.push(Predicate::Less(Term::literal(1)));
+            predicates.push(LabelPredicate::Less(CutTerm::literal(1)));
         }
         predicates.sort_unstable();
         predicates.dedup();
-        let mut cuts: Vec<Term> = predicates.iter().flat_map(|p| p.cuts()).collect();
+        let mut cuts: Vec<CutTerm> = predicates.iter().flat_map(|p| p.cuts()).collect();
 
         facts.parameters = vars;
         facts.initial = defined.initial.iter().map(|(p, e)| (*p as u32, e.clone())).collect();
@@ -135,11 +135,11 @@ impl<'a> Study<'a> {
         literals.extend(initial_numbers(compiled, &facts, &signature)?);
         for cut in &cuts {
             // Determine the interval of each number of the initial state.
-            tests.extend(literals.iter().map(|l| Distinction::side(*cut, Term::literal(*l))));
+            tests.extend(literals.iter().map(|l| Distinction::side(*cut, CutTerm::literal(*l))));
             tests.extend(
                 (1..=defined.rigid.len())
                     .filter(|_| !defined.initial.is_empty())
-                    .map(|b| Distinction::side(*cut, Term::of(b))),
+                    .map(|b| Distinction::side(*cut, CutTerm::of(b))),
             );
         }
         let grains = if level <= Levels::Coarse {
@@ -147,7 +147,7 @@ impl<'a> Study<'a> {
         } else {
             vec![Grain::Intervals; facts.contents.len()]
         };
-        let line = Line { least, cuts, tests, predicates };
+        let line = CutLine { least, cuts, tests, predicates };
         if line.valuations().is_none_or(|n| n > MAX_VALUATIONS) {
             let text = "the constants and literals that the formula and the process compare have too many possible orders";
             return Err(Diagnostic::new(Stage::Unsupported, text));
@@ -186,7 +186,7 @@ impl<'a> Study<'a> {
     }
 
     /// Returns the tests with outcomes in cases.
-    pub(crate) fn tests(&self) -> Vec<Test> {
+    pub(crate) fn tests(&self) -> Vec<CutTest> {
         self.line.tests_of_cases()
     }
 
@@ -363,12 +363,12 @@ fn decided(engine: &mut Engine, f: &TypedStateFormula) -> Result<TypedStateFormu
 fn plain_term(
     flow: &Flow,
     signature: &Signature,
-    terms: &AHashMap<VarId, Term>,
+    terms: &AHashMap<VarId, CutTerm>,
     e: &Expr,
-) -> Option<Term> {
+) -> Option<CutTerm> {
     match &e.kind {
         ExprKind::Var(v) => terms.get(v).copied(),
-        _ if flow.literal(e).is_some() => flow.literal(e).map(Term::literal),
+        _ if flow.literal(e).is_some() => flow.literal(e).map(CutTerm::literal),
         _ => match e.as_builtin(signature)? {
             (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => {
                 plain_term(flow, signature, terms, a)
@@ -388,9 +388,9 @@ fn plain_term(
 fn bounds(
     flow: &Flow,
     signature: &Signature,
-    terms: &AHashMap<VarId, Term>,
+    terms: &AHashMap<VarId, CutTerm>,
     e: &Expr,
-    out: &mut Vec<Term>,
+    out: &mut Vec<CutTerm>,
 ) {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         if let Some((
@@ -419,7 +419,7 @@ fn bounds(
 /// Returns the counters of the initial state. Their intervals must be the same in the whole case.
 fn initial_numbers(
     compiled: &Compiled,
-    facts: &Facts,
+    facts: &AbstractionFacts,
     signature: &Signature,
 ) -> Result<Vec<i64>, Diagnostic> {
     let mut found = Vec::new();
@@ -445,7 +445,7 @@ fn facts(
     defined: &SymbolicConstants,
     flow: &mut Flow,
     signature: &Signature,
-) -> Result<Facts, Diagnostic> {
+) -> Result<AbstractionFacts, Diagnostic> {
     let process = compiled.process();
     let mut layouts = Layouts::default();
     let mut contents = Vec::new();
@@ -510,7 +510,14 @@ fn facts(
     let literals = all_compared(flow, signature, initial());
     let growth = initial().map(|e| flow.growth(e)).max().unwrap_or(0);
     let start = GroupFacts { growth, literals, ..GroupFacts::default() };
-    Ok(Facts { contents, arguments, layouts, groups, start, ..Facts::default() })
+    Ok(AbstractionFacts {
+        contents,
+        arguments,
+        layouts,
+        groups,
+        start,
+        ..AbstractionFacts::default()
+    })
 }
 
 /// True if a condition implies that a summed variable equals a number in the state: it equals a
@@ -668,7 +675,7 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
 
 /// Computes the granularity of slots: intervals for slots with numbers that are increased or
 /// ordered, or flow to such a slot.
-fn grains(compiled: &Compiled, facts: &Facts, signature: &Signature) -> Vec<Grain> {
+fn grains(compiled: &Compiled, facts: &AbstractionFacts, signature: &Signature) -> Vec<Grain> {
     let process = compiled.process();
     let slot_of: AHashMap<VarId, usize> =
         process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
@@ -738,7 +745,11 @@ fn ordering(signature: &Signature, e: &Expr, see: &mut dyn FnMut(&Expr)) {
 }
 
 /// Adds a formula's expressions to an analysis.
-fn type_state(flow: &mut Flow, f: &TypedStateFormula, parameters: &mut AHashMap<u32, Vec<Type>>) {
+fn type_state(
+    flow: &mut Flow,
+    f: &TypedStateFormula,
+    parameters: &mut AHashMap<u32, Vec<FlowSort>>,
+) {
     stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
         StateKind::True | StateKind::False => {}
         StateKind::Val(e) => {

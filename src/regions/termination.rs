@@ -17,7 +17,7 @@
 
 use crate::base::AbstractableModel;
 use crate::local_states::{AbstractTransition, LocalStateSearch};
-use crate::measure::{Change, Measure, change};
+use crate::measure::{Measure, NumberChange, change};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;
 use crate::symbolic_constants::SymbolicConstant;
@@ -91,7 +91,8 @@ pub fn prove_termination(
     let mut search = LocalStateSearch::new(&crowd, Some(Vec::new()))?;
     search.run()?;
     let mut left = RemainingTransitions::new(&crowd, search)?;
-    let sides = [Side::Shared, Side::Local].map(|side| (side, counters(&crowd, side, rigid)));
+    let sides =
+        [StateFactor::Shared, StateFactor::Local].map(|side| (side, counters(&crowd, side, rigid)));
     let empty = crowd.empty_lists()?;
     let mut out = TerminationResult::default();
     loop {
@@ -109,7 +110,7 @@ pub fn prove_termination(
 
 /// A factor of the state space: the shared data, or a replicated component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum StateFactor {
     Shared,
     Local,
 }
@@ -119,7 +120,7 @@ struct CounterChanges {
     /// Index of the parameter; for a component, that of the first identity.
     param: usize,
     /// The change of the counter by each group and, for a component, by each participant.
-    changes: Vec<Vec<Change>>,
+    changes: Vec<Vec<NumberChange>>,
 }
 
 /// Returns the summand of a group.
@@ -130,34 +131,36 @@ fn summand_of(crowd: &ThreadModularAbstraction, group: usize) -> usize {
 /// Returns the counters of one factor that some group increases below a bound.
 fn counters(
     crowd: &ThreadModularAbstraction,
-    side: Side,
+    side: StateFactor,
     rigid: &[SymbolicConstant],
 ) -> Vec<CounterChanges> {
     let (replicas, process) = (crowd.replicas, crowd.process());
     let count = match side {
-        Side::Shared => process.params.len(),
-        Side::Local => replicas.local[SIZE - 1].len(),
+        StateFactor::Shared => process.params.len(),
+        StateFactor::Local => replicas.local[SIZE - 1].len(),
     };
     let own = |n: usize, j: usize| match side {
-        Side::Shared => n,
-        Side::Local => replicas.local[j][n] as usize,
+        StateFactor::Shared => n,
+        StateFactor::Local => replicas.local[j][n] as usize,
     };
     let shared = |n: &usize| {
-        side == Side::Local || (replicas.owner[*n].is_none() && rigid.iter().all(|r| r.param != *n))
+        side == StateFactor::Local
+            || (replicas.owner[*n].is_none() && rigid.iter().all(|r| r.param != *n))
     };
     let of = |n: usize| {
         let by_group = crowd.shares.iter().enumerate().map(|(g, share)| {
-            let others = if side == Side::Shared { 1 } else { share.others.len() };
+            let others = if side == StateFactor::Shared { 1 } else { share.others.len() };
             (0..others).map(|j| change(process, rigid, summand_of(crowd, g), own(n, j))).collect()
         });
         CounterChanges { param: own(n, 0), changes: by_group.collect() }
     };
-    let grows = |c: &CounterChanges| c.changes.iter().flatten().any(|c| matches!(c, Change::Up(_)));
+    let grows =
+        |c: &CounterChanges| c.changes.iter().flatten().any(|c| matches!(c, NumberChange::Up(_)));
     (0..count).filter(shared).map(of).filter(grows).collect()
 }
 
 /// The effect of a step on the shared data, or on the local state of a participant.
-struct Move {
+struct StepEffect {
     group: usize,
     /// The index of the participant.
     other: usize,
@@ -172,8 +175,8 @@ struct RemainingTransitions<'c> {
     crowd: &'c ThreadModularAbstraction<'c>,
     states: Vec<Vec<u32>>,
     members: usize,
-    shared: Vec<Move>,
-    local: Vec<Move>,
+    shared: Vec<StepEffect>,
+    local: Vec<StepEffect>,
     /// The moves that form each step.
     steps: Vec<(usize, Vec<usize>)>,
 }
@@ -182,7 +185,7 @@ struct RemainingTransitions<'c> {
 #[derive(Default)]
 struct Moves {
     numbers: AHashMap<(usize, usize, Vec<u32>, Vec<u32>, bool), usize>,
-    all: Vec<Move>,
+    all: Vec<StepEffect>,
 }
 
 impl Moves {
@@ -199,7 +202,7 @@ impl Moves {
             .entry((group, other, view.to_vec(), to.to_vec(), shorter))
             .or_insert(next);
         if number == next {
-            self.all.push(Move { group, other, shorter, pairs: Vec::new() });
+            self.all.push(StepEffect { group, other, shorter, pairs: Vec::new() });
         }
         number
     }
@@ -258,10 +261,10 @@ impl<'c> RemainingTransitions<'c> {
         Ok(left)
     }
 
-    fn moves(&mut self, side: Side) -> (&mut Vec<Move>, usize) {
+    fn moves(&mut self, side: StateFactor) -> (&mut Vec<StepEffect>, usize) {
         match side {
-            Side::Shared => (&mut self.shared, self.states.len()),
-            Side::Local => (&mut self.local, self.members),
+            StateFactor::Shared => (&mut self.shared, self.states.len()),
+            StateFactor::Local => (&mut self.local, self.members),
         }
     }
 
@@ -270,7 +273,7 @@ impl<'c> RemainingTransitions<'c> {
         loop {
             self.prune();
             let mut changed = false;
-            for side in [Side::Shared, Side::Local] {
+            for side in [StateFactor::Shared, StateFactor::Local] {
                 let (moves, count) = self.moves(side);
                 let part = parts(moves, count);
                 for m in moves {
@@ -309,7 +312,7 @@ impl<'c> RemainingTransitions<'c> {
     /// true if there was one.
     fn count_up(
         &mut self,
-        side: Side,
+        side: StateFactor,
         counters: &[CounterChanges],
         out: &mut TerminationResult,
     ) -> bool {
@@ -318,8 +321,8 @@ impl<'c> RemainingTransitions<'c> {
             let crowd = self.crowd;
             let (moves, count) = self.moves(side);
             let part = parts(moves, count);
-            let of = |m: &Move| &counter.changes[m.group][m.other];
-            let other = |m: &&Move| *of(m) == Change::Other;
+            let of = |m: &StepEffect| &counter.changes[m.group][m.other];
+            let other = |m: &&StepEffect| *of(m) == NumberChange::Other;
             let spoilt: AHashSet<u32> = moves
                 .iter()
                 .filter(other)
@@ -327,7 +330,7 @@ impl<'c> RemainingTransitions<'c> {
                 .map(|p| part[p.0 as usize])
                 .collect();
             for m in moves.iter_mut() {
-                let Change::Up(bound) = of(m).clone() else { continue };
+                let NumberChange::Up(bound) = of(m).clone() else { continue };
                 let before = m.pairs.len();
                 m.pairs.retain(|(a, _)| spoilt.contains(&part[*a as usize]));
                 if m.pairs.len() < before {
@@ -348,9 +351,9 @@ impl<'c> RemainingTransitions<'c> {
         for &(slot, none) in empty {
             let (crowd, at) = (self.crowd, slot as usize);
             let part = parts(&self.shared, self.states.len());
-            let joint = |m: &Move| &crowd.replicas.groups[crowd.shares[m.group].inside];
-            let writes = |m: &Move| crowd.groups()[m.group].writes.contains(&slot);
-            let other = |m: &&Move| writes(m) && !joint(m).shrinks.contains(&slot);
+            let joint = |m: &StepEffect| &crowd.replicas.groups[crowd.shares[m.group].inside];
+            let writes = |m: &StepEffect| crowd.groups()[m.group].writes.contains(&slot);
+            let other = |m: &&StepEffect| writes(m) && !joint(m).shrinks.contains(&slot);
             let spoilt: AHashSet<u32> = self
                 .shared
                 .iter()
@@ -402,7 +405,7 @@ fn paired(
     read: &dyn Fn(usize, usize, &Vec<u32>) -> Option<Vec<u32>>,
     write: &dyn Fn(usize, usize, &mut Vec<u32>, &[u32]),
     pair_count: &mut usize,
-) -> Result<Vec<Move>, Diagnostic> {
+) -> Result<Vec<StepEffect>, Diagnostic> {
     let number: AHashMap<&Vec<u32>, u32> = states.iter().zip(0..).collect();
     let Moves { numbers, mut all } = moves;
     let mut by_place: AHashMap<(usize, usize), Vec<(Vec<u32>, Vec<u32>, usize)>> = AHashMap::new();
@@ -439,7 +442,7 @@ fn paired(
 
 /// Computes the strongly connected components of `count` states under some moves: a number for each
 /// state.
-fn parts(moves: &[Move], count: usize) -> Vec<u32> {
+fn parts(moves: &[StepEffect], count: usize) -> Vec<u32> {
     let mut edges: Vec<(u32, u32)> =
         moves.iter().flat_map(|m| &m.pairs).copied().filter(|(a, b)| a != b).collect();
     edges.sort_unstable();

@@ -18,7 +18,7 @@ use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, packed};
 use crate::merged_constants::{Occurrences, mapped, without};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;
-use crate::words::{Letter, Part, WordRequest, abstracted, longer, words};
+use crate::words::{Letter, WordPart, WordRequest, abstracted, longer, words};
 use ahash::{AHashMap, AHashSet, AHasher};
 use mu_base::ids::{LabelId, OpId};
 use mu_base::{Diagnostic, Stage};
@@ -398,8 +398,10 @@ impl<'m> Evaluator<'m> {
                 return Err(Diagnostic::new(Stage::Unsupported, text));
             };
             let word = abstracted(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
-            let letters: Vec<usize> =
-                word.iter().map(|p| if let Part::Tracked(i) = p { *i } else { other }).collect();
+            let letters: Vec<usize> = word
+                .iter()
+                .map(|p| if let WordPart::Tracked(i) = p { *i } else { other })
+                .collect();
             let list = model.replicas.made(self.signature(), &letters)?;
             self.interned(slot, &list)?
         } else if self.holds(slot) {

@@ -315,7 +315,7 @@ impl Leaf<'_> {
 
 /// A letter of an abstract word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum WordPart {
     /// The tracked constant with this index.
     Tracked(usize),
     /// A block of untracked identities.
@@ -349,7 +349,7 @@ pub struct WordRequest {
 }
 
 /// Returns the words that represent an abstract word; `None` if there are more than `most`.
-pub fn words(word: &[Part], wanted: &WordRequest, most: usize) -> Option<Vec<Vec<Letter>>> {
+pub fn words(word: &[WordPart], wanted: &WordRequest, most: usize) -> Option<Vec<Vec<Letter>>> {
     let mut maker = Maker {
         word,
         wanted,
@@ -364,7 +364,7 @@ pub fn words(word: &[Part], wanted: &WordRequest, most: usize) -> Option<Vec<Vec
 }
 
 struct Maker<'w> {
-    word: &'w [Part],
+    word: &'w [WordPart],
     wanted: &'w WordRequest,
     most: usize,
     used: Vec<bool>,
@@ -386,7 +386,7 @@ impl Maker<'_> {
             }
             return Some(());
         };
-        if let Part::Tracked(i) = here {
+        if let WordPart::Tracked(i) = here {
             self.letters.push(Letter::Tracked(*i));
             self.at(part + 1, 0, 0)?;
             self.letters.pop();
@@ -446,13 +446,13 @@ pub fn longer(word: &[Letter], longest: usize) -> Vec<Letter> {
 
 /// Abstracts letters to a word with blocks for untracked identities; `None` in `letters` means
 /// untracked.
-pub fn abstracted(letters: impl Iterator<Item = Option<usize>>) -> Vec<Part> {
-    let mut word: Vec<Part> = Vec::new();
+pub fn abstracted(letters: impl Iterator<Item = Option<usize>>) -> Vec<WordPart> {
+    let mut word: Vec<WordPart> = Vec::new();
     for letter in letters {
         match letter {
-            Some(i) => word.push(Part::Tracked(i)),
-            None if word.last() == Some(&Part::Block) => {}
-            None => word.push(Part::Block),
+            Some(i) => word.push(WordPart::Tracked(i)),
+            None if word.last() == Some(&WordPart::Block) => {}
+            None => word.push(WordPart::Block),
         }
     }
     word

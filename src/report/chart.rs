@@ -44,7 +44,7 @@ const MOST_OF_VALUE: usize = 44;
 const GAP: f64 = 8.0;
 
 /// An action in one row.
-struct Event<'a> {
+struct ChartEvent<'a> {
     /// Participating lanes, in the direction of the arrow.
     lanes: Vec<usize>,
     /// True if the arrow has a head.
@@ -76,7 +76,7 @@ pub fn chart(story: &PrintedEvidence, title: &str, verdict: &str) -> Option<Stri
             .iter()
             .map(String::as_str),
     );
-    let all: Vec<Event> =
+    let all: Vec<ChartEvent> =
         story.steps.iter().enumerate().flat_map(|(i, s)| events(story, s, i + 1, &short)).collect();
     let sentence = why(story, &|text| short.text(text));
     all.iter().flat_map(|e| &e.lanes).for_each(|&l| used[l] = true);
@@ -236,7 +236,7 @@ fn tail(story: &PrintedEvidence, lane: usize, short: &ShortNames) -> Vec<String>
 fn legend(
     svg: &mut Svg,
     story: &PrintedEvidence,
-    all: &[Event],
+    all: &[ChartEvent],
     short: &ShortNames,
     (top, width): (f64, f64),
 ) -> f64 {
@@ -303,8 +303,8 @@ fn events<'a>(
     step: &'a PrintedStep,
     number: usize,
     short: &ShortNames,
-) -> Vec<Event<'a>> {
-    let mut out: Vec<Event> =
+) -> Vec<ChartEvent<'a>> {
+    let mut out: Vec<ChartEvent> =
         step.parts.iter().map(|part| event(step, part, number, short)).collect();
     out.sort_by_key(|e| e.hidden);
     if out.is_empty() {
@@ -319,7 +319,7 @@ fn events<'a>(
             lanes.push(0);
         }
         let text = short.text(&step.action);
-        out.push(Event {
+        out.push(ChartEvent {
             lanes,
             directed: false,
             text,
@@ -357,7 +357,7 @@ fn event<'a>(
     part: &StepPart,
     number: usize,
     short: &ShortNames,
-) -> Event<'a> {
+) -> ChartEvent<'a> {
     let mut from: Vec<_> = part.from.iter().collect();
     from.sort_by_key(|f| f.open);
     let mut lanes: Vec<usize> = from.iter().map(|f| f.component as usize).collect();
@@ -366,7 +366,7 @@ fn event<'a>(
         lanes.push(0);
     }
     let directed = from.len() == 2 && from[0].open < from[1].open;
-    Event {
+    ChartEvent {
         lanes,
         directed,
         text: short.text(&part.text()),
@@ -391,13 +391,13 @@ fn widest(lines: &[String]) -> f64 {
 }
 
 /// Returns the range of lanes of an event.
-fn span(event: &Event, place: &impl Fn(usize) -> usize) -> (usize, usize) {
+fn span(event: &ChartEvent, place: &impl Fn(usize) -> usize) -> (usize, usize) {
     let places = event.lanes.iter().map(|l| place(*l));
     (places.clone().min().unwrap_or(0), places.max().unwrap_or(0))
 }
 
 /// Returns the space for the text of an event.
-fn room(event: &Event, x: &[f64], place: &impl Fn(usize) -> usize) -> f64 {
+fn room(event: &ChartEvent, x: &[f64], place: &impl Fn(usize) -> usize) -> f64 {
     let (low, high) = span(event, place);
     if low < high {
         return (x[high] - x[low] - 14.0).max(NARROWEST - 14.0);
@@ -408,7 +408,7 @@ fn room(event: &Event, x: &[f64], place: &impl Fn(usize) -> usize) -> f64 {
 /// Computes the distances between lanes from the widths of heads and texts, within bounds. The
 /// first entry is the width of the first head.
 fn gaps(
-    all: &[Event],
+    all: &[ChartEvent],
     heads: &[(String, String)],
     tails: &[Vec<String>],
     place: &impl Fn(usize) -> usize,
@@ -434,7 +434,7 @@ fn gaps(
 
 fn draw(
     svg: &mut Svg,
-    event: &Event,
+    event: &ChartEvent,
     (y, halo): (f64, &str),
     lines: &[String],
     x: &[f64],
@@ -492,7 +492,7 @@ fn write(
     svg.text(class, (x, y), anchor, text);
 }
 
-fn tooltip(story: &PrintedEvidence, event: &Event) -> String {
+fn tooltip(story: &PrintedEvidence, event: &ChartEvent) -> String {
     let mut text = format!("step {}: {}", event.number, event.step.action);
     for (slot, value) in &event.step.changed {
         let parameter = &story.parameters[*slot as usize];

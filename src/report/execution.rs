@@ -4,13 +4,13 @@
 //! After the pictures of the herd tools. Program order runs straight down. All other arrows leave
 //! and enter at the sides of boxes. Between neighbouring columns they are straight. Otherwise they
 //! use lanes between the columns and channels between the rows, so that no arrow crosses a box. A
-//! load of an initial value has a short arrow from `init`. The layout ([`Layout`]) is computed
+//! load of an initial value has a short arrow from `init`. The layout ([`GraphLayout`]) is computed
 //! first, with the line of each arrow; it depends only on the execution.
 
 use super::memory_graph::event_name;
 use super::svg::{Anchor, Svg, number, width_of};
 use mu_program::Fence;
-use mu_program::axiomatic::{Edge, Event, EventKind, Execution};
+use mu_program::axiomatic::{EventKind, Execution, GraphEvent, RelationKind};
 use mu_program::litmus::Litmus;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -50,7 +50,7 @@ pub struct Arrow {
     /// Source event; `None` for an initial value.
     pub from: Option<usize>,
     /// The relation.
-    pub edge: Edge,
+    pub edge: RelationKind,
     /// Target event.
     pub to: usize,
     /// The line of the arrow.
@@ -61,7 +61,7 @@ pub struct Arrow {
 
 /// Positions of all elements. Events are ordered by thread, then by program order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layout {
+pub struct GraphLayout {
     /// For each position, the event of the execution.
     pub order: Vec<usize>,
     /// The boxes.
@@ -75,7 +75,7 @@ pub struct Layout {
 }
 
 /// Describes an event.
-fn text(test: &Litmus, e: &Event) -> String {
+fn text(test: &Litmus, e: &GraphEvent) -> String {
     let cell = test.program.cells.get(e.cell);
     let name = cell.map_or("", |c| c.name.as_str());
     let value = |v: u64| {
@@ -92,19 +92,19 @@ fn text(test: &Litmus, e: &Event) -> String {
     }
 }
 
-fn code<'t>(test: &'t Litmus, e: &Event) -> &'t str {
+fn code<'t>(test: &'t Litmus, e: &GraphEvent) -> &'t str {
     test.program.threads[e.thread]
         .instructions
         .get(e.instruction as usize)
         .map_or("", |i| i.text.as_str())
 }
 
-fn word(edge: Edge) -> &'static str {
+fn word(edge: RelationKind) -> &'static str {
     match edge {
-        Edge::Po => "po",
-        Edge::Rf => "rf",
-        Edge::Co => "co",
-        Edge::Fr => "fr",
+        RelationKind::Po => "po",
+        RelationKind::Rf => "rf",
+        RelationKind::Co => "co",
+        RelationKind::Fr => "fr",
     }
 }
 
@@ -121,18 +121,18 @@ pub fn json(test: &Litmus, execution: &Execution, title: &str) -> Value {
         json!({ "name": event_name(p), "thread": e.thread, "text": text(test, e), "code": code(test, e), "reads_initial": initial })
     };
     let events: Vec<Value> = order.iter().enumerate().map(event).collect();
-    let mut edges: Vec<(usize, Edge, usize)> =
+    let mut edges: Vec<(usize, RelationKind, usize)> =
         execution.edges().into_iter().map(|(a, e, b)| (place[a], e, place[b])).collect();
     edges.sort_unstable();
-    let edge = |(from, edge, to): &(usize, Edge, usize)| json!({ "from": from, "to": to, "relation": word(*edge), "forbids": false });
+    let edge = |(from, edge, to): &(usize, RelationKind, usize)| json!({ "from": from, "to": to, "relation": word(*edge), "forbids": false });
     let threads: Vec<&str> = test.program.threads.iter().map(|t| t.name.as_str()).collect();
     json!({ "title": title, "threads": threads, "events": events, "edges": edges.iter().map(edge).collect::<Vec<_>>() })
 }
 
 /// An arrow at the sides of boxes, before its line is computed.
-struct Side {
+struct SideArrow {
     from: usize,
-    edge: Edge,
+    edge: RelationKind,
     to: usize,
     /// True if it leaves, and if it arrives, on the right.
     right: (bool, bool),
@@ -141,25 +141,25 @@ struct Side {
 }
 
 /// Computes the layout of an execution.
-pub fn layout(test: &Litmus, execution: &Execution) -> Layout {
+pub fn layout(test: &Litmus, execution: &Execution) -> GraphLayout {
     let grid = Grid::new(test, execution);
     let mut place_of = vec![0; grid.order.len()];
     grid.order.iter().enumerate().for_each(|(place, &event)| place_of[event] = place);
-    let mut edges: Vec<(usize, Edge, usize)> =
+    let mut edges: Vec<(usize, RelationKind, usize)> =
         execution.edges().into_iter().map(|(a, e, b)| (place_of[a], e, place_of[b])).collect();
     edges.sort_unstable();
     let routes = Routes::new(&grid, &edges);
-    let frame = Frame::new(&grid, &routes);
+    let frame = GridPositions::new(&grid, &routes);
     let arrows = frame.arrows(&grid, &routes, &edges);
     let columns =
         frame.left.iter().zip(&frame.widths).map(|(left, width)| left + width / 2.0).collect();
-    Layout { order: grid.order, boxes: frame.boxes, arrows, columns, size: frame.size }
+    GraphLayout { order: grid.order, boxes: frame.boxes, arrows, columns, size: frame.size }
 }
 
 /// The events in columns and rows.
 struct Grid<'a> {
     test: &'a Litmus,
-    events: &'a [Event],
+    events: &'a [GraphEvent],
     /// The event at each position.
     order: Vec<usize>,
     /// The row of each position.
@@ -183,7 +183,7 @@ impl<'a> Grid<'a> {
         let rows = row.iter().max().map_or(0, |r| r + 1);
         Self { test, events, order, row, rows }
     }
-    fn event(&self, place: usize) -> &Event {
+    fn event(&self, place: usize) -> &GraphEvent {
         &self.events[self.order[place]]
     }
     fn column(&self, place: usize) -> usize {
@@ -199,7 +199,7 @@ impl<'a> Grid<'a> {
 
 /// Routing of arrows.
 struct Routes {
-    sides: Vec<Side>,
+    sides: Vec<SideArrow>,
     /// Number of lanes on the left and on the right side of each gap between columns (gap `c` is
     /// left of column `c`).
     lanes: Vec<[usize; 2]>,
@@ -211,15 +211,15 @@ struct Routes {
 }
 
 impl Routes {
-    fn new(grid: &Grid, edges: &[(usize, Edge, usize)]) -> Self {
+    fn new(grid: &Grid, edges: &[(usize, RelationKind, usize)]) -> Self {
         let mut lanes = vec![[0usize; 2]; grid.threads() + 1];
         let mut channels = vec![0usize; grid.rows + 1];
         let mut take = |gap: usize, side: usize| {
             lanes[gap][side] += 1;
             lanes[gap][side] - 1
         };
-        let mut sides: Vec<Side> = Vec::new();
-        for &(from, edge, to) in edges.iter().filter(|e| e.1 != Edge::Po) {
+        let mut sides: Vec<SideArrow> = Vec::new();
+        for &(from, edge, to) in edges.iter().filter(|e| e.1 != RelationKind::Po) {
             let (a, b) = (grid.column(from), grid.column(to));
             let right = if a == b { (true, true) } else { (a < b, b < a) };
             let lanes = if a == b {
@@ -234,7 +234,7 @@ impl Routes {
             } else {
                 None
             };
-            sides.push(Side { from, edge, to, right, lanes });
+            sides.push(SideArrow { from, edge, to, right, lanes });
         }
         let mut ports: Vec<[Vec<(usize, usize, bool)>; 2]> =
             vec![Default::default(); grid.order.len()];
@@ -252,7 +252,7 @@ impl Routes {
 }
 
 /// Positions of columns, rows and boxes.
-struct Frame {
+struct GridPositions {
     left: Vec<f64>,
     widths: Vec<f64>,
     top: Vec<f64>,
@@ -262,7 +262,7 @@ struct Frame {
     size: Point,
 }
 
-impl Frame {
+impl GridPositions {
     fn new(grid: &Grid, routes: &Routes) -> Self {
         let places = || 0..grid.order.len();
         let mut widths: Vec<f64> =
@@ -311,7 +311,12 @@ impl Frame {
         Self { left, widths, top, stub, boxes, size: (x + LEFT, y + 20.0) }
     }
 
-    fn arrows(&self, grid: &Grid, routes: &Routes, edges: &[(usize, Edge, usize)]) -> Vec<Arrow> {
+    fn arrows(
+        &self,
+        grid: &Grid,
+        routes: &Routes,
+        edges: &[(usize, RelationKind, usize)],
+    ) -> Vec<Arrow> {
         let boxes = &self.boxes;
         let port = |place: usize, right: bool, arrow: usize, leaves: bool| -> Point {
             let b = &boxes[place];
@@ -335,7 +340,7 @@ impl Frame {
             }
         };
         let mut arrows = Vec::new();
-        for &(from, edge, to) in edges.iter().filter(|e| e.1 == Edge::Po) {
+        for &(from, edge, to) in edges.iter().filter(|e| e.1 == RelationKind::Po) {
             let (a, b) = (&boxes[from], &boxes[to]);
             let x = a.at.0 + a.size.0 / 2.0;
             arrows.push(Arrow {
@@ -351,7 +356,7 @@ impl Frame {
             let x = b.at.0 + 22.0;
             arrows.push(Arrow {
                 from: None,
-                edge: Edge::Rf,
+                edge: RelationKind::Rf,
                 to: place,
                 line: vec![(x, b.at.1 - 20.0), (x, b.at.1)],
                 label: (0.0, 0.0),
@@ -413,12 +418,13 @@ fn label(arrows: &mut [Arrow]) {
                 .all(|q| (p.0 - q.0).abs() >= 2.0 * LABEL.0 || (p.1 - q.1).abs() >= 2.0 * LABEL.1)
         };
         let shares: &[f64] = match (arrow.edge, arrow.from) {
-            (Edge::Po, _) => &[0.5],
+            (RelationKind::Po, _) => &[0.5],
             (_, None) => &[0.35],
             _ => &[0.3, 0.4, 0.25, 0.6, 0.7, 0.5, 0.75, 0.2],
         };
         // Short straight arrows have their labels next to them.
-        let offset = if arrow.edge == Edge::Po || arrow.from.is_none() { 12.0 } else { 0.0 };
+        let offset =
+            if arrow.edge == RelationKind::Po || arrow.from.is_none() { 12.0 } else { 0.0 };
         let points: Vec<Point> =
             shares.iter().map(|&s| along(&arrow.line, s)).map(|p| (p.0 + offset, p.1)).collect();
         arrow.label = points.iter().copied().find(|&p| free(p)).unwrap_or(points[0]);
@@ -546,10 +552,10 @@ pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
     }
     for (i, arrow) in layout.arrows.iter().enumerate() {
         let colour = match arrow.edge {
-            Edge::Po => "gray25",
-            Edge::Rf => "firebrick",
-            Edge::Co => "steelblue4",
-            Edge::Fr => "darkorange3",
+            RelationKind::Po => "gray25",
+            RelationKind::Rf => "firebrick",
+            RelationKind::Co => "steelblue4",
+            RelationKind::Fr => "darkorange3",
         };
         let from = match arrow.from {
             Some(from) => event_name(from),
@@ -558,7 +564,7 @@ pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
                 format!("init{i}")
             }
         };
-        let weight = if arrow.edge == Edge::Po { "" } else { ", constraint=false" };
+        let weight = if arrow.edge == RelationKind::Po { "" } else { ", constraint=false" };
         let to = event_name(arrow.to);
         let _ = writeln!(
             out,
@@ -596,7 +602,7 @@ mod tests {
 
     /// Invariants of every picture: boxes do not overlap; arrows run from box to box and cross
     /// none; labels do not overlap; everything is inside the picture.
-    fn check(test: &Litmus, execution: &Execution, place: &str) -> Layout {
+    fn check(test: &Litmus, execution: &Execution, place: &str) -> GraphLayout {
         let l = layout(test, execution);
         assert_eq!(l, layout(test, execution), "{place}");
         for (i, a) in l.boxes.iter().enumerate() {
@@ -657,7 +663,7 @@ mod tests {
         l
     }
 
-    fn count(l: &Layout, edge: Edge) -> usize {
+    fn count(l: &GraphLayout, edge: RelationKind) -> usize {
         l.arrows.iter().filter(|a| a.edge == edge).count()
     }
 
@@ -666,10 +672,18 @@ mod tests {
         // Two loads of initial values, each before the other thread's store.
         let (test, e) = execution(SB, "tso");
         let l = check(&test, &e, "SB");
-        assert_eq!([Edge::Po, Edge::Rf, Edge::Co, Edge::Fr].map(|k| count(&l, k)), [2, 2, 0, 2]);
+        assert_eq!(
+            [RelationKind::Po, RelationKind::Rf, RelationKind::Co, RelationKind::Fr]
+                .map(|k| count(&l, k)),
+            [2, 2, 0, 2]
+        );
         let (test, e) = execution(MP, "pso");
         let l = check(&test, &e, "MP");
-        assert_eq!([Edge::Po, Edge::Rf, Edge::Co, Edge::Fr].map(|k| count(&l, k)), [2, 2, 0, 1]);
+        assert_eq!(
+            [RelationKind::Po, RelationKind::Rf, RelationKind::Co, RelationKind::Fr]
+                .map(|k| count(&l, k)),
+            [2, 2, 0, 1]
+        );
         assert!(
             svg(&test, &e, "").contains("R y=1")
                 && dot(&test, &e, "").contains("b -> c [label=\"rf\""),
@@ -678,7 +692,7 @@ mod tests {
         );
         let (test, e) = execution(IRIW, "tso");
         let l = check(&test, &e, "IRIW");
-        assert_eq!(count(&l, Edge::Po), 2);
+        assert_eq!(count(&l, RelationKind::Po), 2);
         assert_eq!(l.columns.len(), 4);
     }
 

@@ -12,7 +12,7 @@ use super::memory_graph::event_name;
 #[cfg(test)]
 use super::svg::escape;
 use super::svg::{Anchor, Svg, number, width_of};
-use mu_axioms::{Event, Kind};
+use mu_axioms::{Event, EventKind};
 use mu_litmus::report::DecidingExecution;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -63,13 +63,13 @@ fn text(drawn: &DecidingExecution, e: usize, name: &str) -> String {
     let place = &drawn.locations[e];
     let value = event.value as i64;
     match event.kind {
-        Kind::Read => format!("{name}: R {place}={value}"),
-        Kind::Write if event.thread.is_none() => format!("{name}: initially {place}={value}"),
-        Kind::Write => format!("{name}: W {place}={value}"),
-        Kind::Update => format!("{name}: RMW {place}={value}"),
-        Kind::Fence => format!("{name}: fence"),
-        Kind::Branch => format!("{name}: branch"),
-        Kind::Other => name.to_string(),
+        EventKind::Read => format!("{name}: R {place}={value}"),
+        EventKind::Write if event.thread.is_none() => format!("{name}: initially {place}={value}"),
+        EventKind::Write => format!("{name}: W {place}={value}"),
+        EventKind::Update => format!("{name}: RMW {place}={value}"),
+        EventKind::Fence => format!("{name}: fence"),
+        EventKind::Branch => format!("{name}: branch"),
+        EventKind::Other => name.to_string(),
     }
 }
 
@@ -193,11 +193,12 @@ pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
         };
     }
     // Arrows around the boxes of a column need room at its sides.
-    let shapes: Vec<Shape> = arrows.iter().map(|a| shape(a, cells[a.from], cells[a.to])).collect();
+    let shapes: Vec<ArrowForm> =
+        arrows.iter().map(|a| shape(a, cells[a.from], cells[a.to])).collect();
     let columns = threads.max(initial).max(1);
     let room = |side: f64, column: usize| {
         let around = arrows.iter().zip(&shapes).filter_map(|(a, shape)| match shape {
-            Shape::Around(out) if out * side > 0.0 && cells[a.from].0 == column => {
+            ArrowForm::Around(out) if out * side > 0.0 && cells[a.from].0 == column => {
                 Some(out.abs() / 2.0 + width_of(&a.name, 11.0) / 2.0 + 10.0)
             }
             _ => None,
@@ -241,7 +242,7 @@ pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
 }
 
 /// Form of an arrow.
-enum Shape {
+enum ArrowForm {
     /// A straight line to the next row.
     Straight,
     /// Around the boxes of a column, with the distance of its control point from their side:
@@ -252,15 +253,15 @@ enum Shape {
 }
 
 /// Returns the form of an arrow between two cells.
-fn shape(a: &Arrow, from: (usize, usize), to: (usize, usize)) -> Shape {
+fn shape(a: &Arrow, from: (usize, usize), to: (usize, usize)) -> ArrowForm {
     if from.0 != to.0 {
-        return Shape::Arc;
+        return ArrowForm::Arc;
     }
     if to.1 == from.1 + 1 && (a.name == "po" || a.forbids) {
-        return Shape::Straight;
+        return ArrowForm::Straight;
     }
     let out = 50.0 + 14.0 * from.1.abs_diff(to.1) as f64 + if a.forbids { 0.0 } else { 24.0 };
-    Shape::Around(if to.1 > from.1 { out } else { -out })
+    ArrowForm::Around(if to.1 > from.1 { out } else { -out })
 }
 
 /// Returns the point where the line from the centre of a box towards a point leaves the box.
@@ -271,18 +272,18 @@ fn border((x, y): (f64, f64), (tx, ty): (f64, f64)) -> (f64, f64) {
 }
 
 /// Draws an arrow between the centres of two boxes, with its head and its name.
-fn arrow(picture: &mut Svg, a: &Arrow, shape: &Shape, from: (f64, f64), to: (f64, f64)) {
+fn arrow(picture: &mut Svg, a: &Arrow, shape: &ArrowForm, from: (f64, f64), to: (f64, f64)) {
     let colour = if a.forbids { RED } else { colour(&a.name) };
     let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
     // Ends, control point, and the place of the name along the curve.
     let (start, bend, end, along) = match shape {
-        Shape::Straight => (border(from, to), middle, border(to, from), 0.5),
-        Shape::Around(out) => {
+        ArrowForm::Straight => (border(from, to), middle, border(to, from), 0.5),
+        ArrowForm::Around(out) => {
             let side = BOX.0 / 2.0 * out.signum();
             let bend = (middle.0 + side + out, middle.1);
             ((from.0 + side, from.1), bend, (to.0 + side, to.1), 0.5)
         }
-        Shape::Arc => {
+        ArrowForm::Arc => {
             // From side to side, so that boxes between the rows stay free.
             let side = BOX.0 / 2.0 * (to.0 - from.0).signum();
             let (start, end) = ((from.0 + side, from.1), (to.0 - side, to.1));
@@ -385,8 +386,8 @@ mod tests {
     use super::*;
     use mu_base::{Budget, SourceId, SourceMap};
     use mu_litmus::code::Arch;
-    use mu_litmus::file::Options;
-    use mu_litmus::paths::Bounds;
+    use mu_litmus::file::ParserOptions;
+    use mu_litmus::paths::PathBounds;
     use mu_litmus::report::deciding;
     use mu_litmus::{Judge, parse};
 
@@ -396,8 +397,8 @@ mod tests {
         let resolver = |name: &str| (name == "stdlib.cat").then(|| stdlib.to_string());
         let judge =
             Judge::compile(&mut SourceMap::new(), Arch::X86, "m.cat", model, &resolver).unwrap();
-        let test = parse(SourceId::FIRST, text, Options::default()).unwrap();
-        deciding(test, &judge, Bounds { loops: 2 }, &Budget::default()).unwrap().0.unwrap()
+        let test = parse(SourceId::FIRST, text, ParserOptions::default()).unwrap();
+        deciding(test, &judge, PathBounds { loops: 2 }, &Budget::default()).unwrap().0.unwrap()
     }
 
     #[test]
@@ -421,12 +422,14 @@ mod tests {
     #[test]
     fn arrows_of_a_column_go_round_its_boxes() {
         let edge = |name: &str| Arrow { from: 0, to: 1, name: name.into(), forbids: true };
-        assert!(matches!(shape(&edge("program order"), (0, 0), (0, 1)), Shape::Straight));
+        assert!(matches!(shape(&edge("program order"), (0, 0), (0, 1)), ArrowForm::Straight));
         assert!(
-            matches!(shape(&edge("coherence"), (0, 1), (0, 0)), Shape::Around(out) if out < 0.0)
+            matches!(shape(&edge("coherence"), (0, 1), (0, 0)), ArrowForm::Around(out) if out < 0.0)
         );
-        assert!(matches!(shape(&edge("fence"), (0, 0), (0, 2)), Shape::Around(out) if out > 0.0));
-        assert!(matches!(shape(&edge("reads from"), (0, 0), (1, 2)), Shape::Arc));
+        assert!(
+            matches!(shape(&edge("fence"), (0, 0), (0, 2)), ArrowForm::Around(out) if out > 0.0)
+        );
+        assert!(matches!(shape(&edge("reads from"), (0, 0), (1, 2)), ArrowForm::Arc));
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub enum CaseOutcome {
 
 /// A test case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case {
+pub struct TestCase {
     /// Its group: a model, a formula.
     pub class: String,
     /// Its name in the group.
@@ -40,7 +40,7 @@ pub struct Case {
 }
 
 /// Returns the report of test cases under a name.
-pub fn suite(name: &str, cases: &[Case]) -> String {
+pub fn suite(name: &str, cases: &[TestCase]) -> String {
     let count = |of: fn(&CaseOutcome) -> bool| cases.iter().filter(|c| of(&c.outcome)).count();
     let failures = count(|o| matches!(o, CaseOutcome::Failed { .. }));
     let errors = count(|o| matches!(o, CaseOutcome::Error(_) | CaseOutcome::Unknown(_)));
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_case_of_each_kind() {
-        let case = |name: &str, outcome| Case {
+        let case = |name: &str, outcome| TestCase {
             class: "m".into(),
             name: name.into(),
             seconds: 0.5,

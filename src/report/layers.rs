@@ -83,7 +83,7 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
     }
     for arrow in &plan.arrows {
         svg.group(&arrow.all.join("\n"));
-        let Frame { x, y, .. } = arrow.frame;
+        let LayerBox { x, y, .. } = arrow.frame;
         for (i, text) in arrow.lines.iter().enumerate() {
             let middle = x + arrow.frame.width / 2.0;
             let (at, anchor) =
@@ -107,7 +107,7 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
 
 /// A box: its upper left corner and its size.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct LayerBox {
     x: f64,
     y: f64,
     width: f64,
@@ -123,11 +123,11 @@ struct Arrow {
     /// All labels, and the visible ones.
     all: Vec<String>,
     lines: Vec<String>,
-    frame: Frame,
+    frame: LayerBox,
 }
 
 /// Positions of all elements.
-struct Plan {
+struct LayerPositions {
     states: BTreeMap<usize, (f64, f64)>,
     arrows: Vec<Arrow>,
     width: f64,
@@ -135,7 +135,7 @@ struct Plan {
 }
 
 /// Computes the position of every state and label.
-fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
+fn plan(lts: &Lts, level: &[Option<usize>]) -> LayerPositions {
     let mut joined = Arrows::new();
     for source in (0..lts.state_count()).filter(|s| level[*s].is_some()) {
         for (label, target) in lts.successors(StateId::new(source)) {
@@ -152,7 +152,7 @@ fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
         .map(|((from, to), labels)| {
             let (all, lines) = (texts(lts, labels), shown(lts, labels));
             let width = lines.iter().map(|t| width_of(t, 10.0)).fold(0.0, f64::max) + 4.0;
-            let frame = Frame { x: 0.0, y: 0.0, width, height: lines.len() as f64 * LINE };
+            let frame = LayerBox { x: 0.0, y: 0.0, width, height: lines.len() as f64 * LINE };
             Arrow { from: *from, to: *to, back: depth_of(*to) < depth_of(*from), all, lines, frame }
         })
         .collect();
@@ -196,7 +196,7 @@ fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
         .map(|a| a.frame.x + a.frame.width)
         .chain(states.values().map(|s| s.0 + RADIUS + 4.0))
         .fold(0.0, f64::max);
-    Plan { states, arrows, width: right + MARGIN, height: y }
+    LayerPositions { states, arrows, width: right + MARGIN, height: y }
 }
 
 /// Distributes the labels of a strip to lanes and places them. Returns the lower end of the strip.
@@ -576,9 +576,9 @@ mod tests {
             let plan = plan(&system, &levels(&system));
             let of_state = |&(x, y): &(f64, f64)| {
                 let r = RADIUS + 3.0;
-                Frame { x: x - r, y: y - r, width: 2.0 * r, height: 2.0 * r }
+                LayerBox { x: x - r, y: y - r, width: 2.0 * r, height: 2.0 * r }
             };
-            let mut frames: Vec<Frame> = plan
+            let mut frames: Vec<LayerBox> = plan
                 .arrows
                 .iter()
                 .map(|a| a.frame)

@@ -18,14 +18,14 @@ use std::collections::HashMap;
 const MAX_EVENTS: usize = 60;
 
 /// A parsed label.
-struct Operation<'a> {
+struct LabelledOperation<'a> {
     name: &'a str,
     thread: usize,
     cell: &'a str,
     values: Vec<&'a str>,
 }
 
-fn operation(label: &str) -> Option<Operation<'_>> {
+fn operation(label: &str) -> Option<LabelledOperation<'_>> {
     let (name, arguments) = label.strip_suffix(')')?.split_once('(')?;
     let mut arguments = arguments.split(", ");
     let thread = arguments.next()?.parse().ok()?;
@@ -37,7 +37,7 @@ fn operation(label: &str) -> Option<Operation<'_>> {
         "fence" | "store_fence" => 0,
         _ => return None,
     };
-    (values.len() == wanted && (wanted == 0) == cell.is_empty()).then_some(Operation {
+    (values.len() == wanted && (wanted == 0) == cell.is_empty()).then_some(LabelledOperation {
         name,
         thread,
         cell,
@@ -45,7 +45,7 @@ fn operation(label: &str) -> Option<Operation<'_>> {
     })
 }
 
-struct Event<'a> {
+struct GraphEvent<'a> {
     thread: usize,
     cell: &'a str,
     text: String,
@@ -58,8 +58,8 @@ struct Event<'a> {
 }
 
 #[derive(Default)]
-struct Memory<'a> {
-    events: Vec<Event<'a>>,
+struct MemoryGraph<'a> {
+    events: Vec<GraphEvent<'a>>,
     /// Buffered stores, by thread.
     pending: HashMap<usize, Vec<usize>>,
     /// Stores in memory in their order, by cell.
@@ -67,7 +67,7 @@ struct Memory<'a> {
     initial: HashMap<&'a str, &'a str>,
 }
 
-impl<'a> Memory<'a> {
+impl<'a> MemoryGraph<'a> {
     /// Returns the store that a load reads from, if the value matches. Outer `None`: the value
     /// differs.
     fn source(
@@ -91,7 +91,7 @@ impl<'a> Memory<'a> {
     }
 
     fn step(&mut self, label: &'a str, number: usize, buffered: bool) -> Option<()> {
-        let Operation { name, thread, cell, values } = operation(label)?;
+        let LabelledOperation { name, thread, cell, values } = operation(label)?;
         if name == "flush" {
             let pending = self.pending.get_mut(&thread)?;
             let at = pending.iter().position(|&e| self.events[e].cell == cell)?;
@@ -113,7 +113,7 @@ impl<'a> Memory<'a> {
             _ => (name.replace('_', " "), None, None),
         };
         let event = self.events.len();
-        self.events.push(Event {
+        self.events.push(GraphEvent {
             thread,
             cell,
             text,
@@ -156,7 +156,7 @@ impl<'a> Memory<'a> {
 /// docs/schema/check.json. `buffered`: true if stores go through buffers. `None`: the evidence
 /// branches, some label is not a memory operation, a value differs, or there are too many events.
 pub fn graph(story: &PrintedEvidence, buffered: bool) -> Option<Value> {
-    let mut memory = Memory::default();
+    let mut memory = MemoryGraph::default();
     for (n, step) in story.steps.iter().enumerate().filter(|(_, s)| s.action != "tau") {
         memory.step(&step.action, n + 1, buffered)?;
     }
@@ -170,7 +170,7 @@ pub fn graph(story: &PrintedEvidence, buffered: bool) -> Option<Value> {
         .into_iter()
         .map(|(from, relation, to)| (from, relation, to, false))
         .collect();
-    let boxed = |e: Event| OperationBox {
+    let boxed = |e: GraphEvent| OperationBox {
         thread: e.thread,
         text: e.text,
         code: e.steps,

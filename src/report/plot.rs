@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// Marks of points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mark {
+pub enum PointMark {
     /// A measured value.
     Full,
     /// A reference value.
@@ -30,7 +30,7 @@ pub struct Point {
     /// Vertical coordinate; not drawn unless positive.
     pub y: f64,
     /// Its mark.
-    pub mark: Mark,
+    pub mark: PointMark,
 }
 
 /// A curve.
@@ -93,9 +93,9 @@ const TO_NAMES: f64 = 34.0;
 /// Distance between names.
 const LINE: f64 = 15.0;
 /// Marks that need an explanation, with the text.
-const MEANINGS: &[(Mark, &str)] = &[
-    (Mark::False, "the formula does not hold here"),
-    (Mark::Stopped, "a limit stopped the run here: unknown"),
+const MEANINGS: &[(PointMark, &str)] = &[
+    (PointMark::False, "the formula does not hold here"),
+    (PointMark::Stopped, "a limit stopped the run here: unknown"),
 ];
 
 impl Plot {
@@ -289,9 +289,9 @@ fn curve(
     svg.element("path", &line, None);
     for p in points {
         let what = match p.mark {
-            Mark::Stopped => ", stopped by a limit",
-            Mark::False => ", the formula does not hold",
-            Mark::Full | Mark::Hollow => "",
+            PointMark::Stopped => ", stopped by a limit",
+            PointMark::False => ", the formula does not hold",
+            PointMark::Full | PointMark::Hollow => "",
         };
         svg.group(&format!(
             "{}, {} = {}: {}{what}",
@@ -306,7 +306,7 @@ fn curve(
 }
 
 /// Draws the mark of a point.
-fn symbol(svg: &mut Svg, mark: Mark, (x, y): (f64, f64), color: &str) {
+fn symbol(svg: &mut Svg, mark: PointMark, (x, y): (f64, f64), color: &str) {
     let path = |d: String, fill: &str, width: &str| {
         [
             ("d", d),
@@ -316,18 +316,19 @@ fn symbol(svg: &mut Svg, mark: Mark, (x, y): (f64, f64), color: &str) {
         ]
     };
     match mark {
-        Mark::Stopped => svg.element(
+        PointMark::Stopped => svg.element(
             "path",
             &path(format!("M {:.1} {:.1} l 9 9 m 0 -9 l -9 9", x - 4.5, y - 4.5), "none", "2.2"),
             None,
         ),
-        Mark::False => svg.element(
+        PointMark::False => svg.element(
             "path",
             &path(format!("M {x:.1} {:.1} l 6 6 l -6 6 l -6 -6 z", y - 6.0), "#ffffff", "2"),
             None,
         ),
-        Mark::Full | Mark::Hollow => {
-            let (fill, r) = if mark == Mark::Hollow { ("#ffffff", "5") } else { (color, "3.2") };
+        PointMark::Full | PointMark::Hollow => {
+            let (fill, r) =
+                if mark == PointMark::Hollow { ("#ffffff", "5") } else { (color, "3.2") };
             let at = [("cx", format!("{x:.1}")), ("cy", format!("{y:.1}")), ("r", r.to_string())];
             let look = [
                 ("fill", fill.to_string()),
@@ -458,14 +459,14 @@ mod tests {
             name: "ours".into(),
             color: 0,
             dashed: false,
-            points: points(&[0.1, 3.0, 70.0], Mark::Full),
+            points: points(&[0.1, 3.0, 70.0], PointMark::Full),
         });
-        plot.series[0].points[2].mark = Mark::Stopped;
+        plot.series[0].points[2].mark = PointMark::Stopped;
         plot.series.push(Series {
             name: "theirs".into(),
             color: 0,
             dashed: true,
-            points: points(&[0.0, 60.0, 5e3], Mark::Hollow),
+            points: points(&[0.0, 60.0, 5e3], PointMark::Hollow),
         });
         let svg = plot.draw().unwrap();
         assert!(
@@ -483,7 +484,7 @@ mod tests {
         // includes its end.
         assert_eq!(svg.matches("class=\"leader\"").count(), 2, "{svg}");
         plot.series[0].points.truncate(2);
-        plot.series[0].points[1].mark = Mark::False;
+        plot.series[0].points[1].mark = PointMark::False;
         let svg = plot.draw().unwrap();
         assert_eq!(
             (svg.matches("class=\"leader\"").count(), svg.matches("ours (to n = 1)").count()),

@@ -6,7 +6,7 @@
 
 use super::deadlock::{self, Ending};
 use mu_base::{Diagnostic, SourceMap, narrow};
-use mu_evidence::{Evidence, Linear, Taken};
+use mu_evidence::{Evidence, PathEvidence, Taken};
 use mu_model::step_cache::StepCache;
 use mu_model::{Model, StepPart, Worker};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -211,7 +211,7 @@ pub fn ending(
     terminal: &[String],
     sources: &SourceMap,
 ) -> Result<Option<Ending>, Diagnostic> {
-    let Some(Linear { steps, back_to: None }) = evidence.linear() else { return Ok(None) };
+    let Some(PathEvidence { steps, back_to: None }) = evidence.linear() else { return Ok(None) };
     let last = steps.last().map_or(0, |i| evidence.steps[*i].to as usize);
     let Some(state) = evidence.states.get(last) else { return Ok(None) };
     let mut evaluated = StepCache::new(model);
@@ -302,9 +302,9 @@ pub fn receiver(part: &StepPart) -> Option<u32> {
 }
 
 /// Serialises the steps one by one.
-struct Steps<'a>(&'a PrintedEvidence);
+struct SerialisedSteps<'a>(&'a PrintedEvidence);
 
-impl Serialize for Steps<'_> {
+impl Serialize for SerialisedSteps<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.steps.iter().map(|s| s.json(self.0)))
     }
@@ -359,7 +359,7 @@ impl PrintedEvidence {
         let mut map = serializer.serialize_map(Some(object.len()))?;
         for (key, value) in &object {
             if key == "steps" {
-                map.serialize_entry(key, &Steps(self))?
+                map.serialize_entry(key, &SerialisedSteps(self))?
             } else {
                 map.serialize_entry(key, value)?
             }

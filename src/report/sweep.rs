@@ -4,7 +4,7 @@
 //! Invariants: [`Sweep::read`] restores the rows that [`Sweep::json`] writes; rows have the order
 //! of [`Sweep::sort`]; the columns of CSV and the keys of JSON are a contract with scripts.
 
-use super::plot::{Mark, Plot, Point, Series, Unit};
+use super::plot::{Plot, Point, PointMark, Series, Unit};
 use super::reference::{Published, Reference};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
@@ -63,11 +63,11 @@ impl Row {
     pub fn is_complete(&self) -> bool {
         self.stop == COMPLETE
     }
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> PointMark {
         match self.verdict.as_deref() {
-            _ if !self.is_complete() => Mark::Stopped,
-            Some("false") => Mark::False,
-            _ => Mark::Full,
+            _ if !self.is_complete() => PointMark::Stopped,
+            Some("false") => PointMark::False,
+            _ => PointMark::Full,
         }
     }
     /// Returns a parameter's value; `None` if the row has no such parameter.
@@ -468,7 +468,7 @@ impl Sweep {
                     Unit::Mebibytes => (&p.memory, MEBIBYTE),
                 };
                 let y = text.parse::<f64>().ok()? / factor;
-                Some(Point { x: place(&p.value)?, y, mark: Mark::Hollow })
+                Some(Point { x: place(&p.value)?, y, mark: PointMark::Hollow })
             };
             let points: Vec<Point> = of.filter_map(|p| figure(p)).filter(|p| p.x <= last).collect();
             if !points.is_empty() {
@@ -619,7 +619,10 @@ mod tests {
             names,
             [("explore", 2, false), ("f|g", 1, false), ("explore (published)", 2, true)]
         );
-        assert_eq!((plot.x_label.as_str(), plot.series[0].points[1].mark), ("n", Mark::Stopped));
+        assert_eq!(
+            (plot.x_label.as_str(), plot.series[0].points[1].mark),
+            ("n", PointMark::Stopped)
+        );
         assert_eq!(sweep().plots(&reference).len(), 3);
         let mut single = sweep();
         single.rows.truncate(1);

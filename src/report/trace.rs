@@ -9,7 +9,7 @@
 use super::printed_evidence::{PrintedEvidence, printed_step, values};
 use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 use mu_evidence::Taken;
-use mu_explore::walk::{Move, Walk};
+use mu_explore::walk::{Walk, WalkStep};
 use serde_json::{Value, json};
 
 /// A step of a trace file.
@@ -23,7 +23,7 @@ pub struct TraceStep {
 
 /// A trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub struct TraceFile {
     /// The steps from the initial state.
     pub steps: Vec<TraceStep>,
     /// If it ends in a loop: the number of steps before the repeated state.
@@ -31,7 +31,7 @@ pub struct Trace {
 }
 
 /// Returns the step in the form of evidence.
-pub fn taken(step: &Move) -> Taken {
+pub fn taken(step: &WalkStep) -> Taken {
     Taken { group: step.group, label: step.label, state: step.state.clone() }
 }
 
@@ -59,7 +59,7 @@ pub fn to_json(walk: &Walk) -> Result<Value, Diagnostic> {
 }
 
 /// Parses a trace. Errors: not JSON, other keys, branching evidence.
-pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
+pub fn from_json(source: SourceId, text: &str) -> Result<TraceFile, Diagnostic> {
     let object: Value = serde_json::from_str(text).map_err(|e| {
         let line_start = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum::<usize>();
         let start = narrow::index((line_start + e.column().saturating_sub(1)).min(text.len().saturating_sub(1)));
@@ -106,18 +106,18 @@ pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
         steps.push(TraceStep { action: action.to_string(), changed });
     }
     let back_to = object["back_to"].as_u64().map(|n| n as usize);
-    Ok(Trace { steps, back_to })
+    Ok(TraceFile { steps, back_to })
 }
 
 /// Replays a trace from the initial state; the walk then ends at its last state. Errors: a step
 /// that the model cannot take, or an ambiguous step; the walk does not change then.
-pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
+pub fn replay(trace: &TraceFile, walk: &mut Walk) -> Result<(), Diagnostic> {
     let mut fresh = Walk::new(walk.model(), walk.seed())?;
     for (i, step) in trace.steps.iter().enumerate() {
         let model = fresh.model();
         let fitting = |step: &TraceStep, fresh: &Walk| -> Vec<usize> {
             let here = fresh.state();
-            let fits = |m: &Move| {
+            let fits = |m: &WalkStep| {
                 let same_action = same(&model.label_text(m.label), &step.action);
                 same_action
                     && step
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use mu_model::hand::HandModel;
 
-    fn read(text: &str) -> Result<Trace, String> {
+    fn read(text: &str) -> Result<TraceFile, String> {
         from_json(SourceId::FIRST, text).map_err(|d| d.message)
     }
 

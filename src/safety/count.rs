@@ -12,7 +12,7 @@
 
 use ahash::AHashSet;
 
-use super::monitor::Action;
+use super::monitor::ThreadAction;
 use super::robust::{MonitoredMachine, MonitoredState};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_program::Program;
@@ -58,10 +58,10 @@ impl CountState {
 }
 
 /// A step of the search.
-struct Frame {
+struct CountFrame {
     place: CountState,
     /// The next action of each thread.
-    intents: Vec<Option<Action>>,
+    intents: Vec<Option<ThreadAction>>,
     /// Threads in the sleep set: their next actions were explored before in another order.
     asleep: Vec<bool>,
     next: usize,
@@ -102,11 +102,15 @@ impl CountSearch {
         (thread == self.starter()).then(|| place.started.iter().position(|s| !s.0)).flatten()
     }
     /// Returns the next action of a thread; `None` if it has ended or was not started.
-    fn intent(&self, thread: usize, place: &CountState) -> Result<Option<Action>, Diagnostic> {
+    fn intent(
+        &self,
+        thread: usize,
+        place: &CountState,
+    ) -> Result<Option<ThreadAction>, Diagnostic> {
         match (self.starts(thread, place), place.started[thread]) {
-            (Some(other), _) => Ok(Some(Action::Locked(self.cells + other))),
+            (Some(other), _) => Ok(Some(ThreadAction::Locked(self.cells + other))),
             (None, (false, _)) => Ok(None),
-            (None, (true, false)) => Ok(Some(Action::Test(self.cells + thread))),
+            (None, (true, false)) => Ok(Some(ThreadAction::Test(self.cells + thread))),
             (None, (true, true)) => self.monitored.intent(thread, &place.state),
         }
     }
@@ -114,9 +118,9 @@ impl CountSearch {
     fn step(&self, thread: usize, place: &CountState) -> Result<CountState, Diagnostic> {
         let mut next = place.clone();
         let mark = match self.starts(thread, place) {
-            Some(other) => Some((other, (true, false), Action::Locked(self.cells + other))),
+            Some(other) => Some((other, (true, false), ThreadAction::Locked(self.cells + other))),
             None if !place.started[thread].1 => {
-                Some((thread, (true, true), Action::Test(self.cells + thread)))
+                Some((thread, (true, true), ThreadAction::Test(self.cells + thread)))
             }
             None => None,
         };
@@ -139,11 +143,11 @@ impl CountSearch {
         last: Option<usize>,
         preemptions: u32,
         borderline: bool,
-    ) -> Result<Frame, Diagnostic> {
+    ) -> Result<CountFrame, Diagnostic> {
         let intents =
             (0..self.threads).map(|t| self.intent(t, &place)).collect::<Result<Vec<_>, _>>()?;
         let went = vec![false; self.threads];
-        Ok(Frame {
+        Ok(CountFrame {
             place,
             intents,
             asleep,
@@ -158,10 +162,10 @@ impl CountSearch {
     /// Returns the frame after a step of a thread, if it is allowed; updates the frame before.
     fn child(
         &mut self,
-        top: &mut Frame,
+        top: &mut CountFrame,
         t: usize,
-        intent: Action,
-    ) -> Result<Option<Frame>, Diagnostic> {
+        intent: ThreadAction,
+    ) -> Result<Option<CountFrame>, Diagnostic> {
         let next = self.step(t, &top.place)?;
         let key = next.key();
         if self.on_path.contains(&key) {

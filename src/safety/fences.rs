@@ -8,10 +8,10 @@
 //! source share its fence. A prefix `lock` combines the steps of an instruction. Robustness then
 //! means that store buffers do not change the behaviour of the program with the prefix.
 
-use super::monitor::Action;
+use super::monitor::ThreadAction;
 use super::robust::{MonitoredMachine, Robustness, check};
 use mu_base::{Budget, Diagnostic, Span, Stop, narrow};
-use mu_program::machine::Event;
+use mu_program::machine::MoveEffect;
 use mu_program::{Access, Fence, Instruction, Next, Program, Step};
 
 /// The repair before an instruction.
@@ -189,7 +189,7 @@ impl KnownBorderline {
         let mut schedule = self.schedule.iter().copied().peekable();
         while let Some(t) = schedule.next() {
             if put(t, &state.slots, Repair::Fence) {
-                state.monitor.process_event(t, Action::Fence);
+                state.monitor.process_event(t, ThreadAction::Fence);
             }
             if !put(t, &state.slots, Repair::Lock) {
                 monitored.step(t, &mut state)?;
@@ -200,24 +200,26 @@ impl KnownBorderline {
             if schedule.next_if_eq(&t).is_none() {
                 return Ok(false);
             }
-            let Some(Event::Read { cell, .. }) = monitored.machine.advance(t, &mut state.slots)?
+            let Some(MoveEffect::Read { cell, .. }) =
+                monitored.machine.advance(t, &mut state.slots)?
             else {
                 return Ok(false);
             };
             let wrote = matches!(
                 monitored.machine.advance(t, &mut state.slots)?,
-                Some(Event::Write { .. })
+                Some(MoveEffect::Write { .. })
             );
             let cell = cell as usize;
-            state
-                .monitor
-                .process_event(t, if wrote { Action::Locked(cell) } else { Action::Test(cell) });
+            state.monitor.process_event(
+                t,
+                if wrote { ThreadAction::Locked(cell) } else { ThreadAction::Test(cell) },
+            );
         }
         if put(self.thread, &state.slots, Repair::Lock) {
             return Ok(false);
         }
         if put(self.thread, &state.slots, Repair::Fence) {
-            state.monitor.process_event(self.thread, Action::Fence);
+            state.monitor.process_event(self.thread, ThreadAction::Fence);
         }
         let Some(intent) = monitored.intent(self.thread, &state)? else { return Ok(false) };
         Ok(monitored.borderline(self.thread, intent, &state).is_some())

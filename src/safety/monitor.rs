@@ -27,7 +27,7 @@ type Clock = Vec<u32>;
 
 /// An action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ThreadAction {
     /// A load.
     Load(usize),
     /// A store.
@@ -40,17 +40,17 @@ pub enum Action {
     Fence,
 }
 
-impl Action {
+impl ThreadAction {
     /// Returns the cell, and true if it is written; `None` for a fence.
     pub fn access(self) -> Option<(usize, bool)> {
         match self {
-            Action::Load(c) | Action::Test(c) => Some((c, false)),
-            Action::Store(c) | Action::Locked(c) => Some((c, true)),
-            Action::Fence => None,
+            ThreadAction::Load(c) | ThreadAction::Test(c) => Some((c, false)),
+            ThreadAction::Store(c) | ThreadAction::Locked(c) => Some((c, true)),
+            ThreadAction::Fence => None,
         }
     }
     /// True if two actions of different threads do not commute.
-    pub fn conflicts(self, other: Action) -> bool {
+    pub fn conflicts(self, other: ThreadAction) -> bool {
         matches!((self.access(), other.access()), (Some((a, v)), Some((b, w))) if a == b && (v || w))
     }
 }
@@ -108,17 +108,17 @@ impl Monitor {
     }
 
     /// Processes an event.
-    pub fn process_event(&mut self, t: usize, action: Action) {
+    pub fn process_event(&mut self, t: usize, action: ThreadAction) {
         match action {
-            Action::Fence => self.fence(t),
-            Action::Load(cell) => self.load(t, cell),
-            Action::Test(cell) => {
+            ThreadAction::Fence => self.fence(t),
+            ThreadAction::Load(cell) => self.load(t, cell),
+            ThreadAction::Test(cell) => {
                 self.fence(t);
                 self.load(t, cell);
                 self.fence(t);
             }
-            Action::Store(cell) => self.write(t, cell, false),
-            Action::Locked(cell) => self.write(t, cell, true),
+            ThreadAction::Store(cell) => self.write(t, cell, false),
+            ThreadAction::Locked(cell) => self.write(t, cell, true),
         }
     }
 

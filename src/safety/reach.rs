@@ -8,12 +8,12 @@
 //! the search; unnecessary steps without memory access are removed.
 
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
-use mu_explore::{FindOutcome, Options, PathStep, Progress, Target, find};
+use mu_explore::{FindOutcome, Options, PathStep, Progress, SearchTarget, find};
 use mu_model::{Model, Slot};
 use mu_program::liveness::successors;
-use mu_program::machine::{Event, Machine};
-use mu_program::memory::{Entry, MemoryModel};
-use mu_program::model::{Goal, Move, ProgramModel};
+use mu_program::machine::{Machine, MoveEffect};
+use mu_program::memory::{BufferEntry, MemoryModel};
+use mu_program::model::{Goal, GroupMove, ProgramModel};
 use mu_program::nasm::X86Program;
 use mu_program::property::Property;
 
@@ -23,7 +23,7 @@ pub struct InterleavingStep {
     /// The thread.
     pub thread: usize,
     /// Its event.
-    pub event: Event,
+    pub event: MoveEffect,
     /// Text of the instruction that the step is part of; `None` if a buffered store reaches memory.
     pub instruction: Option<String>,
     /// The state after it.
@@ -133,8 +133,8 @@ pub fn reach(
     let model = ProgramModel::new(machine, Some(goal));
     let options =
         Options { threads, confluent: invisible(&model, &places, &reads), ..Options::default() };
-    let is_goal = |group: usize, _| model.movement(group) == Move::Goal;
-    let found = find(&model, &options, budget, progress, Target::Step(&is_goal))?;
+    let is_goal = |group: usize, _| model.movement(group) == GroupMove::Goal;
+    let found = find(&model, &options, budget, progress, SearchTarget::Step(&is_goal))?;
     let FindOutcome { outcome, reached, path } = found;
     let bound_reached = model.machine.bound_reached();
     let safety = match (reached, &outcome.stop) {
@@ -161,7 +161,7 @@ fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<b
     let m = &model.machine;
     (model.groups().iter().enumerate())
         .map(|(g, group)| match model.movement(g) {
-            Move::Step { thread, place } if group.tau && group.confluent => {
+            GroupMove::Step { thread, place } if group.tau && group.confluent => {
                 let (t, at) = (thread as usize, m.place_slot(thread as usize) as Slot);
                 let steps = &m.program.threads[t].steps;
                 let observed = |p: usize| places[t].contains(&(narrow::index(p)));
@@ -187,8 +187,8 @@ fn replay(
             format!("the interleaving that was found cannot be replayed: {what}"),
         )
     };
-    let mut moves: Vec<Move> =
-        path.iter().map(|s| model.movement(s.group)).filter(|m| *m != Move::Goal).collect();
+    let mut moves: Vec<GroupMove> =
+        path.iter().map(|s| model.movement(s.group)).filter(|m| *m != GroupMove::Goal).collect();
     let mut replayed = run(&model.machine, program, &moves)?
         .ok_or_else(|| wrong("a step is blocked, or the end is not unsafe"))?;
     for (step, found) in replayed.steps.iter().zip(path) {
@@ -200,8 +200,8 @@ fn replay(
         }
     }
     for i in (0..moves.len()).rev() {
-        if replayed.steps[i].event == Event::Local {
-            let shorter: Vec<Move> =
+        if replayed.steps[i].event == MoveEffect::Local {
+            let shorter: Vec<GroupMove> =
                 moves.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
             if let Some(found) = run(&model.machine, program, &shorter)? {
                 (moves, replayed) = (shorter, found);
@@ -215,15 +215,15 @@ fn replay(
 fn run(
     m: &Machine,
     program: &X86Program,
-    moves: &[Move],
+    moves: &[GroupMove],
 ) -> Result<Option<Interleaving>, Diagnostic> {
     let initial = m.initial();
     let mut state = initial.clone();
     let mut steps = Vec::new();
     for movement in moves {
         let (thread, event, instruction) = match *movement {
-            Move::Goal => break,
-            Move::Step { thread, place } => {
+            GroupMove::Goal => break,
+            GroupMove::Step { thread, place } => {
                 let t = thread as usize;
                 if m.place(t, &state) != place as usize {
                     return Ok(None);
@@ -240,7 +240,7 @@ fn run(
                     ),
                 )
             }
-            Move::Flush { thread, cell } => {
+            GroupMove::Flush { thread, cell } => {
                 let (t, mut at) = (thread as usize, None);
                 let Some(slot) = m.buffer_slot(t) else { return Ok(None) };
                 let buffer = m.buffer(state[slot]);
@@ -249,7 +249,7 @@ fn run(
                 });
                 let Some(at) = at else { return Ok(None) };
                 let (cell, value) = m.flush(t, at, &mut state)?;
-                (t, Event::Flush { cell, value }, None)
+                (t, MoveEffect::Flush { cell, value }, None)
             }
         };
         steps.push(InterleavingStep { thread, event, instruction, state: state.clone() });
@@ -265,12 +265,12 @@ fn run(
 /// Returns the content of a thread's buffer, oldest first: variables and values.
 pub fn buffered(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)> {
     let Some(slot) = m.buffer_slot(thread) else { return Vec::new() };
-    let entry = |e: &Entry| match *e {
-        Entry::Store { cell, value } => {
+    let entry = |e: &BufferEntry| match *e {
+        BufferEntry::Store { cell, value } => {
             let cell = &m.program.cells[cell as usize];
             (cell.name.clone(), cell.width.signed(m.decode(value)))
         }
-        Entry::Mark => ("|".into(), 0),
+        BufferEntry::Mark => ("|".into(), 0),
     };
     m.buffer(state[slot]).iter().map(entry).collect()
 }

@@ -18,11 +18,11 @@
 
 use ahash::AHashSet;
 
-use super::monitor::{Action, Monitor};
+use super::monitor::{Monitor, ThreadAction};
 use crate::reach::{Interleaving, InterleavingStep, ObservedMachine, seen};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_model::Slot;
-use mu_program::machine::{Event, Machine};
+use mu_program::machine::{Machine, MoveEffect};
 use mu_program::memory;
 use mu_program::nasm::X86Program;
 use mu_program::property::Property;
@@ -154,7 +154,7 @@ impl MonitoredMachine {
         &self,
         thread: usize,
         state: &mut MonitoredState,
-    ) -> Result<Option<Action>, Diagnostic> {
+    ) -> Result<Option<ThreadAction>, Diagnostic> {
         let Some(event) = self.machine.advance(thread, &mut state.slots)? else { return Ok(None) };
         let Some(action) = action(event) else { return Ok(None) };
         state.monitor.process_event(thread, action);
@@ -167,7 +167,7 @@ impl MonitoredMachine {
             Some(Access::None | Access::Fence(_)) => true,
             Some(Access::Write { when: Some(_), .. }) => {
                 let mut probe = state.slots.clone();
-                matches!(self.machine.advance(thread, &mut probe)?, Some(Event::Local))
+                matches!(self.machine.advance(thread, &mut probe)?, Some(MoveEffect::Local))
             }
             _ => false,
         })
@@ -202,7 +202,7 @@ impl MonitoredMachine {
         &self,
         thread: usize,
         state: &MonitoredState,
-    ) -> Result<Option<Action>, Diagnostic> {
+    ) -> Result<Option<ThreadAction>, Diagnostic> {
         if self.next(thread, state).is_none() {
             return Ok(None);
         }
@@ -210,30 +210,30 @@ impl MonitoredMachine {
         Ok(self
             .machine
             .advance(thread, &mut probe)?
-            .map(|event| action(event).unwrap_or(Action::Fence)))
+            .map(|event| action(event).unwrap_or(ThreadAction::Fence)))
     }
     /// Returns the cell and the oldest store that a thread's next load may miss, if the load makes
     /// the interleaving borderline.
     pub fn borderline(
         &self,
         thread: usize,
-        intent: Action,
+        intent: ThreadAction,
         state: &MonitoredState,
     ) -> Option<(usize, u32)> {
-        let Action::Load(cell) = intent else { return None };
+        let ThreadAction::Load(cell) = intent else { return None };
         state.monitor.borderline(thread, cell).map(|number| (cell, number))
     }
 }
 
 /// Converts an event for the monitor.
-fn action(event: Event) -> Option<Action> {
+fn action(event: MoveEffect) -> Option<ThreadAction> {
     match event {
-        Event::Read { cell, .. } => Some(Action::Load(cell as usize)),
-        Event::Write { cell, .. } => Some(Action::Store(cell as usize)),
-        Event::Update { cell, wrote: true, .. } => Some(Action::Locked(cell as usize)),
-        Event::Update { cell, .. } => Some(Action::Test(cell as usize)),
-        Event::Fence(Fence::Full) => Some(Action::Fence),
-        Event::Fence(_) | Event::Local | Event::Flush { .. } => None,
+        MoveEffect::Read { cell, .. } => Some(ThreadAction::Load(cell as usize)),
+        MoveEffect::Write { cell, .. } => Some(ThreadAction::Store(cell as usize)),
+        MoveEffect::Update { cell, wrote: true, .. } => Some(ThreadAction::Locked(cell as usize)),
+        MoveEffect::Update { cell, .. } => Some(ThreadAction::Test(cell as usize)),
+        MoveEffect::Fence(Fence::Full) => Some(ThreadAction::Fence),
+        MoveEffect::Fence(_) | MoveEffect::Local | MoveEffect::Flush { .. } => None,
     }
 }
 
@@ -363,7 +363,7 @@ fn values(
     let mut history = vec![program.cells[cell].initial];
     for &t in schedule {
         match monitored.step(t, &mut state)? {
-            Some(Action::Store(c) | Action::Locked(c)) if c == cell => {
+            Some(ThreadAction::Store(c) | ThreadAction::Locked(c)) if c == cell => {
                 history.push(monitored.machine.cell(cell, &state.slots))
             }
             _ => {}
@@ -408,7 +408,7 @@ fn run(
     for &thread in schedule {
         let instruction = instruction(machine, thread, &state);
         match machine.advance(thread, &mut state)? {
-            None | Some(Event::Local) => {}
+            None | Some(MoveEffect::Local) => {}
             Some(event) => {
                 steps.push(InterleavingStep { thread, event, instruction, state: state.clone() })
             }

@@ -4,7 +4,7 @@
 //! names a hidden file. Only files with the extensions of the program's text formats are written. A
 //! file is written under a temporary name first, so that it is never incomplete.
 
-use crate::http::{Refusal, refusal};
+use crate::http::{HttpError, refusal};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
@@ -41,8 +41,8 @@ impl Folder {
     }
 
     /// Returns the path of a name within the folder; the file need not exist.
-    pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf, Refusal> {
-        let out = || Refusal(403, format!("`{name}` is not a path in this folder"));
+    pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf, HttpError> {
+        let out = || HttpError(403, format!("`{name}` is not a path in this folder"));
         if name.is_empty() || name.len() > 1024 || name.contains(['\0', '\\']) {
             return Err(out());
         }
@@ -67,10 +67,10 @@ impl Folder {
     }
 
     /// Reads the text of a file.
-    pub(crate) fn read(&self, name: &str) -> Result<String, Refusal> {
+    pub(crate) fn read(&self, name: &str) -> Result<String, HttpError> {
         let path = self.resolve(name)?;
-        let meta =
-            fs::metadata(&path).map_err(|e| Refusal(404, format!("cannot read `{name}`: {e}")))?;
+        let meta = fs::metadata(&path)
+            .map_err(|e| HttpError(404, format!("cannot read `{name}`: {e}")))?;
         if !meta.is_file() {
             return refusal(404, format!("`{name}` is not a file"));
         }
@@ -78,9 +78,9 @@ impl Folder {
             return refusal(413, format!("`{name}` has more than {MOST_BYTES} bytes"));
         }
         let bytes =
-            fs::read(&path).map_err(|e| Refusal(404, format!("cannot read `{name}`: {e}")))?;
+            fs::read(&path).map_err(|e| HttpError(404, format!("cannot read `{name}`: {e}")))?;
         let text = String::from_utf8(bytes)
-            .map_err(|_| Refusal(415, format!("`{name}` is not UTF-8 text")))?;
+            .map_err(|_| HttpError(415, format!("`{name}` is not UTF-8 text")))?;
         Ok(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))
     }
 
@@ -90,7 +90,7 @@ impl Folder {
         name: &str,
         text: &str,
         before: Option<&str>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), HttpError> {
         let path = self.resolve(name)?;
         if !is_text(&path) {
             return refusal(
@@ -108,7 +108,7 @@ impl Folder {
             }
             _ => {}
         }
-        let failed = |e: std::io::Error| Refusal(500, format!("cannot write `{name}`: {e}"));
+        let failed = |e: std::io::Error| HttpError(500, format!("cannot write `{name}`: {e}"));
         let folder = path.parent().unwrap_or(&self.root);
         let mut part = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
         part.write_all(text.as_bytes()).map_err(failed)?;

@@ -5,7 +5,7 @@
 //! random bits), use one of the server's own names, and have no other origin. A request that
 //! changes something must state its origin, as browsers always do.
 
-use crate::http::{Refusal, Request, refusal};
+use crate::http::{HttpError, Request, refusal};
 use std::fmt::Write as _;
 
 /// The access guard; see the module documentation.
@@ -26,7 +26,7 @@ impl Guard {
     }
 
     /// Returns the path after the token, if the request is allowed.
-    pub(crate) fn admit<'r>(&self, request: &'r Request) -> Result<&'r str, Refusal> {
+    pub(crate) fn admit<'r>(&self, request: &'r Request) -> Result<&'r str, HttpError> {
         let hosts = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
         let host = request.header("host").unwrap_or_default();
         if !hosts.iter().any(|h| h == host) {

@@ -31,11 +31,11 @@ pub(crate) struct Request {
 
 /// An error answer: status and message.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Refusal(pub(crate) u16, pub(crate) String);
+pub(crate) struct HttpError(pub(crate) u16, pub(crate) String);
 
 /// Returns an error answer.
-pub(crate) fn refusal<T>(status: u16, why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal(status, why.into()))
+pub(crate) fn refusal<T>(status: u16, why: impl Into<String>) -> Result<T, HttpError> {
+    Err(HttpError(status, why.into()))
 }
 
 impl Request {
@@ -55,7 +55,7 @@ impl Request {
     }
 
     /// Parses the body as JSON.
-    pub(crate) fn json(&self) -> Result<Value, Refusal> {
+    pub(crate) fn json(&self) -> Result<Value, HttpError> {
         if self
             .header("content-type")
             .is_none_or(|t| t.split(';').next().map(str::trim) != Some("application/json"))
@@ -63,7 +63,7 @@ impl Request {
             return refusal(415, "expected a body of the type application/json");
         }
         serde_json::from_slice(&self.body)
-            .map_err(|e| Refusal(400, format!("the body is not JSON: {e}")))
+            .map_err(|e| HttpError(400, format!("the body is not JSON: {e}")))
     }
 }
 
@@ -83,7 +83,7 @@ fn decode(text: &str) -> Option<String> {
 }
 
 /// Reads a request. `None`: the client disconnected, or sent nothing in time.
-pub(crate) fn read(stream: &mut TcpStream) -> Result<Option<Request>, Refusal> {
+pub(crate) fn read(stream: &mut TcpStream) -> Result<Option<Request>, HttpError> {
     let end = Instant::now() + PATIENCE;
     let mut bytes: Vec<u8> = Vec::new();
     loop {
@@ -122,7 +122,7 @@ fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> bool {
 
 /// Parses a head. Returns the request without its body, the length of the head and that of the
 /// body; `None` if the head is incomplete.
-fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
+fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, HttpError> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let head = match parsed.parse(bytes) {
@@ -135,10 +135,10 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
     }
     let text = |h: &httparse::Header| {
         let value = String::from_utf8(h.value.to_vec())
-            .map_err(|_| Refusal(400, format!("the header `{}` is not UTF-8", h.name)))?;
+            .map_err(|_| HttpError(400, format!("the header `{}` is not UTF-8", h.name)))?;
         Ok((h.name.to_ascii_lowercase(), value.trim().to_string()))
     };
-    let headers = parsed.headers.iter().map(text).collect::<Result<Vec<_>, Refusal>>()?;
+    let headers = parsed.headers.iter().map(text).collect::<Result<Vec<_>, HttpError>>()?;
     for name in ["host", "origin", "content-length"] {
         if headers.iter().filter(|(n, _)| n == name).count() > 1 {
             return refusal(400, format!("the header `{name}` is given twice"));
@@ -189,8 +189,8 @@ impl HttpResponse {
     }
 }
 
-impl From<Refusal> for HttpResponse {
-    fn from(Refusal(status, why): Refusal) -> Self {
+impl From<HttpError> for HttpResponse {
+    fn from(HttpError(status, why): HttpError) -> Self {
         Self { status, ..Self::json(&json!({ "error": why })) }
     }
 }
@@ -230,7 +230,7 @@ pub(crate) fn write(mut stream: TcpStream, answer: &HttpResponse) {
 
 /// Rejects a client because there are too many connections.
 pub(crate) fn refuse(stream: TcpStream) {
-    write(stream, &Refusal(503, "too many connections".into()).into());
+    write(stream, &HttpError(503, "too many connections".into()).into());
 }
 
 #[cfg(test)]

@@ -32,9 +32,9 @@ impl mu_lsp::Files for Inside {
 }
 
 /// The page's end of a running language server. Dropping it ends the server.
-pub(crate) struct Language(Connection);
+pub(crate) struct LanguageServer(Connection);
 
-impl Language {
+impl LanguageServer {
     /// Starts a server that sends its messages to the page.
     pub(crate) fn start(folder: &Folder, page: Sender<String>) -> std::io::Result<Self> {
         let (server, client) = Connection::memory();

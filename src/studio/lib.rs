@@ -27,7 +27,7 @@ mod walks;
 use events::Hub;
 use folder::Folder;
 use guard::Guard;
-use language::Language;
+use language::LanguageServer;
 use runs::Runs;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, TcpListener};
@@ -57,7 +57,7 @@ pub struct Limits {
 
 /// Settings of the server.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     /// The folder with the files of the page.
     pub folder: PathBuf,
     /// The program for runs: `mu-check`.
@@ -82,7 +82,7 @@ struct Shared {
     runs: Arc<Runs>,
     walks: Walks,
     /// The language servers of the open pages, by the pages' names.
-    languages: Mutex<HashMap<String, Language>>,
+    languages: Mutex<HashMap<String, LanguageServer>>,
     connections: AtomicUsize,
 }
 
@@ -91,7 +91,7 @@ impl Studio {
     ///
     /// # Errors
     /// The folder does not exist, the port is in use, or the system has no random numbers.
-    pub fn bind(settings: Settings) -> std::io::Result<Self> {
+    pub fn bind(settings: ServerSettings) -> std::io::Result<Self> {
         let folder = Folder::new(&settings.folder)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port))?;
         let guard = Guard::new(listener.local_addr()?.port())?;

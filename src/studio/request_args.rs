@@ -6,7 +6,7 @@
 
 use crate::Limits;
 use crate::folder::Folder;
-use crate::http::{Refusal, refusal};
+use crate::http::{HttpError, refusal};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -45,7 +45,7 @@ const COMMANDS: [(&str, &[&str]); 14] = [
 
 /// Form of the value of an option.
 #[derive(Clone, Copy)]
-enum Form {
+enum ValueForm {
     /// Words of letters, digits, and `_`, joined by commas and hyphens.
     Words,
     /// A file of the folder.
@@ -53,21 +53,21 @@ enum Form {
 }
 
 /// Keys that are options of the command line.
-const OPTIONS: [(&str, &str, Form); 14] = [
-    ("engine", "--engine", Form::Words),
-    ("confluence", "--confluence", Form::Words),
-    ("reduce", "--reduce", Form::Words),
-    ("action", "--action", Form::Words),
-    ("deadlocks", "--deadlocks", Form::Words),
-    ("equivalence", "--equivalence", Form::Words),
-    ("preorder", "--preorder", Form::Words),
-    ("against", "--against", Form::Words),
-    ("operations", "--operations", Form::Words),
-    ("threads_of", "--threads-of", Form::Words),
-    ("memory", "--model", Form::Words),
-    ("memory_file", "--model", Form::File),
-    ("machine", "--machine", Form::File),
-    ("interface", "--interface", Form::File),
+const OPTIONS: [(&str, &str, ValueForm); 14] = [
+    ("engine", "--engine", ValueForm::Words),
+    ("confluence", "--confluence", ValueForm::Words),
+    ("reduce", "--reduce", ValueForm::Words),
+    ("action", "--action", ValueForm::Words),
+    ("deadlocks", "--deadlocks", ValueForm::Words),
+    ("equivalence", "--equivalence", ValueForm::Words),
+    ("preorder", "--preorder", ValueForm::Words),
+    ("against", "--against", ValueForm::Words),
+    ("operations", "--operations", ValueForm::Words),
+    ("threads_of", "--threads-of", ValueForm::Words),
+    ("memory", "--model", ValueForm::Words),
+    ("memory_file", "--model", ValueForm::File),
+    ("machine", "--machine", ValueForm::File),
+    ("interface", "--interface", ValueForm::File),
 ];
 
 /// Converts a request to arguments. `out`: the folder for a sweep's tables.
@@ -76,7 +76,7 @@ pub(crate) fn run_arguments(
     folder: &Folder,
     limits: &Limits,
     out: &Path,
-) -> Result<RunArguments, Refusal> {
+) -> Result<RunArguments, HttpError> {
     let Some(object) = wish.as_object() else { return refusal(400, "expected an object") };
     let kind = text(object, "kind")?.unwrap_or_default();
     let Some((kind, keys)) = COMMANDS.into_iter().find(|(k, _)| *k == kind) else {
@@ -105,11 +105,11 @@ pub(crate) fn run_arguments(
     for (key, option, form) in OPTIONS {
         let Some(value) = text(object, key)?.filter(|w| !w.is_empty()) else { continue };
         match form {
-            Form::Words if !value.split([',', '-']).all(is_word) => {
+            ValueForm::Words if !value.split([',', '-']).all(is_word) => {
                 return refusal(400, format!("`{value}` is not a value of `{option}`"));
             }
-            Form::Words => said.extend([option.to_string(), value.to_string()]),
-            Form::File => said.push(format!("{option}={}", file(object.get(key), folder)?)),
+            ValueForm::Words => said.extend([option.to_string(), value.to_string()]),
+            ValueForm::File => said.push(format!("{option}={}", file(object.get(key), folder)?)),
         }
     }
     match text(object, "sought")?.unwrap_or_default() {
@@ -171,7 +171,7 @@ fn own(kind: &str, limits: &Limits, out: &Path) -> Vec<String> {
 }
 
 /// Returns an existing file of the folder, by its name.
-fn file(name: Option<&Value>, folder: &Folder) -> Result<String, Refusal> {
+fn file(name: Option<&Value>, folder: &Folder) -> Result<String, HttpError> {
     let Some(name) = name.and_then(Value::as_str) else {
         return refusal(400, "expected the name of a file");
     };
@@ -181,7 +181,7 @@ fn file(name: Option<&Value>, folder: &Folder) -> Result<String, Refusal> {
     Ok(name.to_string())
 }
 
-fn text<'v>(object: &'v Map<String, Value>, key: &str) -> Result<Option<&'v str>, Refusal> {
+fn text<'v>(object: &'v Map<String, Value>, key: &str) -> Result<Option<&'v str>, HttpError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),

@@ -2,8 +2,8 @@
 
 use crate::Shared;
 use crate::guard::random;
-use crate::http::{self, HttpResponse, Refusal, Request, refusal};
-use crate::language::Language;
+use crate::http::{self, HttpError, HttpResponse, Request, refusal};
+use crate::language::LanguageServer;
 use crate::{events, interface, page};
 use serde_json::json;
 use std::io::Write as _;
@@ -29,8 +29,8 @@ pub(crate) fn serve(shared: &Arc<Shared>, mut stream: TcpStream) {
     http::write(stream, &answer);
 }
 
-fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<HttpResponse, Refusal> {
-    let missing = |what: &str| Refusal(400, format!("`{path}` needs {what}"));
+fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<HttpResponse, HttpError> {
+    let missing = |what: &str| HttpError(400, format!("`{path}` needs {what}"));
     let query = |name: &str| request.query_value(name).ok_or_else(|| missing(&format!("`{name}`")));
     let number =
         |name: &str| query(name)?.parse().map_err(|_| missing(&format!("`{name}` as a number")));
@@ -38,7 +38,7 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<HttpRes
         ("GET", "") => {
             return random()
                 .map(|nonce| page::frame(&nonce))
-                .map_err(|e| Refusal(500, e.to_string()));
+                .map_err(|e| HttpError(500, e.to_string()));
         }
         ("GET", "studio.js") => return Ok(HttpResponse::text("text/javascript", page::SCRIPT)),
         ("GET", "studio.css") => return Ok(HttpResponse::text("text/css", page::STYLE)),
@@ -74,8 +74,8 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<HttpRes
             let languages = shared.languages.lock().unwrap_or_else(PoisonError::into_inner);
             let language = languages
                 .get(&query("page")?)
-                .ok_or_else(|| Refusal(404, "this page has no event stream".into()))?;
-            language.send(request.json()?).map_err(|why| Refusal(400, why))?;
+                .ok_or_else(|| HttpError(404, "this page has no event stream".into()))?;
+            language.send(request.json()?).map_err(|why| HttpError(400, why))?;
             json!({})
         }
         _ => return refusal(404, format!("there is no `{path}`")),
@@ -91,11 +91,11 @@ fn listen(shared: &Arc<Shared>, request: &Request, mut stream: TcpStream) {
     let Some((sender, receiver)) = joined else {
         return http::write(
             stream,
-            &Refusal(429, "there are too many pages, or this page has no unique name".into())
+            &HttpError(429, "there are too many pages, or this page has no unique name".into())
                 .into(),
         );
     };
-    let language = Language::start(&shared.folder, sender);
+    let language = LanguageServer::start(&shared.folder, sender);
     let languages = || shared.languages.lock().unwrap_or_else(PoisonError::into_inner);
     let served = language.map(|language| languages().insert(name.clone(), language)).is_ok();
     let hello = json!({ "runs": shared.runs.list(), "language": served });

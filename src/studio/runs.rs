@@ -8,10 +8,10 @@
 
 use crate::events::Hub;
 use crate::folder::Folder;
-use crate::http::{Refusal, refusal};
+use crate::http::{HttpError, refusal};
 use crate::request_args::{self, RunArguments};
 use crate::scratch::Scratch;
-use crate::{Limits, Settings};
+use crate::{Limits, ServerSettings};
 use mu_base::mixing::{FNV_BASIS, fnv};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ enum RunState {
 }
 
 /// A run.
-struct Run {
+struct StudioRun {
     kind: &'static str,
     model: String,
     command: String,
@@ -67,7 +67,7 @@ struct Run {
     failed: Option<String>,
 }
 
-impl Run {
+impl StudioRun {
     /// Applies a progress line: verdicts are appended, other values are replaced.
     fn hear(&mut self, news: Value) {
         if news.get("verdict").is_some() {
@@ -109,11 +109,15 @@ pub(crate) struct Runs {
     scratch: Scratch,
     /// Held while a report page is written.
     reporting: Mutex<()>,
-    all: Mutex<(u64, BTreeMap<u64, Run>)>,
+    all: Mutex<(u64, BTreeMap<u64, StudioRun>)>,
 }
 
 impl Runs {
-    pub(crate) fn new(settings: &Settings, root: PathBuf, hub: Arc<Hub>) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        settings: &ServerSettings,
+        root: PathBuf,
+        hub: Arc<Hub>,
+    ) -> std::io::Result<Self> {
         let scratch = Scratch::new()?;
         let (program, limits) = (settings.program.clone(), settings.limits.clone());
         Ok(Self {
@@ -127,12 +131,16 @@ impl Runs {
         })
     }
 
-    fn all(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Run>)> {
+    fn all(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, StudioRun>)> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a run, unless there are too many.
-    pub(crate) fn start(self: &Arc<Self>, wish: &Value, folder: &Folder) -> Result<Value, Refusal> {
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        wish: &Value,
+        folder: &Folder,
+    ) -> Result<Value, HttpError> {
         if wish["kind"] == "simulate" {
             return refusal(400, "`simulate` is for walks");
         }
@@ -140,7 +148,7 @@ impl Runs {
         let RunArguments { kind, model, arguments, command } =
             request_args::run_arguments(wish, folder, &self.limits, &out)?;
         let mut all = self.all();
-        let busy = |r: &&Run| !matches!(r.state, RunState::Over { .. });
+        let busy = |r: &&StudioRun| !matches!(r.state, RunState::Over { .. });
         if all.1.values().filter(busy).count() >= self.limits.runs {
             return refusal(
                 429,
@@ -156,7 +164,7 @@ impl Runs {
             return refusal(429, "this sweep is already running");
         }
         let failed = |e: std::io::Error| {
-            Refusal(500, format!("cannot start `{}`: {e}", self.program.display()))
+            HttpError(500, format!("cannot start `{}`: {e}", self.program.display()))
         };
         let child = process(&self.program, &self.root, Some(self.scratch.path()))
             .args(&arguments)
@@ -164,7 +172,7 @@ impl Runs {
             .map_err(failed)?;
         let id = all.0 + 1;
         all.0 = id;
-        let run = Run {
+        let run = StudioRun {
             kind,
             model,
             command,
@@ -195,7 +203,7 @@ impl Runs {
     }
 
     /// Requests the end of a run.
-    pub(crate) fn stop(&self, id: u64) -> Result<Value, Refusal> {
+    pub(crate) fn stop(&self, id: u64) -> Result<Value, HttpError> {
         let mut all = self.all();
         let Some(run) = all.1.get_mut(&id) else {
             return refusal(404, format!("there is no run {id}"));
@@ -208,7 +216,7 @@ impl Runs {
     }
 
     /// Returns a run with its result.
-    pub(crate) fn get(&self, id: u64) -> Result<Value, Refusal> {
+    pub(crate) fn get(&self, id: u64) -> Result<Value, HttpError> {
         let all = self.all();
         let Some(run) = all.1.get(&id) else {
             return refusal(404, format!("there is no run {id}"));
@@ -220,7 +228,7 @@ impl Runs {
 
     /// Returns the parameters that a model declares, as `-D help` prints them; an empty list for a
     /// model with an error, which the editor shows.
-    pub(crate) fn parameters(&self, model: &str, folder: &Folder) -> Result<Value, Refusal> {
+    pub(crate) fn parameters(&self, model: &str, folder: &Folder) -> Result<Value, HttpError> {
         let path = folder.resolve(model)?;
         if !path.is_file() {
             return refusal(404, format!("there is no file `{model}`"));
@@ -229,14 +237,14 @@ impl Runs {
             .args(["explore", "--format=json", "--timeout=5s", "-D", "help", "--", model])
             .stdin(Stdio::null())
             .output()
-            .map_err(|e| Refusal(500, format!("no parameters: {e}")))?;
+            .map_err(|e| HttpError(500, format!("no parameters: {e}")))?;
         let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         Ok(json!({ "declared": printed["declared"].as_array().cloned().unwrap_or_default() }))
     }
 
     /// Returns a run's result as a self-contained page, written by the command `report`. One page
     /// is written at a time.
-    pub(crate) fn report(&self, id: u64) -> Result<Value, Refusal> {
+    pub(crate) fn report(&self, id: u64) -> Result<Value, HttpError> {
         let (result, model) = {
             let all = self.all();
             let Some(run) = all.1.get(&id) else {
@@ -248,7 +256,7 @@ impl Runs {
             (result.to_string(), run.model.clone())
         };
         let _alone = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = |e: std::io::Error| Refusal(500, format!("no report: {e}"));
+        let failed = |e: std::io::Error| HttpError(500, format!("no report: {e}"));
         let folder = tempfile::Builder::new()
             .prefix("report")
             .tempdir_in(self.scratch.path())
@@ -291,7 +299,7 @@ impl Runs {
         }
     }
 
-    fn update(&self, id: u64, change: impl FnOnce(&mut Run)) {
+    fn update(&self, id: u64, change: impl FnOnce(&mut StudioRun)) {
         let mut all = self.all();
         let Some(run) = all.1.get_mut(&id) else { return };
         change(run);

@@ -6,10 +6,10 @@
 //! or starting, a new one is rejected. Invariant: the number of processes never exceeds the limit.
 
 use crate::folder::Folder;
-use crate::http::{Refusal, refusal};
+use crate::http::{HttpError, refusal};
 use crate::request_args;
 use crate::runs::process;
-use crate::{Limits, Settings};
+use crate::{Limits, ServerSettings};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -24,26 +24,27 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Time for a process to print the reason for its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-struct Walk {
+struct SimulatorProcess {
     child: Child,
     input: ChildStdin,
     answers: Receiver<String>,
     messages: Receiver<String>,
 }
 
-impl Drop for Walk {
+impl Drop for SimulatorProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Walk {
+impl SimulatorProcess {
     /// Waits for the next answer.
-    fn answer(&mut self, limits: &Limits) -> Result<Value, Refusal> {
+    fn answer(&mut self, limits: &Limits) -> Result<Value, HttpError> {
         match self.answers.recv_timeout(limits.time) {
-            Ok(line) => serde_json::from_str(&line)
-                .map_err(|e| Refusal(502, format!("the answer of the simulator is not JSON: {e}"))),
+            Ok(line) => serde_json::from_str(&line).map_err(|e| {
+                HttpError(502, format!("the answer of the simulator is not JSON: {e}"))
+            }),
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => refusal(
                 504,
                 format!(
@@ -72,7 +73,7 @@ struct All {
     last: u64,
     /// Number of processes that have not answered yet.
     starting: usize,
-    walks: BTreeMap<u64, Arc<Mutex<Walk>>>,
+    walks: BTreeMap<u64, Arc<Mutex<SimulatorProcess>>>,
 }
 
 /// All sessions.
@@ -84,7 +85,7 @@ pub(crate) struct Walks {
 }
 
 impl Walks {
-    pub(crate) fn new(settings: &Settings, root: PathBuf) -> Self {
+    pub(crate) fn new(settings: &ServerSettings, root: PathBuf) -> Self {
         Self {
             program: settings.program.clone(),
             root,
@@ -98,7 +99,7 @@ impl Walks {
     }
 
     /// Starts a session. Returns its number and the description of the initial state.
-    pub(crate) fn start(&self, wish: &Value, folder: &Folder) -> Result<Value, Refusal> {
+    pub(crate) fn start(&self, wish: &Value, folder: &Folder) -> Result<Value, HttpError> {
         if wish["kind"] != "simulate" {
             return refusal(400, "expected `simulate`");
         }
@@ -118,7 +119,7 @@ impl Walks {
     }
 
     /// Makes room for a session and counts it as starting.
-    fn make_room(&self) -> Result<(), Refusal> {
+    fn make_room(&self) -> Result<(), HttpError> {
         let mut all = self.all();
         while all.starting + all.walks.len() >= self.limits.runs.max(1) {
             let idle =
@@ -136,9 +137,9 @@ impl Walks {
     }
 
     /// Starts a process and waits for the description of the initial state.
-    fn begin(&self, arguments: &[String]) -> Result<(Walk, Value), Refusal> {
+    fn begin(&self, arguments: &[String]) -> Result<(SimulatorProcess, Value), HttpError> {
         let failed = |e: std::io::Error| {
-            Refusal(500, format!("cannot start `{}`: {e}", self.program.display()))
+            HttpError(500, format!("cannot start `{}`: {e}", self.program.display()))
         };
         let mut child =
             process(&self.program, &self.root, None).args(arguments).spawn().map_err(failed)?;
@@ -162,13 +163,13 @@ impl Walks {
             // The answer has no receiver if the session is gone.
             let _ = message.send(String::from_utf8_lossy(&bytes).into_owned());
         });
-        let mut walk = Walk { child, input, answers, messages };
+        let mut walk = SimulatorProcess { child, input, answers, messages };
         let first = walk.answer(&self.limits)?;
         Ok((walk, first))
     }
 
     /// Sends a request to a session. Ends a session that cannot answer.
-    pub(crate) fn ask(&self, id: u64, request: &Value) -> Result<Value, Refusal> {
+    pub(crate) fn ask(&self, id: u64, request: &Value) -> Result<Value, HttpError> {
         let found = self.all().walks.get(&id).cloned();
         let Some(walk) = found else {
             return refusal(404, "this simulator has ended; start another");

@@ -1,6 +1,6 @@
 //! Parity game over sets of states: the product of a model and an alternating observer.
 //!
-//! Input -> output: a [`Model`] and [`Rules`] (a formula: obligations are its states with their
+//! Input -> output: a [`Model`] and [`GameRules`] (a formula: obligations are its states with their
 //! data) -> the reachable vertices, one set of states for each obligation, and the moves between
 //! them. A vertex is a pair of obligation and state. Its owner chooses a move: to another
 //! obligation at the same state, possibly only if it has some outgoing label, or along a step of
@@ -54,7 +54,7 @@ impl Player {
 pub type Answer = Option<Rc<[u32]>>;
 
 /// A game on the labels of a model. Obligations are numbers chosen by the implementation.
-pub trait Rules {
+pub trait GameRules {
     /// Returns the representative of the labels that the game does not distinguish from this one.
     fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic>;
     /// Returns the owner of an obligation.
@@ -80,7 +80,7 @@ pub(super) enum MoveKind {
 
 /// Moves from the vertices of one obligation to those of another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Move {
+pub(super) struct ArenaMove {
     pub from: usize,
     pub to: usize,
     pub by: MoveKind,
@@ -109,13 +109,13 @@ type Context = Arc<super::saturation::Context>;
 /// The game.
 pub(super) struct Arena<'a, 'm> {
     pub search: ReachSearch<'m>,
-    pub rules: &'a mut dyn Rules,
+    pub rules: &'a mut dyn GameRules,
     /// The states of the model.
     pub all: Ldd,
     classes: Classes,
     pub places: Vec<ArenaPlace>,
     pub place_of: AHashMap<u32, usize>,
-    pub moves: Vec<Move>,
+    pub moves: Vec<ArenaMove>,
     /// MoveKind place: the places with moves to it, and these moves.
     pub into: Vec<BTreeMap<usize, Vec<usize>>>,
     pub vertices: Family,
@@ -129,7 +129,7 @@ impl<'a, 'm> Arena<'a, 'm> {
     /// must survive collections.
     pub fn new(
         mut search: ReachSearch<'m>,
-        rules: &'a mut dyn Rules,
+        rules: &'a mut dyn GameRules,
         all: Ldd,
     ) -> Result<Self, Diagnostic> {
         let classes = Classes::new(&mut search, &mut |label| rules.class(label))?;
@@ -171,7 +171,7 @@ impl<'a, 'm> Arena<'a, 'm> {
             pending[i] = Ldd::EMPTY;
             let base = self.hold(&[fresh]);
             for m in moves {
-                let Move { to, by, .. } = self.moves[m];
+                let ArenaMove { to, by, .. } = self.moves[m];
                 let image = self.image(by, fresh);
                 let set = self.search.manager.minus(image, self.vertices[to]);
                 if !set.is_empty() && to != i {
@@ -317,7 +317,7 @@ impl<'a, 'm> Arena<'a, 'm> {
     fn add(&mut self, from: usize, obligation: u32, by: MoveKind) {
         let to = self.place(obligation);
         self.places[from].out.push(self.moves.len());
-        self.moves.push(Move { from, to, by });
+        self.moves.push(ArenaMove { from, to, by });
     }
 
     /// Returns the image of a set under a move.

@@ -17,7 +17,7 @@
 
 use super::arena::{Arena, Family, Player};
 use super::ldd::Ldd;
-use super::zielonka::{Choice, Region};
+use super::zielonka::{MoveChoice, Region};
 use std::collections::BTreeSet;
 
 /// Moves that the player's strategy permits: from some states to others (`None`: from all to all).
@@ -49,7 +49,7 @@ impl Arena<'_, '_> {
     /// halt.
     pub fn flaw(&mut self, player: Player, region: &Region) -> Option<Flaw> {
         let won = &region.won;
-        let mut by_place: Vec<Vec<Choice>> = vec![Vec::new(); self.places.len()];
+        let mut by_place: Vec<Vec<MoveChoice>> = vec![Vec::new(); self.places.len()];
         for &choice in &region.choices {
             by_place[self.moves[choice.by].from].push(choice);
         }
@@ -100,7 +100,7 @@ impl Arena<'_, '_> {
         &mut self,
         won: &Family,
         open: Ldd,
-        choices: &[Choice],
+        choices: &[MoveChoice],
         left: &mut Vec<PermittedMove>,
     ) -> Option<Flaw> {
         let mut rest = open;

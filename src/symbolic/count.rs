@@ -11,8 +11,8 @@
 //! for pairs that may have equal transitions, the diagrams of their transitions. Invariant: all
 //! relations have learned from the set.
 
-use super::helpers::Task;
-use super::ldd::{Action, Ldd};
+use super::helpers::HelperTask;
+use super::ldd::{Ldd, LevelAction};
 use super::reach::ReachSearch;
 use mu_base::Diagnostic;
 use num_bigint::BigUint;
@@ -67,7 +67,7 @@ impl ReachSearch<'_> {
             let shorts = members
                 .flat_map(|m| m.sets.enabled.values().map(|&set| (set, m.matches)))
                 .collect();
-            self.post(Task::Matches { set: states, shorts });
+            self.post(HelperTask::Matches { set: states, shorts });
             for &place in &places {
                 sum += self.steps_of(place, states);
                 self.tidy(&[states]);
@@ -150,8 +150,10 @@ impl ReachSearch<'_> {
             steps += self.steps_of(place, twice);
             self.relations[place.0].written.iter().for_each(|&l| written[l] = true);
         }
-        let twins: Vec<Action> =
-            written.iter().map(|&w| if w { Action::Keep } else { Action::Skip }).collect();
+        let twins: Vec<LevelAction> = written
+            .iter()
+            .map(|&w| if w { LevelAction::Keep } else { LevelAction::Skip })
+            .collect();
         let plan = self.manager.plan_of(&twins);
         let pairs = self.manager.twins(twice, plan);
         let mut all = Ldd::EMPTY;
@@ -160,13 +162,17 @@ impl ReachSearch<'_> {
             let mut actions = Vec::new();
             for (action, &written) in relation.actions.iter().zip(&written) {
                 match (action, written) {
-                    (Action::ReadWrite, _) => actions.extend([Action::Read, Action::Write]),
-                    (Action::Write, _) => actions.extend([Action::Skip, Action::Write]),
-                    (_, true) => actions.extend([*action, Action::Skip]),
+                    (LevelAction::ReadWrite, _) => {
+                        actions.extend([LevelAction::Read, LevelAction::Write])
+                    }
+                    (LevelAction::Write, _) => {
+                        actions.extend([LevelAction::Skip, LevelAction::Write])
+                    }
+                    (_, true) => actions.extend([*action, LevelAction::Skip]),
                     (_, false) => actions.push(*action),
                 }
             }
-            actions.push(Action::Write);
+            actions.push(LevelAction::Write);
             let (mut rows, mut count) = (Vec::new(), 0);
             relation.members[j].labelled(&self.manager, &mut self.evaluator, |label, row| {
                 rows.extend_from_slice(row);

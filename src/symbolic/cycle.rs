@@ -13,10 +13,10 @@
 //!
 //! Cost: (steps of the relations) x (slots) x (rounds); then images up to the longest run.
 
-use super::Trace;
-use super::ldd::{Action, Ldd};
-use super::path::Target;
-use super::product::{End, ObservedSearch, Run};
+use super::GoalPath;
+use super::ldd::{Ldd, LevelAction};
+use super::path::PathTarget;
+use super::product::{DecisionKind, ObservedSearch, ProductRun};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::components::{Graph, components};
@@ -27,12 +27,15 @@ use std::collections::BTreeMap;
 const LONGEST: usize = 1 << 16;
 
 /// A pair of place and state.
-type Pair = (usize, Vec<u32>);
+type PlacedState = (usize, Vec<u32>);
 
 impl ObservedSearch<'_, '_> {
     /// Searches for a cycle under hostile obligations. The outer `None`: there is none; the inner
     /// one: a limit prevented the reconstruction of the run.
-    pub(super) fn cycle(&mut self, start: &[u32]) -> Result<Option<Option<Run>>, Diagnostic> {
+    pub(super) fn cycle(
+        &mut self,
+        start: &[u32],
+    ) -> Result<Option<Option<ProductRun>>, Diagnostic> {
         let obligations: Vec<u32> = self.places.iter().map(|p| p.obligation).collect();
         let hostile: Vec<usize> =
             (0..obligations.len()).filter(|&i| self.observer.hostile(obligations[i])).collect();
@@ -64,9 +67,9 @@ impl ObservedSearch<'_, '_> {
                 at += usize::from(there);
                 there.then(|| at - 1)
             };
-            let column = |action: &Action| {
-                let read = place(matches!(action, Action::Read | Action::ReadWrite));
-                (read, place(matches!(action, Action::Write | Action::ReadWrite)))
+            let column = |action: &LevelAction| {
+                let read = place(matches!(action, LevelAction::Read | LevelAction::ReadWrite));
+                (read, place(matches!(action, LevelAction::Write | LevelAction::ReadWrite)))
             };
             columns.push(
                 relation
@@ -174,23 +177,26 @@ impl ObservedSearch<'_, '_> {
         &mut self,
         rest: &BTreeMap<usize, Ldd>,
         start: &[u32],
-    ) -> Result<Option<Run>, Diagnostic> {
+    ) -> Result<Option<ProductRun>, Diagnostic> {
         let Some((&place, &set)) = rest.first_key_value() else { return Ok(None) };
         let Some(vector) = self.search.manager.pick(set) else { return Ok(None) };
-        let mut met: AHashMap<Pair, usize> = AHashMap::new();
+        let mut met: AHashMap<PlacedState, usize> = AHashMap::new();
         let mut walk = Vec::new();
-        let mut at: Pair = (place, vector);
+        let mut at: PlacedState = (place, vector);
         while walk.len() < LONGEST && !self.search.halted() {
             if let Some(&first) = met.get(&at) {
                 // The walk went backwards, so reverse it.
                 let cycle: Vec<_> = walk.drain(first..).rev().collect();
-                let Some(mut steps) = self.steps_to(&Target::State(at.0, &at.1), start)? else {
+                let Some(mut steps) = self.steps_to(&PathTarget::State(at.0, &at.1), start)? else {
                     return Ok(None);
                 };
                 let back = steps.len();
                 steps.extend(cycle);
                 let initial = self.search.model.initial();
-                return Ok(Some(Run { trace: Trace { initial, steps }, end: End::Back(back) }));
+                return Ok(Some(ProductRun {
+                    trace: GoalPath { initial, steps },
+                    end: DecisionKind::Back(back),
+                }));
             }
             met.insert(at.clone(), walk.len());
             let Some((from, before, step)) = self.step_before(rest, at.0, &at.1)? else {
@@ -204,12 +210,12 @@ impl ObservedSearch<'_, '_> {
 }
 
 /// A graph of values: vertices by their positions in an ascending list, edges sorted.
-struct Values<'a> {
+struct ValueGraph<'a> {
     vertices: Vec<Option<u32>>,
     edges: &'a [(Option<u32>, Option<u32>)],
 }
 
-impl Graph for Values<'_> {
+impl Graph for ValueGraph<'_> {
     fn vertices(&self) -> usize {
         self.vertices.len()
     }
@@ -229,7 +235,7 @@ fn numbered_components(edges: &[(Option<u32>, Option<u32>)]) -> AHashMap<Option<
     let mut vertices: Vec<Option<u32>> = edges.iter().flat_map(|e| [e.0, e.1]).collect();
     vertices.sort_unstable();
     vertices.dedup();
-    let graph = Values { vertices, edges };
+    let graph = ValueGraph { vertices, edges };
     let found = components(&graph);
     found
         .iter()

@@ -1,6 +1,6 @@
 //! Symbolic solution of a game on a model: search, solution, verification, and evidence.
 //!
-//! Input -> output: a [`Model`] and [`Rules`], with the obligations that start the game ->
+//! Input -> output: a [`Model`] and [`GameRules`], with the obligations that start the game ->
 //! [`GameOutcome`]: the winner, counts, and on request, if it is small enough, the part of the game
 //! that the winner's strategy reaches.
 //!
@@ -8,9 +8,9 @@
 //! is an internal error.
 
 use super::Strategy;
-use super::arena::{Arena, MoveKind, Player, Rules};
-use super::reach::{Options, ReachOutcome, ReachSearch, with_threads};
-use super::zielonka::{Choice, Solved};
+use super::arena::{Arena, GameRules, MoveKind, Player};
+use super::reach::{ReachOutcome, ReachSearch, SymbolicOptions, with_threads};
+use super::zielonka::{MoveChoice, Solved};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use mu_base::narrow;
@@ -59,10 +59,10 @@ pub struct GameEvidence {
 /// `all`) one. `largest`: limit on the vertices of the evidence.
 pub fn play(
     model: &dyn Model,
-    rules: &mut dyn Rules,
+    rules: &mut dyn GameRules,
     (all, start): (bool, &[u32]),
     largest: usize,
-    options: &Options,
+    options: &SymbolicOptions,
     budget: &Budget,
 ) -> Result<GameOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
@@ -132,7 +132,7 @@ impl Arena<'_, '_> {
             return Ok(None);
         }
         let region = solved.of(player);
-        let mut by_place: Vec<Vec<Choice>> = vec![Vec::new(); self.places.len()];
+        let mut by_place: Vec<Vec<MoveChoice>> = vec![Vec::new(); self.places.len()];
         for &choice in &region.choices {
             by_place[self.moves[choice.by].from].push(choice);
         }
@@ -173,7 +173,7 @@ impl Arena<'_, '_> {
     fn follow(
         &mut self,
         walk: &mut EvidenceBuilder,
-        choices: &[Choice],
+        choices: &[MoveChoice],
         at: (usize, usize, &[u32]),
         player: Player,
     ) -> Result<(), Diagnostic> {
@@ -192,7 +192,7 @@ impl Arena<'_, '_> {
             }
         }
         if own {
-            let fits = |c: &&Choice| self.search.manager.contains(c.from, vector);
+            let fits = |c: &&MoveChoice| self.search.manager.contains(c.from, vector);
             let Some(choice) = choices.iter().find(fits).copied() else {
                 return Err(Diagnostic::internal("a winning vertex has no choice"));
             };

@@ -1,15 +1,15 @@
 //! Symbolic search for a goal, with a shortest path to it.
 //!
-//! Input -> output: a [`Model`] and a [`Goal`] -> an [`ReachOutcome`], and a [`Trace`] if the goal
-//! is reachable. First the chosen strategy runs. For labels it stops when one is learned, which
-//! proves reachability, because a short vector is learned only if a reachable state has it. Only if
-//! the goal is reachable, a breadth-first search over the learned relations stores its layers, and
-//! the path is reconstructed backwards from the goal by preimages.
+//! Input -> output: a [`Model`] and a [`Goal`] -> a [`ReachOutcome`], and a [`GoalPath`] if the
+//! goal is reachable. First the chosen strategy runs. For labels it stops when one is learned,
+//! which proves reachability, because a short vector is learned only if a reachable state has it.
+//! Only if the goal is reachable, a breadth-first search over the learned relations stores its
+//! layers, and the path is reconstructed backwards from the goal by preimages.
 //!
 //! Invariant: without a trace, the goal is unreachable exactly if the outcome is complete.
 
-use super::ldd::{Action, Ldd};
-use super::reach::{Options, ReachOutcome, ReachSearch, Strategy, with_threads};
+use super::ldd::{Ldd, LevelAction};
+use super::reach::{ReachOutcome, ReachSearch, Strategy, SymbolicOptions, with_threads};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::{Model, Slot};
@@ -26,7 +26,7 @@ pub enum Goal<'a> {
 
 /// A path from the initial state to a goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub struct GoalPath {
     /// The initial state.
     pub initial: Vec<u32>,
     /// Labels with their target states. A goal label is the last one.
@@ -37,9 +37,9 @@ pub struct Trace {
 pub fn find(
     model: &dyn Model,
     goal: &Goal<'_>,
-    options: &Options,
+    options: &SymbolicOptions,
     budget: &Budget,
-) -> Result<(ReachOutcome, Option<Trace>), Diagnostic> {
+) -> Result<(ReachOutcome, Option<GoalPath>), Diagnostic> {
     with_threads(model, options, budget, |team| {
         let wanted: Option<Box<dyn Fn(LabelId) -> bool + '_>> = match goal {
             Goal::Label(wanted) => Some(Box::new(wanted)),
@@ -71,8 +71,8 @@ impl<'m> ReachSearch<'m> {
         match *goal {
             Goal::Value(slot, value) => {
                 let level = self.level(slot);
-                let mut actions = vec![Action::Skip; level + 1];
-                actions[level] = Action::Require(value);
+                let mut actions = vec![LevelAction::Skip; level + 1];
+                actions[level] = LevelAction::Require(value);
                 let plan = self.manager.plan_of(&actions);
                 goals = self.manager.matching(set, Ldd::UNIT, plan);
             }
@@ -96,7 +96,7 @@ impl<'m> ReachSearch<'m> {
     }
 
     /// Searches breadth first for the goal and reconstructs a path to it.
-    fn trace(mut self, goal: &Goal<'_>) -> Result<(ReachOutcome, Option<Trace>), Diagnostic> {
+    fn trace(mut self, goal: &Goal<'_>) -> Result<(ReachOutcome, Option<GoalPath>), Diagnostic> {
         let initial = self.initial();
         let mut layers = Vec::new();
         let mut goals = Ok(Ldd::EMPTY);
@@ -145,7 +145,7 @@ impl<'m> ReachSearch<'m> {
         steps.reverse();
         let initial = self.model.initial();
         let outcome = self.outcome(states)?;
-        Ok((outcome, Some(Trace { initial, steps })))
+        Ok((outcome, Some(GoalPath { initial, steps })))
     }
 
     /// Returns a step from one state to another; if `to` is `None`, a step with a goal label.

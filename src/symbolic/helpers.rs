@@ -10,7 +10,7 @@
 
 use super::ldd::{Ldd, Plan, Team};
 use super::learned_steps::Board;
-use super::reach::{Options, ReachSearch};
+use super::reach::{ReachSearch, SymbolicOptions};
 use super::relation::GroupEvaluator;
 use super::saturation::Context;
 use mu_base::Budget;
@@ -18,7 +18,7 @@ use mu_model::Model;
 use std::sync::Arc;
 
 /// A task of the search. Its sets must survive collections until it is withdrawn.
-pub(super) enum Task {
+pub(super) enum HelperTask {
     /// The closure of a set. If the relations of the context learn, `board` exchanges the learned
     /// steps.
     Closure { context: Arc<Context>, set: Ldd, board: Option<Arc<Board>> },
@@ -42,7 +42,7 @@ impl Drop for TeamGuard {
 /// Runs `work` with the number of helpers in the options; without helpers there is no team.
 pub(super) fn with_helpers<T>(
     model: &dyn Model,
-    options: &Options,
+    options: &SymbolicOptions,
     budget: &Budget,
     work: impl FnOnce(Option<&Arc<Team>>) -> T,
 ) -> T {
@@ -76,17 +76,23 @@ pub(super) fn with_helpers<T>(
     })
 }
 
-fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget, rank: usize) {
+fn help(
+    team: &Arc<Team>,
+    model: &dyn Model,
+    options: &SymbolicOptions,
+    budget: &Budget,
+    rank: usize,
+) {
     let mut served = 0;
     let mut evaluator = Some(GroupEvaluator::new(model, None));
     while let Some(mut lent) = team.join(rank, &mut served) {
         let task = lent.task.clone();
-        let Some(task) = task.downcast_ref::<Task>() else { continue };
+        let Some(task) = task.downcast_ref::<HelperTask>() else { continue };
         lent.with(|manager| {
             let own = evaluator.take().unwrap_or_else(|| GroupEvaluator::new(model, None));
             let mut search = ReachSearch::without_relations(model, options, budget, manager, own);
             match task {
-                Task::Closure { context, set, board } => {
+                HelperTask::Closure { context, set, board } => {
                     if let Some(board) = board {
                         let (relations, known) = board.all();
                         (search.relations, search.board) =
@@ -98,17 +104,17 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
                         board.add_calls(search.evaluator.calls - before);
                     }
                 }
-                Task::Images { set, relations } => {
+                HelperTask::Images { set, relations } => {
                     for &(relation, plan) in search.manager.ahead(relations) {
                         search.manager.relprod(*set, relation, plan);
                     }
                 }
-                Task::Projections { set, plans } => {
+                HelperTask::Projections { set, plans } => {
                     for &plan in search.manager.ahead(plans) {
                         search.manager.project(*set, plan);
                     }
                 }
-                Task::Matches { set, shorts } => {
+                HelperTask::Matches { set, shorts } => {
                     for &(short, plan) in search.manager.ahead(shorts) {
                         search.manager.matching(*set, short, plan);
                     }
@@ -122,7 +128,7 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
 
 impl ReachSearch<'_> {
     /// Offers the next task to the helpers.
-    pub(super) fn post(&self, task: Task) {
+    pub(super) fn post(&self, task: HelperTask) {
         self.manager.offer(Arc::new(task));
     }
     /// Stops the helpers after the search has completed their task.

@@ -27,9 +27,9 @@ mod zielonka;
 #[cfg(test)]
 mod tests;
 
-pub use arena::{Answer, Player, Rules};
+pub use arena::{Answer, GameRules, Player};
 pub use game::{GameEvidence, GameOutcome, Vertex, play};
-pub use goal_search::{Goal, Trace, find};
-pub use order::{Order, candidate_orders};
-pub use product::{End, Observer, ProductOutcome, Run, Test, watch};
-pub use reach::{Options, ReachOutcome, Strategy, reach};
+pub use goal_search::{Goal, GoalPath, find};
+pub use order::{SlotOrder, candidate_orders};
+pub use product::{DecisionKind, LabelTest, Observer, ProductOutcome, ProductRun, watch};
+pub use reach::{ReachOutcome, Strategy, SymbolicOptions, reach};

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Order of the slots in vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum SlotOrder {
     /// The first of [`candidate_orders`]; in a long search, a much better one if measurements find
     /// it.
     #[default]
@@ -34,13 +34,13 @@ pub enum Order {
     Fixed(Vec<Slot>),
 }
 
-impl Order {
+impl SlotOrder {
     /// Returns the initial order.
     pub fn of(&self, model: &dyn Model) -> Vec<Slot> {
         match self {
-            Order::Tuned | Order::Static => candidate_orders(model).swap_remove(0),
-            Order::Given => (0..model.slots().len() as Slot).collect(),
-            Order::Fixed(order) => order.clone(),
+            SlotOrder::Tuned | SlotOrder::Static => candidate_orders(model).swap_remove(0),
+            SlotOrder::Given => (0..model.slots().len() as Slot).collect(),
+            SlotOrder::Fixed(order) => order.clone(),
         }
     }
 }

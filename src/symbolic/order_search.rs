@@ -14,7 +14,7 @@
 
 use super::ldd::Halt;
 use super::order::candidate_orders;
-use super::reach::{Options, ReachSearch, Strategy};
+use super::reach::{ReachSearch, Strategy, SymbolicOptions};
 use super::relation::GroupEvaluator;
 use mu_base::{Budget, Diagnostic};
 use mu_model::{Model, Slot};
@@ -28,7 +28,7 @@ const PATIENCE: u64 = 60_000;
 
 struct OrderSearch<'m> {
     model: &'m dyn Model,
-    options: Options,
+    options: SymbolicOptions,
     budget: &'m Budget,
     evaluator: Option<GroupEvaluator<'m>>,
     spent: u64,
@@ -38,7 +38,7 @@ struct OrderSearch<'m> {
 /// Searches for a much better order than the given one, by creating about twice `effort` nodes.
 pub(super) fn better_order(
     model: &dyn Model,
-    options: &Options,
+    options: &SymbolicOptions,
     budget: &Budget,
     given: &[Slot],
     effort: u64,

@@ -1,18 +1,18 @@
 //! Path to a decision: a shortest run through the obligations that led to it.
 //!
-//! Input -> output: the location of a decision, or a state and its obligation -> a [`Run`]; `None`
-//! at a limit. Bidirectional breadth-first search over pairs of obligation and set of states:
-//! layers forward from the start and backward from the target, within the states of the model and
-//! the obligations that led to the decision. The side with fewer nodes in its last layer is
-//! expanded. The first common state lies on a shortest run; steps are reconstructed through the
+//! Input -> output: the location of a decision, or a state and its obligation -> a [`ProductRun`];
+//! `None` at a limit. Bidirectional breadth-first search over pairs of obligation and set of
+//! states: layers forward from the start and backward from the target, within the states of the
+//! model and the obligations that led to the decision. The side with fewer nodes in its last layer
+//! is expanded. The first common state lies on a shortest run; steps are reconstructed through the
 //! layers on both sides of it, and the model is evaluated for their labels.
 //!
 //! Cost: an image or preimage for each relation, obligation and layer. Invariant: all layers are
 //! pinned; the distances of the last layers add up to the number of layers.
 
-use super::Trace;
+use super::GoalPath;
 use super::ldd::Ldd;
-use super::product::{Decision, End, ObservedSearch, Run};
+use super::product::{Decision, DecisionKind, ObservedSearch, ProductRun};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ impl Layers {
 type LabelledStep = (LabelId, Vec<u32>);
 
 /// Target of a path search.
-pub(super) enum Target<'a> {
+pub(super) enum PathTarget<'a> {
     /// A label that decides the obligation of a place.
     Label(usize),
     /// A failing test of an obligation, after a step under the obligation of a place.
@@ -50,10 +50,12 @@ pub(super) enum Target<'a> {
     State(usize, &'a [u32]),
 }
 
-impl Target<'_> {
+impl PathTarget<'_> {
     fn place(&self) -> usize {
         match *self {
-            Target::Label(place) | Target::Test(place, _) | Target::State(place, _) => place,
+            PathTarget::Label(place) | PathTarget::Test(place, _) | PathTarget::State(place, _) => {
+                place
+            }
         }
     }
 }
@@ -72,22 +74,24 @@ impl ObservedSearch<'_, '_> {
         &mut self,
         decision: Decision,
         start: &[u32],
-    ) -> Result<Option<Run>, Diagnostic> {
+    ) -> Result<Option<ProductRun>, Diagnostic> {
         let (end, steps) = match decision {
-            Decision::Label(place) => (End::Label, self.steps_to(&Target::Label(place), start)?),
-            Decision::Test(None, q) => (End::Test(q), Some(Vec::new())),
+            Decision::Label(place) => {
+                (DecisionKind::Label, self.steps_to(&PathTarget::Label(place), start)?)
+            }
+            Decision::Test(None, q) => (DecisionKind::Test(q), Some(Vec::new())),
             Decision::Test(Some(place), q) => {
-                (End::Test(q), self.steps_to(&Target::Test(place, q), start)?)
+                (DecisionKind::Test(q), self.steps_to(&PathTarget::Test(place, q), start)?)
             }
         };
         let initial = self.search.model.initial();
-        Ok(steps.map(|steps| Run { trace: Trace { initial, steps }, end }))
+        Ok(steps.map(|steps| ProductRun { trace: GoalPath { initial, steps }, end }))
     }
 
     /// Returns the steps from the start to a target.
     pub(super) fn steps_to(
         &mut self,
-        target: &Target,
+        target: &PathTarget,
         start: &[u32],
     ) -> Result<Option<Vec<LabelledStep>>, Diagnostic> {
         let last = target.place();
@@ -152,19 +156,19 @@ impl ObservedSearch<'_, '_> {
 
     /// Returns the states that are the target, or have a step to it, under the obligation of its
     /// place.
-    fn goal(&mut self, target: &Target) -> Result<Ldd, Diagnostic> {
+    fn goal(&mut self, target: &PathTarget) -> Result<Ldd, Diagnostic> {
         let all = self.all;
         let outline = self.outline(target.place())?;
         let mut goal = Ldd::EMPTY;
         match *target {
-            Target::State(_, vector) => goal = self.search.manager.singleton(vector),
-            Target::Label(_) => {
+            PathTarget::State(_, vector) => goal = self.search.manager.singleton(vector),
+            PathTarget::Label(_) => {
                 for &(relation, rows) in &outline.decides {
                     let able = self.sources(all, relation, rows);
                     goal = self.search.manager.union(goal, able);
                 }
             }
-            Target::Test(_, q) => {
+            PathTarget::Test(_, q) => {
                 let failing = self.failing(q, all)?;
                 for edge in outline.edges.iter().filter(|e| e.to == q) {
                     let plan = self.search.relations[edge.relation].image[0];
@@ -247,21 +251,23 @@ impl ObservedSearch<'_, '_> {
     /// Returns the step from a state to the target; `None` if the state is the target.
     fn last_step(
         &mut self,
-        target: &Target,
+        target: &PathTarget,
         vector: &[u32],
     ) -> Result<Option<LabelledStep>, Diagnostic> {
         let step = match *target {
-            Target::State(..) => return Ok(None),
-            Target::Label(place) => {
+            PathTarget::State(..) => return Ok(None),
+            PathTarget::Label(place) => {
                 self.step_of(place, vector, &mut |_, _, answer| Ok(answer.is_none()))?
             }
-            Target::Test(place, q) => self.step_of(place, vector, &mut |watch, to, answer| {
-                if !answer.is_some_and(|a| a.contains(&q)) {
-                    return Ok(false);
-                }
-                let after = watch.search.manager.singleton(to);
-                Ok(!watch.failing(q, after)?.is_empty())
-            })?,
+            PathTarget::Test(place, q) => {
+                self.step_of(place, vector, &mut |watch, to, answer| {
+                    if !answer.is_some_and(|a| a.contains(&q)) {
+                        return Ok(false);
+                    }
+                    let after = watch.search.manager.singleton(to);
+                    Ok(!watch.failing(q, after)?.is_empty())
+                })?
+            }
         };
         step.map(Some).ok_or_else(broken)
     }
@@ -271,7 +277,7 @@ impl ObservedSearch<'_, '_> {
         &mut self,
         mut front: Layers,
         mut back: Layers,
-        target: &Target,
+        target: &PathTarget,
         (place, vector): (usize, Vec<u32>),
     ) -> Result<Vec<LabelledStep>, Diagnostic> {
         let mut steps = Vec::new();

@@ -18,9 +18,9 @@
 
 use super::label_classes::Classes;
 use super::ldd::Ldd;
-use super::reach::{Options, ReachOutcome, ReachSearch, with_threads};
+use super::reach::{ReachOutcome, ReachSearch, SymbolicOptions, with_threads};
 use super::saturation::Context;
-use super::{Strategy, Trace};
+use super::{GoalPath, Strategy};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stop};
@@ -39,24 +39,28 @@ pub trait Observer {
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic>;
     /// Returns the condition for not being decided, if the outgoing labels of a state decide the
     /// obligation there; `None` for other obligations. `labels`: all labels, one a class.
-    fn test(&mut self, obligation: u32, labels: &[LabelId]) -> Result<Option<Test>, Diagnostic>;
+    fn test(
+        &mut self,
+        obligation: u32,
+        labels: &[LabelId],
+    ) -> Result<Option<LabelTest>, Diagnostic>;
     /// True if an infinite run under such obligations decides.
     fn hostile(&mut self, obligation: u32) -> bool;
 }
 
 /// A condition on the outgoing labels of a state.
 #[derive(Clone, Debug)]
-pub enum Test {
+pub enum LabelTest {
     /// A constant.
     Constant(bool),
     /// A step of one of these classes leaves.
     Leaves(Vec<LabelId>),
     /// Negation.
-    Not(Box<Test>),
+    Not(Box<LabelTest>),
     /// Conjunction.
-    All(Vec<Test>),
+    All(Vec<LabelTest>),
     /// Disjunction.
-    Any(Vec<Test>),
+    Any(Vec<LabelTest>),
 }
 
 /// Result of an observed search.
@@ -72,21 +76,21 @@ pub struct ProductOutcome {
     /// True if an obligation is decided.
     pub decided: bool,
     /// The deciding run; `None` if nothing is decided, or at a limit.
-    pub run: Option<Run>,
+    pub run: Option<ProductRun>,
 }
 
 /// A run that decides.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct ProductRun {
     /// Its steps.
-    pub trace: Trace,
+    pub trace: GoalPath,
     /// Kind of the decision.
-    pub end: End,
+    pub end: DecisionKind,
 }
 
 /// Kind of a run's decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum DecisionKind {
     /// Its last label decides.
     Label,
     /// The outgoing labels of its last state decide this obligation.
@@ -96,7 +100,7 @@ pub enum End {
 }
 
 /// Steps of a relation that lead from one obligation to another.
-pub(super) struct Edge {
+pub(super) struct ObligationEdge {
     pub to: u32,
     pub relation: usize,
     pub rows: Ldd,
@@ -108,7 +112,7 @@ pub(super) struct Outline {
     pub keeps: Vec<(usize, Option<Ldd>)>,
     context: Arc<Context>,
     /// Steps that change it.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<ObligationEdge>,
     /// Steps that decide it.
     pub decides: Vec<(usize, Ldd)>,
 }
@@ -131,7 +135,7 @@ pub(super) struct ObservedSearch<'a, 'm> {
     classes: Classes,
     pub places: Vec<ObligationPlace>,
     pub place_of: AHashMap<u32, usize>,
-    tests: AHashMap<u32, Option<Rc<Test>>>,
+    tests: AHashMap<u32, Option<Rc<LabelTest>>>,
     queue: BTreeSet<usize>,
 }
 
@@ -141,7 +145,7 @@ pub fn watch(
     model: &dyn Model,
     observer: &mut dyn Observer,
     start: &[u32],
-    options: &Options,
+    options: &SymbolicOptions,
     budget: &Budget,
 ) -> Result<ProductOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
@@ -296,7 +300,7 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
     }
 
     /// Returns the test of an obligation, if it is one.
-    pub fn test(&mut self, obligation: u32) -> Result<Option<Rc<Test>>, Diagnostic> {
+    pub fn test(&mut self, obligation: u32) -> Result<Option<Rc<LabelTest>>, Diagnostic> {
         if let Some(test) = self.tests.get(&obligation) {
             return Ok(test.clone());
         }
@@ -312,20 +316,20 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
         Ok(self.search.manager.minus(set, fine))
     }
 
-    fn passing(&mut self, test: &Test, set: Ldd) -> Ldd {
+    fn passing(&mut self, test: &LabelTest, set: Ldd) -> Ldd {
         match test {
-            Test::Constant(true) => set,
-            Test::Constant(false) => Ldd::EMPTY,
-            Test::Not(test) => {
+            LabelTest::Constant(true) => set,
+            LabelTest::Constant(false) => Ldd::EMPTY,
+            LabelTest::Not(test) => {
                 let passing = self.passing(test, set);
                 self.search.manager.minus(set, passing)
             }
-            Test::All(list) => list.iter().fold(set, |set, test| self.passing(test, set)),
-            Test::Any(list) => list.iter().fold(Ldd::EMPTY, |done, test| {
+            LabelTest::All(list) => list.iter().fold(set, |set, test| self.passing(test, set)),
+            LabelTest::Any(list) => list.iter().fold(Ldd::EMPTY, |done, test| {
                 let passing = self.passing(test, set);
                 self.search.manager.union(done, passing)
             }),
-            Test::Leaves(labels) => {
+            LabelTest::Leaves(labels) => {
                 let wanted: BTreeSet<usize> =
                     labels.iter().filter_map(|l| self.classes.number(*l)).collect();
                 let mut passing = Ldd::EMPTY;
@@ -386,7 +390,7 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
                     continue;
                 }
                 let rows = self.part(i, &|class| classes.contains(&class));
-                edges.push(Edge { to, relation: i, rows });
+                edges.push(ObligationEdge { to, relation: i, rows });
             }
         }
         let parts = keeps.iter().filter_map(|k: &(usize, Option<Ldd>)| k.1);

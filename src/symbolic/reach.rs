@@ -1,7 +1,7 @@
 //! Symbolic reachability: the set of reachable vectors as a decision diagram, by breadth-first
 //! search, chaining, or saturation.
 //!
-//! Input -> output: a [`Model`] -> an [`ReachOutcome`] with exact counts. Relations are learned on
+//! Input -> output: a [`Model`] -> a [`ReachOutcome`] with exact counts. Relations are learned on
 //! the fly (see `relation.rs`), slots get an order that suits the diagrams (see `order.rs`).
 //! Saturation is in `saturation.rs`.
 //!
@@ -9,13 +9,13 @@
 //! checking of Petri nets" (1995). Cost: depends on the sizes of the diagrams, not on the number of
 //! states. Limits are polled during operations; a limit is an outcome.
 
-use super::helpers::{Task, with_helpers};
-use super::ldd::{Halt, Ldd, Manager, Plan, Settings, Team};
+use super::helpers::{HelperTask, with_helpers};
+use super::ldd::{Halt, Ldd, Manager, ManagerSettings, Plan, Team};
 use super::learned_steps::Board;
-use super::order::Order;
+use super::order::SlotOrder;
 use super::order_search::{EFFORT, better_order};
 use super::relation::{GroupEvaluator, Relation, relations};
-use super::saturation::Numbers;
+use super::saturation::ContextNumbers;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Slot};
@@ -40,11 +40,11 @@ pub enum Strategy {
 
 /// Options of a symbolic search.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SymbolicOptions {
     /// Strategy of the search.
     pub strategy: Strategy,
     /// Order of slots.
-    pub order: Order,
+    pub order: SlotOrder,
     /// True if groups of equal footprint share a relation.
     pub merge: bool,
     /// True if transitions are counted.
@@ -54,13 +54,13 @@ pub struct Options {
     /// Threads: the search, and helpers that compute ahead of it.
     pub threads: usize,
     /// Sizes of the node tables.
-    pub settings: Settings,
+    pub settings: ManagerSettings,
 }
 
-impl Default for Options {
+impl Default for SymbolicOptions {
     fn default() -> Self {
         let (strategy, order, settings) =
-            (Strategy::default(), Order::default(), Settings::default());
+            (Strategy::default(), SlotOrder::default(), ManagerSettings::default());
         Self {
             strategy,
             order,
@@ -108,7 +108,7 @@ pub struct ReachOutcome {
 /// Computes all reachable states.
 pub fn reach(
     model: &dyn Model,
-    options: &Options,
+    options: &SymbolicOptions,
     budget: &Budget,
 ) -> Result<ReachOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
@@ -122,7 +122,7 @@ pub fn reach(
 /// Runs `work` with helpers, and with a sufficient stack.
 pub(super) fn with_threads<T>(
     model: &dyn Model,
-    options: &Options,
+    options: &SymbolicOptions,
     budget: &Budget,
     work: impl FnOnce(Option<&Arc<Team>>) -> T,
 ) -> T {
@@ -143,7 +143,7 @@ const MAX_NODES_BEFORE_REORDERING: u64 = 60_000_000;
 /// State of a search.
 pub(super) struct ReachSearch<'m> {
     pub model: &'m dyn Model,
-    options: Options,
+    options: SymbolicOptions,
     budget: &'m Budget,
     pub manager: Manager,
     pub relations: Vec<Relation>,
@@ -162,7 +162,7 @@ pub(super) struct ReachSearch<'m> {
     /// Other sets that survive collections.
     pub pinned: Vec<Ldd>,
     /// Numbers of saturation's contexts.
-    pub numbers: Numbers,
+    pub numbers: ContextNumbers,
     /// True if the search ended early because it reached its goal.
     reached_goal: bool,
     /// True if the search stops as soon as a goal label is learned.
@@ -176,7 +176,7 @@ pub(super) struct ReachSearch<'m> {
 impl<'m> ReachSearch<'m> {
     pub fn new(
         model: &'m dyn Model,
-        options: &Options,
+        options: &SymbolicOptions,
         budget: &'m Budget,
         wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>,
     ) -> Result<Self, Diagnostic> {
@@ -187,12 +187,13 @@ impl<'m> ReachSearch<'m> {
     /// Creates a search with a given order.
     pub fn with_order(
         model: &'m dyn Model,
-        options: Options,
+        options: SymbolicOptions,
         budget: &'m Budget,
         order: Vec<Slot>,
         evaluator: GroupEvaluator<'m>,
     ) -> Result<Self, Diagnostic> {
-        let manager = Manager::new(Settings { initial_bits: 4, ..Settings::default() });
+        let manager =
+            Manager::new(ManagerSettings { initial_bits: 4, ..ManagerSettings::default() });
         let mut search = Self::without_relations(model, &options, budget, manager, evaluator);
         search.start(order)?;
         Ok(search)
@@ -201,7 +202,7 @@ impl<'m> ReachSearch<'m> {
     /// Creates a search without relations, on a given manager.
     pub fn without_relations(
         model: &'m dyn Model,
-        options: &Options,
+        options: &SymbolicOptions,
         budget: &'m Budget,
         manager: Manager,
         evaluator: GroupEvaluator<'m>,
@@ -220,7 +221,7 @@ impl<'m> ReachSearch<'m> {
             retained: Vec::new(),
             reached: Ldd::EMPTY,
             pinned: Vec::new(),
-            numbers: Numbers::default(),
+            numbers: ContextNumbers::default(),
             reached_goal: false,
             stops_at_goal: false,
             team: None,
@@ -254,7 +255,7 @@ impl<'m> ReachSearch<'m> {
             settings.max_bytes = Some(settings.max_bytes.map_or(room, |m| m.min(room)));
         }
         self.relations.clear();
-        self.numbers = Numbers::default();
+        self.numbers = ContextNumbers::default();
         self.pinned.clear();
         self.board = None;
         self.manager = Manager::new(settings);
@@ -279,7 +280,7 @@ impl<'m> ReachSearch<'m> {
 
     /// Computes the reachable states, up to limits.
     pub fn run(&mut self, strategy: Strategy) -> Result<Ldd, Diagnostic> {
-        if self.options.order != Order::Tuned || strategy != Strategy::Saturation {
+        if self.options.order != SlotOrder::Tuned || strategy != Strategy::Saturation {
             return self.run_once(strategy);
         }
         self.manager.set_max_made(Some(MAX_NODES_BEFORE_REORDERING));
@@ -391,7 +392,7 @@ impl<'m> ReachSearch<'m> {
     /// Lets all relations learn from a set, including those that write nothing and take no part in
     /// saturation.
     pub fn learn_all(&mut self, states: Ldd) {
-        self.post(Task::Projections {
+        self.post(HelperTask::Projections {
             set: states,
             plans: self.relations.iter().map(Relation::projection).collect(),
         });
@@ -447,7 +448,7 @@ impl<'m> ReachSearch<'m> {
             self.learn_all(frontier);
             let writing = self.relations.iter().filter(|r| r.writes);
             let relations: Arc<[(Ldd, Plan)]> = writing.map(|r| (r.relation, r.image[0])).collect();
-            self.post(Task::Images { set: frontier, relations: relations.clone() });
+            self.post(HelperTask::Images { set: frontier, relations: relations.clone() });
             for &(relation, plan) in &*relations {
                 let image = self.manager.relprod(frontier, relation, plan);
                 next = self.manager.union(next, image);
@@ -473,7 +474,7 @@ impl<'m> ReachSearch<'m> {
 
     /// Offers an image to the helpers.
     fn post_image(&mut self, set: Ldd, relation: Ldd, plan: Plan) {
-        self.post(Task::Images { set, relations: [(relation, plan)].into() });
+        self.post(HelperTask::Images { set, relations: [(relation, plan)].into() });
     }
 
     fn chain(&mut self, initial: Ldd) -> Ldd {

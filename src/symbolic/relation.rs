@@ -9,7 +9,7 @@
 //!
 //! Invariant: `relation` holds the steps of exactly the short vectors in `seen`.
 
-use super::ldd::{Action, Ldd, Manager, Plan};
+use super::ldd::{Ldd, LevelAction, Manager, Plan};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// Source of a value in a relation's vector.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum ValueSource {
     Required(u32),
     Read(usize),
     Written(usize),
@@ -38,7 +38,7 @@ pub(super) struct Member {
     /// Required values at positions of the short vector (slots both required and read).
     also_required: Vec<(usize, u32)>,
     /// Sources of the values of the relation's vectors.
-    sources: Vec<Source>,
+    sources: Vec<ValueSource>,
     /// Learned sets so far.
     pub sets: Learned,
     /// Labels of steps.
@@ -46,7 +46,7 @@ pub(super) struct Member {
     /// For each slot written: the level, and true if each learned step changes its value.
     pub changes: Vec<(usize, bool)>,
     /// For each slot written: the source of its value before the step, if it is read.
-    before: Vec<Option<Source>>,
+    before: Vec<Option<ValueSource>>,
 }
 
 /// Learned sets of short vectors of a group.
@@ -93,7 +93,7 @@ pub(super) struct Relation {
     /// Levels written.
     pub written: Vec<usize>,
     /// Action at each level.
-    pub actions: Vec<Action>,
+    pub actions: Vec<LevelAction>,
     /// Short vectors learned.
     seen: Ldd,
     /// Number of possible short vectors, if each slot that is read is limited to some values.
@@ -147,19 +147,19 @@ pub(super) fn relations(
                 reads.binary_search(&l).is_ok(),
                 writes.binary_search(&l).is_ok(),
             ) {
-                (true, true) => Action::ReadWrite,
-                (true, false) => Action::Read,
-                (false, true) => Action::Write,
-                (false, false) => Action::Skip,
+                (true, true) => LevelAction::ReadWrite,
+                (true, false) => LevelAction::Read,
+                (false, true) => LevelAction::Write,
+                (false, false) => LevelAction::Skip,
             };
-            let image: Vec<Action> = (0..level.len()).map(action).collect();
+            let image: Vec<LevelAction> = (0..level.len()).map(action).collect();
             let mut possible = Some(1u64);
-            let project: Vec<Action> = (0..level.len())
+            let project: Vec<LevelAction> = (0..level.len())
                 .map(|l| match (reads.binary_search(&l), required_at(model, &groups, level, l)) {
-                    (Err(_), _) => Action::Drop,
+                    (Err(_), _) => LevelAction::Drop,
                     (Ok(_), None) => {
                         possible = None;
-                        Action::Keep
+                        LevelAction::Keep
                     }
                     (Ok(_), Some(values)) => {
                         possible = possible.and_then(|p| p.checked_mul(values.len() as u64));
@@ -171,19 +171,21 @@ pub(super) fn relations(
                 .into_iter()
                 .map(|g| member(g, &model.groups()[g], level, &reads, &writes, manager))
                 .collect();
-            let source: Vec<Action> = image
+            let source: Vec<LevelAction> = image
                 .iter()
                 .flat_map(|a| match a {
-                    Action::Read => &[Action::Keep][..],
-                    Action::Write => &[Action::Drop],
-                    Action::ReadWrite => &[Action::Keep, Action::Drop],
+                    LevelAction::Read => &[LevelAction::Keep][..],
+                    LevelAction::Write => &[LevelAction::Drop],
+                    LevelAction::ReadWrite => &[LevelAction::Keep, LevelAction::Drop],
                     _ => &[],
                 })
                 .copied()
                 .collect();
-            let matches: Vec<Action> = project
+            let matches: Vec<LevelAction> = project
                 .iter()
-                .map(|a| if *a == Action::Drop { Action::Skip } else { Action::Read })
+                .map(
+                    |a| if *a == LevelAction::Drop { LevelAction::Skip } else { LevelAction::Read },
+                )
                 .collect();
             Relation {
                 members,
@@ -234,38 +236,38 @@ fn member(
     own.dedup();
     let place = |l: usize| own.binary_search(&l).ok();
     let required = |l: usize| group.requires.iter().find(|r| level[r.0 as usize] == l).map(|r| r.1);
-    let select: Vec<Action> = reads
+    let select: Vec<LevelAction> = reads
         .iter()
         .map(|&l| match (place(l), required(l)) {
-            (None, Some(value)) => Action::Require(value),
-            _ => Action::Keep,
+            (None, Some(value)) => LevelAction::Require(value),
+            _ => LevelAction::Keep,
         })
         .collect();
-    let matches: Vec<Action> = (0..level.len())
+    let matches: Vec<LevelAction> = (0..level.len())
         .map(|l| match (place(l), required(l)) {
-            (Some(_), _) => Action::Read,
-            (None, Some(value)) => Action::Require(value),
-            (None, None) => Action::Skip,
+            (Some(_), _) => LevelAction::Read,
+            (None, Some(value)) => LevelAction::Require(value),
+            (None, None) => LevelAction::Skip,
         })
         .collect();
     let mut sources = Vec::new();
     for l in 0..level.len() {
         if reads.binary_search(&l).is_ok() {
             sources.push(match (place(l), required(l)) {
-                (Some(i), _) => Source::Read(i),
-                (None, Some(value)) => Source::Required(value),
+                (Some(i), _) => ValueSource::Read(i),
+                (None, Some(value)) => ValueSource::Required(value),
                 (None, None) => continue,
             });
         }
         if writes.binary_search(&l).is_ok() {
             sources.extend(
-                group.writes.iter().position(|&s| level[s as usize] == l).map(Source::Written),
+                group.writes.iter().position(|&s| level[s as usize] == l).map(ValueSource::Written),
             );
         }
     }
     let before = |&slot: &Slot| {
         let l = level[slot as usize];
-        place(l).map(Source::Read).or(required(l).map(Source::Required))
+        place(l).map(ValueSource::Read).or(required(l).map(ValueSource::Required))
     };
     Member {
         labels: AHashSet::new(),
@@ -514,8 +516,8 @@ impl Member {
                     lesson.changes.iter_mut().zip(&self.before).zip(written)
                 {
                     *changes &= match before {
-                        Some(Source::Read(at)) => vector[*at] != *after,
-                        Some(Source::Required(value)) => value != after,
+                        Some(ValueSource::Read(at)) => vector[*at] != *after,
+                        Some(ValueSource::Required(value)) => value != after,
                         _ => false,
                     };
                 }
@@ -533,9 +535,9 @@ impl Member {
     /// Appends a vector of the relation.
     fn row(&self, vector: &[u32], written: &[u32], rows: &mut Vec<u32>) {
         rows.extend(self.sources.iter().map(|s| match *s {
-            Source::Required(value) => value,
-            Source::Read(at) => vector[at],
-            Source::Written(at) => written[at],
+            ValueSource::Required(value) => value,
+            ValueSource::Read(at) => vector[at],
+            ValueSource::Written(at) => written[at],
         }));
     }
 

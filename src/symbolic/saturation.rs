@@ -24,8 +24,8 @@
 //! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is
 //! at the head of [`ReachSearch::fire`] only; relations with a number are never collected.
 
-use super::helpers::Task;
-use super::ldd::{Action, Ldd, Plan, op};
+use super::helpers::HelperTask;
+use super::ldd::{Ldd, LevelAction, Plan, op};
 use super::learned_steps::Board;
 use super::reach::ReachSearch;
 use ahash::AHashMap;
@@ -51,7 +51,7 @@ struct Firing {
     part: Option<Ldd>,
     /// From its top on: the action at a level, and the cache code of the image from there; for the
     /// first level that without firing.
-    steps: Arc<[(Action, u32)]>,
+    steps: Arc<[(LevelAction, u32)]>,
 }
 
 /// The relations that a set is closed under.
@@ -64,7 +64,7 @@ pub(super) struct Context {
 
 /// Numbers of parts of contexts. They are as long-lived as the manager's cache.
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(super) struct ContextNumbers {
     /// By the relations at a level (0, or 1 + the id of a part) and the number below.
     below: AHashMap<Vec<u32>, u32>,
     /// By plan and the number of the first level's context.
@@ -137,7 +137,7 @@ impl ReachSearch<'_> {
         if self.team.is_some() && !self.halted() && (!context.learning || alike) {
             let board = context.learning.then(|| Arc::new(Board::new(&self.relations)));
             self.board = board.clone().map(|board| (board, vec![0; self.relations.len()]));
-            self.post(Task::Closure { context: context.clone(), set, board });
+            self.post(HelperTask::Closure { context: context.clone(), set, board });
         }
         let closure = self.saturate(context, set, 0);
         self.withdraw();
@@ -280,7 +280,7 @@ impl ReachSearch<'_> {
         context: &Context,
         set: Ldd,
         relation: Ldd,
-        steps: &[(Action, u32)],
+        steps: &[(LevelAction, u32)],
         level: usize,
         top: bool,
     ) -> Ldd {
@@ -306,7 +306,7 @@ impl ReachSearch<'_> {
         .into_iter();
         let base = self.manager.stack.len();
         let mut r = match action {
-            Action::Read | Action::ReadWrite => {
+            LevelAction::Read | LevelAction::ReadWrite => {
                 let (mut x, mut y) = (set, relation);
                 while x != Ldd::EMPTY && y != Ldd::EMPTY {
                     let (n, m) = (self.manager.node(x), self.manager.node(y));
@@ -314,7 +314,7 @@ impl ReachSearch<'_> {
                         Ordering::Less => x = n.right,
                         Ordering::Greater => y = m.right,
                         Ordering::Equal => {
-                            if action == Action::Read {
+                            if action == LevelAction::Read {
                                 let down = done.next().unwrap_or_else(|| {
                                     self.image(context, n.down, m.down, next, level + 1, false)
                                 });
@@ -336,13 +336,13 @@ impl ReachSearch<'_> {
                         }
                     }
                 }
-                if action == Action::Read {
+                if action == LevelAction::Read {
                     self.manager.build(base, Ldd::EMPTY)
                 } else {
                     self.manager.build_unsorted(base)
                 }
             }
-            Action::Write => {
+            LevelAction::Write => {
                 let below = self.manager.tails(set);
                 self.manager.stack.push((0, below));
                 let mut write = relation;

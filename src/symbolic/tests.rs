@@ -1,6 +1,6 @@
 //! The symbolic engine against naive exploration, on random models.
 
-use super::ldd::Settings;
+use super::ldd::ManagerSettings;
 use super::*;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Limits, Stop};
@@ -161,8 +161,14 @@ impl Worker for RandomWorker<'_> {
     }
 }
 
-fn tiny() -> Settings {
-    Settings { initial_bits: 4, max_cache_bits: 6, collect_at: 1, max_bytes: None, max_made: None }
+fn tiny() -> ManagerSettings {
+    ManagerSettings {
+        initial_bits: 4,
+        max_cache_bits: 6,
+        collect_at: 1,
+        max_bytes: None,
+        max_made: None,
+    }
 }
 
 #[test]
@@ -174,16 +180,22 @@ fn every_way_counts_as_enumeration_does() {
         for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
             for (order, merge, settings) in [
                 (
-                    if seed % 8 == 0 { Order::Tuned } else { Order::Static },
+                    if seed % 8 == 0 { SlotOrder::Tuned } else { SlotOrder::Static },
                     true,
-                    Settings { initial_bits: 8, ..Settings::default() },
+                    ManagerSettings { initial_bits: 8, ..ManagerSettings::default() },
                 ),
-                (Order::Given, false, tiny()),
-                (Order::Fixed((0..slots).rev().collect()), true, tiny()),
+                (SlotOrder::Given, false, tiny()),
+                (SlotOrder::Fixed((0..slots).rev().collect()), true, tiny()),
             ] {
                 let threads = [1, 2, 4][seed as usize % 3];
-                let options =
-                    Options { strategy, order, merge, threads, settings, ..Options::default() };
+                let options = SymbolicOptions {
+                    strategy,
+                    order,
+                    merge,
+                    threads,
+                    settings,
+                    ..SymbolicOptions::default()
+                };
                 let outcome = reach(&model, &options, &Budget::default()).unwrap();
                 let what = format!("seed {seed} {options:?}");
                 assert_eq!(outcome.stop, Stop::Complete, "{what}");
@@ -202,16 +214,17 @@ fn every_way_counts_as_enumeration_does() {
 fn limits_are_answers() {
     let large = (0..400).map(Random::new).max_by_key(|m| m.naive().0).unwrap();
     let states = Budget::new(Limits { max_states: Some(10), ..Limits::default() });
-    let options = Options { strategy: Strategy::BreadthFirst, ..Options::default() };
+    let options =
+        SymbolicOptions { strategy: Strategy::BreadthFirst, ..SymbolicOptions::default() };
     assert_eq!(reach(&large, &options, &states).unwrap().stop, Stop::States);
     let stopped = Budget::default();
     stopped.interrupt_flag().store(true, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(reach(&large, &options, &stopped).unwrap().stop, Stop::Interrupted);
     for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
-        let settings = Settings { max_bytes: Some(1000), ..tiny() };
+        let settings = ManagerSettings { max_bytes: Some(1000), ..tiny() };
         let outcome = reach(
             &large,
-            &Options { strategy, settings, threads: 2, ..Options::default() },
+            &SymbolicOptions { strategy, settings, threads: 2, ..SymbolicOptions::default() },
             &Budget::default(),
         )
         .unwrap();
@@ -228,8 +241,12 @@ fn a_search_that_is_resumed_misses_nothing() {
         let (states, transitions, deadlocks, ..) = model.naive();
         for effort in 1..60 {
             let threads = 1 + seed as usize % 3;
-            let options =
-                Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
+            let options = SymbolicOptions {
+                threads,
+                order: SlotOrder::Given,
+                settings: tiny(),
+                ..SymbolicOptions::default()
+            };
             let budget = Budget::default();
             let outcome = reach::with_threads(&model, &options, &budget, |team| {
                 let mut search = reach::ReachSearch::new(&model, &options, &budget, None).unwrap();
@@ -259,15 +276,18 @@ fn a_search_that_is_resumed_misses_nothing() {
 fn threads_that_learn_together_find_what_one_finds() {
     let model = models::arcx(2);
     let run = |threads| {
-        let settings = Settings {
+        let settings = ManagerSettings {
             initial_bits: 6,
             max_cache_bits: 18,
             collect_at: 4_000,
-            ..Settings::default()
+            ..ManagerSettings::default()
         };
-        let outcome =
-            reach(&model, &Options { threads, settings, ..Options::default() }, &Budget::default())
-                .unwrap();
+        let outcome = reach(
+            &model,
+            &SymbolicOptions { threads, settings, ..SymbolicOptions::default() },
+            &Budget::default(),
+        )
+        .unwrap();
         assert!(outcome.collections > 1, "{}", outcome.collections);
         (outcome.calls, (outcome.states, outcome.transitions, outcome.deadlocks))
     };
@@ -328,8 +348,12 @@ fn an_error_of_the_model_is_that_of_the_search_whoever_meets_it() {
         let bad: Vec<u32> = model.groups()[0].reads.iter().map(|_| 1).collect();
         let model = Broken(model, bad);
         let run = |threads| {
-            let options =
-                Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
+            let options = SymbolicOptions {
+                threads,
+                order: SlotOrder::Given,
+                settings: tiny(),
+                ..SymbolicOptions::default()
+            };
             reach(&model, &options, &Budget::default()).map(|o| o.states).map_err(|e| e.to_string())
         };
         let one = run(1);
@@ -348,7 +372,7 @@ fn an_order_must_be_a_permutation() {
         assert!(
             reach(
                 &model,
-                &Options { order: Order::Fixed(order), ..Options::default() },
+                &SymbolicOptions { order: SlotOrder::Fixed(order), ..SymbolicOptions::default() },
                 &Budget::default()
             )
             .is_err()
@@ -357,7 +381,7 @@ fn an_order_must_be_a_permutation() {
 }
 
 /// Follows a trace by the model's own steps.
-fn replay(model: &Random, trace: &Trace) {
+fn replay(model: &Random, trace: &GoalPath) {
     let mut state = model.initial();
     assert_eq!(trace.initial, state);
     for (label, next) in &trace.steps {
@@ -377,12 +401,12 @@ fn goals_are_found_by_shortest_paths() {
         let (_, _, deadlocks, _, first) = model.naive();
         for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
             let threads = 1 + seed as usize % 3;
-            let options = Options {
+            let options = SymbolicOptions {
                 strategy,
-                order: Order::Static,
+                order: SlotOrder::Static,
                 threads,
                 settings: tiny(),
-                ..Options::default()
+                ..SymbolicOptions::default()
             };
             for (label, length) in first.iter().enumerate() {
                 let goal = |l: LabelId| l.index() == label;
@@ -435,8 +459,9 @@ impl Observer for After {
             true => Some(Rc::from([q, q + 1])),
         })
     }
-    fn test(&mut self, q: u32, labels: &[LabelId]) -> Result<Option<Test>, Diagnostic> {
-        Ok((self.stuck && q as usize == self.labels.len()).then(|| Test::Leaves(labels.to_vec())))
+    fn test(&mut self, q: u32, labels: &[LabelId]) -> Result<Option<LabelTest>, Diagnostic> {
+        Ok((self.stuck && q as usize == self.labels.len())
+            .then(|| LabelTest::Leaves(labels.to_vec())))
     }
     fn hostile(&mut self, _: u32) -> bool {
         false
@@ -477,11 +502,11 @@ fn runs_that_decide_are_shortest() {
                     }
                 }
             }
-            let options = Options {
-                order: Order::Static,
+            let options = SymbolicOptions {
+                order: SlotOrder::Static,
                 threads: 1 + seed as usize % 2,
                 settings: tiny(),
-                ..Options::default()
+                ..SymbolicOptions::default()
             };
             let watched =
                 watch(&model, &mut After { labels, stuck }, &[0], &options, &Budget::default())
@@ -494,7 +519,10 @@ fn runs_that_decide_are_shortest() {
             let run = watched.run.expect("no limit");
             assert_eq!(run.trace.steps.len(), length, "seed {seed} {labels:?} {stuck}");
             replay(&model, &run.trace);
-            assert_eq!(run.end, if stuck { End::Test(labels.len() as u32) } else { End::Label });
+            assert_eq!(
+                run.end,
+                if stuck { DecisionKind::Test(labels.len() as u32) } else { DecisionKind::Label }
+            );
             if stuck {
                 let (_, last) = &run.trace.steps[length - 1];
                 assert!(model.steps_from(last).is_empty());
@@ -515,9 +543,9 @@ fn a_tuned_order_is_a_good_permutation() {
     let budget = Budget::default();
     let order = order_search::better_order(
         &model,
-        &Options::default(),
+        &SymbolicOptions::default(),
         &budget,
-        &Order::Given.of(&model),
+        &SlotOrder::Given.of(&model),
         300_000,
     )
     .unwrap()
@@ -526,9 +554,11 @@ fn a_tuned_order_is_a_good_permutation() {
     sorted.sort_unstable();
     assert!(sorted.into_iter().eq(0..model.slots().len() as Slot));
     let nodes = |order| {
-        reach(&model, &Options { order, ..Options::default() }, &budget).unwrap().peak_nodes
+        reach(&model, &SymbolicOptions { order, ..SymbolicOptions::default() }, &budget)
+            .unwrap()
+            .peak_nodes
     };
-    assert!(nodes(Order::Fixed(order)) * 3 < nodes(Order::Given));
+    assert!(nodes(SlotOrder::Fixed(order)) * 3 < nodes(SlotOrder::Given));
 }
 
 #[test]
@@ -536,7 +566,8 @@ fn published_sizes_of_a_multiprocessor() {
     for (max, states, transitions) in
         [(0, 6_052u64, 13_828u64), (1, 275_528, 692_652), (2, 2_771_160, 7_147_580)]
     {
-        let outcome = reach(&models::arcx(max), &Options::default(), &Budget::default()).unwrap();
+        let outcome =
+            reach(&models::arcx(max), &SymbolicOptions::default(), &Budget::default()).unwrap();
         assert_eq!(
             (outcome.states, outcome.transitions),
             (states.into(), Some(transitions.into()))

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 /// From the states `from` at the move's place, the move may go to any state in `to`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Choice {
+pub(super) struct MoveChoice {
     pub by: usize,
     pub from: Ldd,
     pub to: Ldd,
@@ -33,7 +33,7 @@ pub(super) struct Choice {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Region {
     pub won: Family,
-    pub choices: Vec<Choice>,
+    pub choices: Vec<MoveChoice>,
 }
 
 /// The regions of Even and Odd; other vertices were not solved.
@@ -179,7 +179,7 @@ impl Arena<'_, '_> {
         spared: &Family,
         won: &Family,
         new: Family,
-    ) -> (Family, Vec<Choice>) {
+    ) -> (Family, Vec<MoveChoice>) {
         let mut won = self.with(won, &new);
         let mut fresh = new;
         let mut choices = Vec::new();
@@ -200,7 +200,7 @@ impl Arena<'_, '_> {
                         continue;
                     }
                     if self.places[place].owner == player {
-                        choices.push(Choice { by, from: some, to: goal });
+                        choices.push(MoveChoice { by, from: some, to: goal });
                         self.search.pinned.extend([some, goal]);
                     }
                     rest = self.search.manager.minus(rest, some);
@@ -290,7 +290,7 @@ impl Arena<'_, '_> {
     }
 
     /// Returns a player's choices at some of its vertices: any move within a game.
-    fn stay(&mut self, player: Player, vertices: &Family, game: &Family) -> Vec<Choice> {
+    fn stay(&mut self, player: Player, vertices: &Family, game: &Family) -> Vec<MoveChoice> {
         let mut choices = Vec::new();
         let own: Vec<usize> =
             (0..vertices.len()).filter(|&p| self.places[p].owner == player).collect();
@@ -302,7 +302,7 @@ impl Arena<'_, '_> {
                 if !from.is_empty() {
                     rest = self.search.manager.minus(rest, from);
                     self.search.pinned.extend([from, to]);
-                    choices.push(Choice { by, from, to });
+                    choices.push(MoveChoice { by, from, to });
                 }
             }
         }

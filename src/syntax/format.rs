@@ -23,7 +23,7 @@
 //! no break is added.
 
 use crate::template;
-use crate::tokens::{self, Kind, Token, is_reserved};
+use crate::tokens::{self, Token, TokenKind, is_reserved};
 use mu_base::SourceMap;
 
 mod layout;
@@ -31,12 +31,12 @@ mod spaces;
 
 /// Formatting options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct FormatOptions {
     /// Maximum width of a line in characters, if possible.
     pub width: usize,
 }
 
-impl Default for Options {
+impl Default for FormatOptions {
     fn default() -> Self {
         Self { width: 120 }
     }
@@ -51,20 +51,20 @@ struct LayoutToken<'a> {
     /// True if a space precedes it on its line.
     space: bool,
     /// Syntactic role.
-    role: spaces::Role,
+    role: spaces::SymbolRole,
     /// Column in the source.
     column: usize,
 }
 
 impl LayoutToken<'_> {
     fn is(&self, sign: &str) -> bool {
-        self.token.kind == Kind::Sign && self.text == sign
+        self.token.kind == TokenKind::Sign && self.text == sign
     }
     fn is_comment(&self) -> bool {
-        self.token.kind == Kind::Comment
+        self.token.kind == TokenKind::Comment
     }
     fn is_word(&self, words: &[&str]) -> bool {
-        self.token.kind == Kind::Word && words.contains(&self.text)
+        self.token.kind == TokenKind::Word && words.contains(&self.text)
     }
     fn width(&self) -> usize {
         self.text.chars().count() + usize::from(self.space)
@@ -72,7 +72,7 @@ impl LayoutToken<'_> {
 }
 
 /// Formats a specification or a formula; the tokens decide which of both it is.
-pub fn format(text: &str, options: Options) -> String {
+pub fn format(text: &str, options: FormatOptions) -> String {
     let tokens = tokens::tokens(text);
     let formula = tokens::is_formula(text, &tokens);
     let mut pieces = pieces(text, tokens);
@@ -128,7 +128,7 @@ fn pieces(text: &str, tokens: Vec<Token>) -> Vec<LayoutToken<'_>> {
             // At most two blank lines remain.
             breaks: breaks.min(3),
             space: !gap.is_empty(),
-            role: spaces::Role::Other,
+            role: spaces::SymbolRole::Other,
             column,
             token,
         });
@@ -167,15 +167,15 @@ pub fn is_same(before: &str, after: &str) -> bool {
 /// True if a token ends an operand, so that a following operator is not a prefix.
 fn ends_operand(piece: &LayoutToken) -> bool {
     match piece.token.kind {
-        Kind::Word => {
+        TokenKind::Word => {
             !is_reserved(piece.text)
                 || tokens::SORTS.contains(&piece.text)
                 || matches!(piece.text, "true" | "false" | "end")
         }
-        Kind::Number | Kind::Value => true,
-        Kind::Sign => match piece.role {
-            spaces::Role::ModalityClose => false,
-            spaces::Role::Postfix => true,
+        TokenKind::Number | TokenKind::Value => true,
+        TokenKind::Sign => match piece.role {
+            spaces::SymbolRole::ModalityClose => false,
+            spaces::SymbolRole::Postfix => true,
             _ => matches!(piece.text, ")" | "]" | "}" | "{:}"),
         },
         _ => false,

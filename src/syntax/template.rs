@@ -31,8 +31,8 @@ mod parse;
 
 use std::fmt;
 
-pub use expression::Value;
-use parse::{Body, ForItem, Item, ParamItem};
+pub use expression::TemplateValue;
+use parse::{Body, ForItem, ParamItem, TemplateItem};
 
 use mu_base::source::Source;
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage, narrow};
@@ -46,7 +46,7 @@ const MAX_NESTING: usize = 200;
 
 /// The sort of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sort {
+pub enum ParameterSort {
     /// 1, 2, 3, …
     Pos,
     /// 0, 1, 2, …
@@ -57,39 +57,40 @@ pub enum Sort {
     Bool,
 }
 
-impl Sort {
-    const ALL: [Sort; 4] = [Sort::Pos, Sort::Nat, Sort::Int, Sort::Bool];
+impl ParameterSort {
+    const ALL: [ParameterSort; 4] =
+        [ParameterSort::Pos, ParameterSort::Nat, ParameterSort::Int, ParameterSort::Bool];
     /// Returns the keyword.
     pub fn word(self) -> &'static str {
         match self {
-            Sort::Pos => "Pos",
-            Sort::Nat => "Nat",
-            Sort::Int => "Int",
-            Sort::Bool => "Bool",
+            ParameterSort::Pos => "Pos",
+            ParameterSort::Nat => "Nat",
+            ParameterSort::Int => "Int",
+            ParameterSort::Bool => "Bool",
         }
     }
     /// Describes its values, for messages.
     fn values(self) -> &'static str {
         match self {
-            Sort::Pos => "a number from 1",
-            Sort::Nat => "a number from 0",
-            Sort::Int => "an integer",
-            Sort::Bool => "true or false",
+            ParameterSort::Pos => "a number from 1",
+            ParameterSort::Nat => "a number from 0",
+            ParameterSort::Int => "an integer",
+            ParameterSort::Bool => "true or false",
         }
     }
-    fn has(self, value: Value) -> bool {
+    fn has(self, value: TemplateValue) -> bool {
         match (self, value) {
-            (Sort::Pos, Value::Int(n)) => n >= 1,
-            (Sort::Nat, Value::Int(n)) => n >= 0,
-            (Sort::Int, Value::Int(_))
-            | (Sort::Bool, Value::Bool(_))
-            | (Sort::Pos | Sort::Nat, Value::Any { .. }) => true,
+            (ParameterSort::Pos, TemplateValue::Int(n)) => n >= 1,
+            (ParameterSort::Nat, TemplateValue::Int(n)) => n >= 0,
+            (ParameterSort::Int, TemplateValue::Int(_))
+            | (ParameterSort::Bool, TemplateValue::Bool(_))
+            | (ParameterSort::Pos | ParameterSort::Nat, TemplateValue::Any { .. }) => true,
             _ => false,
         }
     }
 }
 
-impl fmt::Display for Sort {
+impl fmt::Display for ParameterSort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
@@ -101,11 +102,11 @@ pub struct Param {
     /// Its name.
     pub name: String,
     /// Its sort.
-    pub sort: Sort,
+    pub sort: ParameterSort,
     /// Its value in this expansion.
-    pub value: Value,
+    pub value: TemplateValue,
     /// Its default value (which may depend on other parameters).
-    pub default: Value,
+    pub default: TemplateValue,
     /// Its constraint beyond its sort, as written; empty if there is none.
     pub constraint: String,
     /// Help text: the comment after its declaration.
@@ -113,7 +114,7 @@ pub struct Param {
 }
 
 impl fmt::Display for Param {
-    /// Formats `name: Sort = default where constraint  help text`.
+    /// Formats `name: ParameterSort = default where constraint  help text`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} = {}", self.name, self.sort, self.default)?;
         if !self.constraint.is_empty() {
@@ -193,7 +194,7 @@ pub fn expand_representative(
         };
         expansion.check_defines(&items)?;
         // A file without directives is one range, copied unchanged (and not limited).
-        if let [Item::Text(..)] | [] = items[..] {
+        if let [TemplateItem::Text(..)] | [] = items[..] {
             expansion.out = text.to_string();
         } else {
             expansion.items(&items)?;
@@ -216,7 +217,7 @@ pub fn expand_representative(
             });
             Ok(Expanded { source, text: out, params, constants })
         }
-        Err(Fault { stage, place, message, notes }) => {
+        Err(TemplateFault { stage, place, message, notes }) => {
             let span = place.map(|(start, end)| Span {
                 source: sources.add(name, text),
                 start: narrow::index(start),
@@ -233,17 +234,17 @@ pub fn greatest_values(text: &str, defines: &[(String, String)]) -> Vec<(String,
     let (mut scope, mut greatest) = (Vec::new(), Vec::<(String, i64)>::new());
     let Ok(items) = parse::parse(text) else { return greatest };
     for item in &items {
-        let Item::Param(p) = item else { continue };
+        let TemplateItem::Param(p) = item else { continue };
         let set = defines.iter().find(|d| d.0 == p.name).map(|d| d.1.as_str());
         let value = match set {
             None => p.default.value(&scope).ok(),
-            Some("any") => Some(Value::Any { param: narrow::index(scope.len()), plus: 0 }),
+            Some("any") => Some(TemplateValue::Any { param: narrow::index(scope.len()), plus: 0 }),
             Some(text) => parse_value(text),
         };
         let Some(value) = value else { return Vec::new() };
         scope.push((p.name.clone(), value));
         let Some(constraint) = &p.constraint else { continue };
-        let open = scope.iter().filter(|s| matches!(s.1, Value::Any { .. }));
+        let open = scope.iter().filter(|s| matches!(s.1, TemplateValue::Any { .. }));
         for (name, _) in open.cloned().collect::<Vec<_>>() {
             if let Some(most) = constraint.greatest(&name, &scope, &greatest) {
                 match greatest.iter_mut().find(|g| g.0 == name) {
@@ -259,16 +260,21 @@ pub fn greatest_values(text: &str, defines: &[(String, String)]) -> Vec<(String,
 
 /// Error before it has a source for its place.
 #[derive(Debug)]
-struct Fault {
+struct TemplateFault {
     stage: Stage,
     place: Option<(usize, usize)>,
     message: String,
     notes: Vec<String>,
 }
 
-impl Fault {
+impl TemplateFault {
     fn at(stage: Stage, start: usize, end: usize, message: impl Into<String>) -> Self {
-        Fault { stage, place: Some((start, end)), message: message.into(), notes: Vec::new() }
+        TemplateFault {
+            stage,
+            place: Some((start, end)),
+            message: message.into(),
+            notes: Vec::new(),
+        }
     }
     fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
@@ -286,7 +292,7 @@ struct Expansion<'a> {
     back: Vec<(u32, u32, bool)>,
     params: Vec<Param>,
     /// Parameters and loop variables, innermost last.
-    scope: Vec<(String, Value)>,
+    scope: Vec<(String, TemplateValue)>,
     copies: u64,
     /// Directive of a constant for a parameter without a value, if the output ends with it.
     unended: Option<usize>,
@@ -295,7 +301,7 @@ struct Expansion<'a> {
 impl Expansion<'_> {
     /// Iterates over the parameters without a value.
     fn without_value(&self) -> impl Iterator<Item = &Param> {
-        self.params.iter().filter(|p| matches!(p.value, Value::Any { .. }))
+        self.params.iter().filter(|p| matches!(p.value, TemplateValue::Any { .. }))
     }
 
     /// Returns the constant for a parameter without a value. The file cannot declare or bind its
@@ -309,9 +315,9 @@ impl Expansion<'_> {
     }
 
     /// Returns the error for a constant that is a part of a word: the word depends on the value.
-    fn part_of_a_word(&self, start: usize) -> Fault {
+    fn part_of_a_word(&self, start: usize) -> TemplateFault {
         let length = self.text[start..].find('}').map_or(1, |n| n + 1);
-        Fault::at(
+        TemplateFault::at(
             Stage::Unsupported,
             start,
             start + length,
@@ -321,10 +327,10 @@ impl Expansion<'_> {
     }
 
     /// Checks that every define names a parameter, and none twice.
-    fn check_defines(&self, items: &[Item]) -> Result<(), Fault> {
+    fn check_defines(&self, items: &[TemplateItem]) -> Result<(), TemplateFault> {
         let declared: Vec<&ParamItem> = items
             .iter()
-            .filter_map(|i| if let Item::Param(p) = i { Some(p) } else { None })
+            .filter_map(|i| if let TemplateItem::Param(p) = i { Some(p) } else { None })
             .collect();
         let list = || match declared[..] {
             [] => vec!["the specification has no parameters".to_string()],
@@ -351,18 +357,18 @@ impl Expansion<'_> {
             } else {
                 continue;
             };
-            return Err(Fault { stage: Stage::Usage, place: None, message, notes: list() });
+            return Err(TemplateFault { stage: Stage::Usage, place: None, message, notes: list() });
         }
         Ok(())
     }
 
-    fn items(&mut self, items: &[Item]) -> Result<(), Fault> {
+    fn items(&mut self, items: &[TemplateItem]) -> Result<(), TemplateFault> {
         for item in items {
             match item {
-                Item::Text(from, to) => self.copy(*from, *to)?,
-                Item::Value(start, expr) => {
+                TemplateItem::Text(from, to) => self.copy(*from, *to)?,
+                TemplateItem::Value(start, expr) => {
                     let value = expr.value(&self.scope)?;
-                    let Value::Any { param, plus } = value else {
+                    let TemplateValue::Any { param, plus } = value else {
                         self.insert(&value.to_string(), *start)?;
                         continue;
                     };
@@ -376,22 +382,22 @@ impl Expansion<'_> {
                     )?;
                     self.unended = Some(*start);
                 }
-                Item::Param(param) => self.param(param)?,
-                Item::For(item) => self.for_loop(item)?,
-                Item::If(arms) => self.conditional(arms)?,
+                TemplateItem::Param(param) => self.param(param)?,
+                TemplateItem::For(item) => self.for_loop(item)?,
+                TemplateItem::If(arms) => self.conditional(arms)?,
             }
         }
         Ok(())
     }
 
-    fn param(&mut self, p: &ParamItem) -> Result<(), Fault> {
+    fn param(&mut self, p: &ParamItem) -> Result<(), TemplateFault> {
         self.check_new(&p.name, p.start, p.end)?;
         let default = p.default.value(&self.scope)?;
         let set = self.defines.iter().find(|d| d.0 == p.name).map(|d| d.1.as_str());
         let value = match set {
             None if p.sort.has(default) => default,
             None => {
-                return Err(Fault::at(
+                return Err(TemplateFault::at(
                     Stage::Type,
                     p.default.start,
                     p.default.end,
@@ -402,11 +408,11 @@ impl Expansion<'_> {
                 )
                 .note(format!("expected {}", p.sort.values())));
             }
-            Some("any") if matches!(p.sort, Sort::Pos | Sort::Nat) => {
-                Value::Any { param: narrow::index(self.params.len()), plus: 0 }
+            Some("any") if matches!(p.sort, ParameterSort::Pos | ParameterSort::Nat) => {
+                TemplateValue::Any { param: narrow::index(self.params.len()), plus: 0 }
             }
             Some(text) => parse_value(text).filter(|v| p.sort.has(*v)).ok_or_else(|| {
-                Fault::at(
+                TemplateFault::at(
                     Stage::Usage,
                     p.start,
                     p.end,
@@ -417,13 +423,14 @@ impl Expansion<'_> {
         };
         self.scope.push((p.name.clone(), value));
         let is_unconstrained = |name: &str| self.unconstrained.iter().any(|n| n == name);
-        let depends = matches!(value, Value::Any { .. })
+        let depends = matches!(value, TemplateValue::Any { .. })
             || set.is_none() && p.default.mentions(&is_unconstrained);
         if depends && !is_unconstrained(&p.name) {
             self.unconstrained.push(p.name.clone());
         }
-        let applies =
-            |c: &expression::Expr| !c.mentions(&|n| self.unconstrained.iter().any(|u| u == n));
+        let applies = |c: &expression::TemplateExpr| {
+            !c.mentions(&|n| self.unconstrained.iter().any(|u| u == n))
+        };
         if let Some(constraint) = &p.constraint
             && applies(constraint)
             && !constraint.boolean(&self.scope, "where")?
@@ -435,7 +442,7 @@ impl Expansion<'_> {
             );
             let values: Vec<String> =
                 self.scope.iter().map(|(n, v)| format!("{n} = {v}")).collect();
-            return Err(Fault::at(Stage::Usage, constraint.start, constraint.end, message)
+            return Err(TemplateFault::at(Stage::Usage, constraint.start, constraint.end, message)
                 .note(format!("values are {}", values.join(", "))));
         }
         let constraint = p
@@ -454,10 +461,10 @@ impl Expansion<'_> {
     }
 
     /// Declares the parameters without a value, as constants without equations.
-    fn constants(&mut self, items: &[Item]) -> Result<(), Fault> {
+    fn constants(&mut self, items: &[TemplateItem]) -> Result<(), TemplateFault> {
         for item in items {
-            if let Item::Param(p) = item
-                && let Some(Param { sort, value: Value::Any { .. }, .. }) =
+            if let TemplateItem::Param(p) = item
+                && let Some(Param { sort, value: TemplateValue::Any { .. }, .. }) =
                     self.params.iter().find(|q| q.name == p.name)
             {
                 let text = format!("\nmap {}: {sort};", self.constant(&p.name));
@@ -467,7 +474,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    fn for_loop(&mut self, f: &ForItem) -> Result<(), Fault> {
+    fn for_loop(&mut self, f: &ForItem) -> Result<(), TemplateFault> {
         self.check_new(&f.variable, f.start, f.end)?;
         let from = f.from.integer(&self.scope, "$for")?;
         let to = f.to.integer(&self.scope, "$for")?;
@@ -475,7 +482,7 @@ impl Expansion<'_> {
         for k in 0..count {
             self.copies += 1;
             if self.copies > MAX_COPIES {
-                return Err(Fault::at(
+                return Err(TemplateFault::at(
                     Stage::Usage,
                     f.start,
                     f.end,
@@ -488,14 +495,17 @@ impl Expansion<'_> {
             }
             // No overflow: it is between `from` and `to`.
             let value = i64::try_from(i128::from(from) + k).unwrap_or(i64::MAX);
-            self.scope.push((f.variable.clone(), Value::Int(value)));
+            self.scope.push((f.variable.clone(), TemplateValue::Int(value)));
             self.items(&f.body.items)?;
             self.scope.pop();
         }
         Ok(())
     }
 
-    fn conditional(&mut self, arms: &[(Option<expression::Expr>, Body)]) -> Result<(), Fault> {
+    fn conditional(
+        &mut self,
+        arms: &[(Option<expression::TemplateExpr>, Body)],
+    ) -> Result<(), TemplateFault> {
         for (condition, body) in arms {
             let holds = match condition {
                 Some(c) => c.boolean(&self.scope, "$if")?,
@@ -508,9 +518,9 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    fn check_new(&self, name: &str, start: usize, end: usize) -> Result<(), Fault> {
+    fn check_new(&self, name: &str, start: usize, end: usize) -> Result<(), TemplateFault> {
         if self.scope.iter().any(|s| s.0 == name) {
-            return Err(Fault::at(
+            return Err(TemplateFault::at(
                 Stage::Type,
                 start,
                 end,
@@ -521,13 +531,13 @@ impl Expansion<'_> {
     }
 
     /// Appends bytes `from..to` of the file.
-    fn copy(&mut self, from: usize, to: usize) -> Result<(), Fault> {
+    fn copy(&mut self, from: usize, to: usize) -> Result<(), TemplateFault> {
         self.mark(from, true);
         self.push(&self.text[from..to], from)
     }
 
     /// Appends a text that replaces the directive at `origin`.
-    fn insert(&mut self, text: &str, origin: usize) -> Result<(), Fault> {
+    fn insert(&mut self, text: &str, origin: usize) -> Result<(), TemplateFault> {
         self.mark(origin, false);
         self.push(text, origin)
     }
@@ -541,9 +551,9 @@ impl Expansion<'_> {
         self.back.push((at, narrow::index(origin), advances));
     }
 
-    fn push(&mut self, text: &str, origin: usize) -> Result<(), Fault> {
+    fn push(&mut self, text: &str, origin: usize) -> Result<(), TemplateFault> {
         if self.out.len() + text.len() > MAX_OUTPUT {
-            return Err(Fault::at(
+            return Err(TemplateFault::at(
                 Stage::Usage,
                 origin,
                 origin + 1,
@@ -567,16 +577,16 @@ fn is_in_word(c: char) -> bool {
 }
 
 /// Describes the values of a sort, for the error on the text of a value.
-fn expected_value(sort: Sort, text: &str) -> String {
+fn expected_value(sort: ParameterSort, text: &str) -> String {
     let digits = text.strip_prefix('-').unwrap_or(text);
     match sort {
-        Sort::Int | Sort::Bool if text == "any" => {
+        ParameterSort::Int | ParameterSort::Bool if text == "any" => {
             format!(
                 "only a parameter of sort Pos or Nat has the value `any`; expected {}",
                 sort.values()
             )
         }
-        Sort::Pos | Sort::Nat | Sort::Int
+        ParameterSort::Pos | ParameterSort::Nat | ParameterSort::Int
             if !digits.is_empty()
                 && digits.bytes().all(|b| b.is_ascii_digit())
                 && text.parse::<i64>().is_err() =>
@@ -587,14 +597,14 @@ fn expected_value(sort: Sort, text: &str) -> String {
     }
 }
 
-fn parse_value(text: &str) -> Option<Value> {
+fn parse_value(text: &str) -> Option<TemplateValue> {
     match text {
-        "true" => Some(Value::Bool(true)),
-        "false" => Some(Value::Bool(false)),
+        "true" => Some(TemplateValue::Bool(true)),
+        "false" => Some(TemplateValue::Bool(false)),
         _ => {
             let digits = text.strip_prefix('-').unwrap_or(text);
             let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-            if plain { text.parse().ok().map(Value::Int) } else { None }
+            if plain { text.parse().ok().map(TemplateValue::Int) } else { None }
         }
     }
 }

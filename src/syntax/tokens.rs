@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Kinds of token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum TokenKind {
     /// A name or a reserved word.
     Word,
     /// Digits.
@@ -34,7 +34,7 @@ pub enum Kind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Token {
     /// Kind.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Range of bytes.
     pub range: Range<usize>,
 }
@@ -46,7 +46,7 @@ impl Token {
     }
     /// True if it is this symbol.
     pub fn is_sign(&self, text: &str, sign: &str) -> bool {
-        self.kind == Kind::Sign && self.text(text) == sign
+        self.kind == TokenKind::Sign && self.text(text) == sign
     }
 }
 
@@ -122,37 +122,37 @@ pub fn tokens(text: &str) -> Vec<Token> {
                 at = run(at, |b| b != b'\n' && b != b'\r');
                 // Trailing white space is not part of it.
                 at = start + text[start..at].trim_end_matches([' ', '\t']).len();
-                Kind::Comment
+                TokenKind::Comment
             }
             b'$' if bytes.get(at + 1) == Some(&b'{') => {
                 let line = run(at, |b| b != b'\n' && b != b'\r');
                 at = text[at..line].find('}').map_or(at + 2, |close| at + close + 1);
-                Kind::Value
+                TokenKind::Value
             }
             b'$' => {
                 at = run(at + 1, in_word);
-                if at > start + 1 { Kind::Directive } else { Kind::Unknown }
+                if at > start + 1 { TokenKind::Directive } else { TokenKind::Unknown }
             }
             b'"' => {
                 at += string(&bytes[at..]);
-                Kind::Text
+                TokenKind::Text
             }
             b'0'..=b'9' => {
                 at = run(at, |b| b.is_ascii_digit());
-                Kind::Number
+                TokenKind::Number
             }
             _ if starts_word(b) => {
                 at = run(at, in_word);
-                Kind::Word
+                TokenKind::Word
             }
             b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b';' | b':' | b'=' | b'<' | b'>'
             | b'+' | b'-' | b'*' | b'/' | b'.' | b'!' | b'#' | b'|' | b'&' | b'@' | b'?' => {
                 at += SIGNS.iter().find(|s| text[at..].starts_with(**s)).map_or(1, |s| s.len());
-                Kind::Sign
+                TokenKind::Sign
             }
             _ => {
                 at += text[at..].chars().next().map_or(1, char::len_utf8);
-                Kind::Unknown
+                TokenKind::Unknown
             }
         };
         out.push(Token { kind, range: start..at });
@@ -178,12 +178,12 @@ fn string(bytes: &[u8]) -> usize {
 /// True if the tokens are those of a formula file: it starts with a formula, or has a section
 /// `form`.
 pub fn is_formula(text: &str, tokens: &[Token]) -> bool {
-    let mut words = tokens.iter().filter(|t| t.kind != Kind::Comment);
+    let mut words = tokens.iter().filter(|t| t.kind != TokenKind::Comment);
     match words.next() {
         None => false,
-        Some(first) if first.kind == Kind::Directive => false,
+        Some(first) if first.kind == TokenKind::Directive => false,
         Some(first) if SECTIONS.contains(&first.text(text)) => {
-            tokens.iter().any(|t| t.kind == Kind::Word && t.text(text) == "form")
+            tokens.iter().any(|t| t.kind == TokenKind::Word && t.text(text) == "form")
         }
         Some(_) => true,
     }

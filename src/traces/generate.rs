@@ -1,10 +1,10 @@
 //! Random programs that log their own loads and stores: constrained-random tests of the memory of
 //! a processor, as in TSOtool (Hangal, Vahia, Manovit, Lu, Narayanan. ISCA 2004).
 //!
-//! In: [`Settings`]. Out: C with pthreads, or assembly for x86-64 or RISC-V with a harness in C. A
-//! program runs its threads in rounds; before each, memory is 0. It prints a trace for each round
-//! in the format of Axe. All stored values differ, so a loaded value names its store. The same
-//! settings give the same text. Linear in the number of operations.
+//! In: [`GeneratorSettings`]. Out: C with pthreads, or assembly for x86-64 or RISC-V with a harness
+//! in C. A program runs its threads in rounds; before each, memory is 0. It prints a trace for each
+//! round in the format of Axe. All stored values differ, so a loaded value names its store. The
+//! same settings give the same text. Linear in the number of operations.
 //!
 //! A third of the addresses are those of the two operations before, so that accesses to one address
 //! meet. Compiled with `-DREORDER`, a load of each round overtakes a store of its thread to the
@@ -16,7 +16,7 @@ use std::fmt::Write;
 
 /// Language of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Language {
+pub enum ProgramLanguage {
     /// C11 with POSIX threads.
     C,
     /// Assembly of RISC-V (RV64IA).
@@ -25,35 +25,36 @@ pub enum Language {
     X86,
 }
 
-impl Language {
+impl ProgramLanguage {
     /// All languages.
-    pub const ALL: [Language; 3] = [Language::C, Language::RiscV, Language::X86];
+    pub const ALL: [ProgramLanguage; 3] =
+        [ProgramLanguage::C, ProgramLanguage::RiscV, ProgramLanguage::X86];
 
     /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
-            Language::C => "c",
-            Language::RiscV => "riscv",
-            Language::X86 => "x86",
+            ProgramLanguage::C => "c",
+            ProgramLanguage::RiscV => "riscv",
+            ProgramLanguage::X86 => "x86",
         }
     }
     /// Returns its description.
     pub fn summary(self) -> &'static str {
         match self {
-            Language::C => "C with POSIX threads",
-            Language::RiscV => "assembly of RISC-V (RV64IA) with a harness in C",
-            Language::X86 => "assembly of x86-64 with a harness in C",
+            ProgramLanguage::C => "C with POSIX threads",
+            ProgramLanguage::RiscV => "assembly of RISC-V (RV64IA) with a harness in C",
+            ProgramLanguage::X86 => "assembly of x86-64 with a harness in C",
         }
     }
     /// Returns the language with a name. `None` if there is none.
-    pub fn by_name(name: &str) -> Option<Language> {
+    pub fn by_name(name: &str) -> Option<ProgramLanguage> {
         Self::ALL.into_iter().find(|l| l.name() == name)
     }
 }
 
 /// Size and seed of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct GeneratorSettings {
     /// Number of threads.
     pub threads: u32,
     /// Number of addresses.
@@ -63,12 +64,12 @@ pub struct Settings {
     /// Seed.
     pub seed: u64,
     /// Language.
-    pub language: Language,
+    pub language: ProgramLanguage,
 }
 
 /// An operation of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+enum ProgramOperation {
     Load(u32),
     Store(u32, u64),
     Exchange(u32, u64),
@@ -82,7 +83,7 @@ const HARNESS: &str = include_str!("harness.c");
 const STRIDE: u32 = 64;
 
 /// Returns the operations of all threads.
-fn operations(settings: &Settings) -> Vec<Vec<Operation>> {
+fn operations(settings: &GeneratorSettings) -> Vec<Vec<ProgramOperation>> {
     let mut random = Random::new(settings.seed);
     let mut value = 0;
     let mut thread = || {
@@ -97,10 +98,10 @@ fn operations(settings: &Settings) -> Vec<Vec<Operation>> {
             recent = [recent[1], address];
             value += 1;
             list.push(match random.below(100) {
-                0..46 => Operation::Load(address),
-                46..92 => Operation::Store(address, value),
-                92..96 => Operation::Exchange(address, value),
-                _ => Operation::Fence,
+                0..46 => ProgramOperation::Load(address),
+                46..92 => ProgramOperation::Store(address, value),
+                92..96 => ProgramOperation::Exchange(address, value),
+                _ => ProgramOperation::Fence,
             });
         }
         list
@@ -109,24 +110,24 @@ fn operations(settings: &Settings) -> Vec<Vec<Operation>> {
 }
 
 /// Returns the files of a program: name and text.
-pub fn generate(settings: &Settings) -> Vec<(&'static str, String)> {
+pub fn generate(settings: &GeneratorSettings) -> Vec<(&'static str, String)> {
     let threads = operations(settings);
     let functions = match settings.language {
-        Language::C => c_functions(&threads),
+        ProgramLanguage::C => c_functions(&threads),
         _ => (0..threads.len())
             .map(|t| format!("extern void thread_{t}(volatile uint64_t *memory, uint64_t *log);\n"))
             .collect(),
     };
     let harness = harness(settings, &threads, &functions);
     match settings.language {
-        Language::C => vec![("trace.c", harness)],
-        Language::X86 => vec![("trace.c", harness), ("threads.s", x86(&threads))],
-        Language::RiscV => vec![("trace.c", harness), ("threads.s", risc_v(&threads))],
+        ProgramLanguage::C => vec![("trace.c", harness)],
+        ProgramLanguage::X86 => vec![("trace.c", harness), ("threads.s", x86(&threads))],
+        ProgramLanguage::RiscV => vec![("trace.c", harness), ("threads.s", risc_v(&threads))],
     }
 }
 
 /// Returns the threads as C functions of 200 operations each, so that compilers stay fast.
-fn c_functions(threads: &[Vec<Operation>]) -> String {
+fn c_functions(threads: &[Vec<ProgramOperation>]) -> String {
     let mut out = String::from(
         "static inline __attribute__((always_inline)) uint64_t load(volatile uint64_t *p) { return *p; }
 static inline __attribute__((always_inline)) void store(volatile uint64_t *p, uint64_t v) { *p = v; }
@@ -138,7 +139,7 @@ static inline __attribute__((always_inline)) void fence(void) { __atomic_thread_
 ",
     );
     for (t, thread) in threads.iter().enumerate() {
-        let parts: Vec<&[Operation]> = thread.chunks(200).collect();
+        let parts: Vec<&[ProgramOperation]> = thread.chunks(200).collect();
         for (i, part) in parts.iter().enumerate() {
             let _ = writeln!(
                 out,
@@ -146,12 +147,16 @@ static inline __attribute__((always_inline)) void fence(void) { __atomic_thread_
             );
             for operation in *part {
                 let _ = match operation {
-                    Operation::Load(a) => writeln!(out, "    *log++ = load(m + {a} * STRIDE);"),
-                    Operation::Store(a, v) => writeln!(out, "    store(m + {a} * STRIDE, {v});"),
-                    Operation::Exchange(a, v) => {
+                    ProgramOperation::Load(a) => {
+                        writeln!(out, "    *log++ = load(m + {a} * STRIDE);")
+                    }
+                    ProgramOperation::Store(a, v) => {
+                        writeln!(out, "    store(m + {a} * STRIDE, {v});")
+                    }
+                    ProgramOperation::Exchange(a, v) => {
                         writeln!(out, "    *log++ = exchange(m + {a} * STRIDE, {v});")
                     }
-                    Operation::Fence => writeln!(out, "    fence();"),
+                    ProgramOperation::Fence => writeln!(out, "    fence();"),
                 };
             }
             out += "    return log;\n}\n";
@@ -167,7 +172,7 @@ static inline __attribute__((always_inline)) void fence(void) { __atomic_thread_
 }
 
 /// Returns the threads in the assembly of x86-64 (System V calls, AT&T syntax).
-fn x86(threads: &[Vec<Operation>]) -> String {
+fn x86(threads: &[Vec<ProgramOperation>]) -> String {
     let mut out = String::from("# Generated by mu-check trace --generate.\n    .text\n");
     for (t, thread) in threads.iter().enumerate() {
         let _ = writeln!(out, "    .globl thread_{t}\nthread_{t}:");
@@ -175,14 +180,14 @@ fn x86(threads: &[Vec<Operation>]) -> String {
         for operation in thread {
             let place = |a: u32| format!("{}(%rdi)", a * STRIDE);
             let _ = match operation {
-                Operation::Load(a) => writeln!(out, "    movq {}, %rax", place(*a)),
-                Operation::Store(a, v) => writeln!(out, "    movq ${v}, {}", place(*a)),
-                Operation::Exchange(a, v) => {
+                ProgramOperation::Load(a) => writeln!(out, "    movq {}, %rax", place(*a)),
+                ProgramOperation::Store(a, v) => writeln!(out, "    movq ${v}, {}", place(*a)),
+                ProgramOperation::Exchange(a, v) => {
                     writeln!(out, "    movq ${v}, %rax\n    xchgq %rax, {}", place(*a))
                 }
-                Operation::Fence => writeln!(out, "    mfence"),
+                ProgramOperation::Fence => writeln!(out, "    mfence"),
             };
-            if matches!(operation, Operation::Load(_) | Operation::Exchange(..)) {
+            if matches!(operation, ProgramOperation::Load(_) | ProgramOperation::Exchange(..)) {
                 let _ = writeln!(out, "    movq %rax, {}(%rsi)", 8 * log);
                 log += 1;
             }
@@ -193,7 +198,7 @@ fn x86(threads: &[Vec<Operation>]) -> String {
 }
 
 /// Returns the threads in the assembly of RISC-V.
-fn risc_v(threads: &[Vec<Operation>]) -> String {
+fn risc_v(threads: &[Vec<ProgramOperation>]) -> String {
     let mut out = String::from("# Generated by mu-check trace --generate.\n    .text\n");
     for (t, thread) in threads.iter().enumerate() {
         let _ = writeln!(out, "    .globl thread_{t}\nthread_{t}:");
@@ -208,19 +213,19 @@ fn risc_v(threads: &[Vec<Operation>]) -> String {
                 "(t1)".to_string()
             };
             let text = match operation {
-                Operation::Load(a) => format!("    ld t0, {}", place(*a, true)),
-                Operation::Store(a, v) => {
+                ProgramOperation::Load(a) => format!("    ld t0, {}", place(*a, true)),
+                ProgramOperation::Store(a, v) => {
                     let place = place(*a, true);
                     format!("    li t2, {v}\n    sd t2, {place}")
                 }
-                Operation::Exchange(a, v) => {
+                ProgramOperation::Exchange(a, v) => {
                     let place = place(*a, false);
                     format!("    li t2, {v}\n    amoswap.d t0, t2, {place}")
                 }
-                Operation::Fence => "    fence rw, rw".to_string(),
+                ProgramOperation::Fence => "    fence rw, rw".to_string(),
             };
             let _ = writeln!(out, "{text}");
-            if matches!(operation, Operation::Load(_) | Operation::Exchange(..)) {
+            if matches!(operation, ProgramOperation::Load(_) | ProgramOperation::Exchange(..)) {
                 out += "    sd t0, 0(a1)\n    addi a1, a1, 8\n";
             }
         }
@@ -230,17 +235,21 @@ fn risc_v(threads: &[Vec<Operation>]) -> String {
 }
 
 /// Returns the file with `main`: threads, rounds, and the printing of traces.
-fn harness(settings: &Settings, threads: &[Vec<Operation>], functions: &str) -> String {
-    let Settings { addresses, operations, seed, language, .. } = settings;
+fn harness(
+    settings: &GeneratorSettings,
+    threads: &[Vec<ProgramOperation>],
+    functions: &str,
+) -> String {
+    let GeneratorSettings { addresses, operations, seed, language, .. } = settings;
     let mut tables = String::new();
     for (t, thread) in threads.iter().enumerate() {
         let _ = writeln!(tables, "static const struct operation program_{t}[] = {{");
         for operation in thread {
             let (kind, address, value) = match operation {
-                Operation::Load(a) => ('L', *a, 0),
-                Operation::Store(a, v) => ('S', *a, *v),
-                Operation::Exchange(a, v) => ('X', *a, *v),
-                Operation::Fence => ('F', 0, 0),
+                ProgramOperation::Load(a) => ('L', *a, 0),
+                ProgramOperation::Store(a, v) => ('S', *a, *v),
+                ProgramOperation::Exchange(a, v) => ('X', *a, *v),
+                ProgramOperation::Fence => ('F', 0, 0),
             };
             let _ = writeln!(tables, "    {{'{kind}', {address}, {value}}},");
         }
@@ -251,7 +260,7 @@ fn harness(settings: &Settings, threads: &[Vec<Operation>], functions: &str) -> 
         all.join(", ")
     };
     let files = match language {
-        Language::C => "trace.c",
+        ProgramLanguage::C => "trace.c",
         _ => "trace.c threads.s",
     };
     let values = [

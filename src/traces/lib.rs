@@ -20,8 +20,12 @@ pub mod trace;
 pub mod witness;
 mod witness_bytes;
 
-pub use decide::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, decide};
-pub use model::Model;
+pub use decide::{
+    Conflict, DecisionOptions, OrderEdge, Reason, Verdict, Witness, WitnessStep, decide,
+};
+pub use model::TraceModel;
 pub use readers::{ReadOptions, Sink, TraceReader, readers};
 pub use stream::{Recount, Settled, Stream, Streamed};
-pub use trace::{Fence, Initial, Kind, Mark, Open, Operation, Trace, TraceBuilder};
+pub use trace::{
+    Annotations, Fence, Initial, OpenFact, Operation, OperationKind, Trace, TraceBuilder,
+};

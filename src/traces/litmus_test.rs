@@ -5,12 +5,12 @@
 //! `x`, `y`, `z`, `a0`, …; values become small numbers, the initial one 0. Not expressible:
 //! accesses of mixed sizes, more registers or locations than the language has here.
 
-use crate::trace::{Fence, Initial, Kind, Mark, Open, Operation, Trace};
+use crate::trace::{Annotations, Fence, Initial, OpenFact, Operation, OperationKind, Trace};
 use std::fmt::Write;
 
 /// Language of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Language {
+pub enum TestLanguage {
     /// x86.
     X86,
     /// RISC-V.
@@ -33,13 +33,13 @@ fn name(location: usize) -> String {
 
 /// Small numbers for the locations and values of a part.
 #[derive(Default)]
-struct Names {
+struct SmallNumbers {
     locations: Vec<u32>,
     /// For each location: the initial value, if it is known or read, then the others.
     values: Vec<(Option<u64>, Vec<u64>)>,
 }
 
-impl Names {
+impl SmallNumbers {
     fn location(&mut self, trace: &Trace, l: u32) -> Result<usize, String> {
         if let Some(at) = self.locations.iter().position(|k| *k == l) {
             return Ok(at);
@@ -74,17 +74,17 @@ impl Names {
 }
 
 /// Returns the instructions of a fence.
-fn fence(language: Language, fence: Fence) -> Vec<String> {
+fn fence(language: TestLanguage, fence: Fence) -> Vec<String> {
     let full = fence.includes(Fence::WR);
     match language {
         // Only a store before a load is out of order.
-        Language::X86 => full.then(|| "MFENCE".to_string()).into_iter().collect(),
-        Language::AArch64 => match fence {
+        TestLanguage::X86 => full.then(|| "MFENCE".to_string()).into_iter().collect(),
+        TestLanguage::AArch64 => match fence {
             f if Fence::ACQUIRE.includes(f) => vec!["DMB LD".into()],
             Fence::WW => vec!["DMB ST".into()],
             _ => vec!["DMB SY".into()],
         },
-        Language::RiscV => {
+        TestLanguage::RiscV => {
             let named = [
                 (Fence::FULL, "fence rw,rw"),
                 (Fence::TSO, "fence.tso"),
@@ -104,8 +104,8 @@ fn fence(language: Language, fence: Fence) -> Vec<String> {
 }
 
 /// Returns the suffix of annotations, as `acquire`, `release`, or `both`.
-fn annotated(mark: Mark, words: [&'static str; 3]) -> &'static str {
-    match (mark.acquires(), mark.has(Mark::RELEASE)) {
+fn annotated(mark: Annotations, words: [&'static str; 3]) -> &'static str {
+    match (mark.acquires(), mark.has(Annotations::RELEASE)) {
         (true, true) => words[2],
         (true, false) => words[0],
         (false, true) => words[1],
@@ -116,16 +116,16 @@ fn annotated(mark: Mark, words: [&'static str; 3]) -> &'static str {
 /// Returns the instructions of a pair of a load-reserve and a store-conditional, the register of
 /// its result, and the register that is 0 if the store succeeds. `None` for a language without.
 fn pair(
-    language: Language,
+    language: TestLanguage,
     i: usize,
-    mark: Mark,
+    mark: Annotations,
     (location, stored): (usize, u64),
 ) -> Option<(Vec<String>, String, String)> {
     let (base, success) = (20 + location, 13 + i);
     let (load, store) = (mark.of_load(), mark.of_store());
     match language {
-        Language::X86 => None,
-        Language::RiscV => {
+        TestLanguage::X86 => None,
+        TestLanguage::RiscV => {
             let words = [".aq", ".rl", ".aqrl"];
             let (load, store) = (annotated(load, words), annotated(store, words));
             let lines = vec![
@@ -135,9 +135,9 @@ fn pair(
             ];
             Some((lines, format!("x{}", 5 + i), format!("x{success}")))
         }
-        Language::AArch64 => {
+        TestLanguage::AArch64 => {
             let load = if load.acquires() { "LDAXR" } else { "LDXR" };
-            let store = if store.has(Mark::RELEASE) { "STLXR" } else { "STXR" };
+            let store = if store.has(Annotations::RELEASE) { "STLXR" } else { "STXR" };
             let lines = vec![
                 format!("MOV W12,#{stored}"),
                 format!("{load} W{i},[X{base}]"),
@@ -151,46 +151,46 @@ fn pair(
 /// Returns the instructions of an access, and the register of its result. `i`: the number of loads
 /// before it in its thread.
 fn access(
-    language: Language,
+    language: TestLanguage,
     i: usize,
     o: &Operation,
     (location, stored): (usize, u64),
 ) -> (Vec<String>, String) {
     let (x, base) = (name(location), 20 + location);
-    let (acquires, releases) = (o.mark.acquires(), o.mark.has(Mark::RELEASE));
+    let (acquires, releases) = (o.mark.acquires(), o.mark.has(Annotations::RELEASE));
     match language {
-        Language::X86 => {
+        TestLanguage::X86 => {
             let r = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI"][i % MAX_LOADS];
             let lines = match o.kind {
-                Kind::Load => vec![format!("MOV {r},[{x}]")],
-                Kind::Store => vec![format!("MOV [{x}],${stored}")],
+                OperationKind::Load => vec![format!("MOV {r},[{x}]")],
+                OperationKind::Store => vec![format!("MOV [{x}],${stored}")],
                 _ => vec![format!("MOV {r},${stored}"), format!("XCHG [{x}],{r}")],
             };
             (lines, r.to_string())
         }
-        Language::RiscV => {
+        TestLanguage::RiscV => {
             let r = format!("x{}", 5 + i);
             let put = format!("ori x12,x0,{stored}");
             let suffix = annotated(o.mark, [".aq", ".rl", ".aqrl"]);
             let lines = match o.kind {
-                Kind::Load => vec![format!("lw{suffix} {r},0(x{base})")],
-                Kind::Store => vec![put, format!("sw{suffix} x12,0(x{base})")],
+                OperationKind::Load => vec![format!("lw{suffix} {r},0(x{base})")],
+                OperationKind::Store => vec![put, format!("sw{suffix} x12,0(x{base})")],
                 _ => vec![put, format!("amoswap.w{suffix} {r},x12,(x{base})")],
             };
             (lines, r)
         }
-        Language::AArch64 => {
+        TestLanguage::AArch64 => {
             let (r, put) = (format!("W{i}"), format!("MOV W12,#{stored}"));
             let suffix = annotated(o.mark, ["A", "L", "AL"]);
-            let load = match (acquires, o.mark.has(Mark::WEAK_ACQUIRE)) {
+            let load = match (acquires, o.mark.has(Annotations::WEAK_ACQUIRE)) {
                 (true, true) => "LDAPR",
                 (true, false) => "LDAR",
                 _ => "LDR",
             };
             let lines = match o.kind {
-                Kind::Load => vec![format!("{load} {r},[X{base}]")],
-                Kind::Store if releases => vec![put, format!("STLR W12,[X{base}]")],
-                Kind::Store => vec![put, format!("STR W12,[X{base}]")],
+                OperationKind::Load => vec![format!("{load} {r},[X{base}]")],
+                OperationKind::Store if releases => vec![put, format!("STLR W12,[X{base}]")],
+                OperationKind::Store => vec![put, format!("STR W12,[X{base}]")],
                 _ => vec![put, format!("SWP{suffix} W12,{r},[X{base}]")],
             };
             (lines, format!("X{i}"))
@@ -207,17 +207,17 @@ pub fn litmus_test(
     operations: &[u32],
     finals: &[usize],
     title: &str,
-    language: Language,
+    language: TestLanguage,
 ) -> Result<String, String> {
-    let is_impossible = |o: &Open| matches!(o, Open::Impossible { operation, .. } if operations.contains(operation));
+    let is_impossible = |o: &OpenFact| matches!(o, OpenFact::Impossible { operation, .. } if operations.contains(operation));
     if trace.open.iter().any(is_impossible) {
         return Err("a store-conditional succeeds without a reservation".into());
     }
-    let mut names = Names::default();
+    let mut names = SmallNumbers::default();
     // Unknown initial values: the value that some load reads and nobody stores.
     for &i in operations {
         let o = trace.operation(i as usize);
-        if matches!(o.kind, Kind::Fence(_)) {
+        if matches!(o.kind, OperationKind::Fence(_)) {
             continue;
         }
         let l = names.location(trace, o.location)?;
@@ -244,13 +244,13 @@ pub fn litmus_test(
         let (mut lines, mut loads, mut locations) = (Vec::new(), 0, Vec::new());
         for i in own {
             let o = trace.operation(i as usize);
-            if let Kind::Fence(kind) = o.kind {
+            if let OperationKind::Fence(kind) = o.kind {
                 lines.extend(fence(language, kind));
                 continue;
             }
             let l = names.location(trace, o.location)?;
             let stored = if o.kind.stores() { names.value(l, o.stored) } else { 0 };
-            let is_pair = o.kind == Kind::Update && o.mark.is_pair();
+            let is_pair = o.kind == OperationKind::Update && o.mark.is_pair();
             let pair = is_pair.then(|| pair(language, loads, o.mark, (l, stored))).flatten();
             let (text, register) = match pair {
                 Some((text, register, success)) => {
@@ -289,25 +289,25 @@ pub fn litmus_test(
 
 /// Prints the head, the initial state, the table of code, and the condition.
 fn print(
-    language: Language,
+    language: TestLanguage,
     title: &str,
-    names: &Names,
+    names: &SmallNumbers,
     columns: &[Vec<String>],
     used: &[Vec<usize>],
     condition: &[String],
 ) -> String {
     let arch = match language {
-        Language::X86 => "X86",
-        Language::RiscV => "RISCV",
-        Language::AArch64 => "AArch64",
+        TestLanguage::X86 => "X86",
+        TestLanguage::RiscV => "RISCV",
+        TestLanguage::AArch64 => "AArch64",
     };
     let mut out = format!("{arch} {title}\n{{ ");
-    if language == Language::X86 {
+    if language == TestLanguage::X86 {
         for l in 0..names.locations.len() {
             let _ = write!(out, "{}=0; ", name(l));
         }
     } else {
-        let register = if language == Language::RiscV { "x" } else { "X" };
+        let register = if language == TestLanguage::RiscV { "x" } else { "X" };
         for (t, locations) in used.iter().enumerate() {
             for l in locations {
                 let _ = write!(out, "{t}:{register}{}={}; ", 20 + l, name(*l));

@@ -9,8 +9,8 @@
 //! conflict; conflicts with more than [`LIMIT`] operations
 //! are returned as they are.
 
-use crate::decide::{Conflict, Options, Verdict, decide};
-use crate::model::Model;
+use crate::decide::{Conflict, DecisionOptions, Verdict, decide};
+use crate::model::TraceModel;
 use crate::trace::Trace;
 use mu_base::{Budget, Diagnostic, narrow};
 
@@ -19,7 +19,7 @@ pub const LIMIT: usize = 400;
 
 /// A forbidden part of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct ForbiddenPart {
     /// The operations, in ascending order.
     pub operations: Vec<u32>,
     /// Indices of the required final values that belong to it.
@@ -27,7 +27,7 @@ pub struct Part {
 }
 
 /// True if the value of one of the loads of a part, or a required final value, comes from a store.
-fn is_source(trace: &Trace, store: u32, part: &Part) -> bool {
+fn is_source(trace: &Trace, store: u32, part: &ForbiddenPart) -> bool {
     let s = trace.operation(store as usize);
     let is_final = |f: &usize| {
         let f = &trace.finals[*f];
@@ -57,13 +57,13 @@ fn is_source(trace: &Trace, store: u32, part: &Part) -> bool {
 pub fn minimal(
     trace: &Trace,
     conflict: &Conflict,
-    model: &Model,
-    options: &Options,
+    model: &TraceModel,
+    options: &DecisionOptions,
     budget: &Budget,
-) -> Result<Part, Diagnostic> {
+) -> Result<ForbiddenPart, Diagnostic> {
     let operations = conflict.operations.clone();
-    let mut part = Part { operations, finals: conflict.finals.clone() };
-    let forbidden = |part: &Part| -> Result<bool, Diagnostic> {
+    let mut part = ForbiddenPart { operations, finals: conflict.finals.clone() };
+    let forbidden = |part: &ForbiddenPart| -> Result<bool, Diagnostic> {
         let judged = trace.part(&part.operations, &part.finals);
         let verdict = decide(&judged, model, options, budget)?;
         Ok(matches!(verdict, Verdict::Forbidden { .. }))
@@ -102,7 +102,7 @@ pub fn minimal(
 
 /// Adds stores of the values that the operations load and of the required final values, if no
 /// store of such a value is there yet.
-fn add_sources(trace: &Trace, part: &mut Part) {
+fn add_sources(trace: &Trace, part: &mut ForbiddenPart) {
     let mut missing: Vec<(u32, u64)> = Vec::new();
     let loads = part.operations.iter().map(|i| trace.operation(*i as usize));
     let loaded = loads.filter(|o| o.kind.loads()).map(|o| (o.location, o.loaded));

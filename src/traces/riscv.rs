@@ -34,7 +34,7 @@ pub enum MemoryInstruction {
         /// Target register.
         target: Register,
         /// The ordering bits.
-        order: Order,
+        order: AcquireRelease,
     },
     /// A store that succeeds only under a reservation; its register receives 0 on success.
     StoreConditional {
@@ -43,7 +43,7 @@ pub enum MemoryInstruction {
         /// Register of the result.
         target: Register,
         /// The ordering bits.
-        order: Order,
+        order: AcquireRelease,
     },
     /// A load and a store in one step.
     Update {
@@ -56,14 +56,14 @@ pub enum MemoryInstruction {
         /// Register of the operand.
         operand: u8,
         /// The ordering bits.
-        order: Order,
+        order: AcquireRelease,
     },
     /// A fence between accesses.
     Fence {
         /// Accesses before the fence that it orders.
-        before: Accesses,
+        before: FenceAccesses,
         /// Accesses after the fence that it orders.
-        after: Accesses,
+        after: FenceAccesses,
         /// True for `fence.tso`, which does not order stores before loads.
         tso: bool,
     },
@@ -80,7 +80,7 @@ pub enum Register {
 
 /// The bits `aq` and `rl`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Order {
+pub struct AcquireRelease {
     /// The bit `aq`.
     pub acquire: bool,
     /// The bit `rl`.
@@ -89,7 +89,7 @@ pub struct Order {
 
 /// Accesses to main memory that a fence orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accesses {
+pub struct FenceAccesses {
     /// True if loads are ordered.
     pub loads: bool,
     /// True if stores are ordered.
@@ -185,8 +185,8 @@ fn full(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
 }
 
 /// Returns the accesses to main memory of the bits `iorw`.
-fn accesses(bits: u32) -> Accesses {
-    Accesses { loads: bits & 2 != 0, stores: bits & 1 != 0 }
+fn accesses(bits: u32) -> FenceAccesses {
+    FenceAccesses { loads: bits & 2 != 0, stores: bits & 1 != 0 }
 }
 
 fn load(size: u8, target: Register) -> MemoryInstruction {
@@ -204,7 +204,8 @@ fn atomic(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
         4 => return Err(UnknownAccess("an atomic access of 16 bytes")),
         _ => return Ok(None),
     };
-    let order = Order { acquire: field(word, 26, 1) == 1, release: field(word, 25, 1) == 1 };
+    let order =
+        AcquireRelease { acquire: field(word, 26, 1) == 1, release: field(word, 25, 1) == 1 };
     let target = Register::Integer(register(word, 7));
     let operand = register(word, 20);
     let update = |operation| MemoryInstruction::Update { operation, size, target, operand, order };

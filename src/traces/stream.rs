@@ -24,9 +24,9 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
 use std::collections::BTreeMap;
 
-use crate::decide::{Conflict, Options, Step, Verdict, Witness, decide};
-use crate::model::Model;
-use crate::trace::{Initial, Kind, Location, Operation, Trace, TraceBuilder};
+use crate::decide::{Conflict, DecisionOptions, Verdict, Witness, WitnessStep, decide};
+use crate::model::TraceModel;
+use crate::trace::{Initial, Location, Operation, OperationKind, Trace, TraceBuilder};
 
 /// Number of operations of a full window.
 pub const WINDOW: usize = 1 << 16;
@@ -35,7 +35,7 @@ const WINDOW_REVISIONS: u64 = 100_000;
 
 /// Operation of a thread with its position in the log.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct StreamedOperation {
     number: u64,
     thread: u32,
     operation: Operation,
@@ -46,7 +46,7 @@ struct Entry {
 struct State {
     /// Value of each location; locations without one have their initial value.
     memory: Vec<Option<u64>>,
-    open: Vec<Entry>,
+    open: Vec<StreamedOperation>,
     /// Number of operations that were read.
     read: u64,
     /// True if an operation was committed before.
@@ -134,8 +134,8 @@ impl Tables {
 /// Decision of one trace by one model, part by part.
 #[derive(Debug)]
 pub struct Stream<'m> {
-    model: &'m Model,
-    options: Options,
+    model: &'m TraceModel,
+    options: DecisionOptions,
     window: usize,
     tables: Tables,
     state: State,
@@ -147,14 +147,18 @@ pub struct Stream<'m> {
 impl<'m> Stream<'m> {
     /// Creates a decision. `None` if the model has no streams. `window`: the number of operations
     /// of a full window, at least 2.
-    pub fn new(model: &'m Model, options: &Options, window: usize) -> Option<Stream<'m>> {
-        if !matches!(model, Model::Sc | Model::Tso) {
+    pub fn new(
+        model: &'m TraceModel,
+        options: &DecisionOptions,
+        window: usize,
+    ) -> Option<Stream<'m>> {
+        if !matches!(model, TraceModel::Sc | TraceModel::Tso) {
             return None;
         }
         let max_revisions = options.max_revisions.min(WINDOW_REVISIONS);
         Some(Stream {
             model,
-            options: Options { max_revisions, ..options.clone() },
+            options: DecisionOptions { max_revisions, ..options.clone() },
             window: window.max(2),
             tables: Tables::default(),
             state: State::default(),
@@ -191,7 +195,7 @@ impl<'m> Stream<'m> {
             if self.answer.is_some() {
                 continue;
             }
-            let is_fence = matches!(operation.kind, Kind::Fence(_));
+            let is_fence = matches!(operation.kind, OperationKind::Fence(_));
             if !is_fence && !self.tables.access(operation.location, operation.size) {
                 let line = operation.line;
                 self.give_up(format!(
@@ -199,7 +203,7 @@ impl<'m> Stream<'m> {
                 ));
                 continue;
             }
-            self.state.open.push(Entry { number: self.state.read, thread, operation });
+            self.state.open.push(StreamedOperation { number: self.state.read, thread, operation });
             if self.state.open.len() >= self.window {
                 self.decide_window(false, &[], budget)?;
             }
@@ -334,7 +338,7 @@ impl<'m> Stream<'m> {
         };
         let mut keys: Vec<Vec<u32>> = vec![Vec::new(); self.tables.threads.len()];
         for (key, thread, o) in entries {
-            let is_fence = matches!(o.kind, Kind::Fence(_));
+            let is_fence = matches!(o.kind, OperationKind::Fence(_));
             let location = if is_fence { 0 } else { place(&mut builder, o.location) };
             builder.push(thread, Operation { location, size: 0, ..o });
             keys[thread as usize].push(key);
@@ -425,10 +429,15 @@ impl<'m> Stream<'m> {
                 if given(o.location).is_some() && !is_known && unsupplied.is_none() {
                     unsupplied = Some(*e);
                 }
-                if o.kind == Kind::Load {
+                if o.kind == OperationKind::Load {
                     continue;
                 }
-                o = Operation { mark: o.mark.of_store(), kind: Kind::Store, loaded: 0, ..o };
+                o = Operation {
+                    mark: o.mark.of_store(),
+                    kind: OperationKind::Store,
+                    loaded: 0,
+                    ..o
+                };
             }
             entries.push((k, e.thread, o));
         }
@@ -453,7 +462,7 @@ impl<'m> Stream<'m> {
             return Ok(Streamed::Unsupplied { part: Box::new(part), load: 0, value });
         }
         let (first, last) = (state.open.first(), state.open.last());
-        let line = |e: Option<&Entry>| e.map_or(0, |e| e.operation.line);
+        let line = |e: Option<&StreamedOperation>| e.map_or(0, |e| e.operation.line);
         if let Verdict::Unknown { stop, reason } = verdict {
             return Ok(Streamed::Unknown { stop, reason });
         }
@@ -484,25 +493,33 @@ fn values_of(part: &Trace, conflict: &Conflict) -> Vec<NamedValue> {
 }
 
 /// Returns the state after the first half of a run; after all of it at the end of a trace.
-fn committed(state: &State, trace: &Trace, entries: &[u32], steps: &[Step], is_end: bool) -> State {
+fn committed(
+    state: &State,
+    trace: &Trace,
+    entries: &[u32],
+    steps: &[WitnessStep],
+    is_end: bool,
+) -> State {
     let half = if is_end { steps.len() } else { steps.len() / 2 };
     let mut done = vec![false; state.open.len()];
     let mut memory = state.memory.clone();
     for &step in &steps[..half] {
-        let (Step::Perform(i) | Step::Reach(i)) = step;
+        let (WitnessStep::Perform(i) | WitnessStep::Reach(i)) = step;
         let entry = &state.open[entries[i as usize] as usize];
         let o = &entry.operation;
         done[entries[i as usize] as usize] = true;
         match o.kind {
-            Kind::Store | Kind::Update => memory[o.location as usize] = Some(o.stored),
-            Kind::Load => {
+            OperationKind::Store | OperationKind::Update => {
+                memory[o.location as usize] = Some(o.stored)
+            }
+            OperationKind::Load => {
                 // The first load of an unknown initial value determines it.
                 let location = &trace.locations[trace.location(i as usize) as usize];
                 if location.initial == Initial::Unknown && memory[o.location as usize].is_none() {
                     memory[o.location as usize] = Some(o.loaded);
                 }
             }
-            Kind::Fence(_) => {}
+            OperationKind::Fence(_) => {}
         }
     }
     let open = state.open.iter().zip(done).filter(|e| !e.1).map(|e| *e.0).collect();

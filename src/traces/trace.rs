@@ -13,7 +13,7 @@ use std::ops::Range;
 use ahash::AHashMap;
 use mu_base::{Diagnostic, Stage, narrow};
 
-pub use open::{Open, fits};
+pub use open::{OpenFact, fits};
 
 /// Pairs of accesses that a fence orders, as a set: the first letter is an access before the fence,
 /// the second one an access behind it.
@@ -85,7 +85,7 @@ impl Fence {
 
 /// Kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
+pub enum OperationKind {
     /// A load.
     Load,
     /// A store.
@@ -97,46 +97,46 @@ pub enum Kind {
     Fence(Fence),
 }
 
-impl Kind {
+impl OperationKind {
     /// True for a load and an update.
     pub fn loads(self) -> bool {
-        matches!(self, Kind::Load | Kind::Update)
+        matches!(self, OperationKind::Load | OperationKind::Update)
     }
     /// True for a store and an update.
     pub fn stores(self) -> bool {
-        matches!(self, Kind::Store | Kind::Update)
+        matches!(self, OperationKind::Store | OperationKind::Update)
     }
     fn pack(self) -> u8 {
         match self {
-            Kind::Load => 0,
-            Kind::Store => 1,
-            Kind::Update => 2,
-            Kind::Fence(Fence(bits)) => 16 | bits,
+            OperationKind::Load => 0,
+            OperationKind::Store => 1,
+            OperationKind::Update => 2,
+            OperationKind::Fence(Fence(bits)) => 16 | bits,
         }
     }
-    fn unpack(byte: u8) -> Kind {
+    fn unpack(byte: u8) -> OperationKind {
         match byte {
-            0 => Kind::Load,
-            1 => Kind::Store,
-            2 => Kind::Update,
-            bits => Kind::Fence(Fence(bits & 15)),
+            0 => OperationKind::Load,
+            1 => OperationKind::Store,
+            2 => OperationKind::Update,
+            bits => OperationKind::Fence(Fence(bits & 15)),
         }
     }
 }
 
 /// Annotations of an access, as a set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Mark(u8);
+pub struct Annotations(u8);
 
-impl Mark {
+impl Annotations {
     /// None.
-    pub const PLAIN: Mark = Mark(0);
+    pub const PLAIN: Annotations = Annotations(0);
     /// An acquire: its load comes before all later accesses of its thread.
-    pub const ACQUIRE: Mark = Mark(1);
+    pub const ACQUIRE: Annotations = Annotations(1);
     /// A release: its store comes after all earlier accesses of its thread.
-    pub const RELEASE: Mark = Mark(2);
+    pub const RELEASE: Annotations = Annotations(2);
     /// An acquire that may overtake an earlier release (`ldapr`).
-    pub const WEAK_ACQUIRE: Mark = Mark(4);
+    pub const WEAK_ACQUIRE: Annotations = Annotations(4);
     /// Bit of an update that is a pair of a load-reserve and a store-conditional.
     const PAIR: u8 = 8;
     /// Distance between the annotations of the load and those of the store of a pair.
@@ -145,8 +145,8 @@ impl Mark {
     /// Returns the annotations of a pair of a load-reserve and a store-conditional: of a
     /// load-exclusive and a store-exclusive in Arm.
     #[must_use]
-    pub fn pair(load: Mark, store: Mark) -> Mark {
-        Mark(load.0 & 7 | Self::PAIR | (store.0 & 7) << Self::STORE)
+    pub fn pair(load: Annotations, store: Annotations) -> Annotations {
+        Annotations(load.0 & 7 | Self::PAIR | (store.0 & 7) << Self::STORE)
     }
     /// True for a pair, which is two operations: the store may come later than the load.
     pub fn is_pair(self) -> bool {
@@ -154,22 +154,22 @@ impl Mark {
     }
     /// Returns the annotations of the load of a pair; all annotations of another operation.
     #[must_use]
-    pub fn of_load(self) -> Mark {
-        Mark(self.0 & 7)
+    pub fn of_load(self) -> Annotations {
+        Annotations(self.0 & 7)
     }
     /// Returns the annotations of the store of a pair; all annotations of another operation.
     #[must_use]
-    pub fn of_store(self) -> Mark {
-        if self.is_pair() { Mark(self.0 >> Self::STORE & 7) } else { self }
+    pub fn of_store(self) -> Annotations {
+        if self.is_pair() { Annotations(self.0 >> Self::STORE & 7) } else { self }
     }
 
     /// Returns the annotations of both.
     #[must_use]
-    pub fn union(self, other: Mark) -> Mark {
-        Mark(self.0 | other.0)
+    pub fn union(self, other: Annotations) -> Annotations {
+        Annotations(self.0 | other.0)
     }
     /// True if it has all annotations of the other one.
-    pub fn has(self, other: Mark) -> bool {
+    pub fn has(self, other: Annotations) -> bool {
         self.0 & other.0 == other.0
     }
     /// True if it stays in order with other such annotations: an acquire that is not weak, or a
@@ -206,9 +206,9 @@ impl Time {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
     /// Kind.
-    pub kind: Kind,
+    pub kind: OperationKind,
     /// Annotations.
-    pub mark: Mark,
+    pub mark: Annotations,
     /// Location. For readers: the result of [`TraceBuilder::named`] or [`TraceBuilder::address`];
     /// 0 for a fence.
     pub location: u32,
@@ -232,10 +232,10 @@ pub struct Operation {
 }
 
 impl Operation {
-    fn of(kind: Kind, location: u32, loaded: u64, stored: u64, line: u32) -> Operation {
+    fn of(kind: OperationKind, location: u32, loaded: u64, stored: u64, line: u32) -> Operation {
         Operation {
             kind,
-            mark: Mark::PLAIN,
+            mark: Annotations::PLAIN,
             location,
             offset: 0,
             size: 0,
@@ -249,19 +249,19 @@ impl Operation {
     }
     /// Creates a load.
     pub fn load(location: u32, value: u64, line: u32) -> Operation {
-        Operation::of(Kind::Load, location, value, 0, line)
+        Operation::of(OperationKind::Load, location, value, 0, line)
     }
     /// Creates a store.
     pub fn store(location: u32, value: u64, line: u32) -> Operation {
-        Operation::of(Kind::Store, location, 0, value, line)
+        Operation::of(OperationKind::Store, location, 0, value, line)
     }
     /// Creates an atomic update.
     pub fn update(location: u32, loaded: u64, stored: u64, line: u32) -> Operation {
-        Operation::of(Kind::Update, location, loaded, stored, line)
+        Operation::of(OperationKind::Update, location, loaded, stored, line)
     }
     /// Creates a fence.
     pub fn fence(fence: Fence, line: u32) -> Operation {
-        Operation::of(Kind::Fence(fence), 0, 0, 0, line)
+        Operation::of(OperationKind::Fence(fence), 0, 0, 0, line)
     }
 }
 
@@ -325,7 +325,7 @@ pub struct Trace {
     /// Final values.
     pub finals: Vec<Final>,
     /// Facts that the log leaves open.
-    pub open: Vec<Open>,
+    pub open: Vec<OpenFact>,
     /// Lines of the log that were skipped because of an error. Any operation may be in them.
     pub skipped: Vec<u32>,
     starts: Vec<u32>,
@@ -337,7 +337,7 @@ pub struct Trace {
     stored: Vec<(u32, u64)>,
     lines: Vec<u32>,
     // Each further column is empty if all operations have the default.
-    marks: Vec<Mark>,
+    marks: Vec<Annotations>,
     sizes: Vec<u8>,
     offsets: Vec<u16>,
     begins: Vec<Time>,
@@ -384,11 +384,11 @@ impl Trace {
         }
     }
     /// Returns the kind of an operation.
-    pub fn kind(&self, i: usize) -> Kind {
-        Kind::unpack(self.kinds[i])
+    pub fn kind(&self, i: usize) -> OperationKind {
+        OperationKind::unpack(self.kinds[i])
     }
     /// Returns the annotations of an operation.
-    pub fn mark(&self, i: usize) -> Mark {
+    pub fn mark(&self, i: usize) -> Annotations {
         self.marks.get(i).copied().unwrap_or_default()
     }
     /// Returns the location of an operation; 0 for a fence.
@@ -402,8 +402,8 @@ impl Trace {
     /// Returns the value that an operation stores; 0 if it stores nothing. O(log updates).
     pub fn stored(&self, i: usize) -> u64 {
         match self.kind(i) {
-            Kind::Store => self.values[i],
-            Kind::Update => {
+            OperationKind::Store => self.values[i],
+            OperationKind::Update => {
                 let at = self.stored.binary_search_by_key(&narrow::index(i), |s| s.0);
                 self.stored[at.expect("an update has a stored value")].1
             }
@@ -444,15 +444,15 @@ impl Trace {
         };
         let loaded = if self.is_open(i) { "?".to_string() } else { o.loaded.to_string() };
         let text = match o.kind {
-            Kind::Load => format!("{} == {loaded}", place()),
-            Kind::Store => format!("{} := {}", place(), o.stored),
-            Kind::Update => {
+            OperationKind::Load => format!("{} == {loaded}", place()),
+            OperationKind::Store => format!("{} := {}", place(), o.stored),
+            OperationKind::Update => {
                 format!("{{ {0} == {loaded}; {0} := {1} }}", place(), o.stored)
             }
-            Kind::Fence(fence) => fence.name(),
+            OperationKind::Fence(fence) => fence.name(),
         };
         let mark = o.mark.of_load().union(o.mark.of_store().of_load());
-        let suffix = match (mark.acquires(), mark.has(Mark::RELEASE)) {
+        let suffix = match (mark.acquires(), mark.has(Annotations::RELEASE)) {
             (true, true) => " acquire release",
             (true, false) => " acquire",
             (false, true) => " release",
@@ -486,17 +486,17 @@ impl Trace {
     /// Leaves only the stores of updates; other operations do not change.
     pub(crate) fn make_stores(&mut self, operations: &[usize]) {
         for &i in operations {
-            if self.kind(i) != Kind::Update {
+            if self.kind(i) != OperationKind::Update {
                 continue;
             }
             self.values[i] = self.stored(i);
-            self.kinds[i] = Kind::Store.pack();
+            self.kinds[i] = OperationKind::Store.pack();
             if let Some(mark) = self.marks.get_mut(i) {
                 *mark = mark.of_store();
             }
         }
         let kinds = &self.kinds;
-        self.stored.retain(|s| kinds[s.0 as usize] == Kind::Update.pack());
+        self.stored.retain(|s| kinds[s.0 as usize] == OperationKind::Update.pack());
     }
     /// Returns the trace of some operations, in ascending order, with all threads and locations.
     /// Of the required final values those with the indices `finals` remain.
@@ -537,7 +537,7 @@ impl Trace {
             .map(|s| narrow::index(operations.partition_point(|o| o < s)))
             .collect();
         let updates = operations.iter().enumerate();
-        let updates = updates.filter(|(_, i)| self.kind(**i as usize) == Kind::Update);
+        let updates = updates.filter(|(_, i)| self.kind(**i as usize) == OperationKind::Update);
         Trace {
             name: self.name.clone(),
             number: self.number,
@@ -577,7 +577,7 @@ pub struct TraceBuilder {
     pub initial: Initial,
     /// Lines of the log that were skipped.
     pub skipped: Vec<u32>,
-    open: Vec<Open>,
+    open: Vec<OpenFact>,
     /// True if operations were drained.
     is_drained: bool,
     /// Sizes of initial values with one.
@@ -595,7 +595,7 @@ pub struct TraceBuilder {
     /// Stored values of updates, by operation, in ascending order.
     stored: Vec<(u32, u64)>,
     lines: Blocks<u32>,
-    marks: Sparse<Mark>,
+    marks: Sparse<Annotations>,
     sizes: Sparse<u8>,
     begins: Sparse<Time>,
     ends: Sparse<Time>,
@@ -718,8 +718,8 @@ impl TraceBuilder {
         self.of.push(thread);
         self.kinds.push(o.kind.pack());
         self.places.push(o.location);
-        self.values.push(if o.kind == Kind::Store { o.stored } else { o.loaded });
-        if o.kind == Kind::Update {
+        self.values.push(if o.kind == OperationKind::Store { o.stored } else { o.loaded });
+        if o.kind == OperationKind::Update {
             self.stored.push((narrow::index(at), o.stored));
         }
         self.lines.push(o.line);
@@ -732,7 +732,7 @@ impl TraceBuilder {
     }
     /// Returns an operation that was added before.
     fn operation(&self, at: usize) -> Operation {
-        let kind = Kind::unpack(self.kinds.get(at));
+        let kind = OperationKind::unpack(self.kinds.get(at));
         let value = self.values.get(at);
         let update = self.stored.binary_search_by_key(&narrow::index(at), |s| s.0);
         let stored = update.map_or(0, |k| self.stored[k].1);
@@ -743,7 +743,7 @@ impl TraceBuilder {
             offset: 0,
             size: self.sizes.get(at),
             loaded: if kind.loads() { value } else { 0 },
-            stored: if kind == Kind::Store { value } else { stored },
+            stored: if kind == OperationKind::Store { value } else { stored },
             begin: self.begins.get(at).get(),
             end: self.ends.get(at).get(),
             commit: self.commits.get(at).get(),
@@ -757,11 +757,11 @@ impl TraceBuilder {
         change(&mut o);
         self.kinds.set(at, o.kind.pack());
         self.places.set(at, o.location);
-        self.values.set(at, if o.kind == Kind::Store { o.stored } else { o.loaded });
+        self.values.set(at, if o.kind == OperationKind::Store { o.stored } else { o.loaded });
         match (self.stored.binary_search_by_key(&added.0, |s| s.0), o.kind) {
-            (Ok(k), Kind::Update) => self.stored[k].1 = o.stored,
+            (Ok(k), OperationKind::Update) => self.stored[k].1 = o.stored,
             (Ok(k), _) => drop(self.stored.remove(k)),
-            (Err(k), Kind::Update) => self.stored.insert(k, (added.0, o.stored)),
+            (Err(k), OperationKind::Update) => self.stored.insert(k, (added.0, o.stored)),
             (Err(_), _) => {}
         }
         self.lines.set(at, o.line);

@@ -9,15 +9,15 @@
 use ahash::AHashMap;
 use mu_base::{Diagnostic, narrow};
 
-use crate::decide::{Step, Witness};
-use crate::model::Model;
-use crate::trace::{Fence, Initial, Kind, Mark, Trace};
+use crate::decide::{Witness, WitnessStep};
+use crate::model::TraceModel;
+use crate::trace::{Annotations, Fence, Initial, OperationKind, Trace};
 
 /// Checks a witness.
 ///
 /// # Errors
 /// The witness is not one: an internal error, because the decision created it.
-pub fn check(trace: &Trace, model: &Model, witness: &Witness) -> Result<(), Diagnostic> {
+pub fn check(trace: &Trace, model: &TraceModel, witness: &Witness) -> Result<(), Diagnostic> {
     let outcome = match witness {
         Witness::Run(steps) => Replay::new(trace, model).run(steps),
         Witness::Order { operations, coherence, reads_from } => {
@@ -45,7 +45,7 @@ fn values(
     reads_from: &[(u32, Option<u32>)],
 ) -> Result<(), String> {
     let n = trace.len();
-    let mut replay = Replay::new(trace, &Model::Wmo);
+    let mut replay = Replay::new(trace, &TraceModel::Wmo);
     // The rank of each store among the values of its location; the initial value has rank 0.
     let mut rank = vec![0usize; n];
     let mut stores = 0;
@@ -90,7 +90,7 @@ fn values(
                 }
                 *seen = rank;
             }
-            if kind == Kind::Update && loaded(i) + 1 != rank[i] {
+            if kind == OperationKind::Update && loaded(i) + 1 != rank[i] {
                 return Err(format!("another store interrupts {}", replay.text(i)));
             }
         }
@@ -100,7 +100,9 @@ fn values(
         let mut first: AHashMap<u32, ()> = AHashMap::new();
         for i in from..trace.range(t).end {
             let kind = trace.kind(i);
-            if matches!(kind, Kind::Fence(_)) || first.insert(trace.location(i), ()).is_some() {
+            if matches!(kind, OperationKind::Fence(_))
+                || first.insert(trace.location(i), ()).is_some()
+            {
                 continue;
             }
             let sees = if kind.loads() { loaded(i) } else { rank[i] };
@@ -123,7 +125,7 @@ fn values(
             return Err(format!("it has {} twice", replay.text(i)));
         }
         match trace.kind(i) {
-            Kind::Fence(_) => {
+            OperationKind::Fence(_) => {
                 check(&floor, i, t)?;
                 // All accesses before the fence took place.
                 for j in scanned[t]..i {
@@ -131,7 +133,7 @@ fn values(
                         return Err(format!("{} is late", replay.text(j)));
                     }
                     let kind = trace.kind(j);
-                    if !matches!(kind, Kind::Fence(_)) {
+                    if !matches!(kind, OperationKind::Fence(_)) {
                         let sees = if kind.stores() { rank[j] } else { loaded(j) };
                         behind[t].insert(trace.location(j), sees);
                     }
@@ -225,7 +227,7 @@ struct Highest {
 
 struct Replay<'t> {
     trace: &'t Trace,
-    model: &'t Model,
+    model: &'t TraceModel,
     split: bool,
     memory: Vec<Option<u64>>,
     /// Highest position of a store to each location in the order of memory of the log.
@@ -248,16 +250,16 @@ struct Replay<'t> {
 }
 
 impl<'t> Replay<'t> {
-    fn new(trace: &'t Trace, model: &'t Model) -> Self {
+    fn new(trace: &'t Trace, model: &'t TraceModel) -> Self {
         let n = trace.len();
         let initial = |i: &Initial| match i {
             Initial::Zero => Some(0),
             Initial::Value(v) => Some(*v),
             Initial::Unknown | Initial::Bytes(_) => None,
         };
-        let split = matches!(model, Model::Rvwmo | Model::Armv8);
+        let split = matches!(model, TraceModel::Rvwmo | TraceModel::Armv8);
         let fence = |i: usize| match trace.kind(i) {
-            Kind::Fence(fence) => Some(fence),
+            OperationKind::Fence(fence) => Some(fence),
             _ => None,
         };
         let columns = match (0..n).filter_map(fence).map(|f| f == Fence::FULL).min() {
@@ -300,13 +302,13 @@ impl<'t> Replay<'t> {
                 self.fences.iter_mut().zip(kinds).zip(&mut fences)
             {
                 column[i] = *fence;
-                if let Kind::Fence(f) = kind
+                if let OperationKind::Fence(f) = kind
                     && f.includes(kind_of_fence)
                 {
                     *fence = narrow::index(i);
                 }
             }
-            if self.split && !matches!(kind, Kind::Fence(_)) {
+            if self.split && !matches!(kind, OperationKind::Fence(_)) {
                 let later = next.insert(self.trace.location(i), narrow::index(i));
                 self.next[i] = later.unwrap_or(NOTHING);
             }
@@ -314,7 +316,7 @@ impl<'t> Replay<'t> {
         let mut own: AHashMap<u32, u32> = AHashMap::new();
         let mut begin = 0;
         for i in self.trace.range(t) {
-            let is_fence = matches!(self.trace.kind(i), Kind::Fence(_));
+            let is_fence = matches!(self.trace.kind(i), OperationKind::Fence(_));
             if let Some(inherited) = self.begins.get_mut(i) {
                 begin = self.trace.operation(i).begin.filter(|_| !is_fence).unwrap_or(begin);
                 *inherited = begin;
@@ -338,16 +340,16 @@ impl<'t> Replay<'t> {
             self.trace.text(i)
         )
     }
-    fn run(mut self, steps: &[Step]) -> Result<(), String> {
+    fn run(mut self, steps: &[WitnessStep]) -> Result<(), String> {
         for step in steps {
             match *step {
-                Step::Perform(i) => self.perform(i as usize)?,
-                Step::Reach(i) => self.reach(i as usize)?,
+                WitnessStep::Perform(i) => self.perform(i as usize)?,
+                WitnessStep::Reach(i) => self.reach(i as usize)?,
             }
         }
         for i in 0..self.trace.len() {
             let kind = self.trace.kind(i);
-            let fence = matches!(kind, Kind::Fence(_));
+            let fence = matches!(kind, OperationKind::Fence(_));
             let loads = fence || kind.loads();
             if loads && !self.loaded[i] || kind.stores() && !self.stored[i] {
                 return Err(format!("it lacks {}", self.text(i)));
@@ -365,13 +367,13 @@ impl<'t> Replay<'t> {
             return Err(format!("it has {} twice", self.text(i)));
         }
         match self.trace.kind(i) {
-            Kind::Fence(_) => {
+            OperationKind::Fence(_) => {
                 self.loaded[i] = true;
                 Ok(())
             }
-            Kind::Load => self.load(i),
-            Kind::Update if self.split => self.load(i),
-            Kind::Update => {
+            OperationKind::Load => self.load(i),
+            OperationKind::Update if self.split => self.load(i),
+            OperationKind::Update => {
                 let own = self.own[i];
                 if own != NOTHING && !self.stored[own as usize] {
                     return Err(format!("{} is before its own store", self.text(i)));
@@ -379,14 +381,14 @@ impl<'t> Replay<'t> {
                 self.load(i)?;
                 self.store(i)
             }
-            Kind::Store if matches!(self.model, Model::Sc) => self.store(i),
-            Kind::Store => Err(format!("{} has to reach memory", self.text(i))),
+            OperationKind::Store if matches!(self.model, TraceModel::Sc) => self.store(i),
+            OperationKind::Store => Err(format!("{} has to reach memory", self.text(i))),
         }
     }
     fn reach(&mut self, i: usize) -> Result<(), String> {
         match self.trace.kind(i) {
-            Kind::Store => self.store(i),
-            Kind::Update if self.split => {
+            OperationKind::Store => self.store(i),
+            OperationKind::Update if self.split => {
                 if !self.loaded[i] {
                     return Err(format!("{} stores before it loads", self.text(i)));
                 }
@@ -401,7 +403,7 @@ impl<'t> Replay<'t> {
     }
     /// Returns the key of a location: one for all in models without orders by location.
     fn key(&self, place: u32) -> u32 {
-        if matches!(self.model, Model::Sc | Model::Tso) { 0 } else { place }
+        if matches!(self.model, TraceModel::Sc | TraceModel::Tso) { 0 } else { place }
     }
     /// Records that all of an access took place.
     fn note(&mut self, i: usize) {
@@ -437,20 +439,20 @@ impl<'t> Replay<'t> {
         self.order(i, true)?;
         self.loaded[i] = true;
         let (thread, mark) = (self.thread_of[i], self.trace.mark(i).of_load());
-        let update = self.trace.kind(i) == Kind::Update;
+        let update = self.trace.kind(i) == OperationKind::Update;
         let annotated = update && mark.is_strong();
-        let riscv = matches!(self.model, Model::Rvwmo);
+        let riscv = matches!(self.model, TraceModel::Rvwmo);
         let key = (thread, self.key(narrow::index(place)));
         let here = self.places.entry(key).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
             h.load = h.load.max(narrow::index(i) + 1);
-            if mark.has(Mark::ACQUIRE) {
+            if mark.has(Annotations::ACQUIRE) {
                 h.acquire = h.acquire.max(narrow::index(i) + 1);
             }
             if annotated {
                 h.annotated = h.annotated.max(narrow::index(i) + 1);
             }
-            if riscv && update && mark.has(Mark::RELEASE) {
+            if riscv && update && mark.has(Annotations::RELEASE) {
                 h.release = h.release.max(narrow::index(i) + 1);
             }
         }
@@ -476,7 +478,7 @@ impl<'t> Replay<'t> {
             if annotated {
                 h.annotated = h.annotated.max(narrow::index(i) + 1);
             }
-            if mark.has(Mark::RELEASE) {
+            if mark.has(Annotations::RELEASE) {
                 h.release = h.release.max(narrow::index(i) + 1);
             }
         }
@@ -503,20 +505,20 @@ impl<'t> Replay<'t> {
         }
         let any = all.load.max(all.store);
         match self.model {
-            Model::Sc => late(any > at),
-            Model::Tso if load => late(any > at),
-            Model::Tso => late(all.store > at),
-            Model::Pso if load => late(any > at),
-            Model::Pso => late(here.store > at),
-            Model::Wmo if load => {
+            TraceModel::Sc => late(any > at),
+            TraceModel::Tso if load => late(any > at),
+            TraceModel::Tso => late(all.store > at),
+            TraceModel::Pso if load => late(any > at),
+            TraceModel::Pso => late(here.store > at),
+            TraceModel::Wmo if load => {
                 late(here.load.max(here.store) > at)?;
                 let Some(end) = self.trace.operation(i).end else { return Ok(()) };
                 let range = i + 1..self.trace.range(self.thread_of[i] as usize).end;
                 let later = self.begins[range.clone()].partition_point(|b| *b <= end);
                 late(any > narrow::index(range.start + later))
             }
-            Model::Wmo => late(here.store > at),
-            Model::Rvwmo | Model::Armv8 => self.weak_order(i, load, &all, &here, &late),
+            TraceModel::Wmo => late(here.store > at),
+            TraceModel::Rvwmo | TraceModel::Armv8 => self.weak_order(i, load, &all, &here, &late),
             _ => Err("the model has no run".to_string()),
         }
     }
@@ -529,10 +531,10 @@ impl<'t> Replay<'t> {
         late: &dyn Fn(bool) -> Result<(), String>,
     ) -> Result<(), String> {
         let at = narrow::index(i) + 1;
-        let riscv = matches!(self.model, Model::Rvwmo);
+        let riscv = matches!(self.model, TraceModel::Rvwmo);
         let whole = self.trace.mark(i);
         let mark = if load { whole.of_load() } else { whole.of_store() };
-        let update = self.trace.kind(i) == Kind::Update;
+        let update = self.trace.kind(i) == OperationKind::Update;
         let any = all.load.max(all.store);
         late(here.store > at)?;
         // Everything before a release.
@@ -542,7 +544,9 @@ impl<'t> Replay<'t> {
             (true, _) => mark.acquires(),
             (false, true) => update && mark.acquires(),
             (false, false) => {
-                update && mark.has(Mark::ACQUIRE.union(Mark::RELEASE)) && !whole.is_pair()
+                update
+                    && mark.has(Annotations::ACQUIRE.union(Annotations::RELEASE))
+                    && !whole.is_pair()
             }
         };
         late(waits && any > at)?;
@@ -550,7 +554,7 @@ impl<'t> Replay<'t> {
         if riscv {
             late(update && mark.is_strong() && all.annotated > at)?;
         } else {
-            late(!load && mark.has(Mark::RELEASE) && all.acquire > at)?;
+            late(!load && mark.has(Annotations::RELEASE) && all.acquire > at)?;
         }
         if !load {
             return Ok(());
@@ -559,12 +563,12 @@ impl<'t> Replay<'t> {
         let mut j = self.next[i];
         while !update && j != NOTHING && j < here.load {
             let kind = self.trace.kind(j as usize);
-            if kind == Kind::Store {
+            if kind == OperationKind::Store {
                 break;
             }
             let other = self.source[j as usize] != self.source[i];
             late(self.loaded[j as usize] && other)?;
-            if kind == Kind::Update {
+            if kind == OperationKind::Update {
                 break;
             }
             j = self.next[j as usize];
@@ -574,7 +578,7 @@ impl<'t> Replay<'t> {
         let forwarded = source < NOTHING
             && self.thread_of[source as usize] == self.thread_of[i]
             && !self.stored[source as usize];
-        let update = forwarded && self.trace.kind(source as usize) == Kind::Update;
+        let update = forwarded && self.trace.kind(source as usize) == OperationKind::Update;
         if update && (riscv || mark.acquires()) {
             return Err(format!("{} is before the update that it reads", self.text(i)));
         }

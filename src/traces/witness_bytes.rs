@@ -10,12 +10,12 @@ use std::ops::Range;
 use ahash::AHashMap;
 use mu_base::narrow;
 
-use crate::model::Model;
-use crate::trace::{Fence, Initial, Kind, Trace};
+use crate::model::TraceModel;
+use crate::trace::{Fence, Initial, OperationKind, Trace};
 
 /// Event of a memory order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Event {
+pub(crate) enum OrderEvent {
     /// The load of an operation.
     Load(u32),
     /// The store of an operation.
@@ -51,7 +51,7 @@ impl Bytes {
         for i in 0..trace.len() {
             let o = trace.operation(i);
             bytes.ranges.push(match o.kind {
-                Kind::Fence(_) => 0..0,
+                OperationKind::Fence(_) => 0..0,
                 _ => bytes.part(o.location, o.offset, o.size),
             });
         }
@@ -77,7 +77,7 @@ impl Bytes {
 /// No position.
 const NONE: u32 = u32::MAX;
 
-struct Order<'t> {
+struct MemoryOrder<'t> {
     trace: &'t Trace,
     bytes: Bytes,
     /// Positions of the load and of the store of each operation.
@@ -89,15 +89,19 @@ struct Order<'t> {
 ///
 /// # Errors
 /// The first rule that does not hold.
-pub(crate) fn check(trace: &Trace, model: &Model, events: &[Event]) -> Result<(), String> {
+pub(crate) fn check(
+    trace: &Trace,
+    model: &TraceModel,
+    events: &[OrderEvent],
+) -> Result<(), String> {
     let n = trace.len();
     let mut order =
-        Order { trace, bytes: Bytes::of(trace), load: vec![NONE; n], store: vec![NONE; n] };
+        MemoryOrder { trace, bytes: Bytes::of(trace), load: vec![NONE; n], store: vec![NONE; n] };
     for (at, event) in events.iter().enumerate() {
         let (i, load, store) = match *event {
-            Event::Load(i) => (i as usize, true, false),
-            Event::Store(i) => (i as usize, false, true),
-            Event::Whole(i) => (i as usize, true, true),
+            OrderEvent::Load(i) => (i as usize, true, false),
+            OrderEvent::Store(i) => (i as usize, false, true),
+            OrderEvent::Whole(i) => (i as usize, true, true),
         };
         for (is_part, position) in [(load, &mut order.load[i]), (store, &mut order.store[i])] {
             if is_part && std::mem::replace(position, narrow::index(at)) != NONE {
@@ -118,15 +122,15 @@ pub(crate) fn check(trace: &Trace, model: &Model, events: &[Event]) -> Result<()
     order.values(model, events)
 }
 
-impl Order<'_> {
-    fn thread(&self, model: &Model, range: Range<usize>) -> Result<(), String> {
+impl MemoryOrder<'_> {
+    fn thread(&self, model: &TraceModel, range: Range<usize>) -> Result<(), String> {
         let (load, store) = (&self.load, &self.store);
         let mut begin = 0;
         let begins: Vec<u64> = range
             .clone()
             .map(|i| {
                 let o = self.trace.operation(i);
-                if !matches!(o.kind, Kind::Fence(_)) {
+                if !matches!(o.kind, OperationKind::Fence(_)) {
                     begin = o.begin.unwrap_or(begin);
                 }
                 begin
@@ -134,12 +138,12 @@ impl Order<'_> {
             .collect();
         for i in range.clone() {
             let first = self.trace.operation(i);
-            if matches!(first.kind, Kind::Fence(_)) {
+            if matches!(first.kind, OperationKind::Fence(_)) {
                 continue;
             }
             let mut fences = [false; 4];
             for j in i + 1..range.end {
-                if let Kind::Fence(fence) = self.trace.kind(j) {
+                if let OperationKind::Fence(fence) = self.trace.kind(j) {
                     for (set, kind) in
                         fences.iter_mut().zip([Fence::RR, Fence::RW, Fence::WR, Fence::WW])
                     {
@@ -148,15 +152,16 @@ impl Order<'_> {
                     continue;
                 }
                 let same = self.bytes.overlap(i, j);
-                let update = first.kind == Kind::Update || self.trace.kind(j) == Kind::Update;
+                let update = first.kind == OperationKind::Update
+                    || self.trace.kind(j) == OperationKind::Update;
                 let time = first.end.is_some_and(|end| end < begins[j - range.start]);
                 // Load before load, load before store, store before load, store before store.
                 let mut kept = match model {
-                    Model::Sc => [true; 4],
-                    Model::Tso => [true, true, update, true],
-                    Model::Pso => [true, true, false, same],
-                    Model::Wmo => [same || time, same || time, false, same],
-                    Model::Rvwmo | Model::Armv8 => [false, same, false, same],
+                    TraceModel::Sc => [true; 4],
+                    TraceModel::Tso => [true, true, update, true],
+                    TraceModel::Pso => [true, true, false, same],
+                    TraceModel::Wmo => [same || time, same || time, false, same],
+                    TraceModel::Rvwmo | TraceModel::Armv8 => [false, same, false, same],
                     _ => return Err("the model has no order of bytes".to_string()),
                 };
                 kept.iter_mut().zip(fences).for_each(|(k, fence)| *k |= fence);
@@ -192,7 +197,7 @@ impl Order<'_> {
         }
     }
     /// Checks the values of all loads, and the rules that depend on their sources.
-    fn values(&self, model: &Model, events: &[Event]) -> Result<(), String> {
+    fn values(&self, model: &TraceModel, events: &[OrderEvent]) -> Result<(), String> {
         let thread_of: Vec<usize> = (0..self.trace.threads.len())
             .flat_map(|t| self.trace.range(t).map(move |_| t))
             .collect();
@@ -206,9 +211,9 @@ impl Order<'_> {
         let mut memory: Vec<(Option<u8>, u32)> =
             self.bytes.initial.iter().map(|v| (*v, NONE)).collect();
         let mut sources: AHashMap<(usize, u32), u32> = AHashMap::new();
-        let is_split = matches!(model, Model::Rvwmo | Model::Armv8);
+        let is_split = matches!(model, TraceModel::Rvwmo | TraceModel::Armv8);
         for (at, event) in events.iter().enumerate() {
-            if let Event::Load(i) | Event::Whole(i) = *event {
+            if let OrderEvent::Load(i) | OrderEvent::Whole(i) = *event {
                 let i = i as usize;
                 for (k, b) in self.bytes.range(i).enumerate() {
                     let buffered = own.get(&(thread_of[i], b)).into_iter().flatten();
@@ -219,7 +224,7 @@ impl Order<'_> {
                     let (value, source) = match buffered {
                         Some(&s) => {
                             let at = b - self.bytes.range(s).start;
-                            if is_split && self.trace.kind(s) == Kind::Update {
+                            if is_split && self.trace.kind(s) == OperationKind::Update {
                                 return Err("a load is before an update that it reads".to_string());
                             }
                             (Some(byte(self.trace.stored(s), at as usize)), narrow::index(s))
@@ -237,7 +242,7 @@ impl Order<'_> {
                     sources.insert((i, b), source);
                 }
             }
-            if let Event::Store(i) | Event::Whole(i) = *event {
+            if let OrderEvent::Store(i) | OrderEvent::Whole(i) = *event {
                 for (k, b) in self.bytes.range(i as usize).enumerate() {
                     memory[b as usize] = (Some(byte(self.trace.stored(i as usize), k)), i);
                 }
@@ -278,7 +283,7 @@ impl Order<'_> {
                 }
             }
             // No other thread stores between the two events of an update.
-            if kind == Kind::Update && self.load[i] != self.store[i] {
+            if kind == OperationKind::Update && self.load[i] != self.store[i] {
                 let between = (0..self.trace.len()).any(|j| {
                     thread_of[j] != thread_of[i]
                         && self.trace.kind(j).stores()

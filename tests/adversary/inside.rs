@@ -16,7 +16,7 @@ use crate::support::tape::Tape;
 use mu_check::base::{Budget, Diagnostic, Limits, SourceId, Stage};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::data::expr::DataSpec;
-use mu_check::engines::{self, Capability, Engine, Options, Subject, Task};
+use mu_check::engines::{self, Capability, Engine, EngineOptions, EngineTask, Subject};
 use mu_check::explore::{self, Extras, Silent};
 use mu_check::formula::typecheck::check_formula;
 use mu_check::formula::typed::TypedFormula;
@@ -160,13 +160,13 @@ impl Settings {
         if self.confluence { vec![Capability::Priority] } else { Vec::new() }
     }
     /// The options of an engine.
-    pub(super) fn options<'a>(&'a self, model: &dyn Model) -> Options<'a> {
+    pub(super) fn options<'a>(&'a self, model: &dyn Model) -> EngineOptions<'a> {
         let solver = self.solver.map(|s| s as &dyn mu_check::game::solve::Solver);
-        Options {
+        EngineOptions {
             solver,
             strategy: self.strategy,
             quotient: self.quotient,
-            ..Options::new(self.explore(model))
+            ..EngineOptions::new(self.explore(model))
         }
     }
     pub(super) fn check(
@@ -176,7 +176,7 @@ impl Settings {
         budget: &Budget,
     ) -> Result<Answer, String> {
         let (options, wishes) = (self.options(model), self.wishes());
-        let task = Task { capabilities: &wishes, options: &options, budget };
+        let task = EngineTask { capabilities: &wishes, options: &options, budget };
         let written;
         let formula = if self.as_written {
             written = TypedFormula { as_written: true, ..formula.clone() };
@@ -198,7 +198,7 @@ impl Settings {
         let (options, wishes) = (self.options(model), self.wishes());
         counted(self.engine.count(
             model,
-            Task { capabilities: &wishes, options: &options, budget },
+            EngineTask { capabilities: &wishes, options: &options, budget },
             Extras::default(),
         ))
     }
@@ -274,7 +274,7 @@ pub fn subject(
         Ok(spec) => spec,
         Err(d) => return refused(d, open),
     };
-    let linear = match linearise::linearise(&spec, &linearise::Options::default()) {
+    let linear = match linearise::linearise(&spec, &linearise::LineariserOptions::default()) {
         Ok(linear) => linear,
         Err(d) => return refused(d, open),
     };

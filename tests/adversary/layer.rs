@@ -265,7 +265,7 @@ pub fn within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), Stri
     let system = |text: &str| {
         let spec = read(text)?;
         let model = Compiled::new(
-            linearise::linearise(&spec, &linearise::Options::default())?,
+            linearise::linearise(&spec, &linearise::LineariserOptions::default())?,
             &Confluence::None,
         )?;
         let options = explore::Options { threads: 1, expected_states: 64, ..Default::default() };

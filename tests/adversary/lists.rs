@@ -42,7 +42,9 @@ fn values() -> BTreeSet<String> {
             );
         }
     }
-    found.extend(linearise::Options::SIMPLIFICATIONS.iter().map(|name| format!("simplify {name}")));
+    found.extend(
+        linearise::LineariserOptions::SIMPLIFICATIONS.iter().map(|name| format!("simplify {name}")),
+    );
     found.extend(mu_check::engines::engines().iter().map(|e| format!("engine={}", e.name())));
     found.extend(mu_check::game::solve::solvers().iter().map(|s| format!("solver={}", s.name())));
     found.extend(

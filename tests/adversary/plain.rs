@@ -196,7 +196,7 @@ pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<
         }
     };
     let model = read(&text)
-        .and_then(|spec| linearise::linearise(&spec, &linearise::Options::default()))
+        .and_then(|spec| linearise::linearise(&spec, &linearise::LineariserOptions::default()))
         .and_then(|process| Compiled::new(process, &Confluence::None));
     let model = match model {
         Ok(model) => model,

@@ -57,10 +57,10 @@ pub fn spilled(inside: &Inside, folder: &Folder) -> Result<Found, String> {
 }
 
 /// Returns the options of `linearise --simplify` by name.
-fn simplifications(name: &str) -> linearise::Options {
-    let mut options = linearise::Options::plain();
+fn simplifications(name: &str) -> linearise::LineariserOptions {
+    let mut options = linearise::LineariserOptions::plain();
     match name {
-        "default" => options = linearise::Options::default(),
+        "default" => options = linearise::LineariserOptions::default(),
         "all" => options = options.with_all(true),
         "none" => {}
         other => *options.simplification(other).expect("a simplification") = true,
@@ -71,8 +71,8 @@ fn simplifications(name: &str) -> linearise::Options {
 /// A specification as text, in place of the model.
 fn again(inside: &Inside, text: &str, words: &str) -> Result<Found, String> {
     let spec = read(text).map_err(|d| format!("the text is refused: {}\n{text}", d.message))?;
-    let process =
-        linearise::linearise(&spec, &linearise::Options::default()).map_err(said("lineariser"))?;
+    let process = linearise::linearise(&spec, &linearise::LineariserOptions::default())
+        .map_err(said("lineariser"))?;
     let model = compiled(process, &Confluence::None)?;
     let process = model.process();
     inside.on(words, (&model, &model), (&process.data, &process.actions))
@@ -168,7 +168,7 @@ fn decided(
     solver: &dyn Solver,
     budget: &Budget,
 ) -> Result<bool, Diagnostic> {
-    let options = linearise::Options { dead: true, ..Default::default() };
+    let options = linearise::LineariserOptions { dead: true, ..Default::default() };
     let spec = mu_check::process::typecheck::check_specification(&system.specification)?;
     let process = linearise::linearise(&spec, &options)?;
     let model = mu_check::compile::Compiled::with_budget(process, &Confluence::None, budget)?;
@@ -353,7 +353,7 @@ pub fn expanded(inside: &Inside) -> Result<Found, String> {
     let mut sources = SourceMap::new();
     let expanded = template::expand("m.mcrl2", &inside.main.specification.text, &[], &mut sources)
         .map_err(said("expand"))?;
-    let options = format::Options { width: [60, 100, 160][(inside.main.seed % 3) as usize] };
+    let options = format::FormatOptions { width: [60, 100, 160][(inside.main.seed % 3) as usize] };
     let text = format::format(&expanded.text, options);
     if !is_same(&expanded.text, &text) {
         return Err("fmt: the layout changes the text".into());

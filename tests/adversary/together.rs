@@ -7,7 +7,7 @@ use super::runs::{Answer, Counts};
 use mu_check::base::Diagnostic;
 use mu_check::cluster::{GroupPeers, Identity, Party, SearchGroup, Secret, meet};
 use mu_check::engines::cluster::Cluster;
-use mu_check::engines::{Engine, Options, Subject, Task};
+use mu_check::engines::{Engine, EngineOptions, EngineTask, Subject};
 use mu_check::explore::Extras;
 use std::net::TcpListener;
 use std::time::Duration;
@@ -82,19 +82,19 @@ fn one(
     let allies = GroupPeers::new(SearchGroup::new(connections, None).map_err(failed)?);
     let counts = match counting {
         Some(counting) => {
-            let options = Options { peers: Some(&allies), ..counting.options(&model) };
+            let options = EngineOptions { peers: Some(&allies), ..counting.options(&model) };
             counted(Cluster.count(
                 &model,
-                Task { capabilities: &[], options: &options, budget: &budget },
+                EngineTask { capabilities: &[], options: &options, budget: &budget },
                 Extras::default(),
             ))?
         }
         None => None,
     };
-    let options = Options { peers: Some(&allies), ..settings.options(&model) };
+    let options = EngineOptions { peers: Some(&allies), ..settings.options(&model) };
     let mut answers = Vec::new();
     for formula in &formulas {
-        let task = Task { capabilities: &[], options: &options, budget: &budget };
+        let task = EngineTask { capabilities: &[], options: &options, budget: &budget };
         let found = Cluster.check(Subject { model: &model, labels: &model }, formula, task);
         answers.push(answer(found.map(|found| found.answer.verdict))?);
     }

@@ -164,7 +164,7 @@ pub fn front_end(data: &[u8]) {
         let spec = typecheck::check_specification(&tree)?;
         let process = linearise::linearise(
             &spec,
-            &linearise::Options { max_summands: 2000, ..Default::default() },
+            &linearise::LineariserOptions { max_summands: 2000, ..Default::default() },
         )?;
         let model = Compiled::new(process, &Confluence::Auto)?;
         let options =

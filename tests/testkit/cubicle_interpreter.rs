@@ -5,8 +5,8 @@
 //! Cost: not optimised; for two or three processes and small systems.
 
 use mu_cubicle::system::{
-    Access, Atom, Claim, Cube, Op, Proc, Sum, SymbolId, SymbolKind, System, Term, Transition,
-    TypeId, Update, Value, residue,
+    AssignedValue, Atom, CellAccess, Claim, ComparisonOp, Cube, Proc, Sum, SymbolId, SymbolKind,
+    System, Term, Transition, TypeId, Update, residue,
 };
 use mu_cubicle::value::Val;
 use num_rational::BigRational;
@@ -101,7 +101,7 @@ impl Naive<'_> {
             Proc::Fixed(n) => n - 1,
         }
     }
-    fn read(&self, s: &State, env: &Env, a: &Access) -> Val {
+    fn read(&self, s: &State, env: &Env, a: &CellAccess) -> Val {
         let cell = (a.symbol, a.args.iter().map(|p| self.proc(env, *p)).collect::<Vec<_>>());
         if let (true, Some(by)) = (self.tso, a.by) {
             for entry in s.buffers[self.proc(env, by) as usize].iter().rev() {
@@ -135,10 +135,10 @@ impl Naive<'_> {
             Atom::Compare(a, op, b) => {
                 let (a, b) = (self.term(s, env, a), self.term(s, env, b));
                 match op {
-                    Op::Eq => a == b,
-                    Op::Neq => a != b,
-                    Op::Lt => a < b,
-                    Op::Le => a <= b,
+                    ComparisonOp::Eq => a == b,
+                    ComparisonOp::Neq => a != b,
+                    ComparisonOp::Lt => a < b,
+                    ComparisonOp::Le => a <= b,
                 }
             }
             Atom::Words(w) => {
@@ -148,10 +148,10 @@ impl Naive<'_> {
                 };
                 let (a, b) = (side(&w.left), side(&w.right));
                 match w.op {
-                    Op::Eq => a == b,
-                    Op::Neq => a != b,
-                    Op::Lt => a < b,
-                    Op::Le => a <= b,
+                    ComparisonOp::Eq => a == b,
+                    ComparisonOp::Neq => a != b,
+                    ComparisonOp::Lt => a < b,
+                    ComparisonOp::Le => a <= b,
                 }
             }
         }
@@ -216,7 +216,7 @@ impl Naive<'_> {
         states
     }
     fn has_all(&self, s: &State, env: &Env, atom: &Atom) -> bool {
-        let has = |a: &Access| {
+        let has = |a: &CellAccess| {
             s.cells.contains_key(&(
                 a.symbol,
                 a.args.iter().map(|p| self.proc(env, *p)).collect::<Vec<_>>(),
@@ -236,9 +236,9 @@ impl Naive<'_> {
     }
     fn writes(&self, s: &State, env: &Env, u: &Update) -> Vec<(Cell, Vec<Val>)> {
         let sort = self.system.symbol(u.symbol()).sort;
-        let value = |env: &Env, v: &Value| match v {
-            Value::Any => self.values(sort),
-            Value::Term(t) => vec![match (self.term(s, env, t), sort.bits()) {
+        let value = |env: &Env, v: &AssignedValue| match v {
+            AssignedValue::Any => self.values(sort),
+            AssignedValue::Term(t) => vec![match (self.term(s, env, t), sort.bits()) {
                 (Val::Number(n), Some(bits)) => Val::Number(residue(&n, bits)),
                 (value, _) => value,
             }],

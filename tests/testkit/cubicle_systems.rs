@@ -8,7 +8,7 @@
 use mu_base::random::Random;
 use mu_base::source::Place;
 use mu_cubicle::ast::{
-    Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value,
+    Cmp, Declared, File, Formula, Item, Name, QuantifierKind, Right, Term, Update, Value,
 };
 use num_rational::BigRational;
 
@@ -79,8 +79,8 @@ fn named(text: &str) -> Term {
     Term::Name(name(text))
 }
 
-fn and(mut parts: Vec<Expr>) -> Expr {
-    if parts.len() == 1 { parts.remove(0) } else { Expr::And(parts) }
+fn and(mut parts: Vec<Formula>) -> Formula {
+    if parts.len() == 1 { parts.remove(0) } else { Formula::And(parts) }
 }
 
 /// Generates a random system.
@@ -158,23 +158,23 @@ impl Maker<'_> {
                 Sort::Bool => named("False"),
                 _ => named("A"),
             };
-            let own = Expr::Compare(cell.clone(), Cmp::Eq, value);
-            let other = Expr::Compare(
+            let own = Formula::Compare(cell.clone(), Cmp::Eq, value);
+            let other = Formula::Compare(
                 cell,
                 Cmp::Eq,
                 if sort == Sort::Loc { named("B") } else { named("True") },
             );
             parts.push(if open && self.random.chance(1, 10) {
-                Expr::Or(vec![own, other])
+                Formula::Or(vec![own, other])
             } else {
                 own
             });
         }
         let body =
-            if parts.is_empty() { Expr::Constant(true, Place::default()) } else { and(parts) };
+            if parts.is_empty() { Formula::Constant(true, Place::default()) } else { and(parts) };
         Item::Init(vec![name("p"), name("q")], body, Place::default())
     }
-    fn claim(&mut self) -> (Vec<Name>, Expr) {
+    fn claim(&mut self) -> (Vec<Name>, Formula) {
         let params: Vec<_> =
             ["x", "y", "z"][..=self.random.below(3)].iter().map(|p| name(*p)).collect();
         let parts: Vec<_> =
@@ -212,10 +212,10 @@ impl Maker<'_> {
             Sort::Proc => Term::Name(self.index(procs)),
         }
     }
-    fn literal(&mut self, procs: &[Name], claim: bool) -> Expr {
+    fn literal(&mut self, procs: &[Name], claim: bool) -> Formula {
         if self.random.chance(1, 16) && procs.len() > 1 {
             let (a, b) = (self.index(procs), self.index(procs));
-            return Expr::Compare(
+            return Formula::Compare(
                 Term::Name(a),
                 *self.random.choose(&[Cmp::Eq, Cmp::Neq, Cmp::Lt, Cmp::Ge]),
                 Term::Name(b),
@@ -241,23 +241,23 @@ impl Maker<'_> {
         if sort == Sort::Int && self.random.chance(1, 5) {
             right = Term::Sub(Box::new(right), Box::new(number(1)));
         }
-        Expr::Compare(left, cmp, right)
+        Formula::Compare(left, cmp, right)
     }
-    fn formula(&mut self, procs: &[Name], depth: usize) -> Expr {
+    fn formula(&mut self, procs: &[Name], depth: usize) -> Formula {
         match self.random.below(if depth == 0 { 1 } else { 8 }) {
             0..=3 => self.literal(procs, false),
-            4 => Expr::Or(vec![self.formula(procs, depth - 1), self.formula(procs, depth - 1)]),
-            5 => Expr::Not(Box::new(self.formula(procs, depth - 1))),
-            6 => Expr::And(vec![self.formula(procs, depth - 1), self.formula(procs, depth - 1)]),
+            4 => Formula::Or(vec![self.formula(procs, depth - 1), self.formula(procs, depth - 1)]),
+            5 => Formula::Not(Box::new(self.formula(procs, depth - 1))),
+            6 => Formula::And(vec![self.formula(procs, depth - 1), self.formula(procs, depth - 1)]),
             _ => {
                 let (a, b) = (
                     Box::new(self.formula(procs, depth - 1)),
                     Box::new(self.formula(procs, depth - 1)),
                 );
                 match self.random.below(3) {
-                    0 => Expr::Implies(a, b),
-                    1 => Expr::Iff(a, b),
-                    _ => Expr::If(Box::new(self.literal(procs, false)), a, b),
+                    0 => Formula::Implies(a, b),
+                    1 => Formula::Iff(a, b),
+                    _ => Formula::If(Box::new(self.literal(procs, false)), a, b),
                 }
             }
         }
@@ -265,7 +265,7 @@ impl Maker<'_> {
     fn transition(&mut self, number_of: usize) -> Item {
         let two = self.random.chance(1, 3);
         let params: Vec<_> = if two { vec![name("p"), name("q")] } else { vec![name("p")] };
-        let mut guard = vec![Expr::Compare(
+        let mut guard = vec![Formula::Compare(
             Term::Cell(name("Pc"), vec![name("p")]),
             Cmp::Eq,
             self.constant(Sort::Loc, &params),
@@ -274,7 +274,7 @@ impl Maker<'_> {
             guard.push(self.formula(&params, 2));
         }
         if self.shape.weak && self.random.chance(1, 8) {
-            guard.push(Expr::Fence(None, Place::default()));
+            guard.push(Formula::Fence(None, Place::default()));
         }
         let mut updates = Vec::new();
         for at in 0..self.symbols.len() {
@@ -285,9 +285,10 @@ impl Maker<'_> {
             }
         }
         if self.shape.quantifiers && self.random.chance(1, 4) {
-            let q = Quantifier { all: self.random.chance(2, 3), other: self.random.chance(3, 4) };
+            let q =
+                QuantifierKind { all: self.random.chance(2, 3), other: self.random.chance(3, 4) };
             let procs = [&params[..], &[name("o")]].concat();
-            guard.push(Expr::Quantified(q, vec![name("o")], Box::new(self.formula(&procs, 1))));
+            guard.push(Formula::Quantified(q, vec![name("o")], Box::new(self.formula(&procs, 1))));
         }
         let params = params.into_iter().enumerate().map(|(i, p)| (p, i == 0)).collect();
         Item::Transition {
@@ -297,7 +298,7 @@ impl Maker<'_> {
             updates,
         }
     }
-    fn update(&mut self, at: usize, params: &[Name], guard: &mut Vec<Expr>) -> Update {
+    fn update(&mut self, at: usize, params: &[Name], guard: &mut Vec<Formula>) -> Update {
         let (arity, sort) = (self.symbols[at].arity, self.symbols[at].sort);
         let target = name(self.symbols[at].name);
         if !self.is_own(at) && self.random.chance(1, 4) {
@@ -334,7 +335,7 @@ impl Maker<'_> {
             if open { Value::Any } else { Value::Term(self.value(at, sort, params, guard)) };
         Update { by: None, name: target, args, right: Right::Value(value) }
     }
-    fn value(&mut self, at: usize, sort: Sort, params: &[Name], guard: &mut Vec<Expr>) -> Term {
+    fn value(&mut self, at: usize, sort: Sort, params: &[Name], guard: &mut Vec<Formula>) -> Term {
         let same: Vec<_> =
             (0..self.symbols.len()).filter(|i| self.symbols[*i].sort == sort).collect();
         if self.random.chance(1, 2) {
@@ -346,7 +347,7 @@ impl Maker<'_> {
             return cell;
         }
         let up = self.random.chance(1, 2);
-        guard.push(Expr::Compare(
+        guard.push(Formula::Compare(
             cell.clone(),
             if up { Cmp::Lt } else { Cmp::Gt },
             number(if up { 3 } else { 0 }),

@@ -12,7 +12,7 @@
 #![warn(missing_docs)]
 
 use mu_base::host::{self, Ended, Host};
-use mu_cli::browser::{Language, Walk};
+use mu_cli::browser::{BrowserLanguageServer, SimulatorSession};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -38,8 +38,8 @@ unsafe extern "C" {
 #[derive(Default)]
 struct State {
     input: Vec<u8>,
-    walk: Option<Walk>,
-    language: Option<Language>,
+    walk: Option<SimulatorSession>,
+    language: Option<BrowserLanguageServer>,
     /// Standard output and standard error of another instance.
     others: [Vec<u8>; 2],
 }
@@ -136,7 +136,7 @@ pub extern "C" fn run() -> i32 {
 /// 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn walk() -> i32 {
-    write_answer(Walk::begin().map(|(walk, hello)| {
+    write_answer(SimulatorSession::begin().map(|(walk, hello)| {
         STATE.with_borrow_mut(|s| s.walk = Some(walk));
         hello
     }))
@@ -172,7 +172,7 @@ fn write_answer(answer: Result<String, String>) -> i32 {
 pub extern "C" fn language(more: u32) {
     let message = text();
     let server = STATE.with_borrow_mut(|s| s.language.take());
-    let mut server = server.unwrap_or_else(|| Language::new(|message| put(3, message.as_bytes())));
+    let mut server = server.unwrap_or_else(|| BrowserLanguageServer::new(|message| put(3, message.as_bytes())));
     if let Err(error) = server.take(&message, more != 0) {
         put(2, error.message.as_bytes());
     }

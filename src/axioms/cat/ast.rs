@@ -24,7 +24,7 @@ impl Deref for Ident {
 
 /// A prefix or postfix operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Unary {
+pub enum UnaryOperator {
     /// `[s]`: the identity on a set.
     Identity,
     /// `~e`.
@@ -58,7 +58,7 @@ pub enum Binary {
 
 /// The pattern of a parameter list or binding.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Pattern {
+pub enum BindingPattern {
     /// One name, or `None` for `_`.
     One(Option<Ident>),
     /// A tuple of names.
@@ -67,26 +67,26 @@ pub enum Pattern {
 
 /// `pattern = value` in a `let`.
 #[derive(Clone, Debug)]
-pub struct Binding {
+pub struct LetBinding {
     /// Its position.
     pub span: Span,
     /// The bound names.
-    pub pattern: Pattern,
+    pub pattern: BindingPattern,
     /// The bound value. `let f(x) = e` is `let f = fun (x) -> e`.
     pub value: Arc<Exp>,
 }
 
 /// A condition of `if`.
 #[derive(Clone, Debug)]
-pub enum Condition {
+pub enum IfCondition {
     /// A variant, `"mixed"`.
     Variant(String),
     /// `not c`.
-    Not(Box<Condition>),
+    Not(Box<IfCondition>),
     /// `a && b`.
-    And(Box<Condition>, Box<Condition>),
+    And(Box<IfCondition>, Box<IfCondition>),
     /// `a || b`.
-    Or(Box<Condition>, Box<Condition>),
+    Or(Box<IfCondition>, Box<IfCondition>),
     /// `a = b`.
     Equal(Arc<Exp>, Arc<Exp>),
     /// `a subset b`.
@@ -118,7 +118,7 @@ pub enum ExpressionKind {
     /// `{a, b}`.
     Braces(Vec<Arc<Exp>>),
     /// A prefix or postfix operator.
-    Unary(Unary, Arc<Exp>),
+    Unary(UnaryOperator, Arc<Exp>),
     /// An infix operator.
     Binary(Binary, Arc<Exp>, Arc<Exp>),
     /// `(a, b)`.
@@ -126,13 +126,13 @@ pub enum ExpressionKind {
     /// `f x`.
     Apply(Arc<Exp>, Arc<Exp>),
     /// `let … in e`; recursive or not.
-    Let(bool, Vec<Binding>, Arc<Exp>),
+    Let(bool, Vec<LetBinding>, Arc<Exp>),
     /// `fun p -> e`.
-    Fun(Pattern, Arc<Exp>),
+    Fun(BindingPattern, Arc<Exp>),
     /// `try a with b`: b if a uses an unknown name.
     Try(Arc<Exp>, Arc<Exp>),
     /// `if c then a else b`.
-    If(Condition, Arc<Exp>, Arc<Exp>),
+    If(IfCondition, Arc<Exp>, Arc<Exp>),
     /// `match e with 'a -> … || _ -> … end`.
     MatchTag(Arc<Exp>, Vec<(Ident, Arc<Exp>)>, Option<Arc<Exp>>),
     /// `match e with {} -> a || x ++ s -> b end`.
@@ -177,7 +177,7 @@ impl TestKind {
 
 /// The consequence of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Role {
+pub enum TestRole {
     /// An execution that fails it is forbidden.
     Axiom,
     /// `flag`: an execution that passes it has the flag.
@@ -190,11 +190,11 @@ pub enum Role {
 
 /// A test.
 #[derive(Clone, Debug)]
-pub struct Test {
+pub struct TestStatement {
     /// Its position.
     pub span: Span,
     /// The consequence.
-    pub role: Role,
+    pub role: TestRole,
     /// `~`.
     pub negated: bool,
     /// The predicate.
@@ -218,16 +218,16 @@ pub struct Ins {
 #[derive(Clone, Debug)]
 pub enum Statement {
     /// `let`, recursive or not, and the test of a `let rec … when`.
-    Let(bool, Vec<Binding>, Option<Test>),
+    Let(bool, Vec<LetBinding>, Option<TestStatement>),
     /// A test.
-    Test(Test),
+    Test(TestStatement),
     /// `show` and `unshow`: names with the expressions to draw; `None` for a name that drawings
     /// omit.
     Show(Vec<(Ident, Option<Arc<Exp>>)>),
     /// `include "file"`.
     Include(String),
     /// `procedure f(x) = … end`.
-    Procedure(Ident, Pattern, Arc<Vec<Ins>>),
+    Procedure(Ident, BindingPattern, Arc<Vec<Ins>>),
     /// `call f(x) as name`.
     Call(Ident, Arc<Exp>, Option<Ident>),
     /// `forall x in s do … end`.
@@ -239,14 +239,14 @@ pub enum Statement {
     /// `instructions R[{'a, 'b}, …]` and `default R[…]` of a bell file.
     Instructions(Ident, Vec<Arc<Exp>>),
     /// `if c … else … end`.
-    If(Condition, Arc<Vec<Ins>>, Arc<Vec<Ins>>),
+    If(IfCondition, Arc<Vec<Ins>>, Arc<Vec<Ins>>),
     /// `match e with 'a -> … || _ -> … end`.
     Match(Arc<Exp>, Vec<(Ident, Arc<Vec<Ins>>)>, Option<Arc<Vec<Ins>>>),
 }
 
 /// A file.
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct CatFile {
     /// The words before the first statement: an architecture, a name, options.
     pub head: Vec<String>,
     /// The statements.

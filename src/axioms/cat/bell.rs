@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mu_base::{Diagnostic, SourceId, Stage};
 
-use super::ast::{Condition, Exp, ExpressionKind, Statement};
+use super::ast::{Exp, ExpressionKind, IfCondition, Statement};
 use super::parser::parse;
 
 /// The declarations of a `.bell` file.
@@ -130,13 +130,13 @@ fn variants(exp: &Exp, out: &mut BTreeSet<String>) {
     }
 }
 
-fn conditions(condition: &Condition, out: &mut BTreeSet<String>) {
+fn conditions(condition: &IfCondition, out: &mut BTreeSet<String>) {
     match condition {
-        Condition::Variant(name) => {
+        IfCondition::Variant(name) => {
             out.insert(name.clone());
         }
-        Condition::Not(a) => conditions(a, out),
-        Condition::And(a, b) | Condition::Or(a, b) => {
+        IfCondition::Not(a) => conditions(a, out),
+        IfCondition::And(a, b) | IfCondition::Or(a, b) => {
             conditions(a, out);
             conditions(b, out);
         }

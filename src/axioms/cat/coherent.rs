@@ -4,12 +4,12 @@
 //! evaluating the model. The analysis of the axioms is sound: it never answers yes for a model that
 //! allows incoherent executions, but may answer no for a model that does not.
 
-use super::Model;
-use super::ast::{Role, TestKind};
-use super::program::{CatNodeId, Op, Property};
+use super::CatModel;
+use super::ast::{TestKind, TestRole};
+use super::program::{CatNodeId, CatOp, Property};
 use crate::execution::RelationId;
 
-impl Model {
+impl CatModel {
     /// True if every execution that the model allows is sequentially consistent at each location:
     /// `po-loc | rf | co | fr` is acyclic (Alglave, Maranget, Tautschnig 2014, their first axiom).
     ///
@@ -17,19 +17,19 @@ impl Model {
     /// cycles of program order followed by communication.
     pub fn is_coherent(&self) -> bool {
         self.program.checks.iter().any(|c| match c.property {
-            _ if c.role != Role::Axiom || c.negated => false,
+            _ if c.role != TestRole::Axiom || c.negated => false,
             Property::Test(TestKind::Acyclic, slot) => {
                 self.has_program_order(slot) && self.has_communication(slot)
             }
             Property::Test(TestKind::Irreflexive, slot) => {
                 match self.program.nodes[slot.index()].op {
                     // `hb ; eco?` with program order in `hb` and closed communication in `eco`.
-                    Op::Compose(a, b) => {
-                        let Op::Optional(b) = self.program.nodes[b.index()].op else {
+                    CatOp::Compose(a, b) => {
+                        let CatOp::Optional(b) = self.program.nodes[b.index()].op else {
                             return false;
                         };
                         let closed = |s: CatNodeId| match self.program.nodes[s.index()].op {
-                            Op::Plus(inner) => Some(inner),
+                            CatOp::Plus(inner) => Some(inner),
                             _ => None,
                         };
                         self.has_program_order(closed(a).unwrap_or(a))
@@ -43,31 +43,31 @@ impl Model {
     }
     /// Returns the names of the flags of `undefined_unless`.
     pub fn undefined_flags(&self) -> Vec<&str> {
-        let flags = self.program.checks.iter().filter(|c| c.role == Role::UndefinedUnless);
+        let flags = self.program.checks.iter().filter(|c| c.role == TestRole::UndefinedUnless);
         flags.map(|c| c.name.as_str()).collect()
     }
-    fn parts(&self, slot: CatNodeId) -> Vec<Op> {
+    fn parts(&self, slot: CatNodeId) -> Vec<CatOp> {
         let mut parts = Vec::new();
         self.program.parts(slot, &mut parts);
         parts.into_iter().map(|p| self.program.nodes[p.index()].op).collect()
     }
     fn has_program_order(&self, slot: CatNodeId) -> bool {
-        let po = Op::GivenRelation(RelationId::PO);
-        let loc = Op::GivenRelation(RelationId::LOC);
-        let is = |s: CatNodeId, op: Op| self.program.nodes[s.index()].op == op;
+        let po = CatOp::GivenRelation(RelationId::PO);
+        let loc = CatOp::GivenRelation(RelationId::LOC);
+        let is = |s: CatNodeId, op: CatOp| self.program.nodes[s.index()].op == op;
         self.parts(slot).into_iter().any(|op| match op {
-            Op::Intersection(a, b) => is(a, po) && is(b, loc) || is(a, loc) && is(b, po),
+            CatOp::Intersection(a, b) => is(a, po) && is(b, loc) || is(a, loc) && is(b, po),
             op => op == po,
         })
     }
     fn has_communication(&self, slot: CatNodeId) -> bool {
         // `fr` from the front end, or `rf^-1; co`, possibly in a union.
-        let from_reads = |op: Op| match op {
-            Op::Compose(a, b) => {
-                matches!(self.program.nodes[a.index()].op, Op::Inverse(r) if self.contains(r, RelationId::RF))
+        let from_reads = |op: CatOp| match op {
+            CatOp::Compose(a, b) => {
+                matches!(self.program.nodes[a.index()].op, CatOp::Inverse(r) if self.contains(r, RelationId::RF))
                     && self.contains(b, RelationId::CO)
             }
-            op => op == Op::GivenRelation(RelationId::FR),
+            op => op == CatOp::GivenRelation(RelationId::FR),
         };
         self.contains(slot, RelationId::RF)
             && self.contains(slot, RelationId::CO)
@@ -79,9 +79,9 @@ impl Model {
         let mut todo = vec![slot];
         while let Some(at) = todo.pop() {
             match self.program.nodes[at.index()].op {
-                op if op == Op::GivenRelation(id) => return true,
-                Op::Union(a, b) => todo.extend([a, b]),
-                Op::Plus(a) | Op::Star(a) | Op::Optional(a) => todo.push(a),
+                op if op == CatOp::GivenRelation(id) => return true,
+                CatOp::Union(a, b) => todo.extend([a, b]),
+                CatOp::Plus(a) | CatOp::Star(a) | CatOp::Optional(a) => todo.push(a),
                 _ => {}
             }
         }

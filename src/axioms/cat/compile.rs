@@ -1,4 +1,4 @@
-//! Compiler of `cat` statements to a [`Program`], including the files that they include.
+//! Compiler of `cat` statements to a [`CatProgram`], including the files that they include.
 //!
 //! Input: a text and a resolver of included files. Output: a program, or a diagnostic with a
 //! position. `stdlib.cat` is included first if the resolver has it, as in the herd tools. A file
@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage, narrow};
 
-use super::ast::{Exp, Ident, Ins, Pattern, Role, Statement, Test, TestKind};
+use super::ast::{BindingPattern, Exp, Ident, Ins, Statement, TestKind, TestRole, TestStatement};
 use super::expression::{Compiled, bind};
 use super::parser::parse;
-use super::program::{CatNodeId, Check, Choice, Op, Program, Property, Type};
-use super::value::{Env, Primitive, Procedure, Value};
-use crate::execution::{Name, RelationId, Vocabulary};
+use super::program::{AxiomCheck, CatNodeId, CatOp, CatProgram, CatType, ElementChoice, Property};
+use super::value::{CatValue, Env, Primitive, Procedure};
+use crate::execution::{NameMeaning, RelationId, Vocabulary};
 
 /// Returns the text of an included file; `None` if there is no such file.
 pub type Resolver<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -27,7 +27,7 @@ const MAX_NESTING: usize = 200;
 
 /// The state of a compilation.
 pub(super) struct Compiler<'a> {
-    pub(super) program: Program,
+    pub(super) program: CatProgram,
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) variants: &'a [&'a str],
     /// The first use of each missing name of the vocabulary.
@@ -66,7 +66,7 @@ impl<'a> Compiler<'a> {
     ) -> Compiled<Self> {
         let name = sources.get(source).name.clone();
         let mut c = Compiler {
-            program: Program::default(),
+            program: CatProgram::default(),
             vocabulary,
             variants,
             missing: HashMap::new(),
@@ -114,10 +114,10 @@ impl<'a> Compiler<'a> {
         match &ins.node {
             Statement::Let(recursive, bindings, when) => {
                 let env = if self.file == "cross.cat"
-                    && bindings.iter().any(|b| matches!(&b.pattern, Pattern::One(Some(n)) if n.text == "generate_orders"))
+                    && bindings.iter().any(|b| matches!(&b.pattern, BindingPattern::One(Some(n)) if n.text == "generate_orders"))
                 {
                     // The herd tools' library defines this function as a program over sets of sets.
-                    env.with("generate_orders", Value::Primitive(Primitive::GenerateOrders))
+                    env.with("generate_orders", CatValue::Primitive(Primitive::GenerateOrders))
                 } else {
                     self.bindings(*recursive, bindings, &env)?
                 };
@@ -138,19 +138,21 @@ impl<'a> Compiler<'a> {
             Statement::Procedure(name, pattern, body) => {
                 let p =
                     Procedure { pattern: pattern.clone(), body: body.clone(), env: env.clone() };
-                Ok(env.with(name, Value::Procedure(Arc::new(p))))
+                Ok(env.with(name, CatValue::Procedure(Arc::new(p))))
             }
             Statement::Call(name, argument, label) => {
                 self.call(ins.span, name, argument, label.as_deref(), env)
             }
             Statement::Forall(name, set, body) => self.forall(name, set, body, env),
             Statement::With(name, from) => self.with(ins.span, name, from, env),
-            Statement::Enum(name, tags) => Ok(env
-                .with(name, Value::Tags(Arc::new(tags.iter().map(|t| t.text.clone()).collect())))),
+            Statement::Enum(name, tags) => Ok(env.with(
+                name,
+                CatValue::Tags(Arc::new(tags.iter().map(|t| t.text.clone()).collect())),
+            )),
             Statement::Instructions(_, arguments) => {
                 for a in arguments {
                     let value = self.exp(a, &env)?;
-                    if !matches!(value, Value::Tag(_) | Value::Tags(_) | Value::Empty) {
+                    if !matches!(value, CatValue::Tag(_) | CatValue::Tags(_) | CatValue::Empty) {
                         return Err(Diagnostic::at(
                             Stage::Type,
                             a.span,
@@ -171,7 +173,7 @@ impl<'a> Compiler<'a> {
             },
             Statement::Match(of, clauses, other) => {
                 let value = self.exp(of, &env)?;
-                let Value::Tag(tag) = value else {
+                let CatValue::Tag(tag) = value else {
                     return Err(Diagnostic::at(
                         Stage::Type,
                         of.span,
@@ -228,12 +230,12 @@ impl<'a> Compiler<'a> {
         label: Option<&str>,
         env: Env,
     ) -> Compiled<Env> {
-        let Some(Value::Procedure(p)) = env.find(name).cloned() else {
+        let Some(CatValue::Procedure(p)) = env.find(name).cloned() else {
             return Err(Diagnostic::at(Stage::Type, span, format!("`{name}` is not a procedure")));
         };
         let value = self.exp(argument, &env)?;
         // A procedure may be recursive.
-        let inner = p.env.with(name, Value::Procedure(p.clone()));
+        let inner = p.env.with(name, CatValue::Procedure(p.clone()));
         let inner = bind(&inner, &p.pattern, value, argument.span)?;
         let first = self.program.checks.len();
         self.nest(span, |c| c.statements(&p.body, inner))
@@ -241,17 +243,17 @@ impl<'a> Compiler<'a> {
         if let Some(label) = label {
             let named = self.program.checks[first..].iter_mut();
             named
-                .filter(|c| c.role != Role::UndefinedUnless)
+                .filter(|c| c.role != TestRole::UndefinedUnless)
                 .for_each(|c| c.name = label.to_string());
         }
         Ok(env)
     }
     fn forall(&mut self, name: &str, set: &Arc<Exp>, body: &[Ins], env: Env) -> Compiled<Env> {
         let elements = match self.exp(set, &env)? {
-            Value::Empty => Vec::new(),
-            Value::Tags(tags) => tags.iter().cloned().map(Value::Tag).collect(),
-            Value::List(list) => list.to_vec(),
-            Value::Node(from) => return self.forall_later(name, set.span, from, body, env),
+            CatValue::Empty => Vec::new(),
+            CatValue::Tags(tags) => tags.iter().cloned().map(CatValue::Tag).collect(),
+            CatValue::List(list) => list.to_vec(),
+            CatValue::Node(from) => return self.forall_later(name, set.span, from, body, env),
             other => {
                 return Err(Diagnostic::at(
                     Stage::Type,
@@ -276,9 +278,9 @@ impl<'a> Compiler<'a> {
     ) -> Compiled<Env> {
         let (element, index) = self.choice(span, from, true)?;
         let checks = self.program.checks.len();
-        self.statements(body, env.with(name, Value::Node(element)))?;
+        self.statements(body, env.with(name, CatValue::Node(element)))?;
         self.program.choices[index].end = self.program.choices.len();
-        if let Some(c) = self.program.checks[checks..].iter().find(|c| c.role != Role::Axiom) {
+        if let Some(c) = self.program.checks[checks..].iter().find(|c| c.role != TestRole::Axiom) {
             return Err(Diagnostic::at(
                 Stage::Unsupported,
                 c.span,
@@ -300,17 +302,17 @@ impl<'a> Compiler<'a> {
                 "more than 200 `with` and `forall` in a model",
             ));
         }
-        let element = self.program.node(Op::Element(narrow::index(index)), Type::Value);
+        let element = self.program.node(CatOp::Element(narrow::index(index)), CatType::Value);
         self.places.insert(element, span);
-        self.program.choices.push(Choice { span, from, element, all, end: index + 1 });
+        self.program.choices.push(ElementChoice { span, from, element, all, end: index + 1 });
         Ok((element, index))
     }
     fn with(&mut self, span: Span, name: &str, from: &Arc<Exp>, env: Env) -> Compiled<Env> {
         let set = match self.exp(from, &env)? {
-            Value::Node(s) if self.program.kind(s) == Type::Value => s,
-            Value::List(list) if list.len() == 1 => return Ok(env.with(name, list[0].clone())),
-            Value::List(_) => match self.interpret(from, &env)? {
-                Value::Node(s) => s,
+            CatValue::Node(s) if self.program.kind(s) == CatType::Value => s,
+            CatValue::List(list) if list.len() == 1 => return Ok(env.with(name, list[0].clone())),
+            CatValue::List(_) => match self.interpret(from, &env)? {
+                CatValue::Node(s) => s,
                 _ => {
                     return Err(Diagnostic::at(
                         Stage::Internal,
@@ -330,76 +332,77 @@ impl<'a> Compiler<'a> {
                 ));
             }
         };
-        let is_total = matches!(self.program.nodes[set.index()].op, Op::Linearisations(..));
+        let is_total = matches!(self.program.nodes[set.index()].op, CatOp::Linearisations(..));
         if name == "co" && !self.orders && is_total {
             return self.memory_order(span, set, env);
         }
         if name == "co" && !self.orders {
             // The front end chooses the order; it must be one of the model's.
             self.orders = true;
-            let co = self.given(Name::Relation(RelationId::CO), span);
+            let co = self.given(NameMeaning::Relation(RelationId::CO), span);
             let stage = self.program.nodes[set.index()].stage.max(2);
             let name = "a coherence order of the model".to_string();
-            self.program.checks.push(Check {
+            self.program.checks.push(AxiomCheck {
                 span,
-                role: Role::Axiom,
+                role: TestRole::Axiom,
                 negated: false,
                 property: Property::CoherenceIn(set),
                 name,
                 stage,
             });
-            return Ok(env.with("co", Value::Node(co)));
+            return Ok(env.with("co", CatValue::Node(co)));
         }
         let (element, _) = self.choice(span, set, false)?;
-        Ok(env.with(name, Value::Node(element)))
+        Ok(env.with(name, CatValue::Node(element)))
     }
     /// Compiles `with co from linearisations(s, r)`: one order of writes to all locations. At each
     /// location it has the order that the front end chooses.
     fn memory_order(&mut self, span: Span, set: CatNodeId, env: Env) -> Compiled<Env> {
         self.orders = true;
         let (element, _) = self.choice(span, set, false)?;
-        let chosen = self.placed(Op::AsRelation(element), Type::Relation, span);
-        let given = [RelationId::LOC, RelationId::CO].map(Name::Relation);
+        let chosen = self.placed(CatOp::AsRelation(element), CatType::Relation, span);
+        let given = [RelationId::LOC, RelationId::CO].map(NameMeaning::Relation);
         let [loc, co] = given.map(|name| self.given(name, span));
         let local = self.program.intersection(chosen, loc);
         let other = self.program.difference(local, co);
         let stage = self.program.nodes[other.index()].stage;
-        self.program.checks.push(Check {
+        self.program.checks.push(AxiomCheck {
             span,
-            role: Role::Axiom,
+            role: TestRole::Axiom,
             negated: false,
             property: Property::Test(TestKind::Empty, other),
             name: "a memory order of the model".to_string(),
             stage,
         });
-        Ok(env.with("co", Value::Node(element)))
+        Ok(env.with("co", CatValue::Node(element)))
     }
-    fn test(&mut self, test: &Test, env: &Env) -> Compiled<()> {
+    fn test(&mut self, test: &TestStatement, env: &Env) -> Compiled<()> {
         let value = self.exp(&test.of, env)?;
         let mut slot = match (test.kind, &value) {
-            (TestKind::Empty, Value::Node(s)) => match self.program.kind(*s) {
-                Type::Set | Type::Relation => *s,
+            (TestKind::Empty, CatValue::Node(s)) => match self.program.kind(*s) {
+                CatType::Set | CatType::Relation => *s,
                 // The kind is known when the value is computed.
-                Type::Value => self.placed(Op::AsPairs(*s), Type::Relation, test.of.span),
+                CatType::Value => self.placed(CatOp::AsPairs(*s), CatType::Relation, test.of.span),
             },
-            (TestKind::Empty, Value::Empty) => self.program.node(Op::Nothing, Type::Set),
+            (TestKind::Empty, CatValue::Empty) => self.program.node(CatOp::Nothing, CatType::Set),
             _ => self.pairs_of(&value, test.of.span)?,
         };
-        if let (TestKind::Acyclic, Op::Plus(of)) = (test.kind, self.program.nodes[slot.index()].op)
+        if let (TestKind::Acyclic, CatOp::Plus(of)) =
+            (test.kind, self.program.nodes[slot.index()].op)
         {
             slot = of;
         }
         let text = self.sources.text(test.of.span).split_whitespace().collect::<Vec<_>>().join(" ");
         let name = match (&test.name, test.role) {
             // As in the herd tools, the flag of undefined behaviour has one name.
-            (_, Role::UndefinedUnless) => UNDEFINED.to_string(),
+            (_, TestRole::UndefinedUnless) => UNDEFINED.to_string(),
             (Some(name), _) => name.text.clone(),
             (None, _) => {
                 format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word())
             }
         };
         let stage = self.program.nodes[slot.index()].stage;
-        self.program.checks.push(Check {
+        self.program.checks.push(AxiomCheck {
             span: test.span,
             role: test.role,
             negated: test.negated,
@@ -416,7 +419,7 @@ impl<'a> Compiler<'a> {
             self.shown.retain(|s| s.0 != name.text);
             let Some(exp) = exp else { continue };
             let unknown = self.unknown;
-            if let Ok(value @ Value::Node(_)) = self.exp(exp, env)
+            if let Ok(value @ CatValue::Node(_)) = self.exp(exp, env)
                 && let Ok(slot) = self.pairs_of(&value, exp.span)
             {
                 self.shown.push((name.text.clone(), slot));

@@ -5,13 +5,13 @@
 //! with the name that the model gave to the relation, or with its text. The path is read from the
 //! computed relations, so it exists in the execution.
 
-use super::program::{CatNodeId, Op};
-use super::run::Run;
+use super::program::{CatNodeId, CatOp};
+use super::run::ModelRun;
 
 /// Returns the steps from the first event of the first pair to the last event of the last: each
 /// event with the name of the relation to the next one.
 pub(super) fn path(
-    run: &Run<'_, '_>,
+    run: &ModelRun<'_, '_>,
     slot: CatNodeId,
     pairs: &[(usize, usize)],
 ) -> Vec<(usize, String)> {
@@ -23,7 +23,7 @@ pub(super) fn path(
 }
 
 fn expand(
-    run: &Run<'_, '_>,
+    run: &ModelRun<'_, '_>,
     slot: CatNodeId,
     pair: (usize, usize),
     out: &mut Vec<(usize, String)>,
@@ -31,7 +31,7 @@ fn expand(
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || expand_node(run, slot, pair, out));
 }
 fn expand_node(
-    run: &Run<'_, '_>,
+    run: &ModelRun<'_, '_>,
     slot: CatNodeId,
     (a, b): (usize, usize),
     out: &mut Vec<(usize, String)>,
@@ -39,24 +39,24 @@ fn expand_node(
     let program = &run.model().program;
     let has = |r: CatNodeId, x: usize, y: usize| run.relation_of(r).has(x, y);
     match program.nodes[slot.index()].op {
-        Op::Union(..) => {
+        CatOp::Union(..) => {
             let mut parts = Vec::new();
             program.parts(slot, &mut parts);
             if let Some(&p) = parts.iter().find(|&&p| has(p, a, b)) {
                 return expand(run, p, (a, b), out);
             }
         }
-        Op::Compose(r, s) => {
+        CatOp::Compose(r, s) => {
             let middle = run.relation_of(r).after(a).find(|&m| has(s, m, b));
             if let Some(m) = middle {
                 expand(run, r, (a, m), out);
                 return expand(run, s, (m, b), out);
             }
         }
-        Op::From(_, r) | Op::To(r, _) => return expand(run, r, (a, b), out),
-        Op::Optional(_) | Op::Star(_) | Op::Identity(_) if a == b => return,
-        Op::Optional(r) => return expand(run, r, (a, b), out),
-        Op::Plus(r) | Op::Star(r) => {
+        CatOp::From(_, r) | CatOp::To(r, _) => return expand(run, r, (a, b), out),
+        CatOp::Optional(_) | CatOp::Star(_) | CatOp::Identity(_) if a == b => return,
+        CatOp::Optional(r) => return expand(run, r, (a, b), out),
+        CatOp::Plus(r) | CatOp::Star(r) => {
             if let Some(steps) = run.relation_of(r).path(a, b) {
                 for (i, &from) in steps.iter().enumerate() {
                     expand(run, r, (from, steps.get(i + 1).copied().unwrap_or(b)), out);
@@ -70,7 +70,7 @@ fn expand_node(
 }
 
 /// Returns the name or text of a node.
-fn label(run: &Run<'_, '_>, slot: CatNodeId, depth: usize) -> String {
+fn label(run: &ModelRun<'_, '_>, slot: CatNodeId, depth: usize) -> String {
     let model = run.model();
     if let Some(name) = model.program.names.get(&slot) {
         return name.clone();
@@ -78,24 +78,24 @@ fn label(run: &Run<'_, '_>, slot: CatNodeId, depth: usize) -> String {
     let inner =
         |s: CatNodeId| if depth == 0 { "…".to_string() } else { label(run, s, depth - 1) };
     match model.program.nodes[slot.index()].op {
-        Op::GivenSet(id) => model.vocabulary.set_name(id).to_string(),
-        Op::GivenRelation(id) => model.vocabulary.relation_name(id).to_string(),
-        Op::Nothing => "0".to_string(),
-        Op::Union(a, b) => format!("{} | {}", inner(a), inner(b)),
-        Op::Intersection(a, b) => format!("{} & {}", inner(a), inner(b)),
-        Op::Difference(a, b) => format!("{} \\ {}", inner(a), inner(b)),
-        Op::Complement(a) => format!("~{}", inner(a)),
-        Op::Compose(a, b) => format!("{};{}", inner(a), inner(b)),
-        Op::Product(a, b) => format!("{} * {}", inner(a), inner(b)),
-        Op::Identity(a) => format!("[{}]", inner(a)),
-        Op::From(s, r) => format!("[{}];{}", inner(s), inner(r)),
-        Op::To(r, s) => format!("{};[{}]", inner(r), inner(s)),
-        Op::Plus(a) => format!("{}+", inner(a)),
-        Op::Star(a) => format!("{}*", inner(a)),
-        Op::Optional(a) => format!("{}?", inner(a)),
-        Op::Inverse(a) => format!("{}^-1", inner(a)),
-        Op::Domain(a) => format!("domain({})", inner(a)),
-        Op::Range(a) => format!("range({})", inner(a)),
+        CatOp::GivenSet(id) => model.vocabulary.set_name(id).to_string(),
+        CatOp::GivenRelation(id) => model.vocabulary.relation_name(id).to_string(),
+        CatOp::Nothing => "0".to_string(),
+        CatOp::Union(a, b) => format!("{} | {}", inner(a), inner(b)),
+        CatOp::Intersection(a, b) => format!("{} & {}", inner(a), inner(b)),
+        CatOp::Difference(a, b) => format!("{} \\ {}", inner(a), inner(b)),
+        CatOp::Complement(a) => format!("~{}", inner(a)),
+        CatOp::Compose(a, b) => format!("{};{}", inner(a), inner(b)),
+        CatOp::Product(a, b) => format!("{} * {}", inner(a), inner(b)),
+        CatOp::Identity(a) => format!("[{}]", inner(a)),
+        CatOp::From(s, r) => format!("[{}];{}", inner(s), inner(r)),
+        CatOp::To(r, s) => format!("{};[{}]", inner(r), inner(s)),
+        CatOp::Plus(a) => format!("{}+", inner(a)),
+        CatOp::Star(a) => format!("{}*", inner(a)),
+        CatOp::Optional(a) => format!("{}?", inner(a)),
+        CatOp::Inverse(a) => format!("{}^-1", inner(a)),
+        CatOp::Domain(a) => format!("domain({})", inner(a)),
+        CatOp::Range(a) => format!("range({})", inner(a)),
         _ => "…".to_string(),
     }
 }

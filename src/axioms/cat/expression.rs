@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use mu_base::{Diagnostic, Span, Stage, narrow};
 
-use super::ast::{Binary, Binding, Condition, Exp, ExpressionKind, Pattern, Unary};
+use super::ast::{
+    Binary, BindingPattern, Exp, ExpressionKind, IfCondition, LetBinding, UnaryOperator,
+};
 use super::compile::Compiler;
-use super::program::{CatNodeId, Group, Interpreted, Op, Type};
-use super::value::{Closure, Env, Primitive, Value};
-use crate::execution::{Name, SetId};
+use super::program::{CatNodeId, CatOp, CatType, Interpreted, RecursiveGroup};
+use super::value::{CatValue, Closure, Env, Primitive};
+use crate::execution::{NameMeaning, SetId};
 
 pub(super) type Compiled<T> = Result<T, Diagnostic>;
 
@@ -29,20 +31,27 @@ fn wrong<T>(span: Span, message: impl Into<String>) -> Compiled<T> {
 }
 
 /// Binds the names of a pattern to a value.
-pub(super) fn bind(env: &Env, pattern: &Pattern, value: Value, span: Span) -> Compiled<Env> {
+pub(super) fn bind(
+    env: &Env,
+    pattern: &BindingPattern,
+    value: CatValue,
+    span: Span,
+) -> Compiled<Env> {
     match (pattern, value) {
-        (Pattern::One(None), _) => Ok(env.clone()),
-        (Pattern::One(Some(name)), v) => Ok(env.with(name, v)),
-        (Pattern::Tuple(names), Value::Tuple(parts)) if names.len() == parts.len() => {
+        (BindingPattern::One(None), _) => Ok(env.clone()),
+        (BindingPattern::One(Some(name)), v) => Ok(env.with(name, v)),
+        (BindingPattern::Tuple(names), CatValue::Tuple(parts)) if names.len() == parts.len() => {
             Ok(names.iter().zip(parts.iter()).fold(env.clone(), |env, (n, v)| match n {
                 Some(n) => env.with(n, v.clone()),
                 None => env,
             }))
         }
-        (Pattern::Tuple(names), Value::Tuple(parts)) => {
+        (BindingPattern::Tuple(names), CatValue::Tuple(parts)) => {
             wrong(span, format!("a tuple of {} does not match {} names", parts.len(), names.len()))
         }
-        (Pattern::Tuple(names), _) => wrong(span, format!("expected a tuple of {}", names.len())),
+        (BindingPattern::Tuple(names), _) => {
+            wrong(span, format!("expected a tuple of {}", names.len()))
+        }
     }
 }
 
@@ -59,10 +68,10 @@ pub(super) fn free(
 ) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || free_node(exp, known, bound, out));
 }
-fn names_of(pattern: &Pattern) -> Vec<String> {
+fn names_of(pattern: &BindingPattern) -> Vec<String> {
     match pattern {
-        Pattern::One(n) => n.iter().map(|n| n.text.clone()).collect(),
-        Pattern::Tuple(ns) => ns.iter().flatten().map(|n| n.text.clone()).collect(),
+        BindingPattern::One(n) => n.iter().map(|n| n.text.clone()).collect(),
+        BindingPattern::Tuple(ns) => ns.iter().flatten().map(|n| n.text.clone()).collect(),
     }
 }
 fn free_node(exp: &Exp, known: IsKnown<'_>, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
@@ -129,19 +138,19 @@ fn free_node(exp: &Exp, known: IsKnown<'_>, bound: &mut Vec<String>, out: &mut B
     }
 }
 fn free_condition(
-    c: &Condition,
+    c: &IfCondition,
     known: IsKnown<'_>,
     bound: &mut Vec<String>,
     out: &mut BTreeSet<String>,
 ) {
     match c {
-        Condition::Variant(_) => {}
-        Condition::Not(a) => free_condition(a, known, bound, out),
-        Condition::And(a, b) | Condition::Or(a, b) => {
+        IfCondition::Variant(_) => {}
+        IfCondition::Not(a) => free_condition(a, known, bound, out),
+        IfCondition::And(a, b) | IfCondition::Or(a, b) => {
             free_condition(a, known, bound, out);
             free_condition(b, known, bound, out);
         }
-        Condition::Equal(a, b) | Condition::Subset(a, b) | Condition::In(a, b) => {
+        IfCondition::Equal(a, b) | IfCondition::Subset(a, b) | IfCondition::In(a, b) => {
             free(a, known, bound, out);
             free(b, known, bound, out);
         }
@@ -150,56 +159,57 @@ fn free_condition(
 
 impl Compiler<'_> {
     /// Describes a value for a message.
-    pub(super) fn describe(&self, v: &Value) -> &'static str {
+    pub(super) fn describe(&self, v: &CatValue) -> &'static str {
         match v {
-            Value::Node(s) => match self.program.kind(*s) {
-                Type::Set => "a set of events",
-                Type::Relation => "a relation",
-                Type::Value => "a value that depends on the execution",
+            CatValue::Node(s) => match self.program.kind(*s) {
+                CatType::Set => "a set of events",
+                CatType::Relation => "a relation",
+                CatType::Value => "a value that depends on the execution",
             },
-            Value::Empty => "the empty set",
-            Value::Tuple(_) => "a tuple",
-            Value::List(_) => "a set of sets",
-            Value::Closure(_) | Value::Primitive(_) => "a function",
-            Value::Procedure(_) => "a procedure",
-            Value::Tag(_) => "a tag",
-            Value::Tags(_) => "a set of tags",
-            Value::Unknown(_) => "an unknown name",
+            CatValue::Empty => "the empty set",
+            CatValue::Tuple(_) => "a tuple",
+            CatValue::List(_) => "a set of sets",
+            CatValue::Closure(_) | CatValue::Primitive(_) => "a function",
+            CatValue::Procedure(_) => "a procedure",
+            CatValue::Tag(_) => "a tag",
+            CatValue::Tags(_) => "a set of tags",
+            CatValue::Unknown(_) => "an unknown name",
         }
     }
     /// Converts a value to a set of events.
-    pub(super) fn events_of(&mut self, v: &Value, span: Span) -> Compiled<CatNodeId> {
+    pub(super) fn events_of(&mut self, v: &CatValue, span: Span) -> Compiled<CatNodeId> {
         match v {
-            Value::Node(s) => match self.program.kind(*s) {
-                Type::Set => Ok(*s),
-                Type::Value => Ok(self.placed(Op::AsSet(*s), Type::Set, span)),
-                Type::Relation => wrong(span, "this is a relation: expected a set of events"),
+            CatValue::Node(s) => match self.program.kind(*s) {
+                CatType::Set => Ok(*s),
+                CatType::Value => Ok(self.placed(CatOp::AsSet(*s), CatType::Set, span)),
+                CatType::Relation => wrong(span, "this is a relation: expected a set of events"),
             },
-            Value::Empty => Ok(self.program.node(Op::Nothing, Type::Set)),
+            CatValue::Empty => Ok(self.program.node(CatOp::Nothing, CatType::Set)),
             _ => wrong(span, format!("this is {}: expected a set of events", self.describe(v))),
         }
     }
     /// Converts a value to a relation.
-    pub(super) fn pairs_of(&mut self, v: &Value, span: Span) -> Compiled<CatNodeId> {
+    pub(super) fn pairs_of(&mut self, v: &CatValue, span: Span) -> Compiled<CatNodeId> {
         match v {
-            Value::Node(s) => match self.program.kind(*s) {
-                Type::Relation => Ok(*s),
-                Type::Value => Ok(self.placed(Op::AsRelation(*s), Type::Relation, span)),
-                Type::Set => wrong(
+            CatValue::Node(s) => match self.program.kind(*s) {
+                CatType::Relation => Ok(*s),
+                CatType::Value => Ok(self.placed(CatOp::AsRelation(*s), CatType::Relation, span)),
+                CatType::Set => wrong(
                     span,
                     "this is a set of events: expected a relation (`[s]` is the identity on a set `s`)",
                 ),
             },
-            Value::Empty => Ok(self.program.node(Op::Nothing, Type::Relation)),
+            CatValue::Empty => Ok(self.program.node(CatOp::Nothing, CatType::Relation)),
             _ => wrong(span, format!("this is {}: expected a relation", self.describe(v))),
         }
     }
     /// Returns the node of a name of the vocabulary; the empty node if no execution has such
     /// events.
-    pub(super) fn given(&mut self, name: Name, span: Span) -> CatNodeId {
+    pub(super) fn given(&mut self, name: NameMeaning, span: Span) -> CatNodeId {
         if self.vocabulary.is_never(name) {
-            let kind = if matches!(name, Name::Set(_)) { Type::Set } else { Type::Relation };
-            return self.program.node(Op::Nothing, kind);
+            let kind =
+                if matches!(name, NameMeaning::Set(_)) { CatType::Set } else { CatType::Relation };
+            return self.program.node(CatOp::Nothing, kind);
         }
         let slot = self.program.given(name);
         if self.vocabulary.is_missing(name) {
@@ -207,36 +217,37 @@ impl Compiler<'_> {
         }
         slot
     }
-    pub(super) fn placed(&mut self, op: Op, kind: Type, span: Span) -> CatNodeId {
+    pub(super) fn placed(&mut self, op: CatOp, kind: CatType, span: Span) -> CatNodeId {
         let slot = self.program.node(op, kind);
         self.places.entry(slot).or_insert(span);
         slot
     }
-    fn node_kind(&self, v: &Value) -> Option<Type> {
+    fn node_kind(&self, v: &CatValue) -> Option<CatType> {
         match v {
-            Value::Node(s) => Some(self.program.kind(*s)),
+            CatValue::Node(s) => Some(self.program.kind(*s)),
             _ => None,
         }
     }
 
     /// Compiles an expression.
-    pub(super) fn exp(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+    pub(super) fn exp(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<CatValue> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.exp_node(exp, env))
     }
-    fn exp_node(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+    fn exp_node(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<CatValue> {
         match &exp.node {
-            ExpressionKind::Empty => Ok(Value::Empty),
+            ExpressionKind::Empty => Ok(CatValue::Empty),
             ExpressionKind::Universe => {
-                Ok(Value::Node(self.program.node(Op::GivenSet(SetId::ALL), Type::Set)))
+                Ok(CatValue::Node(self.program.node(CatOp::GivenSet(SetId::ALL), CatType::Set)))
             }
             ExpressionKind::Name(name) => self.name(name, exp.span, env),
-            ExpressionKind::Tag(tag) => Ok(Value::Tag(tag.clone())),
+            ExpressionKind::Tag(tag) => Ok(CatValue::Tag(tag.clone())),
             ExpressionKind::Braces(parts) => self.braces(exp, parts, env),
             ExpressionKind::Unary(op, of) => self.unary(exp, *op, of, env),
             ExpressionKind::Binary(op, a, b) => self.binary(exp, *op, a, b, env),
             ExpressionKind::Tuple(parts) => {
-                let parts: Compiled<Vec<Value>> = parts.iter().map(|p| self.exp(p, env)).collect();
-                Ok(Value::Tuple(Arc::new(parts?)))
+                let parts: Compiled<Vec<CatValue>> =
+                    parts.iter().map(|p| self.exp(p, env)).collect();
+                Ok(CatValue::Tuple(Arc::new(parts?)))
             }
             ExpressionKind::Apply(f, argument) => self.apply(exp, f, argument, env),
             ExpressionKind::Let(recursive, bindings, body) => {
@@ -250,7 +261,7 @@ impl Compiler<'_> {
                     env: env.clone(),
                     group: None,
                 };
-                Ok(Value::Closure(Arc::new(closure)))
+                Ok(CatValue::Closure(Arc::new(closure)))
             }
             ExpressionKind::Try(first, second) => {
                 let unknown = self.unknown;
@@ -269,7 +280,7 @@ impl Compiler<'_> {
             },
             ExpressionKind::MatchTag(of, clauses, other) => {
                 let tag = self.exp(of, env)?;
-                let Value::Tag(tag) = tag else { return self.interpret(exp, env) };
+                let CatValue::Tag(tag) = tag else { return self.interpret(exp, env) };
                 let found =
                     clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref());
                 match found {
@@ -281,7 +292,7 @@ impl Compiler<'_> {
                 let set = self.exp(of, env)?;
                 match set {
                     _ if self.is_nothing(&set) => self.exp(empty, env),
-                    Value::Node(_) | Value::List(_) => self.interpret(exp, env),
+                    CatValue::Node(_) | CatValue::List(_) => self.interpret(exp, env),
                     _ => wrong(
                         of.span,
                         format!(
@@ -294,19 +305,19 @@ impl Compiler<'_> {
             }
         }
     }
-    fn name(&mut self, name: &str, span: Span, env: &Env) -> Compiled<Value> {
+    fn name(&mut self, name: &str, span: Span, env: &Env) -> Compiled<CatValue> {
         if let Some(value) = env.find(name) {
-            if let Value::Unknown(error) = value {
+            if let CatValue::Unknown(error) = value {
                 self.unknown += 1;
                 return Err((**error).clone());
             }
             return Ok(value.clone());
         }
         if let Some(given) = self.vocabulary.find(name) {
-            return Ok(Value::Node(self.given(given, span)));
+            return Ok(CatValue::Node(self.given(given, span)));
         }
         if let Some(p) = Primitive::by_name(name) {
-            return Ok(Value::Primitive(p));
+            return Ok(CatValue::Primitive(p));
         }
         self.unknown += 1;
         let mut e = Diagnostic::at(Stage::Type, span, format!("unknown name `{name}`"));
@@ -318,40 +329,46 @@ impl Compiler<'_> {
         }
         Err(e)
     }
-    fn braces(&mut self, exp: &Arc<Exp>, parts: &[Arc<Exp>], env: &Env) -> Compiled<Value> {
-        let parts: Compiled<Vec<Value>> = parts.iter().map(|p| self.exp(p, env)).collect();
+    fn braces(&mut self, exp: &Arc<Exp>, parts: &[Arc<Exp>], env: &Env) -> Compiled<CatValue> {
+        let parts: Compiled<Vec<CatValue>> = parts.iter().map(|p| self.exp(p, env)).collect();
         let parts = parts?;
         if parts.is_empty() {
-            return Ok(Value::Empty);
+            return Ok(CatValue::Empty);
         }
-        if parts.iter().all(|p| matches!(p, Value::Tag(_))) {
+        if parts.iter().all(|p| matches!(p, CatValue::Tag(_))) {
             let tags = parts
                 .iter()
-                .filter_map(|p| if let Value::Tag(t) = p { Some(t.clone()) } else { None })
+                .filter_map(|p| if let CatValue::Tag(t) = p { Some(t.clone()) } else { None })
                 .collect();
-            return Ok(Value::Tags(Arc::new(tags)));
+            return Ok(CatValue::Tags(Arc::new(tags)));
         }
-        if parts.iter().any(|p| self.node_kind(p) == Some(Type::Value)) {
+        if parts.iter().any(|p| self.node_kind(p) == Some(CatType::Value)) {
             return self.interpret(exp, env);
         }
-        Ok(Value::List(Arc::new(parts)))
+        Ok(CatValue::List(Arc::new(parts)))
     }
-    fn unary(&mut self, exp: &Arc<Exp>, op: Unary, of: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+    fn unary(
+        &mut self,
+        exp: &Arc<Exp>,
+        op: UnaryOperator,
+        of: &Arc<Exp>,
+        env: &Env,
+    ) -> Compiled<CatValue> {
         let value = self.exp(of, env)?;
-        if op == Unary::Identity {
+        if op == UnaryOperator::Identity {
             let set = self.events_of(&value, of.span)?;
-            return Ok(Value::Node(self.program.identity(set)));
+            return Ok(CatValue::Node(self.program.identity(set)));
         }
-        if op == Unary::Complement {
+        if op == UnaryOperator::Complement {
             return match (&value, self.node_kind(&value)) {
-                (Value::Empty, _) => {
-                    let nothing = self.program.node(Op::Nothing, Type::Relation);
-                    Ok(Value::Node(self.program.complement(nothing)))
+                (CatValue::Empty, _) => {
+                    let nothing = self.program.node(CatOp::Nothing, CatType::Relation);
+                    Ok(CatValue::Node(self.program.complement(nothing)))
                 }
-                (Value::Node(s), Some(Type::Set | Type::Relation)) => {
-                    Ok(Value::Node(self.program.complement(*s)))
+                (CatValue::Node(s), Some(CatType::Set | CatType::Relation)) => {
+                    Ok(CatValue::Node(self.program.complement(*s)))
                 }
-                (_, Some(Type::Value)) => self.interpret(exp, env),
+                (_, Some(CatType::Value)) => self.interpret(exp, env),
                 _ => wrong(
                     of.span,
                     format!(
@@ -362,10 +379,10 @@ impl Compiler<'_> {
             };
         }
         let r = self.pairs_of(&value, of.span)?;
-        Ok(Value::Node(match op {
-            Unary::Star => self.program.star(r),
-            Unary::Plus => self.program.plus(r),
-            Unary::Optional => self.program.optional(r),
+        Ok(CatValue::Node(match op {
+            UnaryOperator::Star => self.program.star(r),
+            UnaryOperator::Plus => self.program.plus(r),
+            UnaryOperator::Optional => self.program.optional(r),
             _ => self.program.inverse(r),
         }))
     }
@@ -376,16 +393,16 @@ impl Compiler<'_> {
         a: &Arc<Exp>,
         b: &Arc<Exp>,
         env: &Env,
-    ) -> Compiled<Value> {
+    ) -> Compiled<CatValue> {
         let (x, y) = (self.exp(a, env)?, self.exp(b, env)?);
         match op {
             Binary::Sequence => {
                 let (r, s) = (self.pairs_of(&x, a.span)?, self.pairs_of(&y, b.span)?);
-                Ok(Value::Node(self.program.compose(r, s)))
+                Ok(CatValue::Node(self.program.compose(r, s)))
             }
             Binary::Product => {
                 let (s, t) = (self.events_of(&x, a.span)?, self.events_of(&y, b.span)?);
-                Ok(Value::Node(self.program.product(s, t)))
+                Ok(CatValue::Node(self.program.product(s, t)))
             }
             Binary::Add => self.interpret(exp, env),
             Binary::Union | Binary::Intersection | Binary::Difference => {
@@ -397,43 +414,47 @@ impl Compiler<'_> {
         &mut self,
         exp: &Arc<Exp>,
         op: Binary,
-        a: (&Arc<Exp>, Value),
-        b: (&Arc<Exp>, Value),
+        a: (&Arc<Exp>, CatValue),
+        b: (&Arc<Exp>, CatValue),
         env: &Env,
-    ) -> Compiled<Value> {
+    ) -> Compiled<CatValue> {
         let ((a, x), (b, y)) = (a, b);
-        if let (Value::Tags(s), Value::Tags(t)) = (&x, &y) {
+        if let (CatValue::Tags(s), CatValue::Tags(t)) = (&x, &y) {
             let both: BTreeSet<String> = match op {
                 Binary::Union => s.union(t).cloned().collect(),
                 Binary::Intersection => s.intersection(t).cloned().collect(),
                 _ => s.difference(t).cloned().collect(),
             };
-            return Ok(Value::Tags(Arc::new(both)));
+            return Ok(CatValue::Tags(Arc::new(both)));
         }
         match (&x, &y) {
-            (Value::Empty, Value::Empty) => return Ok(Value::Empty),
-            (Value::Empty, Value::Tags(_) | Value::List(_)) if op == Binary::Union => return Ok(y),
-            (Value::Tags(_) | Value::List(_), Value::Empty) if op != Binary::Intersection => {
+            (CatValue::Empty, CatValue::Empty) => return Ok(CatValue::Empty),
+            (CatValue::Empty, CatValue::Tags(_) | CatValue::List(_)) if op == Binary::Union => {
+                return Ok(y);
+            }
+            (CatValue::Tags(_) | CatValue::List(_), CatValue::Empty)
+                if op != Binary::Intersection =>
+            {
                 return Ok(x);
             }
             _ => {}
         }
         let kinds = [self.node_kind(&x), self.node_kind(&y)];
-        let lists = [&x, &y].iter().any(|v| matches!(v, Value::List(_)));
-        let (r, s) = if kinds.contains(&Some(Type::Relation)) {
+        let lists = [&x, &y].iter().any(|v| matches!(v, CatValue::List(_)));
+        let (r, s) = if kinds.contains(&Some(CatType::Relation)) {
             (self.pairs_of(&x, a.span)?, self.pairs_of(&y, b.span)?)
-        } else if kinds.contains(&Some(Type::Set)) {
+        } else if kinds.contains(&Some(CatType::Set)) {
             (self.events_of(&x, a.span)?, self.events_of(&y, b.span)?)
-        } else if kinds.contains(&Some(Type::Value)) || lists {
+        } else if kinds.contains(&Some(CatType::Value)) || lists {
             return self.interpret(exp, env);
         } else {
-            let (v, at) = if matches!(x, Value::Empty) { (&y, b) } else { (&x, a) };
+            let (v, at) = if matches!(x, CatValue::Empty) { (&y, b) } else { (&x, a) };
             return wrong(
                 at.span,
                 format!("this is {}: expected a set or a relation", self.describe(v)),
             );
         };
-        Ok(Value::Node(match op {
+        Ok(CatValue::Node(match op {
             Binary::Union => self.program.union(r, s),
             Binary::Intersection => self.program.intersection(r, s),
             _ => self.program.difference(r, s),
@@ -448,10 +469,10 @@ impl Compiler<'_> {
         f: &Arc<Exp>,
         argument: &Arc<Exp>,
         env: &Env,
-    ) -> Compiled<Value> {
+    ) -> Compiled<CatValue> {
         let function = self.exp(f, env)?;
         match function {
-            Value::Closure(c) => {
+            CatValue::Closure(c) => {
                 let value = self.exp(argument, env)?;
                 if let Some(group) = &c.group {
                     return match self.end_of_recursion(&c, group, &value, argument.span)? {
@@ -472,18 +493,18 @@ impl Compiler<'_> {
                 self.calls -= 1;
                 result
             }
-            Value::Primitive(p) => self.primitive(p, exp, argument, env),
-            Value::Node(s) if self.program.kind(s) == Type::Value => self.interpret(exp, env),
+            CatValue::Primitive(p) => self.primitive(p, exp, argument, env),
+            CatValue::Node(s) if self.program.kind(s) == CatType::Value => self.interpret(exp, env),
             _ => {
                 wrong(f.span, format!("this is {}: expected a function", self.describe(&function)))
             }
         }
     }
     /// True if a value is the empty set in every execution.
-    fn is_nothing(&self, value: &Value) -> bool {
+    fn is_nothing(&self, value: &CatValue) -> bool {
         match value {
-            Value::Empty => true,
-            Value::Node(s) => self.program.nodes[s.index()].op == Op::Nothing,
+            CatValue::Empty => true,
+            CatValue::Node(s) => self.program.nodes[s.index()].op == CatOp::Nothing,
             _ => false,
         }
     }
@@ -492,10 +513,10 @@ impl Compiler<'_> {
     fn end_of_recursion(
         &mut self,
         c: &Closure,
-        group: &Arc<Vec<(String, Pattern, Arc<Exp>)>>,
-        value: &Value,
+        group: &Arc<Vec<(String, BindingPattern, Arc<Exp>)>>,
+        value: &CatValue,
         span: Span,
-    ) -> Compiled<Option<Value>> {
+    ) -> Compiled<Option<CatValue>> {
         let ExpressionKind::MatchSet(of, empty, _) = &c.body.node else { return Ok(None) };
         let ExpressionKind::Name(_) = &of.node else { return Ok(None) };
         let inner = bind(&c.env.with_group(group), &c.pattern, value.clone(), span)?;
@@ -508,35 +529,35 @@ impl Compiler<'_> {
         exp: &Arc<Exp>,
         argument: &Arc<Exp>,
         env: &Env,
-    ) -> Compiled<Value> {
+    ) -> Compiled<CatValue> {
         let value = self.exp(argument, env)?;
-        let pair = |value: &Value| match value {
-            Value::Tuple(parts) if parts.len() == 2 => Ok((parts[0].clone(), parts[1].clone())),
+        let pair = |value: &CatValue| match value {
+            CatValue::Tuple(parts) if parts.len() == 2 => Ok((parts[0].clone(), parts[1].clone())),
             _ => wrong(argument.span, "expected a pair `(s, r)`"),
         };
         match p {
             Primitive::Domain | Primitive::Range => {
                 let r = self.pairs_of(&value, argument.span)?;
-                Ok(Value::Node(self.program.projection(r, p == Primitive::Range)))
+                Ok(CatValue::Node(self.program.projection(r, p == Primitive::Range)))
             }
             Primitive::Linearisations | Primitive::GenerateOrders => {
                 let (s, r) = pair(&value)?;
                 let (s, r) =
                     (self.events_of(&s, argument.span)?, self.pairs_of(&r, argument.span)?);
                 let op = if p == Primitive::Linearisations {
-                    Op::Linearisations(s, r)
+                    CatOp::Linearisations(s, r)
                 } else {
-                    Op::Orders(s, r)
+                    CatOp::Orders(s, r)
                 };
-                Ok(Value::Node(self.program.node(op, Type::Value)))
+                Ok(CatValue::Node(self.program.node(op, CatType::Value)))
             }
             Primitive::DifferentValues => {
                 let r = self.pairs_of(&value, argument.span)?;
-                Ok(Value::Node(self.program.node(Op::DifferentValues(r), Type::Relation)))
+                Ok(CatValue::Node(self.program.node(CatOp::DifferentValues(r), CatType::Relation)))
             }
             Primitive::ClassesLoc | Primitive::Classes => self.interpret(exp, env),
             Primitive::TagToEvents => {
-                let Value::Tag(tag) = &value else {
+                let CatValue::Tag(tag) = &value else {
                     return wrong(
                         argument.span,
                         format!("this is {}: expected a tag", self.describe(&value)),
@@ -548,7 +569,7 @@ impl Compiler<'_> {
                 }
                 let found = [tag, &first, &upper].into_iter().find_map(|n| self.vocabulary.find(n));
                 match found {
-                    Some(name) => Ok(Value::Node(self.given(name, argument.span))),
+                    Some(name) => Ok(CatValue::Node(self.given(name, argument.span))),
                     None => {
                         self.unknown += 1;
                         wrong(argument.span, format!("no events can have the tag `'{tag}` here"))
@@ -556,16 +577,16 @@ impl Compiler<'_> {
                 }
             }
             Primitive::PageTables => {
-                let of = if let Value::Tuple(parts) = &value {
-                    parts.first().cloned().unwrap_or(Value::Empty)
+                let of = if let CatValue::Tuple(parts) = &value {
+                    parts.first().cloned().unwrap_or(CatValue::Empty)
                 } else {
                     value
                 };
                 match of {
                     _ if self.is_nothing(&of) => Ok(of),
-                    Value::Node(s) if self.program.kind(s) != Type::Value => {
+                    CatValue::Node(s) if self.program.kind(s) != CatType::Value => {
                         let kind = self.program.kind(s);
-                        Ok(Value::Node(self.placed(Op::OnlyEmpty(s), kind, exp.span)))
+                        Ok(CatValue::Node(self.placed(CatOp::OnlyEmpty(s), kind, exp.span)))
                     }
                     _ => wrong(
                         argument.span,
@@ -579,35 +600,36 @@ impl Compiler<'_> {
     // Conditions.
 
     /// Evaluates a condition; `None` if it depends on the execution.
-    pub(super) fn condition(&mut self, c: &Condition, env: &Env) -> Compiled<Option<bool>> {
+    pub(super) fn condition(&mut self, c: &IfCondition, env: &Env) -> Compiled<Option<bool>> {
         Ok(match c {
-            Condition::Variant(name) => Some(self.variants.contains(&name.as_str())),
-            Condition::Not(a) => self.condition(a, env)?.map(|a| !a),
-            Condition::And(a, b) => match (self.condition(a, env)?, self.condition(b, env)?) {
+            IfCondition::Variant(name) => Some(self.variants.contains(&name.as_str())),
+            IfCondition::Not(a) => self.condition(a, env)?.map(|a| !a),
+            IfCondition::And(a, b) => match (self.condition(a, env)?, self.condition(b, env)?) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), other) | (other, Some(true)) => other,
                 _ => None,
             },
-            Condition::Or(a, b) => match (self.condition(a, env)?, self.condition(b, env)?) {
+            IfCondition::Or(a, b) => match (self.condition(a, env)?, self.condition(b, env)?) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (Some(false), other) | (other, Some(false)) => other,
                 _ => None,
             },
-            Condition::Equal(a, b) | Condition::Subset(a, b) | Condition::In(a, b) => {
-                let is_in = matches!(c, Condition::In(..));
+            IfCondition::Equal(a, b) | IfCondition::Subset(a, b) | IfCondition::In(a, b) => {
+                let is_in = matches!(c, IfCondition::In(..));
                 let (x, y) = (self.exp(a, env)?, self.exp(b, env)?);
                 match (&x, &y) {
-                    (Value::Tag(t), Value::Tags(s)) if is_in => Some(s.contains(t)),
-                    (Value::Tag(t), Value::Tag(s)) => Some(t == s),
-                    (Value::Tags(t), Value::Tags(s)) if matches!(c, Condition::Subset(..)) => {
+                    (CatValue::Tag(t), CatValue::Tags(s)) if is_in => Some(s.contains(t)),
+                    (CatValue::Tag(t), CatValue::Tag(s)) => Some(t == s),
+                    (CatValue::Tags(t), CatValue::Tags(s))
+                        if matches!(c, IfCondition::Subset(..)) =>
+                    {
                         Some(t.is_subset(s))
                     }
-                    (Value::Tags(t), Value::Tags(s)) => Some(t == s),
-                    (Value::Empty, Value::Empty) => Some(!is_in),
-                    (Value::Node(r), Value::Node(s)) if r == s && !is_in => Some(true),
-                    (Value::Node(_) | Value::List(_), _) | (_, Value::Node(_) | Value::List(_)) => {
-                        None
-                    }
+                    (CatValue::Tags(t), CatValue::Tags(s)) => Some(t == s),
+                    (CatValue::Empty, CatValue::Empty) => Some(!is_in),
+                    (CatValue::Node(r), CatValue::Node(s)) if r == s && !is_in => Some(true),
+                    (CatValue::Node(_) | CatValue::List(_), _)
+                    | (_, CatValue::Node(_) | CatValue::List(_)) => None,
                     _ => {
                         return wrong(
                             a.span.to(b.span),
@@ -629,13 +651,13 @@ impl Compiler<'_> {
     pub(super) fn bindings(
         &mut self,
         recursive: bool,
-        bindings: &[Binding],
+        bindings: &[LetBinding],
         env: &Env,
     ) -> Compiled<Env> {
         if recursive {
             return self.recursive(bindings, env);
         }
-        let mut value_of = |b: &Binding| {
+        let mut value_of = |b: &LetBinding| {
             let unknown = self.unknown;
             match self.exp(&b.value, env) {
                 // As in the herd tools, an unknown name in `let x = y` is an error only if `x` is
@@ -644,12 +666,12 @@ impl Compiler<'_> {
                     if self.unknown > unknown
                         && matches!(b.value.node, ExpressionKind::Name(_)) =>
                 {
-                    Ok(Value::Unknown(Arc::new(e)))
+                    Ok(CatValue::Unknown(Arc::new(e)))
                 }
                 other => other,
             }
         };
-        let values: Compiled<Vec<Value>> = bindings.iter().map(&mut value_of).collect();
+        let values: Compiled<Vec<CatValue>> = bindings.iter().map(&mut value_of).collect();
         let mut out = env.clone();
         for (b, value) in bindings.iter().zip(values?) {
             self.name_node(&b.pattern, &value);
@@ -658,20 +680,20 @@ impl Compiler<'_> {
         Ok(out)
     }
     /// Names a node, for explanations.
-    fn name_node(&mut self, pattern: &Pattern, value: &Value) {
-        if let (Pattern::One(Some(name)), Value::Node(slot)) = (pattern, value)
+    fn name_node(&mut self, pattern: &BindingPattern, value: &CatValue) {
+        if let (BindingPattern::One(Some(name)), CatValue::Node(slot)) = (pattern, value)
             && !matches!(
                 self.program.nodes[slot.index()].op,
-                Op::GivenSet(_) | Op::GivenRelation(_) | Op::Nothing
+                CatOp::GivenSet(_) | CatOp::GivenRelation(_) | CatOp::Nothing
             )
         {
             self.program.names.entry(*slot).or_insert_with(|| name.text.clone());
         }
     }
-    fn recursive(&mut self, bindings: &[Binding], env: &Env) -> Compiled<Env> {
+    fn recursive(&mut self, bindings: &[LetBinding], env: &Env) -> Compiled<Env> {
         let functions: Option<Vec<_>> = (bindings.iter())
             .map(|b| match (&b.pattern, &b.value.node) {
-                (Pattern::One(Some(name)), ExpressionKind::Fun(pattern, body)) => {
+                (BindingPattern::One(Some(name)), ExpressionKind::Fun(pattern, body)) => {
                     Some((name.text.clone(), pattern.clone(), body.clone()))
                 }
                 _ => None,
@@ -689,7 +711,7 @@ impl Compiler<'_> {
                         "a `let rec` of functions and sets at once is not supported",
                     );
                 }
-                (Pattern::One(Some(name)), _) => names.push(&**name),
+                (BindingPattern::One(Some(name)), _) => names.push(&**name),
                 _ => return wrong(b.span, "a `let rec` binds one name, not a tuple or `_`"),
             }
         }
@@ -706,7 +728,7 @@ impl Compiler<'_> {
                 Ok((_, found)) => kinds = found,
                 Err(e) if turn == 0 && kinds == inferred => {
                     first_error = Some(e);
-                    kinds = vec![Type::Set; names.len()];
+                    kinds = vec![CatType::Set; names.len()];
                 }
                 Err(e) => return Err(first_error.unwrap_or(e)),
             }
@@ -719,10 +741,15 @@ impl Compiler<'_> {
     }
     /// Infers the types of the variables of a `let rec` from the operators of their values; a
     /// relation if these do not decide it.
-    fn kinds_by_operators(&self, bindings: &[Binding], names: &[&str], env: &Env) -> Vec<Type> {
-        let mut kinds: Vec<Option<Type>> = vec![None; names.len()];
+    fn kinds_by_operators(
+        &self,
+        bindings: &[LetBinding],
+        names: &[&str],
+        env: &Env,
+    ) -> Vec<CatType> {
+        let mut kinds: Vec<Option<CatType>> = vec![None; names.len()];
         for _ in 0..=names.len() {
-            let next: Vec<Option<Type>> = (bindings.iter().zip(&kinds))
+            let next: Vec<Option<CatType>> = (bindings.iter().zip(&kinds))
                 .map(|(b, known)| known.or_else(|| self.kind_of(&b.value, names, &kinds, env)))
                 .collect();
             if next == kinds {
@@ -730,25 +757,25 @@ impl Compiler<'_> {
             }
             kinds = next;
         }
-        kinds.into_iter().map(|k| k.unwrap_or(Type::Relation)).collect()
+        kinds.into_iter().map(|k| k.unwrap_or(CatType::Relation)).collect()
     }
     fn kind_of(
         &self,
         exp: &Exp,
         names: &[&str],
-        kinds: &[Option<Type>],
+        kinds: &[Option<CatType>],
         env: &Env,
-    ) -> Option<Type> {
+    ) -> Option<CatType> {
         let mut todo = vec![exp];
         while let Some(exp) = todo.pop() {
             let found = match &exp.node {
-                ExpressionKind::Unary(Unary::Complement, a) => {
+                ExpressionKind::Unary(UnaryOperator::Complement, a) => {
                     todo.push(a);
                     None
                 }
                 ExpressionKind::Unary(..)
                 | ExpressionKind::Binary(Binary::Sequence | Binary::Product, ..) => {
-                    Some(Type::Relation)
+                    Some(CatType::Relation)
                 }
                 ExpressionKind::Binary(Binary::Add, ..) => None,
                 ExpressionKind::Binary(_, a, b) => {
@@ -759,11 +786,11 @@ impl Compiler<'_> {
                     todo.push(body);
                     None
                 }
-                ExpressionKind::Universe => Some(Type::Set),
+                ExpressionKind::Universe => Some(CatType::Set),
                 ExpressionKind::Apply(f, _) => match &f.node {
                     ExpressionKind::Name(name) => match env.find(name) {
                         None => Primitive::by_name(name).and_then(|p| match p {
-                            Primitive::Domain | Primitive::Range => Some(Type::Set),
+                            Primitive::Domain | Primitive::Range => Some(CatType::Set),
                             _ => None,
                         }),
                         Some(_) => None,
@@ -773,12 +800,12 @@ impl Compiler<'_> {
                 ExpressionKind::Name(name) => match names.iter().position(|n| n == name) {
                     Some(i) => kinds[i],
                     None => match (env.find(name), self.vocabulary.find(name)) {
-                        (Some(Value::Node(slot)), _) => match self.program.kind(*slot) {
-                            Type::Value => None,
+                        (Some(CatValue::Node(slot)), _) => match self.program.kind(*slot) {
+                            CatType::Value => None,
                             kind => Some(kind),
                         },
-                        (None, Some(Name::Set(_))) => Some(Type::Set),
-                        (None, Some(Name::Relation(_))) => Some(Type::Relation),
+                        (None, Some(NameMeaning::Set(_))) => Some(CatType::Set),
+                        (None, Some(NameMeaning::Relation(_))) => Some(CatType::Relation),
                         _ => None,
                     },
                 },
@@ -794,11 +821,11 @@ impl Compiler<'_> {
     /// types of the results.
     fn fixpoint(
         &mut self,
-        bindings: &[Binding],
+        bindings: &[LetBinding],
         names: &[&str],
-        kinds: &[Type],
+        kinds: &[CatType],
         env: &Env,
-    ) -> Compiled<(Env, Vec<Type>)> {
+    ) -> Compiled<(Env, Vec<CatType>)> {
         let group = self.program.groups.len();
         let span = bindings[0].span;
         if group >= 64 {
@@ -812,29 +839,33 @@ impl Compiler<'_> {
             .iter()
             .enumerate()
             .map(|(i, &kind)| {
-                self.program.node(Op::Variable(narrow::index(group), narrow::index(i)), kind)
+                self.program.node(CatOp::Variable(narrow::index(group), narrow::index(i)), kind)
             })
             .collect();
-        self.program.groups.push(Group { span, variables: variables.clone(), ..Group::default() });
+        self.program.groups.push(RecursiveGroup {
+            span,
+            variables: variables.clone(),
+            ..RecursiveGroup::default()
+        });
         // As in the herd tools, a round computes the values in order, and each uses the new values
         // of those before it. For values that grow and shrink, this decides the result.
         let mut inner = names
             .iter()
             .zip(&variables)
-            .fold(env.clone(), |env, (n, v)| env.with(n, Value::Node(*v)));
+            .fold(env.clone(), |env, (n, v)| env.with(n, CatValue::Node(*v)));
         let (mut results, mut found) = (Vec::new(), Vec::new());
         for ((b, kind), name) in bindings.iter().zip(kinds).zip(names) {
             let value = self.exp(&b.value, &inner)?;
             let slot = match self.node_kind(&value) {
-                Some(Type::Set) => self.events_of(&value, b.value.span)?,
-                Some(Type::Relation) => self.pairs_of(&value, b.value.span)?,
-                _ if *kind == Type::Set => self.events_of(&value, b.value.span)?,
+                Some(CatType::Set) => self.events_of(&value, b.value.span)?,
+                Some(CatType::Relation) => self.pairs_of(&value, b.value.span)?,
+                _ if *kind == CatType::Set => self.events_of(&value, b.value.span)?,
                 _ => self.pairs_of(&value, b.value.span)?,
             };
             results.push(slot);
             found.push(self.program.kind(slot));
             if self.program.kind(slot) == *kind {
-                inner = inner.with(name, Value::Node(slot));
+                inner = inner.with(name, CatValue::Node(slot));
             }
         }
         if found != kinds {
@@ -849,10 +880,10 @@ impl Compiler<'_> {
         let mut out = env.clone();
         for (i, name) in names.iter().enumerate() {
             let slot = closure.unwrap_or_else(|| {
-                self.program.node(Op::Fixpoint(narrow::index(group), narrow::index(i)), kinds[i])
+                self.program.node(CatOp::Fixpoint(narrow::index(group), narrow::index(i)), kinds[i])
             });
             self.program.names.entry(slot).or_insert_with(|| (*name).to_string());
-            out = out.with(name, Value::Node(slot));
+            out = out.with(name, CatValue::Node(slot));
         }
         Ok((out, found))
     }
@@ -860,7 +891,7 @@ impl Compiler<'_> {
     // What is left to the interpreter.
 
     /// Creates a node for an expression that needs the interpreter.
-    pub(super) fn interpret(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+    pub(super) fn interpret(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<CatValue> {
         let mut inputs = BTreeSet::new();
         self.inputs(exp, env, &mut inputs, &mut HashSet::new())?;
         let index = narrow::index(self.program.interpreted.len());
@@ -869,7 +900,7 @@ impl Compiler<'_> {
             env: env.clone(),
             inputs: inputs.into_iter().collect(),
         });
-        Ok(Value::Node(self.placed(Op::Interpret(index), Type::Value, exp.span)))
+        Ok(CatValue::Node(self.placed(CatOp::Interpret(index), CatType::Value, exp.span)))
     }
     /// Collects the nodes that the free names of an expression depend on.
     fn inputs(
@@ -882,7 +913,7 @@ impl Compiler<'_> {
         let mut names = BTreeSet::new();
         let vocabulary = self.vocabulary;
         let known = |n: &str| match env.find(n) {
-            Some(Value::Unknown(_)) => false,
+            Some(CatValue::Unknown(_)) => false,
             Some(_) => true,
             None => vocabulary.find(n).is_some() || Primitive::by_name(n).is_some(),
         };
@@ -891,7 +922,7 @@ impl Compiler<'_> {
             let value = match env.find(n) {
                 Some(v) => v.clone(),
                 None => match self.vocabulary.find(n) {
-                    Some(given) => Value::Node(self.given(given, exp.span)),
+                    Some(given) => CatValue::Node(self.given(given, exp.span)),
                     None if Primitive::by_name(n).is_some() => continue,
                     None => {
                         self.unknown += 1;
@@ -901,30 +932,31 @@ impl Compiler<'_> {
             };
             self.inputs_of(&value, out, seen)?;
         }
-        let all = self.program.node(Op::GivenSet(SetId::ALL), Type::Set);
+        let all = self.program.node(CatOp::GivenSet(SetId::ALL), CatType::Set);
         out.insert(all);
         Ok(())
     }
     fn inputs_of(
         &mut self,
-        value: &Value,
+        value: &CatValue,
         out: &mut BTreeSet<CatNodeId>,
         seen: &mut KnownFunctions,
     ) -> Compiled<()> {
         match value {
-            Value::Node(s) => {
+            CatValue::Node(s) => {
                 out.insert(*s);
             }
-            Value::Tuple(parts) | Value::List(parts) => {
+            CatValue::Tuple(parts) | CatValue::List(parts) => {
                 for p in parts.iter() {
                     self.inputs_of(p, out, seen)?;
                 }
             }
-            Value::Closure(c) => {
+            CatValue::Closure(c) => {
                 let env = c.group.as_ref().map_or_else(|| c.env.clone(), |g| c.env.with_group(g));
                 if seen.insert((Arc::as_ptr(&c.body), c.env.key())) {
-                    let env =
-                        names_of(&c.pattern).iter().fold(env, |env, n| env.with(n, Value::Empty));
+                    let env = names_of(&c.pattern)
+                        .iter()
+                        .fold(env, |env, n| env.with(n, CatValue::Empty));
                     stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
                         self.inputs(&c.body, &env, out, seen)
                     })?;

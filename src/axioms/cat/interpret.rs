@@ -12,10 +12,12 @@ use std::sync::Arc;
 
 use mu_base::{Diagnostic, Span, Stage};
 
-use super::ast::{Binary, Binding, Condition, Exp, ExpressionKind, Pattern, SetClause, Unary};
+use super::ast::{
+    Binary, BindingPattern, Exp, ExpressionKind, IfCondition, LetBinding, SetClause, UnaryOperator,
+};
 use super::program::CatNodeId;
-use super::value::{Env, Primitive, Value};
-use crate::execution::{Name, Skeleton, Vocabulary};
+use super::value::{CatValue, Env, Primitive};
+use crate::execution::{NameMeaning, Skeleton, Vocabulary};
 use crate::relation::{Relation, Set};
 
 /// Limit on the steps of one expression; beyond it the evaluation is an error.
@@ -52,23 +54,23 @@ pub enum Data {
         by_location: bool,
     },
     /// A function created by the interpreter.
-    Function(Rc<Function>),
+    Function(Rc<CatFunction>),
     /// A value of the compiler: a function or tag.
-    Known(Value),
+    Known(CatValue),
 }
 
 /// A function created by the interpreter.
 #[derive(Debug)]
-pub struct Function {
-    pattern: Pattern,
+pub struct CatFunction {
+    pattern: BindingPattern,
     body: Arc<Exp>,
-    names: Names,
-    group: Option<Rc<Vec<(String, Pattern, Arc<Exp>)>>>,
+    names: BoundNames,
+    group: Option<Rc<Vec<(String, BindingPattern, Arc<Exp>)>>>,
 }
 
 /// Names bound by the interpreter, then those bound by the compiler.
 #[derive(Clone, Debug)]
-pub struct Names {
+pub struct BoundNames {
     own: Option<Rc<Own>>,
     base: Env,
 }
@@ -80,9 +82,9 @@ struct Own {
     next: Option<Rc<Own>>,
 }
 
-impl Names {
-    fn with(&self, name: &str, value: Data) -> Names {
-        Names {
+impl BoundNames {
+    fn with(&self, name: &str, value: Data) -> BoundNames {
+        BoundNames {
             own: Some(Rc::new(Own { name: name.to_string(), value, next: self.own.clone() })),
             base: self.base.clone(),
         }
@@ -104,7 +106,7 @@ pub trait Nodes {
     /// Returns the value of a node.
     fn slot(&self, slot: CatNodeId) -> Data;
     /// Returns the value of a name of the vocabulary.
-    fn given(&self, name: Name) -> Data;
+    fn given(&self, name: NameMeaning) -> Data;
 }
 
 /// The interpreter.
@@ -137,7 +139,7 @@ impl Data {
             Data::Pair(..) => "a pair of events",
             Data::Tuple(_) => "a tuple",
             Data::Many(_) | Data::Orders { .. } => "a set of sets",
-            Data::Function(_) | Data::Known(Value::Closure(_) | Value::Primitive(_)) => {
+            Data::Function(_) | Data::Known(CatValue::Closure(_) | CatValue::Primitive(_)) => {
                 "a function"
             }
             Data::Known(_) => "a tag",
@@ -163,7 +165,7 @@ impl Data {
             (Data::Many(a), Data::Many(b)) => {
                 a.len() == b.len() && a.iter().all(|x| b.iter().any(|y| x.same(y)))
             }
-            (Data::Known(Value::Tag(a)), Data::Known(Value::Tag(b))) => a == b,
+            (Data::Known(CatValue::Tag(a)), Data::Known(CatValue::Tag(b))) => a == b,
             _ => false,
         }
     }
@@ -269,7 +271,7 @@ impl<'a> Interpreter<'a> {
     }
     /// Evaluates an expression in an environment of the compiler.
     pub fn run(&self, exp: &Arc<Exp>, base: &Env) -> Answer {
-        self.exp(exp, &Names { own: None, base: base.clone() })
+        self.exp(exp, &BoundNames { own: None, base: base.clone() })
     }
     fn n(&self) -> usize {
         self.skeleton.len()
@@ -301,7 +303,7 @@ impl<'a> Interpreter<'a> {
             other => return wrong(span, format!("this is {}: expected a set", other.describe())),
         })
     }
-    fn exp(&self, exp: &Arc<Exp>, names: &Names) -> Answer {
+    fn exp(&self, exp: &Arc<Exp>, names: &BoundNames) -> Answer {
         self.steps.set(self.steps.get() + 1);
         if self.steps.get() > MAX_STEPS {
             return Err(Diagnostic::at(
@@ -322,14 +324,14 @@ impl<'a> Interpreter<'a> {
         self.depth.set(self.depth.get() - 1);
         out
     }
-    fn exp_node(&self, exp: &Arc<Exp>, names: &Names) -> Answer {
+    fn exp_node(&self, exp: &Arc<Exp>, names: &BoundNames) -> Answer {
         match &exp.node {
             ExpressionKind::Empty => Ok(Data::Empty),
             ExpressionKind::Universe => {
                 Ok(Data::Set(Rc::new(self.skeleton.set(crate::execution::SetId::ALL).clone())))
             }
             ExpressionKind::Name(name) => self.name(name, exp.span, names),
-            ExpressionKind::Tag(tag) => Ok(Data::Known(Value::Tag(tag.clone()))),
+            ExpressionKind::Tag(tag) => Ok(Data::Known(CatValue::Tag(tag.clone()))),
             ExpressionKind::Braces(parts) => {
                 let mut out = Data::Empty;
                 for p in parts {
@@ -357,7 +359,7 @@ impl<'a> Interpreter<'a> {
                 self.exp(body, &names)
             }
             ExpressionKind::Fun(pattern, body) => {
-                let f = Function {
+                let f = CatFunction {
                     pattern: pattern.clone(),
                     body: body.clone(),
                     names: names.clone(),
@@ -369,7 +371,7 @@ impl<'a> Interpreter<'a> {
                 let known = |n: &str| {
                     !matches!(
                         self.name(n, first.span, names),
-                        Err(_) | Ok(Data::Known(Value::Unknown(_)))
+                        Err(_) | Ok(Data::Known(CatValue::Unknown(_)))
                     )
                 };
                 let mut free = BTreeSet::new();
@@ -380,7 +382,7 @@ impl<'a> Interpreter<'a> {
                 self.exp(if self.condition(c, names)? { yes } else { no }, names)
             }
             ExpressionKind::MatchTag(of, clauses, other) => {
-                let Data::Known(Value::Tag(tag)) = self.exp(of, names)? else {
+                let Data::Known(CatValue::Tag(tag)) = self.exp(of, names)? else {
                     return wrong(of.span, "expected a tag");
                 };
                 match clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref()) {
@@ -399,7 +401,7 @@ impl<'a> Interpreter<'a> {
         span: Span,
         empty: &Arc<Exp>,
         clause: &SetClause,
-        names: &Names,
+        names: &BoundNames,
     ) -> Answer {
         if clause.before.is_some() {
             return Err(Diagnostic::at(
@@ -442,23 +444,23 @@ impl<'a> Interpreter<'a> {
         }
         self.exp(&clause.body, &inner)
     }
-    fn known(&self, value: &Value) -> Data {
+    fn known(&self, value: &CatValue) -> Data {
         match value {
-            Value::Node(s) => self.nodes.slot(*s),
-            Value::Empty => Data::Empty,
-            Value::Tuple(parts) => {
+            CatValue::Node(s) => self.nodes.slot(*s),
+            CatValue::Empty => Data::Empty,
+            CatValue::Tuple(parts) => {
                 Data::Tuple(Rc::new(parts.iter().map(|p| self.known(p)).collect()))
             }
-            Value::List(parts) => {
+            CatValue::List(parts) => {
                 Data::Many(Rc::new(parts.iter().map(|p| self.known(p)).collect()))
             }
-            Value::Tags(tags) => Data::Many(Rc::new(
-                tags.iter().map(|t| Data::Known(Value::Tag(t.clone()))).collect(),
+            CatValue::Tags(tags) => Data::Many(Rc::new(
+                tags.iter().map(|t| Data::Known(CatValue::Tag(t.clone()))).collect(),
             )),
             other => Data::Known(other.clone()),
         }
     }
-    fn name(&self, name: &str, span: Span, names: &Names) -> Answer {
+    fn name(&self, name: &str, span: Span, names: &BoundNames) -> Answer {
         if let Some(data) = names.find(name) {
             return Ok(data.clone());
         }
@@ -469,18 +471,18 @@ impl<'a> Interpreter<'a> {
             return Ok(self.nodes.given(given));
         }
         match Primitive::by_name(name) {
-            Some(p) => Ok(Data::Known(Value::Primitive(p))),
+            Some(p) => Ok(Data::Known(CatValue::Primitive(p))),
             None => wrong(span, format!("unknown name `{name}`")),
         }
     }
-    fn unary(&self, op: Unary, of: Data, span: Span) -> Answer {
+    fn unary(&self, op: UnaryOperator, of: Data, span: Span) -> Answer {
         let n = self.n();
-        if op == Unary::Identity {
+        if op == UnaryOperator::Identity {
             let mut r = Relation::empty(n);
             r.identity_on(&*of.into_set(n, span)?);
             return Ok(Data::Relation(Rc::new(r)));
         }
-        if let (Unary::Complement, Data::Set(s)) = (op, &of) {
+        if let (UnaryOperator::Complement, Data::Set(s)) = (op, &of) {
             let mut s = (**s).clone();
             s.complement();
             return Ok(Data::Set(Rc::new(s)));
@@ -488,13 +490,13 @@ impl<'a> Interpreter<'a> {
         let r = of.into_relation(n, span)?;
         let mut out = (*r).clone();
         match op {
-            Unary::Complement => out.complement(),
-            Unary::Plus => out.close(),
-            Unary::Star => {
+            UnaryOperator::Complement => out.complement(),
+            UnaryOperator::Plus => out.close(),
+            UnaryOperator::Star => {
                 out.close();
                 out.reflect();
             }
-            Unary::Optional => out.reflect(),
+            UnaryOperator::Optional => out.reflect(),
             _ => out.invert(&r),
         }
         Ok(Data::Relation(Rc::new(out)))
@@ -580,17 +582,22 @@ impl<'a> Interpreter<'a> {
             }
         }
     }
-    fn bind(names: &Names, pattern: &Pattern, value: Data, span: Span) -> Answer<Names> {
+    fn bind(
+        names: &BoundNames,
+        pattern: &BindingPattern,
+        value: Data,
+        span: Span,
+    ) -> Answer<BoundNames> {
         match (pattern, value) {
-            (Pattern::One(None), _) => Ok(names.clone()),
-            (Pattern::One(Some(name)), v) => Ok(names.with(name, v)),
-            (Pattern::Tuple(ns), Data::Tuple(parts)) if ns.len() == parts.len() => {
+            (BindingPattern::One(None), _) => Ok(names.clone()),
+            (BindingPattern::One(Some(name)), v) => Ok(names.with(name, v)),
+            (BindingPattern::Tuple(ns), Data::Tuple(parts)) if ns.len() == parts.len() => {
                 Ok(ns.iter().zip(parts.iter()).fold(names.clone(), |out, (n, v)| match n {
                     Some(n) => out.with(n, v.clone()),
                     None => out,
                 }))
             }
-            (Pattern::Tuple(ns), other) => wrong(
+            (BindingPattern::Tuple(ns), other) => wrong(
                 span,
                 format!("this is {}: expected a tuple of {}", other.describe(), ns.len()),
             ),
@@ -602,7 +609,7 @@ impl<'a> Interpreter<'a> {
                 let mut names = f.names.clone();
                 if let Some(group) = &f.group {
                     for (name, pattern, body) in group.iter() {
-                        let again = Function {
+                        let again = CatFunction {
                             pattern: pattern.clone(),
                             body: body.clone(),
                             names: f.names.clone(),
@@ -614,16 +621,16 @@ impl<'a> Interpreter<'a> {
                 let names = Self::bind(&names, &f.pattern, argument, at_argument)?;
                 self.exp(&f.body, &names)
             }
-            Data::Known(Value::Closure(c)) => {
+            Data::Known(CatValue::Closure(c)) => {
                 let base = match &c.group {
                     Some(group) => c.env.with_group(group),
                     None => c.env.clone(),
                 };
                 let names =
-                    Self::bind(&Names { own: None, base }, &c.pattern, argument, at_argument)?;
+                    Self::bind(&BoundNames { own: None, base }, &c.pattern, argument, at_argument)?;
                 self.exp(&c.body, &names)
             }
-            Data::Known(Value::Primitive(p)) => self.primitive(p, argument, call),
+            Data::Known(CatValue::Primitive(p)) => self.primitive(p, argument, call),
             other => wrong(at_f, format!("this is {}: expected a function", other.describe())),
         }
     }
@@ -682,27 +689,32 @@ impl<'a> Interpreter<'a> {
             }
         }
     }
-    fn condition(&self, c: &Condition, names: &Names) -> Answer<bool> {
+    fn condition(&self, c: &IfCondition, names: &BoundNames) -> Answer<bool> {
         Ok(match c {
-            Condition::Variant(v) => self.variants.contains(v),
-            Condition::Not(a) => !self.condition(a, names)?,
-            Condition::And(a, b) => self.condition(a, names)? && self.condition(b, names)?,
-            Condition::Or(a, b) => self.condition(a, names)? || self.condition(b, names)?,
-            Condition::Equal(a, b) => self.exp(a, names)?.same(&self.exp(b, names)?),
-            Condition::Subset(a, b) => {
+            IfCondition::Variant(v) => self.variants.contains(v),
+            IfCondition::Not(a) => !self.condition(a, names)?,
+            IfCondition::And(a, b) => self.condition(a, names)? && self.condition(b, names)?,
+            IfCondition::Or(a, b) => self.condition(a, names)? || self.condition(b, names)?,
+            IfCondition::Equal(a, b) => self.exp(a, names)?.same(&self.exp(b, names)?),
+            IfCondition::Subset(a, b) => {
                 let (x, y) = (
                     self.elements(self.exp(a, names)?, a.span)?,
                     self.elements(self.exp(b, names)?, b.span)?,
                 );
                 x.iter().all(|d| y.iter().any(|e| e.same(d)))
             }
-            Condition::In(a, b) => {
+            IfCondition::In(a, b) => {
                 let (x, y) = (self.exp(a, names)?, self.elements(self.exp(b, names)?, b.span)?);
                 y.iter().any(|e| e.same(&x))
             }
         })
     }
-    fn bindings(&self, recursive: bool, bindings: &[Binding], names: &Names) -> Answer<Names> {
+    fn bindings(
+        &self,
+        recursive: bool,
+        bindings: &[LetBinding],
+        names: &BoundNames,
+    ) -> Answer<BoundNames> {
         let mut out = names.clone();
         if !recursive {
             for b in bindings {
@@ -712,7 +724,7 @@ impl<'a> Interpreter<'a> {
         }
         let functions: Option<Vec<_>> = (bindings.iter())
             .map(|b| match (&b.pattern, &b.value.node) {
-                (Pattern::One(Some(name)), ExpressionKind::Fun(pattern, body)) => {
+                (BindingPattern::One(Some(name)), ExpressionKind::Fun(pattern, body)) => {
                     Some((name.text.clone(), pattern.clone(), body.clone()))
                 }
                 _ => None,
@@ -721,7 +733,7 @@ impl<'a> Interpreter<'a> {
         if let Some(group) = functions {
             let group = Rc::new(group);
             for (name, pattern, body) in group.iter() {
-                let f = Function {
+                let f = CatFunction {
                     pattern: pattern.clone(),
                     body: body.clone(),
                     names: names.clone(),

@@ -6,7 +6,7 @@ use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 /// A token.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Token {
+pub enum CatToken {
     /// A name that is not a keyword.
     Name(String),
     /// A keyword.
@@ -65,15 +65,15 @@ const MARKS: &[&str] = &[
     "^", "\\", "?", "=", ";", ",",
 ];
 
-impl Token {
+impl CatToken {
     /// Prints the token for a message.
     pub fn shown(&self) -> String {
         match self {
-            Token::Name(n) => format!("`{n}`"),
-            Token::Keyword(k) | Token::Mark(k) => format!("`{k}`"),
-            Token::Tag(t) => format!("`'{t}`"),
-            Token::Text(t) => format!("`\"{t}\"`"),
-            Token::End => "the end of the file".to_string(),
+            CatToken::Name(n) => format!("`{n}`"),
+            CatToken::Keyword(k) | CatToken::Mark(k) => format!("`{k}`"),
+            CatToken::Tag(t) => format!("`'{t}`"),
+            CatToken::Text(t) => format!("`\"{t}\"`"),
+            CatToken::End => "the end of the file".to_string(),
         }
     }
 }
@@ -89,8 +89,8 @@ fn name(text: &[u8]) -> usize {
     end + usize::from(text.get(end) == Some(&b'\''))
 }
 
-/// Splits a text into tokens; the last is [`Token::End`].
-pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
+/// Splits a text into tokens; the last is [`CatToken::End`].
+pub fn lex(source: SourceId, text: &str) -> Result<Vec<(CatToken, Span)>, Diagnostic> {
     let bytes = text.as_bytes();
     let span = |from: usize, to: usize| Span {
         source,
@@ -121,21 +121,21 @@ pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnosti
                 )
             })?;
             at += end + 2;
-            out.push((Token::Text(text[from + 1..at - 1].to_string()), span(from, at)));
+            out.push((CatToken::Text(text[from + 1..at - 1].to_string()), span(from, at)));
         } else if rest[0] == b'\'' && name(&rest[1..]) > 0 {
             at += 1 + name(&rest[1..]);
-            out.push((Token::Tag(text[from + 1..at].to_string()), span(from, at)));
+            out.push((CatToken::Tag(text[from + 1..at].to_string()), span(from, at)));
         } else if name(rest) > 0 {
             at += name(rest);
             let word = &text[from..at];
             let token = KEYWORDS
                 .iter()
                 .find(|k| **k == word)
-                .map_or_else(|| Token::Name(word.to_string()), |k| Token::Keyword(k));
+                .map_or_else(|| CatToken::Name(word.to_string()), |k| CatToken::Keyword(k));
             out.push((token, span(from, at)));
         } else if let Some(mark) = MARKS.iter().find(|m| rest.starts_with(m.as_bytes())) {
             at += mark.len();
-            out.push((Token::Mark(mark), span(from, at)));
+            out.push((CatToken::Mark(mark), span(from, at)));
         } else {
             let c = text[at..].chars().next().unwrap_or(' ');
             let place = span(at, at + c.len_utf8());
@@ -146,6 +146,6 @@ pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnosti
             ));
         }
     }
-    out.push((Token::End, span(bytes.len(), bytes.len())));
+    out.push((CatToken::End, span(bytes.len(), bytes.len())));
     Ok(out)
 }

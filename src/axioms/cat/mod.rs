@@ -33,41 +33,41 @@ pub use compile::Resolver;
 pub use interpret::each_order;
 pub use lexer::KEYWORDS;
 pub use names::names;
-pub use run::{Failure, Run, Session, Verdict};
+pub use run::{ModelRun, ModelVerdict, Session, ViolatedAxiom};
 pub use templates::Coherence;
 
-use crate::execution::{Name, RelationId, SetId, Vocabulary};
-use plan::Plan;
-use program::{CatNodeId, Op, Program, Type};
-use value::Value;
+use crate::execution::{NameMeaning, RelationId, SetId, Vocabulary};
+use plan::EvaluationPlan;
+use program::{CatNodeId, CatOp, CatProgram, CatType};
+use value::CatValue;
 
 /// Returns the words before the first statement of a text. They can be read before the vocabulary
 /// of the model is known.
 pub fn head(text: &str) -> Vec<String> {
     let words = lexer::lex(SourceId::FIRST, text).unwrap_or_default();
-    let word = |t: lexer::Token| {
-        if let lexer::Token::Name(w) | lexer::Token::Text(w) = t { Some(w) } else { None }
+    let word = |t: lexer::CatToken| {
+        if let lexer::CatToken::Name(w) | lexer::CatToken::Text(w) = t { Some(w) } else { None }
     };
     words.into_iter().map_while(|(t, _)| word(t)).collect()
 }
 
 /// A compiled model.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct CatModel {
     /// The name of its file, without folders and extension.
     file: String,
     /// The text of its file.
     text: String,
     /// The words before the first statement: an architecture, a name, options.
     head: Vec<String>,
-    program: Program,
-    plan: Plan,
+    program: CatProgram,
+    plan: EvaluationPlan,
     /// The index of each node among those of its type.
     places: Vec<u32>,
     spans: HashMap<CatNodeId, Span>,
-    given: HashMap<Name, CatNodeId>,
+    given: HashMap<NameMeaning, CatNodeId>,
     /// The names that axioms, flags, and choices depend on.
-    live: HashSet<Name>,
+    live: HashSet<NameMeaning>,
     defined: BTreeMap<String, CatNodeId>,
     shown: Vec<(String, CatNodeId)>,
     vocabulary: Vocabulary,
@@ -76,23 +76,23 @@ pub struct Model {
 }
 
 /// Returns the nodes that the checks and choices of a program depend on.
-fn roots(program: &Program) -> Vec<CatNodeId> {
+fn roots(program: &CatProgram) -> Vec<CatNodeId> {
     let checks = program.checks.iter().map(|c| plan::root(c.property));
     plan::needed(program, checks.chain(program.choices.iter().map(|c| c.from)))
 }
 
 /// Returns the name of the vocabulary that a node reads.
-fn given_name(program: &Program, slot: CatNodeId) -> Option<Name> {
+fn given_name(program: &CatProgram, slot: CatNodeId) -> Option<NameMeaning> {
     match program.nodes[slot.index()].op {
-        Op::GivenSet(id) => Some(Name::Set(id)),
-        Op::GivenRelation(id) => Some(Name::Relation(id)),
+        CatOp::GivenSet(id) => Some(NameMeaning::Set(id)),
+        CatOp::GivenRelation(id) => Some(NameMeaning::Relation(id)),
         _ => None,
     }
 }
 
 /// Checks that no axiom, flag or choice depends on a name that front ends do not provide.
 fn supplied(
-    program: &Program,
+    program: &CatProgram,
     missing: &HashMap<CatNodeId, Span>,
     vocabulary: &Vocabulary,
 ) -> Result<(), Diagnostic> {
@@ -103,9 +103,11 @@ fn supplied(
     };
     let name = live.iter().find(|s| missing.get(s) == Some(span)).map(|s| {
         match program.nodes[s.index()].op {
-            Op::GivenSet(id) => format!("the set `{}`", vocabulary.name_of(Name::Set(id))),
-            Op::GivenRelation(id) => {
-                format!("the relation `{}`", vocabulary.name_of(Name::Relation(id)))
+            CatOp::GivenSet(id) => {
+                format!("the set `{}`", vocabulary.name_of(NameMeaning::Set(id)))
+            }
+            CatOp::GivenRelation(id) => {
+                format!("the relation `{}`", vocabulary.name_of(NameMeaning::Relation(id)))
             }
             _ => "this name".to_string(),
         }
@@ -120,7 +122,7 @@ fn stem(file: &str) -> &str {
     name.strip_suffix(".cat").unwrap_or(name)
 }
 
-impl Model {
+impl CatModel {
     /// Compiles a model.
     ///
     /// `name` and `text` are the model's file. `resolver` returns the files that it includes (and
@@ -134,7 +136,7 @@ impl Model {
         resolver: Resolver<'_>,
         vocabulary: &Vocabulary,
         variants: &[&str],
-    ) -> Result<Model, Diagnostic> {
+    ) -> Result<CatModel, Diagnostic> {
         let source = sources.add(name, text);
         Self::compile_source(sources, source, resolver, vocabulary, variants)
     }
@@ -145,7 +147,7 @@ impl Model {
         resolver: Resolver<'_>,
         vocabulary: &Vocabulary,
         variants: &[&str],
-    ) -> Result<Model, Diagnostic> {
+    ) -> Result<CatModel, Diagnostic> {
         let file = sources.get(source).name.clone();
         let mut text = sources.get(source).text.to_string();
         let count =
@@ -157,7 +159,7 @@ impl Model {
         let (missing, mut shown) = (compiler.missing, compiler.shown);
         let mut defined = BTreeMap::new();
         for (name, value) in compiler.last.iter() {
-            if let Value::Node(slot) = value {
+            if let CatValue::Node(slot) = value {
                 defined.entry(name.to_string()).or_insert(*slot);
             }
         }
@@ -172,24 +174,24 @@ impl Model {
         defined.retain(|_, slot| {
             plan::needed(&program, [*slot]).iter().all(|s| !missing.contains_key(s))
         });
-        let plan = Plan::of(&mut program);
+        let plan = EvaluationPlan::of(&mut program);
         let mut counts = [0u32; 3];
         let mut places = Vec::with_capacity(program.nodes.len());
         let mut given = HashMap::new();
         for (i, node) in program.nodes.iter().enumerate() {
             let count = &mut counts[match node.kind {
-                Type::Set => 0,
-                Type::Relation => 1,
-                Type::Value => 2,
+                CatType::Set => 0,
+                CatType::Relation => 1,
+                CatType::Value => 2,
             }];
             places.push(*count);
             *count += 1;
             if let Some(name) = given_name(&program, CatNodeId::new(i)) {
-                debug_assert_eq!(node.kind == Type::Set, matches!(name, Name::Set(_)));
+                debug_assert_eq!(node.kind == CatType::Set, matches!(name, NameMeaning::Set(_)));
                 given.insert(name, CatNodeId::new(i));
             }
         }
-        Ok(Model {
+        Ok(CatModel {
             file: stem(&file).to_string(),
             text,
             head,
@@ -223,12 +225,12 @@ impl Model {
     /// True if the model reads a relation of the skeleton or the choice. A front end need not
     /// compute other relations.
     pub fn reads_relation(&self, id: RelationId) -> bool {
-        self.given.contains_key(&Name::Relation(id))
+        self.given.contains_key(&NameMeaning::Relation(id))
             || id == RelationId::CO && self.reads_relation(RelationId::FR)
     }
     /// True if the model mentions a set of the skeleton.
     pub fn reads_set(&self, id: SetId) -> bool {
-        self.given.contains_key(&Name::Set(id))
+        self.given.contains_key(&NameMeaning::Set(id))
     }
     /// True if the model defines the coherence orders itself (`with co from …`).
     pub fn chooses_coherence(&self) -> bool {
@@ -236,16 +238,16 @@ impl Model {
     }
     /// Returns the names of its axioms, in order.
     pub fn axioms(&self) -> impl Iterator<Item = &str> {
-        use ast::Role;
-        self.program.checks.iter().filter(|c| c.role == Role::Axiom).map(|c| c.name.as_str())
+        use ast::TestRole;
+        self.program.checks.iter().filter(|c| c.role == TestRole::Axiom).map(|c| c.name.as_str())
     }
     /// Returns whether a name that the model defines at its end is a relation (true) or a set of
     /// events (false); `None` if it is neither.
     pub fn is_relation(&self, name: &str) -> Option<bool> {
         match self.program.kind(*self.defined.get(name)?) {
-            Type::Relation => Some(true),
-            Type::Set => Some(false),
-            Type::Value => None,
+            CatType::Relation => Some(true),
+            CatType::Set => Some(false),
+            CatType::Value => None,
         }
     }
     /// Returns the text of its file, followed by those of all files that it includes.

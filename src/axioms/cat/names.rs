@@ -10,15 +10,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use mu_base::naming::{Naming, Role, line};
+use mu_base::naming::{NameRole, Naming, line};
 use mu_base::{SourceId, SourceMap, Span};
 
-use super::Model;
-use super::ast::{Condition, Exp, ExpressionKind, Ident, Ins, Pattern, Statement};
+use super::CatModel;
+use super::ast::{BindingPattern, Exp, ExpressionKind, Ident, IfCondition, Ins, Statement};
 use super::compile::Resolver;
 use super::parser::parse_all;
 use super::value::Primitive;
-use crate::execution::{Name, Vocabulary};
+use crate::execution::{NameMeaning, Vocabulary};
 
 /// Descriptions of the names of the language, for readers.
 const DESCRIPTIONS: &[(&str, &str)] = &[
@@ -65,7 +65,7 @@ pub fn names(
     source: SourceId,
     resolver: Resolver<'_>,
     vocabulary: &Vocabulary,
-    model: Option<&Model>,
+    model: Option<&CatModel>,
 ) -> Naming {
     let mut resolver_state = NameResolver {
         out: Naming::default(),
@@ -90,7 +90,7 @@ pub fn names(
     }
     let mut out = resolver_state.out;
     for (name, of) in last {
-        if let (Role::Relation, Some(relation)) =
+        if let (NameRole::Relation, Some(relation)) =
             (out.bindings[of].role, model.and_then(|m| m.is_relation(&name)))
         {
             out.bindings[of].note = if relation { "a relation" } else { "a set of events" }.into();
@@ -132,11 +132,12 @@ impl NameResolver<'_> {
             return Some(*of);
         }
         let (role, note) = match self.vocabulary.find(name) {
-            Some(Name::Set(_)) => (Role::Relation, "a set of events"),
-            Some(Name::Relation(_)) => (Role::Relation, "a relation"),
-            None => {
-                (Role::Function, Primitive::by_name(name).map(|_| "a function of the language")?)
-            }
+            Some(NameMeaning::Set(_)) => (NameRole::Relation, "a set of events"),
+            Some(NameMeaning::Relation(_)) => (NameRole::Relation, "a relation"),
+            None => (
+                NameRole::Function,
+                Primitive::by_name(name).map(|_| "a function of the language")?,
+            ),
         };
         let entry = DESCRIPTIONS.iter().find(|t| t.0 == name);
         let of = self.out.add_builtin(
@@ -157,7 +158,7 @@ impl NameResolver<'_> {
             self.out.mention(place, of);
         }
     }
-    fn binds(&mut self, role: Role, name: &Ident, whole: Span, says: String) -> usize {
+    fn binds(&mut self, role: NameRole, name: &Ident, whole: Span, says: String) -> usize {
         let of = self.out.declare(role, name, name.place.0, whole, says);
         self.out.bindings[of].scope = self.inside;
         self.scope.push((name.text.clone(), of));
@@ -165,12 +166,12 @@ impl NameResolver<'_> {
     }
     fn local(&mut self, name: &Ident) {
         let says = name.text.clone();
-        self.binds(Role::Local, name, name.place.0, says);
+        self.binds(NameRole::Local, name, name.place.0, says);
     }
-    fn locals(&mut self, pattern: &Pattern) {
+    fn locals(&mut self, pattern: &BindingPattern) {
         match pattern {
-            Pattern::One(name) => name.iter().for_each(|n| self.local(n)),
-            Pattern::Tuple(names) => names.iter().flatten().for_each(|n| self.local(n)),
+            BindingPattern::One(name) => name.iter().for_each(|n| self.local(n)),
+            BindingPattern::Tuple(names) => names.iter().flatten().for_each(|n| self.local(n)),
         }
     }
     /// Runs `inner` in a local scope.
@@ -184,7 +185,7 @@ impl NameResolver<'_> {
         let of = match self.tags.get(tag) {
             Some(of) => *of,
             None => {
-                let of = self.out.add_builtin(Role::Constructor, tag, format!("'{tag}"));
+                let of = self.out.add_builtin(NameRole::Constructor, tag, format!("'{tag}"));
                 self.tags.insert(tag.to_string(), of);
                 of
             }
@@ -193,7 +194,7 @@ impl NameResolver<'_> {
     }
     fn claim(&mut self, name: &Ident, whole: Span) {
         let says = self.text(whole);
-        let of = self.out.declare(Role::Claim, name, name.place.0, whole, says);
+        let of = self.out.declare(NameRole::Claim, name, name.place.0, whole, says);
         self.out.bindings[of].scope = Some(whole);
     }
 
@@ -240,7 +241,7 @@ impl NameResolver<'_> {
             }
             Statement::Procedure(name, pattern, body) => {
                 let says = format!("procedure {}", self.head(ins.span, "="));
-                self.binds(Role::Process, name, ins.span, says);
+                self.binds(NameRole::Process, name, ins.span, says);
                 self.within(ins.span, |w| {
                     w.locals(pattern);
                     w.statements(body);
@@ -261,7 +262,7 @@ impl NameResolver<'_> {
             Statement::With(name, from) => {
                 self.exp(from);
                 let says = self.text(ins.span);
-                let of = self.binds(Role::Relation, name, ins.span, says);
+                let of = self.binds(NameRole::Relation, name, ins.span, says);
                 if name.text == "co" {
                     self.out.bindings[of].fixed =
                         Some("the choice of a coherence order has this name");
@@ -269,10 +270,10 @@ impl NameResolver<'_> {
             }
             Statement::Enum(name, tags) => {
                 let says = self.text(ins.span);
-                self.binds(Role::Type, name, ins.span, says);
+                self.binds(NameRole::Type, name, ins.span, says);
                 for tag in tags {
                     let of = self.out.declare(
-                        Role::Constructor,
+                        NameRole::Constructor,
                         tag,
                         tag.place.0,
                         ins.span,
@@ -329,18 +330,18 @@ impl NameResolver<'_> {
             self.scope.push((name, first));
         }
     }
-    fn bindings(&mut self, recursive: bool, bindings: &[super::ast::Binding], whole: Span) {
+    fn bindings(&mut self, recursive: bool, bindings: &[super::ast::LetBinding], whole: Span) {
         let alone = bindings.len() == 1 && whole.is_somewhere();
-        let bind = |w: &mut Self, b: &super::ast::Binding| {
+        let bind = |w: &mut Self, b: &super::ast::LetBinding| {
             let role = if matches!(b.value.node, ExpressionKind::Fun(..)) {
-                Role::Function
+                NameRole::Function
             } else {
-                Role::Relation
+                NameRole::Relation
             };
             let says = format!("let {}{}", if recursive { "rec " } else { "" }, w.text(b.span));
             let names: Vec<&Ident> = match &b.pattern {
-                Pattern::One(name) => name.iter().collect(),
-                Pattern::Tuple(names) => names.iter().flatten().collect(),
+                BindingPattern::One(name) => name.iter().collect(),
+                BindingPattern::Tuple(names) => names.iter().flatten().collect(),
             };
             for name in names {
                 let of = w.binds(role, name, if alone { whole } else { b.span }, says.clone());
@@ -419,15 +420,15 @@ impl NameResolver<'_> {
             }
         }
     }
-    fn condition(&mut self, condition: &Condition) {
+    fn condition(&mut self, condition: &IfCondition) {
         match condition {
-            Condition::Variant(_) => {}
-            Condition::Not(a) => self.condition(a),
-            Condition::And(a, b) | Condition::Or(a, b) => {
+            IfCondition::Variant(_) => {}
+            IfCondition::Not(a) => self.condition(a),
+            IfCondition::And(a, b) | IfCondition::Or(a, b) => {
                 self.condition(a);
                 self.condition(b);
             }
-            Condition::Equal(a, b) | Condition::Subset(a, b) | Condition::In(a, b) => {
+            IfCondition::Equal(a, b) | IfCondition::Subset(a, b) | IfCondition::In(a, b) => {
                 self.exp(a);
                 self.exp(b);
             }

@@ -10,20 +10,20 @@ use std::sync::Arc;
 use mu_base::{Diagnostic, Place, SourceId, Span, Stage};
 
 use super::ast::{
-    Binary, Binding, Condition, Exp, ExpressionKind, File, Ident, Ins, Pattern, Role, SetClause,
-    Statement, Test, TestKind, Unary,
+    Binary, BindingPattern, CatFile, Exp, ExpressionKind, Ident, IfCondition, Ins, LetBinding,
+    SetClause, Statement, TestKind, TestRole, TestStatement, UnaryOperator,
 };
-use super::lexer::{Token, lex};
+use super::lexer::{CatToken, lex};
 
 /// Parses a file.
-pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
+pub fn parse(source: SourceId, text: &str) -> Result<CatFile, Diagnostic> {
     let mut p = Parser { tokens: lex(source, text)?, at: 0 };
     let head = p.head();
     let mut body = Vec::new();
-    while *p.token() != Token::End {
+    while *p.token() != CatToken::End {
         body.push(p.statement()?);
     }
-    Ok(File { head, body })
+    Ok(CatFile { head, body })
 }
 
 /// Words that only the beginning of a statement can be.
@@ -48,7 +48,7 @@ const BEGINS: [&str; 14] = [
 const MAX_ERRORS: usize = 50;
 
 /// Parses a file with errors: after an error it continues with the next statement.
-pub fn parse_all(source: SourceId, text: &str) -> File {
+pub fn parse_all(source: SourceId, text: &str) -> CatFile {
     // Invalid characters are treated as blanks.
     let mut blanked = text.to_string();
     let mut tokens = lex(source, &blanked);
@@ -59,29 +59,29 @@ pub fn parse_all(source: SourceId, text: &str) -> File {
         tokens = lex(source, &blanked);
     }
     let mut p = Parser {
-        tokens: tokens.unwrap_or_else(|_| vec![(Token::End, Span { source, start: 0, end: 0 })]),
+        tokens: tokens.unwrap_or_else(|_| vec![(CatToken::End, Span { source, start: 0, end: 0 })]),
         at: 0,
     };
     let head = p.head();
     let (mut body, mut errors) = (Vec::new(), 0);
-    while *p.token() != Token::End && errors < MAX_ERRORS {
+    while *p.token() != CatToken::End && errors < MAX_ERRORS {
         let from = p.at;
         match p.statement() {
             Ok(statement) => body.push(statement),
             Err(_) => {
                 errors += 1;
                 p.at = p.at.max(from + 1).min(p.tokens.len() - 1);
-                while *p.token() != Token::End && !BEGINS.iter().any(|w| p.is_word(w)) {
+                while *p.token() != CatToken::End && !BEGINS.iter().any(|w| p.is_word(w)) {
                     p.at += 1;
                 }
             }
         }
     }
-    File { head, body }
+    CatFile { head, body }
 }
 
 struct Parser {
-    tokens: Vec<(Token, Span)>,
+    tokens: Vec<(CatToken, Span)>,
     at: usize,
 }
 
@@ -90,10 +90,10 @@ type Parsed<T> = Result<T, Diagnostic>;
 const FOLLOWS: &str = "a statement: `let`, `acyclic`, `irreflexive`, `empty`, `flag`, `include`, `show`, `procedure`, `call`, `forall`, `with`, `if`, …";
 
 impl Parser {
-    fn token(&self) -> &Token {
+    fn token(&self) -> &CatToken {
         &self.tokens[self.at].0
     }
-    fn ahead(&self, by: usize) -> &Token {
+    fn ahead(&self, by: usize) -> &CatToken {
         &self.tokens[(self.at + by).min(self.tokens.len() - 1)].0
     }
     fn span(&self) -> Span {
@@ -111,10 +111,10 @@ impl Parser {
         ))
     }
     fn is_mark(&self, mark: &str) -> bool {
-        matches!(self.token(), Token::Mark(m) if *m == mark)
+        matches!(self.token(), CatToken::Mark(m) if *m == mark)
     }
     fn is_word(&self, word: &str) -> bool {
-        matches!(self.token(), Token::Keyword(k) if *k == word)
+        matches!(self.token(), CatToken::Keyword(k) if *k == word)
     }
     fn mark(&mut self, mark: &str) -> bool {
         let found = self.is_mark(mark);
@@ -134,7 +134,7 @@ impl Parser {
     }
     fn name(&mut self) -> Parsed<Ident> {
         match self.token().clone() {
-            Token::Name(text) => {
+            CatToken::Name(text) => {
                 let place = Place(self.span());
                 self.at += 1;
                 Ok(Ident { text, place })
@@ -144,7 +144,7 @@ impl Parser {
     }
     fn tag(&mut self) -> Parsed<Ident> {
         match self.token().clone() {
-            Token::Tag(text) => {
+            CatToken::Tag(text) => {
                 let span = self.span();
                 self.at += 1;
                 Ok(Ident { text, place: Place(Span { start: span.start + 1, ..span }) })
@@ -153,7 +153,7 @@ impl Parser {
         }
     }
     fn is_name(&self) -> bool {
-        matches!(self.token(), Token::Name(_))
+        matches!(self.token(), CatToken::Name(_))
     }
 
     // Statements.
@@ -161,7 +161,7 @@ impl Parser {
     /// Parses the words before the first statement.
     fn head(&mut self) -> Vec<String> {
         let mut head = Vec::new();
-        while let Token::Name(word) | Token::Text(word) = self.token() {
+        while let CatToken::Name(word) | CatToken::Text(word) = self.token() {
             head.push(word.clone());
             self.at += 1;
         }
@@ -170,7 +170,7 @@ impl Parser {
     fn statements(&mut self, ends: &[&str]) -> Parsed<Arc<Vec<Ins>>> {
         let mut out = Vec::new();
         while !ends.iter().any(|e| self.is_word(e) || self.is_mark(e)) {
-            if *self.token() == Token::End {
+            if *self.token() == CatToken::End {
                 return self.refuse(&format!("`{}`", ends.join("` or `")));
             }
             out.push(self.statement()?);
@@ -183,28 +183,28 @@ impl Parser {
         Ok(Ins { span: self.since(from), node })
     }
     fn statement_node(&mut self) -> Parsed<Statement> {
-        let Token::Keyword(word) = *self.token() else {
+        let CatToken::Keyword(word) = *self.token() else {
             return if self.is_mark("~") {
-                Ok(Statement::Test(self.test(Role::Axiom)?))
+                Ok(Statement::Test(self.test(TestRole::Axiom)?))
             } else {
                 self.refuse(FOLLOWS)
             };
         };
         match word {
             "acyclic" | "irreflexive" | "empty" => {
-                return Ok(Statement::Test(self.test(Role::Axiom)?));
+                return Ok(Statement::Test(self.test(TestRole::Axiom)?));
             }
             _ => self.at += 1,
         }
         match word {
             "let" => self.top_let(),
-            "flag" => Ok(Statement::Test(self.test(Role::Flag)?)),
-            "undefined_unless" => Ok(Statement::Test(self.test(Role::UndefinedUnless)?)),
-            "assert" => Ok(Statement::Test(self.test(Role::Assert)?)),
+            "flag" => Ok(Statement::Test(self.test(TestRole::Flag)?)),
+            "undefined_unless" => Ok(Statement::Test(self.test(TestRole::UndefinedUnless)?)),
+            "assert" => Ok(Statement::Test(self.test(TestRole::Assert)?)),
             "show" => self.show(),
             "unshow" => Ok(Statement::Show(self.names()?.into_iter().map(|n| (n, None)).collect())),
             "include" => match self.token().clone() {
-                Token::Text(file) => {
+                CatToken::Text(file) => {
                     self.at += 1;
                     Ok(Statement::Include(file))
                 }
@@ -276,7 +276,7 @@ impl Parser {
     fn top_let(&mut self) -> Parsed<Statement> {
         let recursive = self.word("rec");
         let bindings = self.bindings()?;
-        let when = if self.word("when") { Some(self.test(Role::Axiom)?) } else { None };
+        let when = if self.word("when") { Some(self.test(TestRole::Axiom)?) } else { None };
         // A `let … in` at the top has the scope of a `let`.
         self.word("in");
         Ok(Statement::Let(recursive, bindings, when))
@@ -303,7 +303,7 @@ impl Parser {
         Ok(Statement::Match(of, clauses, other))
     }
     fn show(&mut self) -> Parsed<Statement> {
-        if self.is_name() && matches!(self.ahead(1), Token::Mark(",")) {
+        if self.is_name() && matches!(self.ahead(1), CatToken::Mark(",")) {
             let names = self.names()?;
             let shown = |n: Ident| {
                 (
@@ -335,19 +335,19 @@ impl Parser {
     fn as_name(&mut self) -> Parsed<Option<Ident>> {
         if self.word("as") { self.name().map(Some) } else { Ok(None) }
     }
-    fn test(&mut self, role: Role) -> Parsed<Test> {
+    fn test(&mut self, role: TestRole) -> Parsed<TestStatement> {
         let from = self.span();
         let negated = self.mark("~");
         let kind = match self.token() {
-            Token::Keyword("acyclic") => TestKind::Acyclic,
-            Token::Keyword("irreflexive") => TestKind::Irreflexive,
-            Token::Keyword("empty") => TestKind::Empty,
+            CatToken::Keyword("acyclic") => TestKind::Acyclic,
+            CatToken::Keyword("irreflexive") => TestKind::Irreflexive,
+            CatToken::Keyword("empty") => TestKind::Empty,
             _ => return self.refuse("`acyclic`, `irreflexive` or `empty`"),
         };
         self.at += 1;
         let of = self.exp()?;
         let name = self.as_name()?;
-        Ok(Test { span: self.since(from), role, negated, kind, of, name })
+        Ok(TestStatement { span: self.since(from), role, negated, kind, of, name })
     }
 
     // Bindings.
@@ -363,31 +363,35 @@ impl Parser {
         }
         Ok(out)
     }
-    fn pattern(mut names: Vec<Option<Ident>>) -> Pattern {
-        if names.len() == 1 { Pattern::One(names.remove(0)) } else { Pattern::Tuple(names) }
+    fn pattern(mut names: Vec<Option<Ident>>) -> BindingPattern {
+        if names.len() == 1 {
+            BindingPattern::One(names.remove(0))
+        } else {
+            BindingPattern::Tuple(names)
+        }
     }
     /// Parses `x`, `(x, y)` or `()`.
-    fn parameters(&mut self) -> Parsed<Pattern> {
+    fn parameters(&mut self) -> Parsed<BindingPattern> {
         if !self.mark("(") {
-            return Ok(Pattern::One(self.variable()?));
+            return Ok(BindingPattern::One(self.variable()?));
         }
         if self.mark(")") {
-            return Ok(Pattern::Tuple(Vec::new()));
+            return Ok(BindingPattern::Tuple(Vec::new()));
         }
         let names = self.variables()?;
         self.need_mark(")")?;
         Ok(Self::pattern(names))
     }
-    fn bindings(&mut self) -> Parsed<Vec<Binding>> {
+    fn bindings(&mut self) -> Parsed<Vec<LetBinding>> {
         let mut out = vec![self.binding()?];
         while self.word("and") {
             out.push(self.binding()?);
         }
         Ok(out)
     }
-    fn binding(&mut self) -> Parsed<Binding> {
+    fn binding(&mut self) -> Parsed<LetBinding> {
         let from = self.span();
-        let function = self.is_name() && !matches!(self.ahead(1), Token::Mark("=" | ","));
+        let function = self.is_name() && !matches!(self.ahead(1), CatToken::Mark("=" | ","));
         if function {
             let name = self.name()?;
             let pattern = self.parameters()?;
@@ -395,13 +399,13 @@ impl Parser {
             let body = self.exp()?;
             let span = self.since(from);
             let value = Arc::new(Exp { span, node: ExpressionKind::Fun(pattern, body) });
-            return Ok(Binding { span, pattern: Pattern::One(Some(name)), value });
+            return Ok(LetBinding { span, pattern: BindingPattern::One(Some(name)), value });
         }
         let pattern =
             if self.is_mark("(") { self.parameters()? } else { Self::pattern(self.variables()?) };
         self.need_mark("=")?;
         let value = self.exp()?;
-        Ok(Binding { span: self.since(from), pattern, value })
+        Ok(LetBinding { span: self.since(from), pattern, value })
     }
 
     // Expressions.
@@ -415,26 +419,26 @@ impl Parser {
     fn exp_node(&mut self) -> Parsed<Arc<Exp>> {
         let from = self.span();
         let node = match self.token() {
-            Token::Keyword("let") => {
+            CatToken::Keyword("let") => {
                 self.at += 1;
                 let recursive = self.word("rec");
                 let bindings = self.bindings()?;
                 self.need_word("in")?;
                 ExpressionKind::Let(recursive, bindings, self.exp()?)
             }
-            Token::Keyword("fun") => {
+            CatToken::Keyword("fun") => {
                 self.at += 1;
                 let pattern = self.parameters()?;
                 self.need_mark("->")?;
                 ExpressionKind::Fun(pattern, self.exp()?)
             }
-            Token::Keyword("try") => {
+            CatToken::Keyword("try") => {
                 self.at += 1;
                 let first = self.exp()?;
                 self.need_word("with")?;
                 ExpressionKind::Try(first, self.exp()?)
             }
-            Token::Keyword("if") => {
+            CatToken::Keyword("if") => {
                 self.at += 1;
                 let condition = self.condition()?;
                 self.need_word("then")?;
@@ -442,7 +446,7 @@ impl Parser {
                 self.need_word("else")?;
                 ExpressionKind::If(condition, yes, self.exp()?)
             }
-            Token::Keyword("match") => {
+            CatToken::Keyword("match") => {
                 self.at += 1;
                 self.match_expression()?
             }
@@ -460,29 +464,31 @@ impl Parser {
         };
         Ok(self.make(from, node))
     }
-    fn condition(&mut self) -> Parsed<Condition> {
+    fn condition(&mut self) -> Parsed<IfCondition> {
         let mut left = self.conjunction()?;
         while self.mark("||") {
-            left = Condition::Or(Box::new(left), Box::new(self.conjunction()?));
+            left = IfCondition::Or(Box::new(left), Box::new(self.conjunction()?));
         }
         Ok(left)
     }
-    fn conjunction(&mut self) -> Parsed<Condition> {
+    fn conjunction(&mut self) -> Parsed<IfCondition> {
         let mut left = self.simple_condition()?;
         while self.mark("&&") {
-            left = Condition::And(Box::new(left), Box::new(self.simple_condition()?));
+            left = IfCondition::And(Box::new(left), Box::new(self.simple_condition()?));
         }
         Ok(left)
     }
-    fn simple_condition(&mut self) -> Parsed<Condition> {
+    fn simple_condition(&mut self) -> Parsed<IfCondition> {
         if self.word("not") {
-            return Ok(Condition::Not(Box::new(self.simple_condition()?)));
+            return Ok(IfCondition::Not(Box::new(self.simple_condition()?)));
         }
-        if let Token::Text(variant) = self.token().clone() {
+        if let CatToken::Text(variant) = self.token().clone() {
             self.at += 1;
-            return Ok(Condition::Variant(variant));
+            return Ok(IfCondition::Variant(variant));
         }
-        if self.is_mark("(") && (matches!(self.ahead(1), Token::Text(_) | Token::Keyword("not"))) {
+        if self.is_mark("(")
+            && (matches!(self.ahead(1), CatToken::Text(_) | CatToken::Keyword("not")))
+        {
             self.at += 1;
             let inner = self.condition()?;
             self.need_mark(")")?;
@@ -490,11 +496,11 @@ impl Parser {
         }
         let left = self.base(0)?;
         if self.mark("=") {
-            Ok(Condition::Equal(left, self.base(0)?))
+            Ok(IfCondition::Equal(left, self.base(0)?))
         } else if self.word("subset") {
-            Ok(Condition::Subset(left, self.base(0)?))
+            Ok(IfCondition::Subset(left, self.base(0)?))
         } else if self.word("in") {
-            Ok(Condition::In(left, self.base(0)?))
+            Ok(IfCondition::In(left, self.base(0)?))
         } else {
             self.refuse("`=`, `subset` or `in`")
         }
@@ -503,8 +509,8 @@ impl Parser {
         let of = self.exp()?;
         self.need_word("with")?;
         self.mark("||");
-        let tags = matches!(self.token(), Token::Tag(_))
-            || self.is_mark("_") && matches!(self.ahead(1), Token::Mark("->"));
+        let tags = matches!(self.token(), CatToken::Tag(_))
+            || self.is_mark("_") && matches!(self.ahead(1), CatToken::Mark("->"));
         if !tags {
             return self.match_set(of);
         }
@@ -560,9 +566,9 @@ impl Parser {
     /// True if an operand begins here.
     fn operand_follows(&self) -> bool {
         match self.token() {
-            Token::Name(_) | Token::Tag(_) => true,
-            Token::Mark(m) => matches!(*m, "(" | "[" | "{" | "_" | "0" | "~"),
-            Token::Keyword(k) => *k == "begin",
+            CatToken::Name(_) | CatToken::Tag(_) => true,
+            CatToken::Mark(m) => matches!(*m, "(" | "[" | "{" | "_" | "0" | "~"),
+            CatToken::Keyword(k) => *k == "begin",
             _ => false,
         }
     }
@@ -574,24 +580,24 @@ impl Parser {
         let from = self.span();
         let mut left = if self.mark("~") {
             let of = self.base(6)?;
-            self.make(from, ExpressionKind::Unary(Unary::Complement, of))
+            self.make(from, ExpressionKind::Unary(UnaryOperator::Complement, of))
         } else {
             self.operand()?
         };
         loop {
-            let Token::Mark(mark) = *self.token() else { return Ok(left) };
+            let CatToken::Mark(mark) = *self.token() else { return Ok(left) };
             let postfix = match mark {
-                "+" => Some(Unary::Plus),
-                "?" => Some(Unary::Optional),
-                "^" => Some(Unary::Inverse),
+                "+" => Some(UnaryOperator::Plus),
+                "?" => Some(UnaryOperator::Optional),
+                "^" => Some(UnaryOperator::Inverse),
                 _ => None,
             };
             if let Some(op) = postfix {
-                if op != Unary::Inverse && least > 5 {
+                if op != UnaryOperator::Inverse && least > 5 {
                     return Ok(left);
                 }
                 self.at += 1;
-                if op == Unary::Inverse {
+                if op == UnaryOperator::Inverse {
                     self.need_mark("-1")?;
                 }
                 left = self.make(from, ExpressionKind::Unary(op, left));
@@ -612,7 +618,7 @@ impl Parser {
             }
             self.at += 1;
             if op == Binary::Product && !self.operand_follows() {
-                left = self.make(from, ExpressionKind::Unary(Unary::Star, left));
+                left = self.make(from, ExpressionKind::Unary(UnaryOperator::Star, left));
                 continue;
             }
             let second = self.base(right)?;
@@ -635,45 +641,45 @@ impl Parser {
     }
     fn argument_follows(&self) -> bool {
         match self.token() {
-            Token::Name(_) | Token::Tag(_) => true,
-            Token::Mark(m) => {
+            CatToken::Name(_) | CatToken::Tag(_) => true,
+            CatToken::Mark(m) => {
                 matches!(*m, "(" | "[" | "{" | "0")
-                    || *m == "_" && !matches!(self.ahead(1), Token::Mark("->"))
+                    || *m == "_" && !matches!(self.ahead(1), CatToken::Mark("->"))
             }
-            Token::Keyword(k) => *k == "begin",
+            CatToken::Keyword(k) => *k == "begin",
             _ => false,
         }
     }
     fn argument(&mut self) -> Parsed<Arc<Exp>> {
         let from = self.span();
         let node = match self.token().clone() {
-            Token::Name(n) => {
+            CatToken::Name(n) => {
                 self.at += 1;
                 ExpressionKind::Name(n)
             }
-            Token::Tag(t) => {
+            CatToken::Tag(t) => {
                 self.at += 1;
                 ExpressionKind::Tag(t)
             }
-            Token::Mark("0") => {
+            CatToken::Mark("0") => {
                 self.at += 1;
                 ExpressionKind::Empty
             }
-            Token::Mark("_") => {
+            CatToken::Mark("_") => {
                 self.at += 1;
                 ExpressionKind::Universe
             }
-            Token::Mark("{") => {
+            CatToken::Mark("{") => {
                 self.at += 1;
                 ExpressionKind::Braces(self.list("}")?)
             }
-            Token::Mark("[") => {
+            CatToken::Mark("[") => {
                 self.at += 1;
                 let of = self.exp()?;
                 self.need_mark("]")?;
-                ExpressionKind::Unary(Unary::Identity, of)
+                ExpressionKind::Unary(UnaryOperator::Identity, of)
             }
-            Token::Mark("(") => {
+            CatToken::Mark("(") => {
                 self.at += 1;
                 if self.mark(")") {
                     ExpressionKind::Tuple(Vec::new())
@@ -683,7 +689,7 @@ impl Parser {
                     return Ok(inner);
                 }
             }
-            Token::Keyword("begin") => {
+            CatToken::Keyword("begin") => {
                 self.at += 1;
                 let inner = self.exp()?;
                 self.need_word("end")?;

@@ -5,8 +5,8 @@
 //! it, so that an execution that an early axiom forbids costs little. Flags have their own plan,
 //! because they are evaluated only for allowed executions.
 
-use super::ast::Role;
-use super::program::{CatNodeId, Op, Program, Property};
+use super::ast::TestRole;
+use super::program::{CatNodeId, CatOp, CatProgram, Property};
 use mu_base::narrow;
 
 /// A step of the evaluation.
@@ -22,7 +22,7 @@ pub enum PlanStep {
 
 /// The steps of each stage.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct EvaluationPlan {
     /// For the axioms.
     pub axioms: Vec<Vec<PlanStep>>,
     /// For the flags, after the axioms of all stages.
@@ -32,7 +32,7 @@ pub struct Plan {
 }
 
 /// Returns the nodes that the roots depend on, including the roots, ascending.
-pub fn needed(program: &Program, roots: impl IntoIterator<Item = CatNodeId>) -> Vec<CatNodeId> {
+pub fn needed(program: &CatProgram, roots: impl IntoIterator<Item = CatNodeId>) -> Vec<CatNodeId> {
     let mut seen = vec![false; program.nodes.len()];
     let mut todo: Vec<CatNodeId> = roots.into_iter().collect();
     while let Some(at) = todo.pop() {
@@ -42,12 +42,12 @@ pub fn needed(program: &Program, roots: impl IntoIterator<Item = CatNodeId>) -> 
         let op = program.nodes[at.index()].op;
         todo.extend(op.inputs());
         match op {
-            Op::Fixpoint(g, _) => {
+            CatOp::Fixpoint(g, _) => {
                 let group = &program.groups[g as usize];
                 todo.extend(group.results.iter().chain(&group.variables));
             }
-            Op::Interpret(i) => todo.extend(&program.interpreted[i as usize].inputs),
-            Op::Element(k) => todo.push(program.choices[k as usize].from),
+            CatOp::Interpret(i) => todo.extend(&program.interpreted[i as usize].inputs),
+            CatOp::Element(k) => todo.push(program.choices[k as usize].from),
             _ => {}
         }
     }
@@ -57,7 +57,7 @@ pub fn needed(program: &Program, roots: impl IntoIterator<Item = CatNodeId>) -> 
 /// Appends the steps that compute the nodes of a list that are outside of groups and that `wanted`
 /// accepts.
 pub fn steps(
-    program: &Program,
+    program: &CatProgram,
     list: &[CatNodeId],
     mut wanted: impl FnMut(CatNodeId) -> bool,
     out: &mut Vec<PlanStep>,
@@ -70,15 +70,15 @@ pub fn steps(
         push(program, slot, out);
     }
 }
-fn push(program: &Program, slot: CatNodeId, out: &mut Vec<PlanStep>) {
+fn push(program: &CatProgram, slot: CatNodeId, out: &mut Vec<PlanStep>) {
     match program.nodes[slot.index()].op {
-        Op::Fixpoint(g, _) => {
+        CatOp::Fixpoint(g, _) => {
             if !out.contains(&PlanStep::Group(g)) {
                 out.push(PlanStep::Group(g));
             }
             out.push(PlanStep::Node(slot));
         }
-        Op::Variable(..) | Op::Element(_) => {}
+        CatOp::Variable(..) | CatOp::Element(_) => {}
         _ => out.push(PlanStep::Node(slot)),
     }
 }
@@ -90,9 +90,9 @@ pub fn root(property: Property) -> CatNodeId {
     }
 }
 
-impl Plan {
+impl EvaluationPlan {
     /// Plans a program, and fills the bodies of its groups.
-    pub fn of(program: &mut Program) -> Self {
+    pub fn of(program: &mut CatProgram) -> Self {
         let live = needed(
             program,
             program
@@ -103,10 +103,13 @@ impl Plan {
         );
         Self::bodies(program, &live);
         let stages = 3 + program.choices.len();
-        let mut plan =
-            Plan { axioms: vec![Vec::new(); stages], flags: vec![Vec::new(); stages], live };
+        let mut plan = EvaluationPlan {
+            axioms: vec![Vec::new(); stages],
+            flags: vec![Vec::new(); stages],
+            live,
+        };
         let mut done = vec![false; program.nodes.len()];
-        let must = |role: Role| matches!(role, Role::Axiom | Role::Assert);
+        let must = |role: TestRole| matches!(role, TestRole::Axiom | TestRole::Assert);
         for stage in 0..stages {
             let steps_out = &mut plan.axioms[stage];
             let mut take = |list: &[CatNodeId], out: &mut Vec<PlanStep>| {
@@ -151,7 +154,7 @@ impl Plan {
         plan
     }
     /// Distributes the nodes over the bodies: a node is in the innermost group that it depends on.
-    fn bodies(program: &mut Program, live: &[CatNodeId]) {
+    fn bodies(program: &mut CatProgram, live: &[CatNodeId]) {
         for g in 0..program.groups.len() {
             let body: Vec<CatNodeId> = (live.iter().copied())
                 .filter(|s| {

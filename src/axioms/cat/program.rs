@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use mu_base::{Span, id_types, narrow};
 
-use super::ast::{Exp, Role, TestKind};
+use super::ast::{Exp, TestKind, TestRole};
 use super::value::Env;
-use crate::execution::{Name, RelationId, SetId};
+use crate::execution::{NameMeaning, RelationId, SetId};
 
 id_types! {
     /// A node of a program, by its index.
@@ -30,7 +30,7 @@ id_types! {
 
 /// The type of a node's value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Type {
+pub enum CatType {
     /// A set of events.
     Set,
     /// A relation.
@@ -41,7 +41,7 @@ pub enum Type {
 
 /// The operation that computes a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Op {
+pub enum CatOp {
     /// A set of the skeleton.
     GivenSet(SetId),
     /// A relation of the skeleton or of the choice.
@@ -104,10 +104,10 @@ pub enum Op {
     OnlyEmpty(CatNodeId),
 }
 
-impl Op {
+impl CatOp {
     /// Returns the nodes that it reads.
     pub fn inputs(self) -> impl Iterator<Item = CatNodeId> {
-        use Op::*;
+        use CatOp::*;
         let (a, b) = match self {
             Union(a, b)
             | Intersection(a, b)
@@ -131,9 +131,9 @@ impl Op {
 #[derive(Clone, Debug)]
 pub struct CatNode {
     /// The operation that computes it.
-    pub op: Op,
+    pub op: CatOp,
     /// The type of its value.
-    pub kind: Type,
+    pub kind: CatType,
     /// The latest stage that it depends on.
     pub stage: u8,
     /// The groups with variables that it depends on, as bits.
@@ -142,7 +142,7 @@ pub struct CatNode {
 
 /// A `let rec` of sets or relations.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub struct RecursiveGroup {
     /// Its position.
     pub span: Span,
     /// Its variables.
@@ -166,7 +166,7 @@ pub struct Interpreted {
 
 /// `with x from s`, or `forall x in s` over a set that depends on the execution.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct ElementChoice {
     /// Its position.
     pub span: Span,
     /// The set to choose from.
@@ -190,11 +190,11 @@ pub enum Property {
 
 /// A check.
 #[derive(Clone, Debug)]
-pub struct Check {
+pub struct AxiomCheck {
     /// Its position.
     pub span: Span,
     /// The consequence.
-    pub role: Role,
+    pub role: TestRole,
     /// True if the condition is negated.
     pub negated: bool,
     /// The condition.
@@ -207,25 +207,25 @@ pub struct Check {
 
 /// A compiled model: nodes, groups, choices and checks.
 #[derive(Clone, Debug, Default)]
-pub struct Program {
+pub struct CatProgram {
     /// The nodes; each reads earlier nodes and, for a fixpoint, its group.
     pub nodes: Vec<CatNode>,
     /// The groups.
-    pub groups: Vec<Group>,
+    pub groups: Vec<RecursiveGroup>,
     /// The expressions for the interpreter.
     pub interpreted: Vec<Interpreted>,
     /// The choices, in order.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<ElementChoice>,
     /// The checks, in order.
-    pub checks: Vec<Check>,
+    pub checks: Vec<AxiomCheck>,
     /// The first name that a `let` gave to a node.
     pub names: HashMap<CatNodeId, String>,
-    known: HashMap<(Op, Type), CatNodeId>,
+    known: HashMap<(CatOp, CatType), CatNodeId>,
 }
 
-impl Program {
+impl CatProgram {
     /// Returns the node of an operation, creating it if necessary.
-    pub fn node(&mut self, op: Op, kind: Type) -> CatNodeId {
+    pub fn node(&mut self, op: CatOp, kind: CatType) -> CatNodeId {
         if let Some(&slot) = self.known.get(&(op, kind)) {
             return slot;
         }
@@ -234,15 +234,14 @@ impl Program {
             (s.max(n.stage), g | n.groups)
         });
         match op {
-            Op::GivenRelation(RelationId::RF) => stage = 1,
-            Op::GivenRelation(RelationId::CO | RelationId::FR) | Op::GivenSet(SetId::FINAL) => {
-                stage = 2
-            }
-            Op::Element(k) => stage = 3 + narrow::byte(k as usize),
+            CatOp::GivenRelation(RelationId::RF) => stage = 1,
+            CatOp::GivenRelation(RelationId::CO | RelationId::FR)
+            | CatOp::GivenSet(SetId::FINAL) => stage = 2,
+            CatOp::Element(k) => stage = 3 + narrow::byte(k as usize),
             // Values are chosen with the sources of reads.
-            Op::DifferentValues(_) => stage = stage.max(1),
-            Op::Variable(group, _) => groups |= 1 << group,
-            Op::Fixpoint(group, _) => {
+            CatOp::DifferentValues(_) => stage = stage.max(1),
+            CatOp::Variable(group, _) => groups |= 1 << group,
+            CatOp::Fixpoint(group, _) => {
                 for r in &self.groups[group as usize].results {
                     let n = &self.nodes[r.index()];
                     stage = stage.max(n.stage);
@@ -250,7 +249,7 @@ impl Program {
                 }
                 groups &= !(1 << group);
             }
-            Op::Interpret(i) => {
+            CatOp::Interpret(i) => {
                 for r in &self.interpreted[i as usize].inputs {
                     let n = &self.nodes[r.index()];
                     stage = stage.max(n.stage);
@@ -272,24 +271,24 @@ impl Program {
         self.names.retain(|slot, _| slot.index() < nodes);
     }
     /// Returns the type of a node's value.
-    pub fn kind(&self, slot: CatNodeId) -> Type {
+    pub fn kind(&self, slot: CatNodeId) -> CatType {
         self.nodes[slot.index()].kind
     }
-    fn op(&self, slot: CatNodeId) -> Op {
+    fn op(&self, slot: CatNodeId) -> CatOp {
         self.nodes[slot.index()].op
     }
     /// Returns the node of a name of the vocabulary.
-    pub fn given(&mut self, name: Name) -> CatNodeId {
+    pub fn given(&mut self, name: NameMeaning) -> CatNodeId {
         match name {
-            Name::Set(id) => self.node(Op::GivenSet(id), Type::Set),
-            Name::Relation(id) => self.node(Op::GivenRelation(id), Type::Relation),
+            NameMeaning::Set(id) => self.node(CatOp::GivenSet(id), CatType::Set),
+            NameMeaning::Relation(id) => self.node(CatOp::GivenRelation(id), CatType::Relation),
         }
     }
-    fn nothing(&mut self, kind: Type) -> CatNodeId {
-        self.node(Op::Nothing, kind)
+    fn nothing(&mut self, kind: CatType) -> CatNodeId {
+        self.node(CatOp::Nothing, kind)
     }
     fn is_nothing(&self, slot: CatNodeId) -> bool {
-        self.op(slot) == Op::Nothing
+        self.op(slot) == CatOp::Nothing
     }
     /// Builds `a | b`.
     pub fn union(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
@@ -300,7 +299,7 @@ impl Program {
             return b;
         }
         let kind = self.kind(a);
-        self.node(Op::Union(a, b), kind)
+        self.node(CatOp::Union(a, b), kind)
     }
     /// Builds `a & b`.
     pub fn intersection(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
@@ -311,14 +310,14 @@ impl Program {
             return b;
         }
         for (r, p) in [(a, b), (b, a)] {
-            if let Op::Product(s, t) = self.op(p) {
-                let from = self.node(Op::From(s, r), Type::Relation);
-                return self.node(Op::To(from, t), Type::Relation);
+            if let CatOp::Product(s, t) = self.op(p) {
+                let from = self.node(CatOp::From(s, r), CatType::Relation);
+                return self.node(CatOp::To(from, t), CatType::Relation);
             }
         }
         let kind = self.kind(a);
         let (a, b) = (a.min(b), a.max(b));
-        self.node(Op::Intersection(a, b), kind)
+        self.node(CatOp::Intersection(a, b), kind)
     }
     /// Builds `a \ b`.
     pub fn difference(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
@@ -329,12 +328,12 @@ impl Program {
         if self.is_nothing(a) || self.is_nothing(b) {
             return a;
         }
-        self.node(Op::Difference(a, b), kind)
+        self.node(CatOp::Difference(a, b), kind)
     }
     /// Builds `~a`.
     pub fn complement(&mut self, a: CatNodeId) -> CatNodeId {
         let kind = self.kind(a);
-        self.node(Op::Complement(a), kind)
+        self.node(CatOp::Complement(a), kind)
     }
     /// Builds `a ; b` of relations.
     pub fn compose(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
@@ -345,65 +344,65 @@ impl Program {
             return b;
         }
         match (self.op(a), self.op(b)) {
-            (Op::Identity(s), Op::Identity(t)) => {
+            (CatOp::Identity(s), CatOp::Identity(t)) => {
                 let both = self.intersection(s, t);
                 self.identity(both)
             }
-            (Op::Identity(s), _) => self.node(Op::From(s, b), Type::Relation),
-            (_, Op::Identity(s)) => self.node(Op::To(a, s), Type::Relation),
-            _ => self.node(Op::Compose(a, b), Type::Relation),
+            (CatOp::Identity(s), _) => self.node(CatOp::From(s, b), CatType::Relation),
+            (_, CatOp::Identity(s)) => self.node(CatOp::To(a, s), CatType::Relation),
+            _ => self.node(CatOp::Compose(a, b), CatType::Relation),
         }
     }
     /// Builds `a * b` of sets.
     pub fn product(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
         if self.is_nothing(a) || self.is_nothing(b) {
-            return self.nothing(Type::Relation);
+            return self.nothing(CatType::Relation);
         }
-        self.node(Op::Product(a, b), Type::Relation)
+        self.node(CatOp::Product(a, b), CatType::Relation)
     }
     /// Builds `[s]`.
     pub fn identity(&mut self, s: CatNodeId) -> CatNodeId {
         if self.is_nothing(s) {
-            return self.nothing(Type::Relation);
+            return self.nothing(CatType::Relation);
         }
-        self.node(Op::Identity(s), Type::Relation)
+        self.node(CatOp::Identity(s), CatType::Relation)
     }
     /// Builds `r+`.
     pub fn plus(&mut self, r: CatNodeId) -> CatNodeId {
-        if self.is_nothing(r) || matches!(self.op(r), Op::Plus(_)) {
+        if self.is_nothing(r) || matches!(self.op(r), CatOp::Plus(_)) {
             return r;
         }
-        self.node(Op::Plus(r), Type::Relation)
+        self.node(CatOp::Plus(r), CatType::Relation)
     }
     /// Builds `r*`.
     pub fn star(&mut self, r: CatNodeId) -> CatNodeId {
-        self.node(Op::Star(r), Type::Relation)
+        self.node(CatOp::Star(r), CatType::Relation)
     }
     /// Builds `r?`.
     pub fn optional(&mut self, r: CatNodeId) -> CatNodeId {
-        self.node(Op::Optional(r), Type::Relation)
+        self.node(CatOp::Optional(r), CatType::Relation)
     }
     /// Builds `r^-1`.
     pub fn inverse(&mut self, r: CatNodeId) -> CatNodeId {
         match self.op(r) {
-            Op::Inverse(of) => of,
-            Op::Nothing | Op::Identity(_) => r,
-            _ => self.node(Op::Inverse(r), Type::Relation),
+            CatOp::Inverse(of) => of,
+            CatOp::Nothing | CatOp::Identity(_) => r,
+            _ => self.node(CatOp::Inverse(r), CatType::Relation),
         }
     }
     /// Builds `domain r` or `range r`.
     pub fn projection(&mut self, r: CatNodeId, range: bool) -> CatNodeId {
         if self.is_nothing(r) {
-            return self.nothing(Type::Set);
+            return self.nothing(CatType::Set);
         }
-        self.node(if range { Op::Range(r) } else { Op::Domain(r) }, Type::Set)
+        self.node(if range { CatOp::Range(r) } else { CatOp::Domain(r) }, CatType::Set)
     }
     /// Collects the parts of a union, left to right.
     pub fn parts(&self, slot: CatNodeId, out: &mut Vec<CatNodeId>) {
         let mut todo = vec![slot];
         while let Some(at) = todo.pop() {
             match self.op(at) {
-                Op::Union(a, b) => todo.extend([b, a]),
+                CatOp::Union(a, b) => todo.extend([b, a]),
                 _ => out.push(at),
             }
         }
@@ -411,21 +410,21 @@ impl Program {
     /// Returns the closure `e+` if a group with one variable `r` has the form `e | r;r` with `r`
     /// not in `e`.
     pub fn as_closure(&mut self, variable: CatNodeId, result: CatNodeId) -> Option<CatNodeId> {
-        let Op::Variable(group, _) = self.op(variable) else { return None };
+        let CatOp::Variable(group, _) = self.op(variable) else { return None };
         let (mut parts, mut rest) = (Vec::new(), Vec::new());
         self.parts(result, &mut parts);
         let mut squared = false;
         for p in parts {
             match self.op(p) {
-                Op::Compose(a, b) if a == variable && b == variable => squared = true,
+                CatOp::Compose(a, b) if a == variable && b == variable => squared = true,
                 _ if self.nodes[p.index()].groups >> group & 1 == 0 => rest.push(p),
                 _ => return None,
             }
         }
-        if !squared || self.kind(variable) != Type::Relation {
+        if !squared || self.kind(variable) != CatType::Relation {
             return None;
         }
-        let mut union = self.nothing(Type::Relation);
+        let mut union = self.nothing(CatType::Relation);
         for p in rest {
             union = self.union(union, p);
         }

@@ -2,25 +2,25 @@
 //!
 //! A [`Session`] owns the matrices of all nodes and reuses them for all executions. Only the
 //! interpreter allocates for each execution. [`Session::on`] reads a skeleton and computes stage 0;
-//! [`Run::reads`] reads `rf`, [`Run::coherence`] reads `co`. Each returns whether the axioms that
-//! are determined so far hold, so that a front end drops a choice as early as possible.
+//! [`ModelRun::reads`] reads `rf`, [`ModelRun::coherence`] reads `co`. Each returns whether the
+//! axioms that are determined so far hold, so that a front end drops a choice as early as possible.
 
 use std::rc::Rc;
 
 use mu_base::{Diagnostic, Span, Stage, narrow};
 
-use super::Model;
-use super::ast::{Role, TestKind};
+use super::CatModel;
+use super::ast::{TestKind, TestRole};
 use super::interpret::{Data, Interpreter, Nodes, by_location, closed, each_order, is_order};
 use super::plan::{PlanStep, needed, steps};
-use super::program::{CatNodeId, Op, Property, Type};
+use super::program::{CatNodeId, CatOp, CatType, Property};
 use super::specialise::Special;
-use crate::execution::{Execution, Name, RelationId, SetId, Skeleton};
+use crate::execution::{Execution, NameMeaning, RelationId, SetId, Skeleton};
 use crate::relation::{Relation, Set};
 
 /// The reason why an execution is forbidden.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure {
+pub struct ViolatedAxiom {
     /// The axiom's name, or its text if it has none.
     pub axiom: String,
     /// Its position.
@@ -38,18 +38,18 @@ pub struct Failure {
 
 /// The verdict of a model on an execution.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Verdict {
+pub struct ModelVerdict {
     /// True if all axioms hold.
     pub allowed: bool,
     /// The first axiom that is violated.
-    pub failed: Option<Failure>,
+    pub failed: Option<ViolatedAxiom>,
     /// The flags that the execution has, in the order of the model.
     pub flags: Vec<String>,
 }
 
 /// The working memory of a model: the matrices of its nodes.
 pub struct Session<'m> {
-    model: &'m Model,
+    model: &'m CatModel,
     n: usize,
     sets: Vec<Set>,
     relations: Vec<Relation>,
@@ -62,7 +62,7 @@ pub struct Session<'m> {
 }
 
 /// A session on a skeleton.
-pub struct Run<'m, 's> {
+pub struct ModelRun<'m, 's> {
     session: &'s mut Session<'m>,
     skeleton: &'s Skeleton,
     holds: bool,
@@ -81,15 +81,15 @@ fn placeholder() -> Relation {
 
 impl<'m> Session<'m> {
     /// Creates the working memory of a model.
-    pub fn new(model: &'m Model) -> Self {
+    pub fn new(model: &'m CatModel) -> Self {
         let count = |kind| model.program.nodes.iter().filter(|n| n.kind == kind).count();
         let none = Set::empty(0);
         Self {
             model,
             n: 0,
-            sets: vec![none; count(Type::Set)],
-            relations: vec![placeholder(); count(Type::Relation)],
-            values: vec![Data::Empty; count(Type::Value)],
+            sets: vec![none; count(CatType::Set)],
+            relations: vec![placeholder(); count(CatType::Relation)],
+            values: vec![Data::Empty; count(CatType::Value)],
             scratch: placeholder(),
             special: Special::default(),
             event_values: Vec::new(),
@@ -98,7 +98,7 @@ impl<'m> Session<'m> {
     /// Reads a skeleton with the model's vocabulary, and computes the nodes that depend on it
     /// alone. Cost: that of the model's operations. Nothing is allocated if the previous skeleton
     /// had the same number of events.
-    pub fn on<'s>(&'s mut self, skeleton: &'s Skeleton) -> Result<Run<'m, 's>, Diagnostic> {
+    pub fn on<'s>(&'s mut self, skeleton: &'s Skeleton) -> Result<ModelRun<'m, 's>, Diagnostic> {
         let n = skeleton.len();
         if n != self.n || self.scratch.universe() != n {
             self.n = n;
@@ -110,7 +110,7 @@ impl<'m> Session<'m> {
         self.event_values.clear();
         self.event_values.extend(skeleton.events().iter().map(|e| e.value));
         self.special.reset(self.model);
-        let mut run = Run {
+        let mut run = ModelRun {
             session: self,
             skeleton,
             holds: false,
@@ -141,23 +141,23 @@ impl<'m> Session<'m> {
 impl Nodes for Session<'_> {
     fn slot(&self, slot: CatNodeId) -> Data {
         match self.model.program.kind(slot) {
-            Type::Set => Data::Set(Rc::new(self.set(slot).clone())),
-            Type::Relation => Data::Relation(Rc::new(self.relation(slot).clone())),
-            Type::Value => self.value(slot).clone(),
+            CatType::Set => Data::Set(Rc::new(self.set(slot).clone())),
+            CatType::Relation => Data::Relation(Rc::new(self.relation(slot).clone())),
+            CatType::Value => self.value(slot).clone(),
         }
     }
-    fn given(&self, name: Name) -> Data {
+    fn given(&self, name: NameMeaning) -> Data {
         self.model.given.get(&name).map_or(Data::Empty, |s| self.slot(*s))
     }
 }
 
-impl<'m> Run<'m, '_> {
-    pub(super) fn model(&self) -> &'m super::Model {
+impl<'m> ModelRun<'m, '_> {
+    pub(super) fn model(&self) -> &'m super::CatModel {
         self.session.model
     }
 }
 
-impl Run<'_, '_> {
+impl ModelRun<'_, '_> {
     /// True if the axioms that depend on the skeleton alone hold.
     pub fn holds(&self) -> bool {
         self.holds
@@ -178,7 +178,7 @@ impl Run<'_, '_> {
         let checks = self.session.model.program.checks.iter().enumerate();
         checks
             .filter(|(i, c)| {
-                !matches!(c.role, Role::Axiom | Role::Assert)
+                !matches!(c.role, TestRole::Axiom | TestRole::Assert)
                     && self.session.special.check_stage[*i] > 0
             })
             .map(|(_, c)| c.name.as_str())
@@ -196,11 +196,11 @@ impl Run<'_, '_> {
         self.flagged = self.flagged.min(2);
         self.give(RelationId::CO, co);
         let model = self.session.model;
-        if let Some(slot) = model.given.get(&Name::Relation(RelationId::FR)) {
+        if let Some(slot) = model.given.get(&NameMeaning::Relation(RelationId::FR)) {
             let at = self.session.at(*slot);
             Execution::from_reads(self.skeleton, rf, co, &mut self.session.relations[at]);
         }
-        if let Some(slot) = model.given.get(&Name::Set(SetId::FINAL)) {
+        if let Some(slot) = model.given.get(&NameMeaning::Set(SetId::FINAL)) {
             let at = self.session.at(*slot);
             let writes = self.skeleton.set(SetId::WRITES);
             let set = &mut self.session.sets[at];
@@ -219,15 +219,17 @@ impl Run<'_, '_> {
         Ok(self.holds && self.reads(rf)? && self.coherence(rf, co)?)
     }
     /// Returns the verdict on an execution of the skeleton, with the reason and the flags.
-    pub fn verdict(&mut self, rf: &Relation, co: &Relation) -> Result<Verdict, Diagnostic> {
+    pub fn verdict(&mut self, rf: &Relation, co: &Relation) -> Result<ModelVerdict, Diagnostic> {
         // All stages are evaluated to the end, so that the reason is available.
         if self.allows(rf, co)? {
-            return Ok(Verdict { allowed: true, failed: None, flags: self.flags()? });
+            return Ok(ModelVerdict { allowed: true, failed: None, flags: self.flags()? });
         }
         self.give(RelationId::RF, rf);
         let all = self.coherence(rf, co)?;
         let program = &self.session.model.program;
-        for c in program.checks.iter().filter(|c| matches!(c.role, Role::Axiom | Role::Assert)) {
+        for c in
+            program.checks.iter().filter(|c| matches!(c.role, TestRole::Axiom | TestRole::Assert))
+        {
             let (Property::Test(_, slot) | Property::CoherenceIn(slot)) = c.property;
             // A violated choice of the model has no single reason.
             if c.stage > 2 {
@@ -235,7 +237,7 @@ impl Run<'_, '_> {
             }
             self.demand(slot)?;
             if !self.passes(c.property, c.negated) {
-                return Ok(Verdict {
+                return Ok(ModelVerdict {
                     allowed: false,
                     failed: Some(self.failure(c)?),
                     flags: Vec::new(),
@@ -248,18 +250,18 @@ impl Run<'_, '_> {
         let determined = program.choices.iter().enumerate().all(|(k, c)| c.all || fixed[k]);
         if let Some(i) = self.failed.filter(|_| determined) {
             let failed = Some(self.failure(&program.checks[i as usize])?);
-            return Ok(Verdict { allowed: false, failed, flags: Vec::new() });
+            return Ok(ModelVerdict { allowed: false, failed, flags: Vec::new() });
         }
-        let failed = program.choices.first().map(|c| Failure {
+        let failed = program.choices.first().map(|c| ViolatedAxiom {
             axiom: "no choice of the model satisfies its axioms".to_string(),
             span: c.span,
             kind: None,
             events: Vec::new(),
             edges: Vec::new(),
         });
-        Ok(Verdict { allowed: false, failed, flags: Vec::new() })
+        Ok(ModelVerdict { allowed: false, failed, flags: Vec::new() })
     }
-    /// Returns the flags of an allowed execution, after [`Run::coherence`].
+    /// Returns the flags of an allowed execution, after [`ModelRun::coherence`].
     ///
     /// # Errors
     /// Those of the model's functions.
@@ -302,9 +304,9 @@ impl Run<'_, '_> {
                 continue;
             }
             let raised = match c.role {
-                Role::Flag => self.passes(c.property, c.negated),
-                Role::UndefinedUnless => !self.passes(c.property, c.negated),
-                Role::Axiom | Role::Assert => continue,
+                TestRole::Flag => self.passes(c.property, c.negated),
+                TestRole::UndefinedUnless => !self.passes(c.property, c.negated),
+                TestRole::Axiom | TestRole::Assert => continue,
             };
             if raised && !out.contains(&c.name) {
                 out.push(c.name.clone());
@@ -330,18 +332,18 @@ impl Run<'_, '_> {
         let Some(&slot) = model.defined.get(name) else { return Ok(None) };
         self.demand(slot)?;
         Ok(Some(match model.program.kind(slot) {
-            Type::Relation => self.session.relation(slot).clone(),
-            Type::Set => {
+            CatType::Relation => self.session.relation(slot).clone(),
+            CatType::Set => {
                 let mut r = Relation::empty(self.session.n);
                 r.identity_on(self.session.set(slot));
                 r
             }
-            Type::Value => return Ok(None),
+            CatType::Value => return Ok(None),
         }))
     }
 
     fn give(&mut self, id: RelationId, r: &Relation) {
-        if let Some(slot) = self.session.model.given.get(&Name::Relation(id)) {
+        if let Some(slot) = self.session.model.given.get(&NameMeaning::Relation(id)) {
             let at = self.session.at(*slot);
             self.session.relations[at].copy(r);
         }
@@ -354,7 +356,7 @@ impl Run<'_, '_> {
             if let PlanStep::Check(i) = step {
                 let c = &model.program.checks[i as usize];
                 if !self.passes(c.property, c.negated) {
-                    if c.role == Role::Assert {
+                    if c.role == TestRole::Assert {
                         let message =
                             format!("the model does not apply: its assertion `{}` fails", c.name);
                         return Err(Diagnostic::at(Stage::Unsupported, c.span, message));
@@ -462,7 +464,7 @@ impl Run<'_, '_> {
         for &v in &group.variables {
             let at = self.session.at(v);
             match model.program.kind(v) {
-                Type::Set => self.session.sets[at].clear(),
+                CatType::Set => self.session.sets[at].clear(),
                 _ => self.session.relations[at].clear(),
             }
         }
@@ -477,8 +479,8 @@ impl Run<'_, '_> {
                     continue;
                 }
                 match model.program.nodes[slot.index()].op {
-                    Op::Variable(..) => {}
-                    Op::Fixpoint(inner, 0) => {
+                    CatOp::Variable(..) => {}
+                    CatOp::Fixpoint(inner, 0) => {
                         self.group(inner as usize)?;
                         self.node(slot)?;
                     }
@@ -489,7 +491,7 @@ impl Run<'_, '_> {
             for (&v, &r) in group.variables.iter().zip(&group.results) {
                 let (v_at, r_at) = (self.session.at(v), self.session.at(r));
                 match model.program.kind(v) {
-                    Type::Set => {
+                    CatType::Set => {
                         changed |= self.session.sets[v_at] != self.session.sets[r_at];
                         let r = self.session.sets[r_at].clone();
                         self.session.sets[v_at].copy(&r);
@@ -518,21 +520,21 @@ impl Run<'_, '_> {
     fn node(&mut self, slot: CatNodeId) -> Result<(), Diagnostic> {
         let model = self.session.model;
         match model.program.nodes[slot.index()].kind {
-            Type::Set => {
+            CatType::Set => {
                 let at = self.session.at(slot);
                 let mut out = std::mem::replace(&mut self.session.sets[at], Set::empty(0));
                 let done = self.set_node(slot, &mut out);
                 self.session.sets[at] = out;
                 done
             }
-            Type::Relation => {
+            CatType::Relation => {
                 let at = self.session.at(slot);
                 let mut out = std::mem::replace(&mut self.session.relations[at], placeholder());
                 let done = self.relation_node(slot, &mut out);
                 self.session.relations[at] = out;
                 done
             }
-            Type::Value => {
+            CatType::Value => {
                 let data = self.value_node(slot)?;
                 let at = self.session.at(slot);
                 self.session.values[at] = data;
@@ -557,32 +559,32 @@ impl Run<'_, '_> {
         let s = &*self.session;
         match s.model.program.nodes[slot.index()].op {
             // Set from `co` before the steps of its stage.
-            Op::GivenSet(SetId::FINAL) => {}
-            Op::GivenSet(id) => out.copy(self.skeleton.set(id)),
-            Op::Nothing => out.clear(),
-            Op::Union(a, b) => {
+            CatOp::GivenSet(SetId::FINAL) => {}
+            CatOp::GivenSet(id) => out.copy(self.skeleton.set(id)),
+            CatOp::Nothing => out.clear(),
+            CatOp::Union(a, b) => {
                 out.copy(s.set(a));
                 out.unite(s.set(b));
             }
-            Op::Intersection(a, b) => {
+            CatOp::Intersection(a, b) => {
                 out.copy(s.set(a));
                 out.intersect(s.set(b));
             }
-            Op::Difference(a, b) => {
+            CatOp::Difference(a, b) => {
                 out.copy(s.set(a));
                 out.subtract(s.set(b));
             }
-            Op::Complement(a) => {
+            CatOp::Complement(a) => {
                 out.copy(self.skeleton.set(SetId::ALL));
                 out.subtract(s.set(a));
             }
-            Op::Domain(a) => out.domain_of(s.relation(a)),
-            Op::Range(a) => out.range_of(s.relation(a)),
-            Op::Fixpoint(g, i) => {
+            CatOp::Domain(a) => out.domain_of(s.relation(a)),
+            CatOp::Range(a) => out.range_of(s.relation(a)),
+            CatOp::Fixpoint(g, i) => {
                 out.copy(s.set(s.model.program.groups[g as usize].variables[i as usize]))
             }
-            Op::AsSet(a) => out.copy(&*s.value(a).clone().into_set(s.n, self.place(slot))?),
-            Op::OnlyEmpty(a) => {
+            CatOp::AsSet(a) => out.copy(&*s.value(a).clone().into_set(s.n, self.place(slot))?),
+            CatOp::OnlyEmpty(a) => {
                 self.only_empty(slot, s.set(a).is_empty())?;
                 out.clear();
             }
@@ -594,22 +596,22 @@ impl Run<'_, '_> {
         let s = &*self.session;
         match s.model.program.nodes[slot.index()].op {
             // The choice is set before the steps of its stage.
-            Op::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
-            Op::GivenRelation(id) => out.copy(self.skeleton.relation(id)),
-            Op::Nothing => out.clear(),
-            Op::Union(a, b) => {
+            CatOp::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
+            CatOp::GivenRelation(id) => out.copy(self.skeleton.relation(id)),
+            CatOp::Nothing => out.clear(),
+            CatOp::Union(a, b) => {
                 out.copy(s.relation(a));
                 out.unite(s.relation(b));
             }
-            Op::Intersection(a, b) => {
+            CatOp::Intersection(a, b) => {
                 out.copy(s.relation(a));
                 out.intersect(s.relation(b));
             }
-            Op::Difference(a, b) => {
+            CatOp::Difference(a, b) => {
                 out.copy(s.relation(a));
                 out.subtract(s.relation(b));
             }
-            Op::Complement(a) => {
+            CatOp::Complement(a) => {
                 out.copy(s.relation(a));
                 out.complement();
                 let all = self.skeleton.set(SetId::ALL);
@@ -618,49 +620,49 @@ impl Run<'_, '_> {
                     out.restrict_range(all);
                 }
             }
-            Op::Compose(a, b) => out.compose(s.relation(a), s.relation(b)),
-            Op::Product(a, b) => out.product(s.set(a), s.set(b)),
-            Op::Identity(a) => out.identity_on(s.set(a)),
-            Op::From(a, b) => {
+            CatOp::Compose(a, b) => out.compose(s.relation(a), s.relation(b)),
+            CatOp::Product(a, b) => out.product(s.set(a), s.set(b)),
+            CatOp::Identity(a) => out.identity_on(s.set(a)),
+            CatOp::From(a, b) => {
                 out.copy(s.relation(b));
                 out.restrict_domain(s.set(a));
             }
-            Op::To(a, b) => {
+            CatOp::To(a, b) => {
                 out.copy(s.relation(a));
                 out.restrict_range(s.set(b));
             }
-            Op::Plus(a) => {
+            CatOp::Plus(a) => {
                 out.copy(s.relation(a));
                 out.close();
             }
-            Op::Star(a) => {
+            CatOp::Star(a) => {
                 out.copy(s.relation(a));
                 out.close();
                 out.reflect();
             }
-            Op::Optional(a) => {
+            CatOp::Optional(a) => {
                 out.copy(s.relation(a));
                 out.reflect();
             }
-            Op::Inverse(a) => out.invert(s.relation(a)),
-            Op::Fixpoint(g, i) => {
+            CatOp::Inverse(a) => out.invert(s.relation(a)),
+            CatOp::Fixpoint(g, i) => {
                 out.copy(s.relation(s.model.program.groups[g as usize].variables[i as usize]))
             }
-            Op::AsRelation(a) => {
+            CatOp::AsRelation(a) => {
                 out.copy(&*s.value(a).clone().into_relation(s.n, self.place(slot))?)
             }
-            Op::AsPairs(a) => match s.value(a).clone() {
+            CatOp::AsPairs(a) => match s.value(a).clone() {
                 Data::Relation(r) => out.copy(&r),
                 value => out.identity_on(&*value.into_set(s.n, self.place(slot))?),
             },
-            Op::DifferentValues(a) => {
+            CatOp::DifferentValues(a) => {
                 out.clear();
                 let values = &s.event_values;
                 for (x, y) in s.relation(a).pairs().filter(|&(x, y)| values[x] != values[y]) {
                     out.insert(x, y);
                 }
             }
-            Op::OnlyEmpty(a) => {
+            CatOp::OnlyEmpty(a) => {
                 self.only_empty(slot, s.relation(a).is_empty())?;
                 out.clear();
             }
@@ -671,12 +673,12 @@ impl Run<'_, '_> {
     fn value_node(&self, slot: CatNodeId) -> Result<Data, Diagnostic> {
         let s = &*self.session;
         Ok(match s.model.program.nodes[slot.index()].op {
-            Op::Orders(a, b) | Op::Linearisations(a, b) => Data::Orders {
+            CatOp::Orders(a, b) | CatOp::Linearisations(a, b) => Data::Orders {
                 set: Rc::new(s.set(a).clone()),
                 extends: closed(s.relation(b)),
-                by_location: matches!(s.model.program.nodes[slot.index()].op, Op::Orders(..)),
+                by_location: matches!(s.model.program.nodes[slot.index()].op, CatOp::Orders(..)),
             },
-            Op::Interpret(i) => {
+            CatOp::Interpret(i) => {
                 let what = &s.model.program.interpreted[i as usize];
                 Interpreter::new(s, &s.model.vocabulary, &s.model.variants, self.skeleton)
                     .run(&what.exp, &what.env)?
@@ -689,12 +691,12 @@ impl Run<'_, '_> {
         let holds = match property {
             Property::Test(TestKind::Acyclic, slot) => s.relation(slot).is_acyclic(),
             Property::Test(TestKind::Irreflexive, slot) => s.relation(slot).is_irreflexive(),
-            Property::Test(TestKind::Empty, slot) if s.model.program.kind(slot) == Type::Set => {
+            Property::Test(TestKind::Empty, slot) if s.model.program.kind(slot) == CatType::Set => {
                 s.set(slot).is_empty()
             }
             Property::Test(TestKind::Empty, slot) => s.relation(slot).is_empty(),
             Property::CoherenceIn(slot) => {
-                let Some(co) = s.model.given.get(&Name::Relation(RelationId::CO)) else {
+                let Some(co) = s.model.given.get(&NameMeaning::Relation(RelationId::CO)) else {
                     return false;
                 };
                 let co = s.relation(*co);
@@ -716,8 +718,8 @@ impl Run<'_, '_> {
         holds != negated
     }
     /// Returns the reason why a check fails, from the last computed values.
-    fn failure(&mut self, c: &super::program::Check) -> Result<Failure, Diagnostic> {
-        let mut out = Failure {
+    fn failure(&mut self, c: &super::program::AxiomCheck) -> Result<ViolatedAxiom, Diagnostic> {
+        let mut out = ViolatedAxiom {
             axiom: c.name.clone(),
             span: c.span,
             kind: None,
@@ -730,7 +732,7 @@ impl Run<'_, '_> {
             return Ok(out);
         }
         let mut pairs: Vec<(usize, usize)> = Vec::new();
-        if self.session.model.program.kind(slot) == Type::Set {
+        if self.session.model.program.kind(slot) == CatType::Set {
             out.events.extend(self.session.set(slot).first());
         } else {
             let r = self.session.relation(slot);
@@ -765,7 +767,7 @@ impl Run<'_, '_> {
     /// Evaluates an axiom on which all executions of the skeleton agree.
     pub(super) fn demand_constant(&mut self, check: usize) {
         let c = &self.session.model.program.checks[check];
-        if c.role == Role::Assert {
+        if c.role == TestRole::Assert {
             self.session.special.axioms[1].push(PlanStep::Check(narrow::index(check)));
         } else {
             self.holds &= self.passes(c.property, c.negated);
@@ -774,18 +776,18 @@ impl Run<'_, '_> {
     /// True if the value of a set or relation is empty.
     pub(super) fn is_empty(&self, slot: CatNodeId) -> bool {
         match self.session.model.program.kind(slot) {
-            Type::Set => self.session.set(slot).is_empty(),
-            Type::Relation => self.session.relation(slot).is_empty(),
-            Type::Value => false,
+            CatType::Set => self.session.set(slot).is_empty(),
+            CatType::Relation => self.session.relation(slot).is_empty(),
+            CatType::Value => false,
         }
     }
     /// Makes a set or relation empty.
     pub(super) fn clear(&mut self, slot: CatNodeId) {
         let at = self.session.at(slot);
         match self.session.model.program.kind(slot) {
-            Type::Set => self.session.sets[at].clear(),
-            Type::Relation => self.session.relations[at].clear(),
-            Type::Value => {}
+            CatType::Set => self.session.sets[at].clear(),
+            CatType::Relation => self.session.relations[at].clear(),
+            CatType::Value => {}
         }
     }
     /// Sets the element of a choice with a single alternative. Returns false if there are others.

@@ -16,11 +16,11 @@
 use mu_base::Diagnostic;
 use mu_base::narrow;
 
-use super::Model;
-use super::ast::Role;
+use super::CatModel;
+use super::ast::TestRole;
 use super::plan::{PlanStep, root};
-use super::program::{CatNodeId, Op, Type};
-use super::run::Run;
+use super::program::{CatNodeId, CatOp, CatType};
+use super::run::ModelRun;
 use crate::execution::RelationId;
 
 /// A model folded for a skeleton.
@@ -46,7 +46,7 @@ pub(super) struct Special {
 
 impl Special {
     /// Restores the general model.
-    pub(super) fn reset(&mut self, model: &Model) {
+    pub(super) fn reset(&mut self, model: &CatModel) {
         let program = &model.program;
         let n = program.nodes.len();
         self.same.clear();
@@ -80,11 +80,11 @@ enum Folded {
 }
 
 /// Folds a node, given the folded forms of its inputs.
-fn folded(op: Op, kind: Type, known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8)) -> Folded {
+fn folded(op: CatOp, kind: CatType, known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8)) -> Folded {
     let inputs = || op.inputs().map(|i| known(i).2).max().unwrap_or(0);
     match op {
-        Op::Nothing => Folded::Empty,
-        Op::Union(a, b) => {
+        CatOp::Nothing => Folded::Empty,
+        CatOp::Union(a, b) => {
             let ((a, no_a, _), (b, no_b, _)) = (known(a), known(b));
             match (no_a, no_b) {
                 (true, true) => Folded::Empty,
@@ -94,18 +94,18 @@ fn folded(op: Op, kind: Type, known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8)
                 _ => Folded::Computed(inputs()),
             }
         }
-        Op::Intersection(a, b)
-        | Op::Compose(a, b)
-        | Op::Product(a, b)
-        | Op::From(a, b)
-        | Op::To(a, b) => {
+        CatOp::Intersection(a, b)
+        | CatOp::Compose(a, b)
+        | CatOp::Product(a, b)
+        | CatOp::From(a, b)
+        | CatOp::To(a, b) => {
             if known(a).1 || known(b).1 {
                 Folded::Empty
             } else {
                 Folded::Computed(inputs())
             }
         }
-        Op::Difference(a, b) => {
+        CatOp::Difference(a, b) => {
             let ((a, no_a, _), (_, no_b, _)) = (known(a), known(b));
             match (no_a, no_b) {
                 (true, _) => Folded::Empty,
@@ -113,18 +113,18 @@ fn folded(op: Op, kind: Type, known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8)
                 _ => Folded::Computed(inputs()),
             }
         }
-        Op::Identity(a)
-        | Op::Plus(a)
-        | Op::Inverse(a)
-        | Op::Domain(a)
-        | Op::Range(a)
-        | Op::DifferentValues(a)
+        CatOp::Identity(a)
+        | CatOp::Plus(a)
+        | CatOp::Inverse(a)
+        | CatOp::Domain(a)
+        | CatOp::Range(a)
+        | CatOp::DifferentValues(a)
             if known(a).1 =>
         {
             Folded::Empty
         }
-        Op::DifferentValues(_) => Folded::Computed(inputs().max(1)),
-        Op::AsSet(a) | Op::AsRelation(a) | Op::AsPairs(a) if kind != Type::Value => {
+        CatOp::DifferentValues(_) => Folded::Computed(inputs().max(1)),
+        CatOp::AsSet(a) | CatOp::AsRelation(a) | CatOp::AsPairs(a) if kind != CatType::Value => {
             Folded::Computed(known(a).2)
         }
         _ => Folded::Computed(inputs()),
@@ -136,7 +136,7 @@ fn folded(op: Op, kind: Type, known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8)
 /// # Errors
 ///
 /// Those of the model's functions.
-pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
+pub(super) fn fold(run: &mut ModelRun<'_, '_>) -> Result<(), Diagnostic> {
     let model = run.model();
     let program = &model.program;
     if program.choices.iter().any(|c| c.all) {
@@ -158,21 +158,21 @@ pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
         }
         let special = run.special();
         let form = match node.op {
-            Op::GivenRelation(_) | Op::GivenSet(_) | Op::Variable(..) => {
+            CatOp::GivenRelation(_) | CatOp::GivenSet(_) | CatOp::Variable(..) => {
                 Folded::Computed(node.stage)
             }
-            Op::Fixpoint(g, _) => {
+            CatOp::Fixpoint(g, _) => {
                 let g = g as usize;
                 let empty = *decided[g].get_or_insert_with(|| empty_group(model, special, g));
                 let results = program.groups[g].results.iter();
                 let stage = results.map(|r| special.known(*r).2).max().unwrap_or(0);
                 if empty { Folded::Empty } else { Folded::Computed(stage) }
             }
-            Op::Interpret(i) => {
+            CatOp::Interpret(i) => {
                 let inputs = program.interpreted[i as usize].inputs.iter();
                 Folded::Computed(inputs.map(|r| special.known(*r).2).max().unwrap_or(0))
             }
-            Op::Element(k) => {
+            CatOp::Element(k) => {
                 let from = program.choices[k as usize].from;
                 let fixed = special.known(from).2 == 0 && run.fix(from, slot);
                 run.special_mut().fixed[k as usize] = fixed;
@@ -191,8 +191,8 @@ pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
                 run.special_mut().stage[slot.index()] = stage;
                 if stage == 0 && node.groups == 0 {
                     match node.op {
-                        Op::Element(_) => {}
-                        Op::Fixpoint(g, _) => {
+                        CatOp::Element(_) => {}
+                        CatOp::Fixpoint(g, _) => {
                             run.step(PlanStep::Group(g))?;
                             run.step(PlanStep::Node(slot))?;
                         }
@@ -211,15 +211,15 @@ pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
 }
 
 /// True if a group is empty: its results are empty for empty variables.
-fn empty_group(model: &Model, special: &Special, g: usize) -> bool {
+fn empty_group(model: &CatModel, special: &Special, g: usize) -> bool {
     let group = &model.program.groups[g];
     let mut empty: std::collections::HashMap<CatNodeId, bool> = std::collections::HashMap::new();
     for &slot in &group.body {
         let node = &model.program.nodes[slot.index()];
         let is = match node.op {
-            Op::Variable(owner, _) if owner as usize == g => true,
+            CatOp::Variable(owner, _) if owner as usize == g => true,
             _ if special.known(slot).1 => true,
-            Op::Fixpoint(..) | Op::Variable(..) => false,
+            CatOp::Fixpoint(..) | CatOp::Variable(..) => false,
             op => {
                 let known = |s: CatNodeId| {
                     let (same, none, stage) = special.known(s);
@@ -235,17 +235,17 @@ fn empty_group(model: &Model, special: &Special, g: usize) -> bool {
         empty.insert(slot, is);
     }
     group.variables.iter().chain(&group.results).all(|r| {
-        matches!(model.program.nodes[r.index()].op, Op::Variable(..))
+        matches!(model.program.nodes[r.index()].op, CatOp::Variable(..))
             || empty.get(r).copied().unwrap_or_else(|| special.known(*r).1)
     })
 }
 
 /// Plans the steps of the folded model. Returns the axioms of later stages that became constant.
-fn plan(model: &Model, special: &mut Special) -> Vec<usize> {
+fn plan(model: &CatModel, special: &mut Special) -> Vec<usize> {
     let mut constant = Vec::new();
     let program = &model.program;
     let stages = special.axioms.len();
-    let must = |role: Role| matches!(role, Role::Axiom | Role::Assert);
+    let must = |role: TestRole| matches!(role, TestRole::Axiom | TestRole::Assert);
     for list in special.axioms.iter_mut().chain(&mut special.flags) {
         list.clear();
     }
@@ -287,7 +287,7 @@ fn plan(model: &Model, special: &mut Special) -> Vec<usize> {
 
 /// Adds the steps that compute a node, in the stages of the nodes.
 fn need(
-    model: &Model,
+    model: &CatModel,
     special: &Special,
     slot: CatNodeId,
     done: &mut [bool],
@@ -303,10 +303,10 @@ fn need(
         }
         if ready {
             match node.op {
-                Op::Element(_) | Op::Variable(..) => {}
+                CatOp::Element(_) | CatOp::Variable(..) => {}
                 _ if node.groups != 0 => {}
-                Op::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
-                Op::Fixpoint(g, _) => {
+                CatOp::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
+                CatOp::Fixpoint(g, _) => {
                     if !lists.iter().any(|l| l.contains(&PlanStep::Group(g))) {
                         lists[stage as usize].push(PlanStep::Group(g));
                     }
@@ -322,13 +322,13 @@ fn need(
         todo.push((slot, true));
         todo.extend(node.op.inputs().map(|i| (i, false)));
         match node.op {
-            Op::Fixpoint(g, _) => {
+            CatOp::Fixpoint(g, _) => {
                 todo.extend(program.groups[g as usize].results.iter().map(|r| (*r, false)));
             }
-            Op::Interpret(i) => {
+            CatOp::Interpret(i) => {
                 todo.extend(program.interpreted[i as usize].inputs.iter().map(|r| (*r, false)));
             }
-            Op::Element(k) => todo.push((program.choices[k as usize].from, false)),
+            CatOp::Element(k) => todo.push((program.choices[k as usize].from, false)),
             _ => {}
         }
     }

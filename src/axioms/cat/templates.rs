@@ -12,11 +12,11 @@
 //! events may be between. A difference or complement of something inexact becomes empty. Soundness
 //! follows by induction over the nodes. Cost: one evaluation of the lower bounds per template.
 
-use super::ast::{Role, TestKind};
-use super::plan::Plan;
-use super::program::{CatNodeId, Op, Property};
-use super::{Model, Session};
-use crate::execution::{Event, Kind, Name, RelationId, SetId, Skeleton};
+use super::ast::{TestKind, TestRole};
+use super::plan::EvaluationPlan;
+use super::program::{CatNodeId, CatOp, Property};
+use super::{CatModel, Session};
+use crate::execution::{Event, EventKind, NameMeaning, RelationId, SetId, Skeleton};
 use crate::relation::Relation;
 
 /// The position of a write that a template contains, in relation to the thread with the two
@@ -50,7 +50,7 @@ pub struct Coherence {
     pub updates: bool,
 }
 
-impl Model {
+impl CatModel {
     /// Returns the coherence that the axioms provably imply.
     pub fn coherence(&self) -> Coherence {
         let core = self.monotone();
@@ -72,7 +72,7 @@ impl Model {
         Coherence { accesses, updates: accesses && forbids(updates()) }
     }
     /// Returns the model with monotone lower bounds of its axioms only.
-    fn monotone(&self) -> Model {
+    fn monotone(&self) -> CatModel {
         let mut core = self.clone();
         let program = &mut core.program;
         let mut exact = vec![false; program.nodes.len()];
@@ -80,9 +80,9 @@ impl Model {
             let op = program.nodes[i].op;
             let is_exact = |s: CatNodeId| exact[s.index()];
             let own = match op {
-                Op::Nothing => true,
-                Op::GivenSet(id) => [SetId::ALL, SetId::INITIAL, SetId::MEMORY].contains(&id),
-                Op::GivenRelation(id) => [
+                CatOp::Nothing => true,
+                CatOp::GivenSet(id) => [SetId::ALL, SetId::INITIAL, SetId::MEMORY].contains(&id),
+                CatOp::GivenRelation(id) => [
                     RelationId::ID,
                     RelationId::INT,
                     RelationId::EXT,
@@ -92,39 +92,39 @@ impl Model {
                     RelationId::CO,
                 ]
                 .contains(&id),
-                Op::Union(..)
-                | Op::Intersection(..)
-                | Op::Difference(..)
-                | Op::Complement(_)
-                | Op::Product(..)
-                | Op::Identity(_)
-                | Op::From(..)
-                | Op::To(..)
-                | Op::Optional(_)
-                | Op::Inverse(_) => op.inputs().all(is_exact),
+                CatOp::Union(..)
+                | CatOp::Intersection(..)
+                | CatOp::Difference(..)
+                | CatOp::Complement(_)
+                | CatOp::Product(..)
+                | CatOp::Identity(_)
+                | CatOp::From(..)
+                | CatOp::To(..)
+                | CatOp::Optional(_)
+                | CatOp::Inverse(_) => op.inputs().all(is_exact),
                 _ => false,
             };
             let keeps = match op {
-                Op::Complement(a) => is_exact(a),
+                CatOp::Complement(a) => is_exact(a),
                 // `a \ (a & b)` is `a \ b`.
-                Op::Difference(a, b) => {
+                CatOp::Difference(a, b) => {
                     is_exact(b)
-                        || matches!(program.nodes[b.index()].op, Op::Intersection(x, y)
+                        || matches!(program.nodes[b.index()].op, CatOp::Intersection(x, y)
                             if x == a && is_exact(y) || y == a && is_exact(x))
                 }
-                Op::Interpret(_)
-                | Op::Element(_)
-                | Op::Orders(..)
-                | Op::Linearisations(..)
-                | Op::AsSet(_)
-                | Op::AsRelation(_)
-                | Op::AsPairs(_)
-                | Op::OnlyEmpty(_) => false,
+                CatOp::Interpret(_)
+                | CatOp::Element(_)
+                | CatOp::Orders(..)
+                | CatOp::Linearisations(..)
+                | CatOp::AsSet(_)
+                | CatOp::AsRelation(_)
+                | CatOp::AsPairs(_)
+                | CatOp::OnlyEmpty(_) => false,
                 _ => true,
             };
             exact[i] = own;
             if !keeps {
-                program.nodes[i].op = Op::Nothing;
+                program.nodes[i].op = CatOp::Nothing;
             }
         }
         program.choices.clear();
@@ -133,20 +133,20 @@ impl Model {
                 c.property,
                 Property::Test(TestKind::Acyclic | TestKind::Irreflexive | TestKind::Empty, _)
             );
-            c.role == Role::Axiom && !c.negated && c.stage <= 2 && positive
+            c.role == TestRole::Axiom && !c.negated && c.stage <= 2 && positive
         });
-        core.plan = Plan::of(program);
+        core.plan = EvaluationPlan::of(program);
         core
     }
 }
 
 impl Template {
-    fn skeleton(&self, model: &Model) -> Skeleton {
+    fn skeleton(&self, model: &CatModel) -> Skeleton {
         let mut s = Skeleton::new(model.vocabulary(), self.events.clone());
         if let Some((r, w)) = self.update {
             s.relate(RelationId::AMO, r, w);
             for tag in ["X", "AMO"] {
-                if let Some(Name::Set(id)) = model.vocabulary().find(tag)
+                if let Some(NameMeaning::Set(id)) = model.vocabulary().find(tag)
                     && id != SetId::UPDATES
                 {
                     [r, w].into_iter().for_each(|e| s.tag(id, e));
@@ -158,13 +158,13 @@ impl Template {
 }
 
 /// Builder of a template with two accesses of thread 0 in program order.
-struct Builder {
+struct TemplateBuilder {
     events: Vec<Event>,
 }
 
-impl Builder {
+impl TemplateBuilder {
     /// Creates a template: the initial write is event 0, the two accesses are events 1 and 2.
-    fn new(first: Kind, second: Kind, indices: [u32; 2]) -> Self {
+    fn new(first: EventKind, second: EventKind, indices: [u32; 2]) -> Self {
         let [a, b] = [(first, indices[0]), (second, indices[1])]
             .map(|(kind, index)| Event::access(0, index, kind, 0, 0));
         Self { events: vec![Event::initial(0, 0), a, b] }
@@ -176,7 +176,7 @@ impl Builder {
             WritePlace::Before => (0, 1),
             WritePlace::Other(thread, index) => (thread, index),
         };
-        self.events.push(Event::access(thread, index, Kind::Write, 0, 0));
+        self.events.push(Event::access(thread, index, EventKind::Write, 0, 0));
         self.events.len() - 1
     }
     /// Builds the template. The initial write is first in coherence order.
@@ -191,20 +191,20 @@ const INDICES: [u32; 2] = [2, 3];
 
 /// Returns the templates of incoherent accesses.
 fn accesses() -> Vec<Template> {
-    use Kind::{Read, Write};
+    use EventKind::{Read, Write};
     let ext = WritePlace::Other(1, 1);
     let mut out = Vec::new();
     // coWW: the second write is before the first.
-    out.push(Builder::new(Write, Write, INDICES).build(Vec::new(), &[2, 1]));
+    out.push(TemplateBuilder::new(Write, Write, INDICES).build(Vec::new(), &[2, 1]));
     // coRW1: a read takes the value of a later write.
-    out.push(Builder::new(Read, Write, INDICES).build(vec![(2, 1)], &[2]));
+    out.push(TemplateBuilder::new(Read, Write, INDICES).build(vec![(2, 1)], &[2]));
     // coRW2: a read takes a value that is after a later write.
-    let mut b = Builder::new(Read, Write, INDICES);
+    let mut b = TemplateBuilder::new(Read, Write, INDICES);
     let w = b.write(ext);
     out.push(b.build(vec![(w, 1)], &[2, w]));
     // coWR: a read takes a value that is before an earlier write.
     for place in [WritePlace::Initial, WritePlace::Before, ext] {
-        let mut b = Builder::new(Write, Read, INDICES);
+        let mut b = TemplateBuilder::new(Write, Read, INDICES);
         let w = b.write(place);
         out.push(b.build(vec![(w, 2)], &[w, 1]));
     }
@@ -217,7 +217,7 @@ fn accesses() -> Vec<Template> {
         WritePlace::Other(1, 2),
     ];
     for place in others {
-        let mut b = Builder::new(Read, Read, INDICES);
+        let mut b = TemplateBuilder::new(Read, Read, INDICES);
         let new = b.write(ext);
         let old = b.write(place);
         out.push(b.build(vec![(new, 1), (old, 2)], &[old, new]));
@@ -227,7 +227,7 @@ fn accesses() -> Vec<Template> {
 
 /// Returns the templates of an atomic instruction that reads a value after its own write.
 fn updates() -> Vec<Template> {
-    let mut b = Builder::new(Kind::Read, Kind::Write, [2, 2]);
+    let mut b = TemplateBuilder::new(EventKind::Read, EventKind::Write, [2, 2]);
     let w = b.write(WritePlace::Other(1, 1));
     let template = b.build(vec![(w, 1)], &[2, w]);
     vec![Template { update: Some((1, 2)), ..template }]

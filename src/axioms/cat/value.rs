@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mu_base::Diagnostic;
 
-use super::ast::{Exp, Ins, Pattern};
+use super::ast::{BindingPattern, Exp, Ins};
 use super::program::CatNodeId;
 
 /// A built-in function of the language.
@@ -59,20 +59,20 @@ impl Primitive {
 #[derive(Debug)]
 pub struct Closure {
     /// Its parameters.
-    pub pattern: Pattern,
+    pub pattern: BindingPattern,
     /// Its body.
     pub body: Arc<Exp>,
     /// Its environment.
     pub env: Env,
     /// The functions of its `let rec`, including itself; `None` if it is not recursive.
-    pub group: Option<Arc<Vec<(String, Pattern, Arc<Exp>)>>>,
+    pub group: Option<Arc<Vec<(String, BindingPattern, Arc<Exp>)>>>,
 }
 
 /// A procedure of the model.
 #[derive(Debug)]
 pub struct Procedure {
     /// Its parameters.
-    pub pattern: Pattern,
+    pub pattern: BindingPattern,
     /// Its body.
     pub body: Arc<Vec<Ins>>,
     /// Its environment.
@@ -81,15 +81,15 @@ pub struct Procedure {
 
 /// A value that is known at compile time.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum CatValue {
     /// A node: a set, a relation, or something for the interpreter.
     Node(CatNodeId),
     /// `0` or `{}`: the empty set of anything.
     Empty,
     /// A tuple.
-    Tuple(Arc<Vec<Value>>),
+    Tuple(Arc<Vec<CatValue>>),
     /// A set of known values: `{a, b}`.
-    List(Arc<Vec<Value>>),
+    List(Arc<Vec<CatValue>>),
     /// A function.
     Closure(Arc<Closure>),
     /// A built-in function.
@@ -111,18 +111,18 @@ pub struct Env(Option<Arc<Link>>);
 #[derive(Debug)]
 struct Link {
     name: String,
-    value: Value,
+    value: CatValue,
     next: Env,
 }
 
 impl Env {
     /// Extends the environment by one name.
     #[must_use]
-    pub fn with(&self, name: &str, value: Value) -> Env {
+    pub fn with(&self, name: &str, value: CatValue) -> Env {
         Env(Some(Arc::new(Link { name: name.to_string(), value, next: self.clone() })))
     }
     /// Looks up a name; `None` if it is not bound.
-    pub fn find(&self, name: &str) -> Option<&Value> {
+    pub fn find(&self, name: &str) -> Option<&CatValue> {
         let mut at = self;
         while let Some(link) = &at.0 {
             if link.name == name {
@@ -137,7 +137,7 @@ impl Env {
         self.0.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize)
     }
     /// Iterates over all names with their values, the last one first, including shadowed names.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &CatValue)> {
         let mut at = self;
         std::iter::from_fn(move || {
             let link = at.0.as_ref()?;
@@ -147,7 +147,7 @@ impl Env {
     }
     /// Extends the environment by the functions of a recursive closure.
     #[must_use]
-    pub fn with_group(&self, group: &Arc<Vec<(String, Pattern, Arc<Exp>)>>) -> Env {
+    pub fn with_group(&self, group: &Arc<Vec<(String, BindingPattern, Arc<Exp>)>>) -> Env {
         group.iter().fold(self.clone(), |env, (name, pattern, body)| {
             let closure = Closure {
                 pattern: pattern.clone(),
@@ -155,7 +155,7 @@ impl Env {
                 env: self.clone(),
                 group: Some(group.clone()),
             };
-            env.with(name, Value::Closure(Arc::new(closure)))
+            env.with(name, CatValue::Closure(Arc::new(closure)))
         })
     }
 }

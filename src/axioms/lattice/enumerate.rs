@@ -6,9 +6,9 @@
 //! represented by its least member. Cost: all sequences of operations, times the permutations of
 //! threads.
 
-use crate::execution::Kind;
+use crate::execution::EventKind;
 use crate::history::{History, Operation};
-use crate::models::Mark;
+use crate::models::MemoryOrdering;
 use mu_base::narrow;
 
 /// The operations of programs.
@@ -66,12 +66,12 @@ fn fill(
     let place = program.threads[t].len();
     for l in 0..(used + 1).min(alphabet.locations) {
         for (kind, mark) in [
-            (Kind::Write, Mark::Plain),
-            (Kind::Read, Mark::Plain),
-            (Kind::Write, Mark::Release),
-            (Kind::Read, Mark::Acquire),
+            (EventKind::Write, MemoryOrdering::Plain),
+            (EventKind::Read, MemoryOrdering::Plain),
+            (EventKind::Write, MemoryOrdering::Release),
+            (EventKind::Read, MemoryOrdering::Acquire),
         ] {
-            if mark != Mark::Plain && !alphabet.marks {
+            if mark != MemoryOrdering::Plain && !alphabet.marks {
                 continue;
             }
             program.threads[t].push(Operation { mark, ..Operation::plain(kind, l, 0) });
@@ -83,9 +83,9 @@ fn fill(
         }
     }
     let between =
-        place > 0 && place + 1 < shape[t] && program.threads[t][place - 1].kind != Kind::Fence;
+        place > 0 && place + 1 < shape[t] && program.threads[t][place - 1].kind != EventKind::Fence;
     if alphabet.fences && between {
-        program.threads[t].push(Operation::fence(Mark::Plain));
+        program.threads[t].push(Operation::fence(MemoryOrdering::Plain));
         let go_on = fill(shape, t, used, alphabet, program, visit);
         program.threads[t].pop();
         return go_on;
@@ -96,7 +96,11 @@ fn fill(
 fn useful(program: &History, used: u32) -> bool {
     (0..used).all(|l| {
         let here = || {
-            program.threads.iter().flatten().filter(|o| o.kind != Kind::Fence && o.location == l)
+            program
+                .threads
+                .iter()
+                .flatten()
+                .filter(|o| o.kind != EventKind::Fence && o.location == l)
         };
         here().count() >= 2 && here().any(|o| o.kind.writes())
     })
@@ -113,7 +117,7 @@ fn renamed(threads: &[&Vec<Operation>]) -> Vec<Vec<Operation>> {
         }
     };
     let mut rename = |o: &Operation| Operation {
-        location: if o.kind == Kind::Fence { 0 } else { name(o.location) },
+        location: if o.kind == EventKind::Fence { 0 } else { name(o.location) },
         ..*o
     };
     threads.iter().map(|t| t.iter().map(&mut rename).collect()).collect()

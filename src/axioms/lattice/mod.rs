@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mu_base::{Budget, Diagnostic, Stop};
 
-use crate::cat::{Model, Session, each_order};
+use crate::cat::{CatModel, Session, each_order};
 use crate::execution::{SetId, Skeleton};
 use crate::history::History;
 use crate::models::Dialect;
@@ -37,11 +37,11 @@ pub struct Bound {
 
 /// A model with its name and dialect.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'m> {
+pub struct LatticeModel<'m> {
     /// Its name.
     pub name: &'m str,
     /// The model.
-    pub model: &'m Model,
+    pub model: &'m CatModel,
     /// Its dialect.
     pub dialect: Dialect,
 }
@@ -71,8 +71,8 @@ type TestRank = [usize; 4];
 /// A test with its rank.
 type RankedTest = Option<(TestRank, History)>;
 
-struct Worker<'m> {
-    candidates: &'m [Candidate<'m>],
+struct LatticeWorker<'m> {
+    candidates: &'m [LatticeModel<'m>],
     sessions: Vec<Session<'m>>,
     found: Vec<RankedTest>,
     tests: usize,
@@ -80,7 +80,7 @@ struct Worker<'m> {
 
 /// Compares models on all programs within a bound.
 pub fn compare(
-    candidates: &[Candidate<'_>],
+    candidates: &[LatticeModel<'_>],
     bound: Bound,
     budget: &Budget,
 ) -> Result<Lattice, Diagnostic> {
@@ -109,7 +109,7 @@ pub fn compare(
     let results: Mutex<Vec<Result<(Vec<RankedTest>, usize), Diagnostic>>> = Mutex::new(Vec::new());
     let stopped: Mutex<Option<Stop>> = Mutex::new(None);
     let work = || {
-        let mut worker = Worker {
+        let mut worker = LatticeWorker {
             candidates,
             sessions: candidates.iter().map(|c| Session::new(c.model)).collect(),
             found: vec![None; k * k],
@@ -168,7 +168,7 @@ pub fn compare(
     })
 }
 
-impl Worker<'_> {
+impl LatticeWorker<'_> {
     /// Judges all tests of a program.
     fn program(&mut self, number: usize, program: &History) -> Result<(), Diagnostic> {
         let events = program.events();

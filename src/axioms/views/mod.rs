@@ -24,7 +24,7 @@ pub mod search;
 use mu_base::source::Source;
 use mu_base::{Diagnostic, SourceMap, Span, Stage, narrow};
 
-use crate::cat::{Model, Session, each_order};
+use crate::cat::{CatModel, Session, each_order};
 use crate::execution::{RelationId, SetId, Skeleton, Vocabulary};
 use crate::relation::{Relation, Set};
 
@@ -57,7 +57,7 @@ struct Statement {
 /// A model of serial views.
 #[derive(Debug)]
 pub struct Views {
-    model: Model,
+    model: CatModel,
     statements: Vec<Statement>,
     parameters: [SetId; 3],
     initially: RelationId,
@@ -185,7 +185,7 @@ impl Views {
             text: cat,
             back: Vec::new(),
         });
-        let model = Model::compile_source(sources, source, &|_| None, &vocabulary, &[])?;
+        let model = CatModel::compile_source(sources, source, &|_| None, &vocabulary, &[])?;
         if statements.is_empty() {
             return Err(Diagnostic::at(
                 Stage::Syntax,

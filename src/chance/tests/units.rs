@@ -3,16 +3,16 @@
 use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
 use mu_chance::bisimulation::{bisimilar, reduce};
-use mu_chance::{Distributions, System, aut};
+use mu_chance::{Distributions, ProbabilisticSystem, aut};
 use mu_lts::Labels;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-fn read(text: &str) -> System {
+fn read(text: &str) -> ProbabilisticSystem {
     aut::read(text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
-fn to_text(system: &System) -> String {
+fn to_text(system: &ProbabilisticSystem) -> String {
     let mut out = Vec::new();
     aut::write(system, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -56,7 +56,7 @@ fn equal_probabilities_are_one_state() {
     assert!(!bisimilar(&one, &other) && !bisimilar(&other, &third) && bisimilar(&third, &third));
 }
 
-fn random_system(random: &mut Random) -> System {
+fn random_system(random: &mut Random) -> ProbabilisticSystem {
     let states = 1 + random.below(6);
     let mut distributions = Distributions::default();
     let mut dist = |random: &mut Random| {
@@ -86,7 +86,7 @@ fn random_system(random: &mut Random) -> System {
 }
 
 /// Computes bisimilar pairs by the definition: removes distinguishable pairs until nothing changes.
-fn naive(system: &System) -> Vec<Vec<bool>> {
+fn naive(system: &ProbabilisticSystem) -> Vec<Vec<bool>> {
     let n = system.state_count();
     let mut same = vec![vec![true; n]; n];
     loop {

@@ -37,8 +37,8 @@ pub use self::models::ModelsArgs;
 pub use self::modulo::{Modulo, modulo, preorder};
 pub use self::new::{NewArgs, Project};
 pub use self::program::{
-    ExpandArgs, InitialValues, Language, LitmusArgs, LitmusMethod, MAX_LITMUS_OPERATIONS,
-    MemoryName, ProgramArgs, ReadArgs, RobustArgs, ThreadCount, TranslationArgs,
+    ExpandArgs, InitialValues, LitmusArgs, LitmusMethod, MAX_LITMUS_OPERATIONS, MemoryName,
+    OutputLanguage, ProgramArgs, ReadArgs, RobustArgs, ThreadCount, TranslationArgs,
 };
 pub use self::prove::{ProofMemory, ProveArgs, Sampling, VerifyArgs};
 pub use self::report::ReportArgs;

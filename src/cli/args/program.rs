@@ -78,7 +78,7 @@ pub enum LitmusMethod {
 
 /// Output languages of `expand`.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Language {
+pub enum OutputLanguage {
     /// mCRL2.
     Mcrl2,
     /// Cubicle: a system with any number of processes.
@@ -191,8 +191,8 @@ pub struct ExpandArgs {
     /// Specification with parameters, an x86 program (`.asm`), or a litmus test (`.litmus`).
     pub file: PathBuf,
     /// Output language; `cubicle` writes an x86 program as a system of any number of processes.
-    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = Language::Mcrl2)]
-    pub to: Language,
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = OutputLanguage::Mcrl2)]
+    pub to: OutputLanguage,
     /// Options for reading an x86 program with `--to cubicle`.
     #[command(flatten)]
     pub translation: TranslationArgs,

@@ -5,8 +5,8 @@
 //! with the option and its purpose. Some commands reject further options themselves.
 
 use crate::args::{
-    CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, LitmusMethod, Reduction,
-    ThreadCount,
+    CheckArgs, Command, ExpandArgs, ExploreArgs, LitmusArgs, LitmusMethod, OutputLanguage,
+    Reduction, ThreadCount,
 };
 use crate::pipeline::load::properties;
 use clap::ArgMatches;
@@ -138,7 +138,7 @@ fn of_translation(effective: bool, applies_to: &'static str) -> Vec<OptionRow> {
 }
 
 fn of_expand(args: &ExpandArgs) -> Vec<OptionRow> {
-    let system = args.to == Language::Cubicle;
+    let system = args.to == OutputLanguage::Cubicle;
     let program = properties(&args.file).program;
     let fixed = "a number of threads: a system (`--to cubicle`) has any number";
     let mut rows = of_translation(system, "`--to cubicle`");

@@ -4,7 +4,7 @@ use super::Common;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mu_traces::TraceReader;
-use mu_traces::generate::Language;
+use mu_traces::generate::ProgramLanguage;
 use std::path::PathBuf;
 
 /// A reader of the registry, or the outcomes of litmus7.
@@ -51,10 +51,10 @@ fn format() -> impl TypedValueParser<Value = LogFormat> {
 }
 
 /// Parses the name of a language of generated programs.
-fn language() -> impl TypedValueParser<Value = Language> {
-    let known = Language::ALL.iter().map(|l| PossibleValue::new(l.name()).help(l.summary()));
+fn language() -> impl TypedValueParser<Value = ProgramLanguage> {
+    let known = ProgramLanguage::ALL.iter().map(|l| PossibleValue::new(l.name()).help(l.summary()));
     PossibleValuesParser::new(known).try_map(|name| {
-        Language::by_name(&name).ok_or_else(|| format!("no language is called `{name}`"))
+        ProgramLanguage::by_name(&name).ok_or_else(|| format!("no language is called `{name}`"))
     })
 }
 
@@ -131,7 +131,7 @@ pub struct TraceArgs {
     pub seed: u64,
     /// Language of the program.
     #[arg(long, value_name = "LANGUAGE", default_value = "c", requires = "generate", value_parser = language())]
-    pub language: Language,
+    pub language: ProgramLanguage,
     /// Folder of the program (default: standard output, for C).
     #[arg(long, value_name = "DIR", requires = "generate")]
     pub out: Option<PathBuf>,

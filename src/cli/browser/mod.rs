@@ -2,8 +2,9 @@
 //! input.
 //!
 //! In: files and words that the page passed to [`mu_base::host`]. Out: the output of the command
-//! line. A page runs each command in a separate instance of the module; [`Walk`] is `simulate
-//! --requests`, [`Language`] is `lsp`. Invariant: nothing here computes a verdict.
+//! line. A page runs each command in a separate instance of the module; [`SimulatorSession`] is
+//! `simulate --requests`, [`BrowserLanguageServer`] is `lsp`. Invariant: nothing here computes a
+//! verdict.
 
 use crate::args::{Cli, Command};
 use crate::commands::simulate::requests::States;
@@ -17,12 +18,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A simulator session.
-pub struct Walk {
+pub struct SimulatorSession {
     session: Session,
     states: States<'static>,
 }
 
-impl Walk {
+impl SimulatorSession {
     /// Starts a session as `simulate --requests` does. Returns it with the line that describes the
     /// model. Error: the text for standard error.
     pub fn begin() -> Result<(Self, String), String> {
@@ -73,9 +74,9 @@ impl Files for PageFiles {
 }
 
 /// Language server for the files of the page.
-pub struct Language(Turns<'static>);
+pub struct BrowserLanguageServer(Turns<'static>);
 
-impl Language {
+impl BrowserLanguageServer {
     /// Creates a server. `send` receives its messages, as JSON.
     pub fn new(send: impl Fn(&str) + 'static) -> Self {
         let send = move |message: Message| {

@@ -4,7 +4,7 @@
 //! applies to every model and `.aut` file.
 
 use crate::args::{CompareArgs, Format, Modulo, ReduceArgs};
-use crate::commands::explore::counts::Report;
+use crate::commands::explore::counts::ExplorationReport;
 use crate::commands::explore::plan::Exploration;
 use crate::commands::lts::{unknown, unknown_verdict};
 use crate::output;
@@ -16,7 +16,7 @@ use crate::pipeline::{Session, file_error};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_chance::bisimulation::{bisimilar, reduce as quotient};
-use mu_chance::{System, aut, dot};
+use mu_chance::{ProbabilisticSystem, aut, dot};
 use mu_frontends::FrontEnd as _;
 use mu_frontends::rejected::PICTURES;
 use mu_model::Model;
@@ -27,7 +27,10 @@ use std::path::Path;
 pub(crate) const EQUIVALENCE: &str = mu_chance::bisimulation::NAME;
 
 /// Explores the system of a model; returns the stop reason with the part that was found.
-pub(crate) fn explored(session: &Session, model: &dyn Model) -> Result<(System, Stop), Diagnostic> {
+pub(crate) fn explored(
+    session: &Session,
+    model: &dyn Model,
+) -> Result<(ProbabilisticSystem, Stop), Diagnostic> {
     let start = Instant::now();
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let found = mu_chance::explore::explore(model, &session.budget, &mut |states| {
@@ -46,7 +49,7 @@ pub(crate) fn explored(session: &Session, model: &dyn Model) -> Result<(System, 
 }
 
 /// Reads the system of a file.
-fn system(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
+fn system(session: &mut Session, path: &Path) -> Result<ProbabilisticSystem, Diagnostic> {
     if ends_in(path, "aut") {
         output::begin_stage("reading a transition system");
         let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
@@ -73,7 +76,11 @@ fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
     }
 }
 
-fn write_system(session: &Session, system: &System, path: &Path) -> Result<(), Diagnostic> {
+fn write_system(
+    session: &Session,
+    system: &ProbabilisticSystem,
+    path: &Path,
+) -> Result<(), Diagnostic> {
     output::begin_stage("writing");
     write(path, |file| {
         if is_picture(path) { dot::write(system, file) } else { aut::write(system, file) }
@@ -117,9 +124,9 @@ pub(crate) fn explore(
     output::record("states", states.into());
     output::record("transitions", steps.into());
     let complete = stop == Stop::Complete;
-    let mut report = Report {
+    let mut report = ExplorationReport {
         distributions: Some(system.distributions.len()),
-        ..Report::explicit(states, steps, dead, stop)
+        ..ExplorationReport::explicit(states, steps, dead, stop)
     };
     if !complete {
         report.transitions = None;
@@ -199,7 +206,7 @@ pub(crate) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, D
     let same = bisimilar(&a, &b);
     match session.common.format {
         Format::Json => {
-            let of = |path: &Path, s: &System| json!({ "file": path.display().to_string(), "states": s.state_count(), "transitions": s.step_count() });
+            let of = |path: &Path, s: &ProbabilisticSystem| json!({ "file": path.display().to_string(), "states": s.state_count(), "transitions": s.step_count() });
             output::print_object(json!({
                 "equivalence": EQUIVALENCE,
                 "preorder": null,

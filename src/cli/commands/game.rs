@@ -12,7 +12,7 @@ use mu_compile::typed::process::Terms;
 use mu_formula::equations::{self, Unrolled};
 use mu_formula::typecheck::check_formula;
 use mu_frontends::Input;
-use mu_frontends::equation_systems::Equations;
+use mu_frontends::equation_systems::EquationText;
 use mu_game::solve::{Solver, by_name, default_solver};
 use mu_game::{Game, Player, Solution, pg, verify};
 use mu_lts::{behaviour, mcrl2};
@@ -25,7 +25,7 @@ use std::path::Path;
 /// Prints or writes the equation system.
 pub(crate) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnostic> {
     let (source, text) = session.read_source(&args.formula)?;
-    let process = session.linear_process(&args.model, &linearise::Options::default())?;
+    let process = session.linear_process(&args.model, &linearise::LineariserOptions::default())?;
     let tree = mu_syntax::parse_formula(source, &text)?;
     let formula = check_formula(&tree, &process.data, &process.actions)?;
     let system = print::system(&formula, &process)?;
@@ -93,7 +93,7 @@ fn typed_predicate(
 /// Builds the part of the game of an equation system with data that decides it. Unbounded
 /// quantifiers over numbers become equations that enumerate the numbers.
 fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Game, Diagnostic> {
-    let equations = session.reading(|loading| Equations::open(&Input::file(path), loading))?;
+    let equations = session.reading(|loading| EquationText::open(&Input::file(path), loading))?;
     let mut unrolled = Unrolled::default();
     let mut first_error = None;
     loop {
@@ -123,7 +123,7 @@ pub(crate) fn decided_by(
     solver: &dyn Solver,
     budget: &Budget,
 ) -> Result<Game, Diagnostic> {
-    let mut options = linearise::Options::default();
+    let mut options = linearise::LineariserOptions::default();
     if let Some(dead) = options.simplification("dead") {
         *dead = true;
     }

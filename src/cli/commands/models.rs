@@ -10,8 +10,8 @@ use crate::args::{Format, ModelsArgs};
 use crate::output::print;
 use crate::pipeline::files::{expect_writable, write_text};
 use crate::pipeline::{Session, file_error, read_text};
-use mu_axioms::cat::Model;
-use mu_axioms::lattice::{Bound, Candidate, Lattice, compare, draw};
+use mu_axioms::cat::CatModel;
+use mu_axioms::lattice::{Bound, Lattice, LatticeModel, compare, draw};
 use mu_axioms::models::{self, BuiltinModel, Dialect, KNOWN};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// A compiled model with its name.
 pub(crate) struct Named {
     pub name: String,
-    pub model: Model,
+    pub model: CatModel,
     pub dialect: Dialect,
     /// Its text.
     pub text: String,
@@ -58,9 +58,9 @@ pub(crate) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
     let named = named(session, &args.models)?;
     let start = Instant::now();
     crate::output::begin_stage("comparing memory models");
-    let candidates: Vec<Candidate<'_>> = named
+    let candidates: Vec<LatticeModel<'_>> = named
         .iter()
-        .map(|n| Candidate { name: &n.name, model: &n.model, dialect: n.dialect })
+        .map(|n| LatticeModel { name: &n.name, model: &n.model, dialect: n.dialect })
         .collect();
     let bound = Bound {
         operations: args.operations as usize,

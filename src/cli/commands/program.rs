@@ -10,7 +10,7 @@ use crate::pipeline::Session;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_frontends::Input;
 use mu_program::Program;
-use mu_program::machine::{Event, Machine};
+use mu_program::machine::{Machine, MoveEffect};
 use mu_program::nasm::X86Program;
 use mu_safety::reach::{self, Interleaving, InterleavingStep, Reached, Safety};
 use serde_json::{Value, json};
@@ -171,17 +171,21 @@ fn event_text(m: &Machine, step: &InterleavingStep) -> String {
     let cell = |c: u32| &m.program.cells[c as usize];
     let number = |c: u32, v: u64| cell(c).width.signed(v);
     match step.event {
-        Event::Local => String::new(),
-        Event::Read { cell: c, value } => format!("reads {}={}", cell(c).name, number(c, value)),
-        Event::Write { cell: c, value } if m.memory.buffered() => {
+        MoveEffect::Local => String::new(),
+        MoveEffect::Read { cell: c, value } => {
+            format!("reads {}={}", cell(c).name, number(c, value))
+        }
+        MoveEffect::Write { cell: c, value } if m.memory.buffered() => {
             format!("buffers {}={}", cell(c).name, number(c, value))
         }
-        Event::Write { cell: c, value } => format!("writes {}={}", cell(c).name, number(c, value)),
-        Event::Update { cell: c, old, new, .. } => {
+        MoveEffect::Write { cell: c, value } => {
+            format!("writes {}={}", cell(c).name, number(c, value))
+        }
+        MoveEffect::Update { cell: c, old, new, .. } => {
             format!("updates {} {} -> {}", cell(c).name, number(c, old), number(c, new))
         }
-        Event::Fence(_) => "fence".into(),
-        Event::Flush { cell: c, value } => {
+        MoveEffect::Fence(_) => "fence".into(),
+        MoveEffect::Flush { cell: c, value } => {
             format!("{}={} reaches memory", cell(c).name, number(c, value))
         }
     }

@@ -6,7 +6,7 @@ use crate::output;
 use crate::pipeline::{Session, file_error};
 use mu_base::limits::available_memory;
 use mu_base::{Diagnostic, Stage};
-use mu_studio::{Limits, Settings, Studio};
+use mu_studio::{Limits, ServerSettings, Studio};
 
 /// Memory limit of a run if the machine's memory is unknown.
 const MEMORY: u64 = 2 << 30;
@@ -27,9 +27,13 @@ pub(crate) fn run(session: &Session, args: &StudioArgs) -> Result<u8, Diagnostic
         memory: args.max_memory.unwrap_or(shared),
         threads: args.threads,
     };
-    let studio =
-        Studio::bind(Settings { folder: args.folder.clone(), program, port: args.port, limits })
-            .map_err(|e| file_error("cannot serve", &args.folder, &e))?;
+    let studio = Studio::bind(ServerSettings {
+        folder: args.folder.clone(),
+        program,
+        port: args.port,
+        limits,
+    })
+    .map_err(|e| file_error("cannot serve", &args.folder, &e))?;
     output::print(&format!("{}\n", studio.address()))?;
     let failed =
         |e: std::io::Error| Diagnostic::new(Stage::Internal, format!("cannot serve the page: {e}"));

@@ -23,7 +23,7 @@ use clap::ValueEnum;
 use mu_base::host::{self, Instant};
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
 use mu_formula::typecheck::check_formula;
-use mu_report::junit::{Case, CaseOutcome};
+use mu_report::junit::{CaseOutcome, TestCase};
 use mu_report::reference::Reference;
 use mu_report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
 use serde_json::Value;
@@ -119,7 +119,7 @@ fn junit(sweep: &Sweep) -> String {
             _ if !row.is_complete() => CaseOutcome::Unknown(row.stop.clone()),
             _ => CaseOutcome::Passed,
         };
-        Case {
+        TestCase {
             class: row.job.clone(),
             name: parameters.join(" "),
             seconds: row.seconds,

@@ -21,12 +21,12 @@ use crate::pipeline::Session;
 use mu_base::limits::Limits;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_cubicle::System;
-use mu_cubicle::x86::{self, Options, Translation};
+use mu_cubicle::x86::{self, Translation, TranslationOptions};
 use mu_program::memory::{MemoryModel, SC, TSO};
 use mu_program::nasm::{self, X86Program};
 use mu_program::parametric;
 use mu_prove::verify::QueryCounts;
-use mu_prove::{ProofOutcome, Verdict};
+use mu_prove::{ProofOutcome, ProofVerdict};
 use mu_safety::reach::{Reached, Safety, reach};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -50,7 +50,7 @@ pub(crate) struct TranslatedProgram {
 
 /// A program, which may have no translation to a system.
 enum Read {
-    Program(parametric::Source),
+    Program(parametric::ParametricProgram),
     Unknown(Diagnostic),
 }
 
@@ -69,7 +69,7 @@ fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
 
 /// The numbers of a system of a program, in the order in which proofs are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Numbers {
+pub(crate) enum NumberTreatment {
     /// Integers, where the number of threads may bound variables that count them.
     Bounded,
     /// Words, which wrap.
@@ -79,14 +79,15 @@ pub(crate) enum Numbers {
 }
 
 /// All forms of numbers.
-pub(crate) const NUMBERS: [Numbers; 3] = [Numbers::Bounded, Numbers::Words, Numbers::Wrapping];
+pub(crate) const NUMBERS: [NumberTreatment; 3] =
+    [NumberTreatment::Bounded, NumberTreatment::Words, NumberTreatment::Wrapping];
 
-fn options(args: &TranslationArgs, numbers: Numbers) -> Options {
-    Options {
+fn options(args: &TranslationArgs, numbers: NumberTreatment) -> TranslationOptions {
+    TranslationOptions {
         any_registers: args.initial == InitialValues::Any,
         split_xchg: args.split_xchg,
-        wrapping: numbers != Numbers::Bounded,
-        words: numbers == Numbers::Words,
+        wrapping: numbers != NumberTreatment::Bounded,
+        words: numbers == NumberTreatment::Words,
     }
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn translate(
     session: &mut Session,
     path: &Path,
     args: &TranslationArgs,
-    numbers: Numbers,
+    numbers: NumberTreatment,
 ) -> Result<TranslatedProgram, Diagnostic> {
     session.expect_no_parameters(path)?;
     let (source, text) = session.read_source(path)?;
@@ -106,8 +107,8 @@ pub(crate) fn translate(
 fn as_system(
     session: &mut Session,
     path: &Path,
-    program: &parametric::Source,
-    options: Options,
+    program: &parametric::ParametricProgram,
+    options: TranslationOptions,
 ) -> Result<TranslatedProgram, Diagnostic> {
     let translation = x86::translate(program, options)?;
     let text = translation.file.to_string();
@@ -146,7 +147,7 @@ pub(crate) fn prove(
     let mut last: Option<(TranslatedProgram, ProofOutcome)> = None;
     let mut bounded = false;
     for numbers in NUMBERS {
-        if numbers == Numbers::Wrapping && !bounded {
+        if numbers == NumberTreatment::Wrapping && !bounded {
             break;
         }
         let translate =
@@ -161,7 +162,7 @@ pub(crate) fn prove(
             };
         let wraps = !translate.translation.wraps.is_empty();
         let work = match numbers {
-            Numbers::Words => Some(WORK_OF_WORDS),
+            NumberTreatment::Words => Some(WORK_OF_WORDS),
             _ => wraps.then_some(WRAPPING_WORK),
         };
         let outcome = search(session, args, &translate.system, work)?;
@@ -169,11 +170,11 @@ pub(crate) fn prove(
         bounded |= translate.translation.bounded;
         let again = program.bits == 32
             && !is_stopped(session)
-            && (bounded || wraps || numbers == Numbers::Words);
+            && (bounded || wraps || numbers == NumberTreatment::Words);
         let limit = limit(&translate, &outcome);
-        let is_open = limit.is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
+        let is_open = limit.is_some() || matches!(outcome.verdict, ProofVerdict::Unknown(_));
         // An answer about integers remains unless words give one.
-        if numbers != Numbers::Words || !is_open || last.is_none() {
+        if numbers != NumberTreatment::Words || !is_open || last.is_none() {
             last = Some((translate, outcome));
         }
         if !(is_open && again) {
@@ -182,8 +183,8 @@ pub(crate) fn prove(
     }
     let (translate, mut outcome) =
         last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
-    let is_open =
-        limit(&translate, &outcome).is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
+    let is_open = limit(&translate, &outcome).is_some()
+        || matches!(outcome.verdict, ProofVerdict::Unknown(_));
     if is_open
         && !instances
         && !is_stopped(session)
@@ -191,7 +192,7 @@ pub(crate) fn prove(
     {
         return report_run(session, args, &small, &found);
     }
-    if let (Verdict::Safe { .. }, Some(audit)) = (&outcome.verdict, &mut outcome.audit) {
+    if let (ProofVerdict::Safe { .. }, Some(audit)) = (&outcome.verdict, &mut outcome.audit) {
         let (samples, took) = (args.sampling.check_samples, session.budget.elapsed());
         audit.walked = Some(samples::walk_program(
             session,
@@ -246,7 +247,7 @@ fn limit<'t>(
     translate: &'t TranslatedProgram,
     outcome: &ProofOutcome,
 ) -> Option<&'t (String, Span)> {
-    let Verdict::Unsafe(run) = &outcome.verdict else { return None };
+    let ProofVerdict::Unsafe(run) = &outcome.verdict else { return None };
     translate.translation.limits.get(run.claim.0.checked_sub(translate.translation.claims)?)
 }
 
@@ -339,7 +340,7 @@ fn reason(
     let wraps = &translate.translation.wraps;
     // A limit of the user is reported by the search itself.
     let limited = is_stopped(session) || session.budget.check(outcome.counts.nodes as u64).is_err();
-    if wraps.is_empty() || !matches!(outcome.verdict, Verdict::Unknown(_)) || limited {
+    if wraps.is_empty() || !matches!(outcome.verdict, ProofVerdict::Unknown(_)) || limited {
         return None;
     }
     let places: Vec<String> = wraps.iter().map(|s| place(session, *s)).collect();
@@ -381,7 +382,7 @@ fn report(
                 Some(&translate.translation),
             );
             let queries = match &outcome.verdict {
-                Verdict::Safe { queries, .. } => Some(queries),
+                ProofVerdict::Safe { queries, .. } => Some(queries),
                 _ => None,
             };
             object["threads"] = threads_json(&translate.translation, queries);
@@ -389,9 +390,9 @@ fn report(
         }
     }
     Ok(match &outcome.verdict {
-        Verdict::Safe { .. } | Verdict::Searched(..) => 0,
-        Verdict::Unsafe(_) => 1,
-        Verdict::Unknown(_) => 3,
+        ProofVerdict::Safe { .. } | ProofVerdict::Searched(..) => 0,
+        ProofVerdict::Unsafe(_) => 1,
+        ProofVerdict::Unknown(_) => 3,
     })
 }
 

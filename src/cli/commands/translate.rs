@@ -1,6 +1,6 @@
 //! Specifications as other mCRL2 text (`expand` and `linearise`).
 
-use crate::args::{ExpandArgs, Format, Language, LineariseArgs, ReadArgs};
+use crate::args::{ExpandArgs, Format, LineariseArgs, OutputLanguage, ReadArgs};
 use crate::output;
 use crate::output::print;
 use crate::pipeline::Session;
@@ -9,14 +9,14 @@ use mu_base::{Diagnostic, Stage};
 use mu_frontends::FrontEnd as _;
 use mu_frontends::mcrl2::LPS;
 use mu_lts::mcrl2;
-use mu_process::linearise::Options;
+use mu_process::linearise::LineariserOptions;
 use mu_syntax::template::Expanded;
 use serde_json::json;
 use std::path::Path;
 
 /// Prints the instance, or the program with its memory, as plain mCRL2, after type checking.
 pub(crate) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Diagnostic> {
-    if args.to == Language::Cubicle {
+    if args.to == OutputLanguage::Cubicle {
         let file = crate::pipeline::systems::translated(session, &args.file, &args.translation)?;
         mu_cubicle::check(&file)?;
         print(&file.to_string())?;
@@ -53,12 +53,12 @@ pub(crate) fn text_result(session: &Session, key: &str, text: String) -> Result<
 
 /// Prints or writes the linear process.
 pub(crate) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u8, Diagnostic> {
-    let mut options = Options::plain();
+    let mut options = LineariserOptions::plain();
     for name in &args.simplify {
         match name.as_str() {
             "default" => {
-                let mut defaults = Options::default();
-                for name in Options::SIMPLIFICATIONS {
+                let mut defaults = LineariserOptions::default();
+                for name in LineariserOptions::SIMPLIFICATIONS {
                     if let (Some(on), Some(switch)) =
                         (defaults.simplification(name).map(|on| *on), options.simplification(name))
                     {
@@ -77,7 +77,7 @@ pub(crate) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
                     )
                     .note(format!(
                         "expected: {}, default, all, none",
-                        Options::SIMPLIFICATIONS.join(", ")
+                        LineariserOptions::SIMPLIFICATIONS.join(", ")
                     )));
                 }
             },

@@ -1,6 +1,6 @@
 //! Evidence files of formulas: the formats and their writers.
 
-use crate::commands::check::Plan;
+use crate::commands::check::CheckPlan;
 use crate::commands::explore::find_path::file_name;
 use crate::pipeline::files::{unknown_evidence_extension, write, write_lts, write_text};
 use crate::pipeline::load::{Loaded, typed_labels};
@@ -23,7 +23,7 @@ use std::path::Path;
 /// the extension.
 pub(crate) fn write_evidence(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     subject: &Loaded,
     text: &FormulaText,
     (evidence, story): (&Evidence, &PrintedEvidence),

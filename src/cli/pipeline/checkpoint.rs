@@ -44,7 +44,7 @@ pub(crate) struct Folder<'m> {
 }
 
 /// A checkpoint file in a folder.
-pub(crate) struct File<'f> {
+pub(crate) struct CheckpointFile<'f> {
     folder: &'f Folder<'f>,
     name: String,
     fingerprint: String,
@@ -97,8 +97,8 @@ impl<'m> Folder<'m> {
         begun::mark(&self.folder, &fingerprint(self.model))
     }
     /// Returns the file of the search that counts states.
-    pub(crate) fn counts(&self) -> File<'_> {
-        File { folder: self, name: NAME.into(), fingerprint: fingerprint(self.model) }
+    pub(crate) fn counts(&self) -> CheckpointFile<'_> {
+        CheckpointFile { folder: self, name: NAME.into(), fingerprint: fingerprint(self.model) }
     }
     /// Removes the checkpoints of formulas on this model.
     pub(crate) fn clear(&self) -> Result<(), Diagnostic> {
@@ -201,7 +201,7 @@ impl mu_pbes::CheckpointStore for Shelf<'_> {
         self.names.clone()
     }
     fn checkpoints(&self, search: &str) -> Box<dyn CheckpointWriter + '_> {
-        Box::new(File {
+        Box::new(CheckpointFile {
             folder: self.folder,
             name: self.file(search),
             fingerprint: self.fingerprint.clone(),
@@ -230,7 +230,7 @@ impl mu_pbes::CheckpointStore for Shelf<'_> {
     }
 }
 
-impl CheckpointWriter for File<'_> {
+impl CheckpointWriter for CheckpointFile<'_> {
     fn due(&self) -> bool {
         !self.folder.unwritable.load(Ordering::Relaxed)
             && self.folder.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
@@ -256,7 +256,7 @@ impl CheckpointWriter for File<'_> {
     }
 }
 
-impl File<'_> {
+impl CheckpointFile<'_> {
     fn write(&self, image: &CheckpointImage) -> Result<(), Diagnostic> {
         let values = self.folder.model.export_values()?;
         let header = CheckpointHeader {

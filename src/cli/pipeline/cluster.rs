@@ -14,8 +14,8 @@
 use crate::args::cluster::DistributedArgs;
 use crate::args::exact_words::ExactWords;
 use crate::args::{CheckpointArgs, Counting, EngineRef};
-use crate::commands::check::Plan;
-use crate::commands::explore::counts::{Processes, Report};
+use crate::commands::check::CheckPlan;
+use crate::commands::explore::counts::{ExplorationReport, Processes};
 use crate::commands::explore::find_path::{DistributedPath, EndCounter, EndCounts};
 use crate::commands::explore::plan::Exploration;
 use crate::output;
@@ -28,12 +28,12 @@ use crate::pipeline::properties::FormulaText;
 use crate::pipeline::shares::{self, Current, Rack, Shares};
 use crate::pipeline::{self, Session, end_with_input, read_text};
 use clap::CommandFactory;
-use mu_base::diagnostic::Line;
+use mu_base::diagnostic::LinePlace;
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Limits, Stage, Stop};
 use mu_cluster::{
-    ClusterOutcome, Connections, GroupPeers, Identity, Part, PartitionStore, PartitionStores,
-    Party, SearchGroup, Secret, Task, explore, meet,
+    ClusterOutcome, Connections, GroupPeers, GroupSearch, Identity, PartitionStore,
+    PartitionStores, Party, ProcessPart, SearchGroup, Secret, explore, meet,
 };
 use mu_engines::Capability;
 use mu_engines::Engine;
@@ -120,7 +120,7 @@ pub(crate) fn expect_possible(args: &Exploration, threads: Option<u32>) -> Resul
 }
 
 /// Rejects options that a distributed `check` does not support.
-pub(crate) fn expect_checkable(plan: &Plan, threads: Option<u32>) -> Result<(), Diagnostic> {
+pub(crate) fn expect_checkable(plan: &CheckPlan, threads: Option<u32>) -> Result<(), Diagnostic> {
     let (distribution, capabilities) = (&plan.distribution, engines::capabilities_of_check(plan));
     expect_cluster(distribution, plan.search.engine(), threads, capabilities)?;
     let unsupported = [
@@ -150,7 +150,7 @@ pub(crate) struct ProcessGroup {
 /// Connects to the other processes if `check` is distributed.
 pub(crate) fn join(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     model: &dyn Model,
 ) -> Result<Option<ProcessGroup>, Diagnostic> {
     if !plan.distribution.is_requested() {
@@ -261,15 +261,15 @@ pub(crate) fn run(
     session: &Session,
     args: &Exploration,
     loaded: &Loaded,
-) -> Result<Result<Report, u8>, Diagnostic> {
+) -> Result<Result<ExplorationReport, u8>, Diagnostic> {
     let model = &*loaded.model;
     let DistributedResult { outcome, me, resume } = search(session, args, model, None)?;
     log(session, args, &outcome);
     if me > 0 {
         return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
     }
-    let sum = |of: fn(&Part) -> u64| outcome.sum(of);
-    let report = Report::explicit(
+    let sum = |of: fn(&ProcessPart) -> u64| outcome.sum(of);
+    let report = ExplorationReport::explicit(
         sum(|p| p.tally.states),
         sum(|p| p.tally.transitions),
         sum(|p| p.tally.deadlocks),
@@ -287,7 +287,7 @@ pub(crate) fn run(
         &args.without,
         &outcome.dropped,
     ));
-    Ok(Ok(Report { ends, processes: Some(processes), symmetries, ..report }))
+    Ok(Ok(ExplorationReport { ends, processes: Some(processes), symmetries, ..report }))
 }
 
 /// Searches for a path with the other processes. Returns the exit code if another process reports.
@@ -367,7 +367,7 @@ fn search(
         })
         .transpose()?;
     let shelf = shares.as_ref().map(|s| s as &dyn PartitionStore);
-    let task = Task {
+    let task = GroupSearch {
         model,
         options: &options,
         budget: &budget,
@@ -521,10 +521,10 @@ fn resume_command(folder: &Path) -> String {
 }
 
 /// Returns the stored and sent data of the processes, as an object.
-fn figures(parts: &[Part], lost: &Option<String>, resume: Option<String>) -> Value {
-    let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
+fn figures(parts: &[ProcessPart], lost: &Option<String>, resume: Option<String>) -> Value {
+    let sum = |of: fn(&ProcessPart) -> u64| parts.iter().map(of).sum::<u64>();
     let (stored, sent) = (sum(|p| p.tally.stored), sum(|p| p.tally.sent_bytes));
-    let each = |p: &Part| {
+    let each = |p: &ProcessPart| {
         json!({
             "stored": p.tally.stored,
             "store_bytes": p.tally.store_bytes,
@@ -559,8 +559,8 @@ fn log(session: &Session, args: &Exploration, outcome: &ClusterOutcome) {
     log_traffic(session, &outcome.parts);
 }
 
-fn log_traffic(session: &Session, parts: &[Part]) {
-    let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
+fn log_traffic(session: &Session, parts: &[ProcessPart]) {
+    let sum = |of: fn(&ProcessPart) -> u64| parts.iter().map(of).sum::<u64>();
     let sent = sum(|p| p.tally.sent_bytes);
     session.log(format!(
         "traffic: {} states sent in {} bytes, {:.2} bytes for each state stored; {} values",
@@ -605,7 +605,7 @@ fn group_of_list(
     // The text of a secret is never printed.
     let hidden = |error: Diagnostic| match error.line {
         Some(line) => {
-            Diagnostic { line: Some(Box::new(Line { text: String::new(), ..*line })), ..error }
+            Diagnostic { line: Some(Box::new(LinePlace { text: String::new(), ..*line })), ..error }
         }
         None => error,
     };

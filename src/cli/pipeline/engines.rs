@@ -1,7 +1,7 @@
 //! Capabilities that options need from engines, and logs of searches.
 
 use crate::args::{EngineRef, SetStrategy};
-use crate::commands::check::Plan;
+use crate::commands::check::CheckPlan;
 use crate::commands::explore::plan::Exploration;
 use crate::pipeline::Session;
 use crate::pipeline::load::properties;
@@ -39,7 +39,7 @@ pub(crate) fn capabilities_of_explore(args: &Exploration) -> Vec<Capability> {
 }
 
 /// Returns the capabilities that the options of `check` need, beyond a verdict.
-pub(crate) fn capabilities_of_check(plan: &Plan) -> Vec<Capability> {
+pub(crate) fn capabilities_of_check(plan: &CheckPlan) -> Vec<Capability> {
     let requested = [
         (plan.checkpoints.is_requested(), Capability::Checkpoint),
         (plan.search.confluence != "none", Capability::Priority),

@@ -14,7 +14,7 @@ use mu_base::host::{copy_permissions, link_target};
 use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_formula::equations::Unrolled;
 use mu_frontends::Input;
-use mu_frontends::equation_systems::{EQUATION_SYSTEMS, Equations};
+use mu_frontends::equation_systems::{EQUATION_SYSTEMS, EquationText};
 use mu_frontends::{FrontEnd as _, formats};
 use mu_game::{Game, bes, moves, pg};
 use mu_lts::Lts;
@@ -142,10 +142,12 @@ pub(crate) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diag
 
 /// Returns the game of an equation system with data, by exploring its instances.
 fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
-    let equations = session.reading(|loading| Equations::open(&Input::file(path), loading))?;
+    let equations = session.reading(|loading| EquationText::open(&Input::file(path), loading))?;
     let system = equations.read(&Unrolled::default())?;
-    let process = session
-        .linearise(&check_specification(&system.specification)?, &linearise::Options::default())?;
+    let process = session.linearise(
+        &check_specification(&system.specification)?,
+        &linearise::LineariserOptions::default(),
+    )?;
     let model = session.compile(process, "none")?;
     let lts = explored(session, path, &model)?;
     moves::game(&lts, &system.prefix, &system.least, &system.initial)

@@ -11,7 +11,7 @@ use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
 use mu_compile::Confluence;
 use mu_compile::typed::typed;
-use mu_frontends::{FrontEnd, Input, Journal, Loading, Options, Properties, formats};
+use mu_frontends::{FrontEnd, Input, Journal, LoadOptions, Loading, Properties, formats};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
 use mu_process::linearise;
@@ -105,12 +105,12 @@ impl Journal for Printed<'_> {
 }
 
 /// Returns the options of front ends for the arguments of a command.
-fn options(session: &Session, confluence: Confluence) -> Options {
+fn options(session: &Session, confluence: Confluence) -> LoadOptions {
     let reading = &session.reading;
-    Options {
+    LoadOptions {
         confluence,
         threads: reading.threads_of,
-        memory: mu_frontends::Memory {
+        memory: mu_frontends::ProgramMemory {
             model: reading.memory.model.model(),
             buffer: reading.memory.buffer,
         },
@@ -248,7 +248,7 @@ impl Session {
         let mut spec = spec.clone();
         show_actions(&mut spec, shown);
         hide_actions(&mut spec, hidden);
-        let process = self.linearise(&spec, &linearise::Options::default())?;
+        let process = self.linearise(&spec, &linearise::LineariserOptions::default())?;
         self.compile_with(process, confluence).map(Loaded::from)
     }
 

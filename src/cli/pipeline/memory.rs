@@ -8,10 +8,10 @@
 use crate::commands::conform::sorts::{Sorts, Typed};
 use crate::pipeline::load::{Loaded, Origin, properties};
 use crate::pipeline::{Session, read_text};
-use mu_axioms::Kind;
-use mu_axioms::models::Mark;
+use mu_axioms::EventKind;
+use mu_axioms::models::MemoryOrdering;
 use mu_base::{Diagnostic, SourceMap, Stage};
-use mu_conform::interface::{Assigned, Interface, Role, letter};
+use mu_conform::interface::{ArgumentRole, Assigned, Interface, letter};
 use mu_conform::operations::{Operation, Run};
 use mu_frontends::ShownValue;
 use mu_report::memory_graph::{self, OperationBox};
@@ -59,7 +59,7 @@ pub(crate) fn show_values(
     }
     let value = |a: &Assigned| {
         let roles = &a.label.roles[..a.label.roles.len() - 1];
-        let name = |r: &Role| match letter(r) {
+        let name = |r: &ArgumentRole| match letter(r) {
             "" | "_" => None,
             letter => Some(letter.to_string()),
         };
@@ -138,16 +138,20 @@ fn operation_box(operation: &Operation, run: &Run) -> OperationBox {
     let field = |f: &Option<String>| f.clone().unwrap_or_else(|| "?".to_string());
     let (address, value) = (field(&operation.address), field(&operation.value));
     let mark = match operation.mark {
-        Mark::Plain => String::new(),
-        Mark::Acquire => " acquire".into(),
-        Mark::Release => " release".into(),
-        Mark::AcquireRelease => " acquire release".into(),
-        Mark::Between(before, after) => format!(" {},{}", before.letters(), after.letters()),
+        MemoryOrdering::Plain => String::new(),
+        MemoryOrdering::Acquire => " acquire".into(),
+        MemoryOrdering::Release => " release".into(),
+        MemoryOrdering::AcquireRelease => " acquire release".into(),
+        MemoryOrdering::Between(before, after) => {
+            format!(" {},{}", before.letters(), after.letters())
+        }
     };
     let text = match operation.kind {
-        Kind::Read => format!("R{mark} {address}={value}"),
-        Kind::Write => format!("W{mark} {address}={value}"),
-        Kind::Update => format!("RMW{mark} {address}: {value} to {}", field(&operation.written)),
+        EventKind::Read => format!("R{mark} {address}={value}"),
+        EventKind::Write => format!("W{mark} {address}={value}"),
+        EventKind::Update => {
+            format!("RMW{mark} {address}: {value} to {}", field(&operation.written))
+        }
         _ => format!("fence{mark}"),
     };
     let (begin, end) = operation.steps;

@@ -6,8 +6,8 @@
 //! without a value. Values are numbers in a log: if the machine has other ones, they are numbered,
 //! the initial value is 0, and the column `comment` has the machine's values.
 
-use mu_axioms::Kind;
-use mu_axioms::models::Mark;
+use mu_axioms::EventKind;
+use mu_axioms::models::MemoryOrdering;
 use mu_base::{Diagnostic, Stage};
 use mu_conform::interface::Interface;
 use mu_conform::operations::{Operation, Run};
@@ -101,9 +101,9 @@ pub(crate) fn run_of(interface: &Interface, story: &PrintedEvidence) -> Run {
 /// Returns the complete operations of a run as objects.
 fn records(interface: &Interface, run: &Run) -> Vec<Map<String, Value>> {
     let is_complete = |o: &&Operation| match o.kind {
-        Kind::Fence => true,
-        Kind::Update => o.address.is_some() && o.value.is_some() && o.written.is_some(),
-        Kind::Read | Kind::Write => o.address.is_some() && o.value.is_some(),
+        EventKind::Fence => true,
+        EventKind::Update => o.address.is_some() && o.value.is_some() && o.written.is_some(),
+        EventKind::Read | EventKind::Write => o.address.is_some() && o.value.is_some(),
         _ => false,
     };
     let all: Vec<&Operation> = in_program_order(run).into_iter().filter(is_complete).collect();
@@ -134,14 +134,16 @@ fn records(interface: &Interface, run: &Run) -> Vec<Map<String, Value>> {
     }
     for o in all {
         let mut line = vec![("thread", json!(plain(&o.processor)))];
-        if o.kind == Kind::Fence {
+        if o.kind == EventKind::Fence {
             line.push(("operation", json!("fence")));
             let kind = match o.mark {
-                Mark::Between(before, after) => format!("{},{}", before.letters(), after.letters()),
-                Mark::Acquire => "acquire".to_string(),
-                Mark::Release => "release".to_string(),
-                Mark::AcquireRelease => "tso".to_string(),
-                Mark::Plain => "full".to_string(),
+                MemoryOrdering::Between(before, after) => {
+                    format!("{},{}", before.letters(), after.letters())
+                }
+                MemoryOrdering::Acquire => "acquire".to_string(),
+                MemoryOrdering::Release => "release".to_string(),
+                MemoryOrdering::AcquireRelease => "tso".to_string(),
+                MemoryOrdering::Plain => "full".to_string(),
             };
             line.push(("fence", json!(kind)));
             out.push(object(line));
@@ -152,22 +154,22 @@ fn records(interface: &Interface, run: &Run) -> Vec<Map<String, Value>> {
         line.push((
             "operation",
             json!(match o.kind {
-                Kind::Read => "load",
-                Kind::Write => "store",
+                EventKind::Read => "load",
+                EventKind::Write => "store",
                 _ => "update",
             }),
         ));
         line.push(("address", json!(plain(address))));
         line.push(("value", number(value)));
         let mut comment = plain(value);
-        if let Some(written) = o.written.as_deref().filter(|_| o.kind == Kind::Update) {
+        if let Some(written) = o.written.as_deref().filter(|_| o.kind == EventKind::Update) {
             line.push(("stored", number(written)));
             comment = format!("{comment} to {}", plain(written));
         }
-        if matches!(o.mark, Mark::Acquire | Mark::AcquireRelease) {
+        if matches!(o.mark, MemoryOrdering::Acquire | MemoryOrdering::AcquireRelease) {
             line.push(("acquire", json!(true)));
         }
-        if matches!(o.mark, Mark::Release | Mark::AcquireRelease) {
+        if matches!(o.mark, MemoryOrdering::Release | MemoryOrdering::AcquireRelease) {
             line.push(("release", json!(true)));
         }
         if !are_numbers {

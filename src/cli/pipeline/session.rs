@@ -12,7 +12,7 @@ use mu_compile::{Compiled, Confluence};
 use mu_explore::{ReductionSavings, RejectedSymmetry};
 use mu_frontends::Input;
 use mu_model::Model;
-use mu_pbes::Order;
+use mu_pbes::ReductionUse;
 use mu_process::linear::LinearProcess;
 use mu_process::linearise;
 use mu_process::spec::ProcSpec;
@@ -144,7 +144,7 @@ impl Session {
     pub fn linear_process(
         &mut self,
         path: &Path,
-        options: &linearise::Options,
+        options: &linearise::LineariserOptions,
     ) -> Result<LinearProcess, Diagnostic> {
         let spec = self.specification(path)?;
         self.linearise(&spec, options)
@@ -154,7 +154,7 @@ impl Session {
     pub fn linearise(
         &self,
         spec: &ProcSpec,
-        options: &linearise::Options,
+        options: &linearise::LineariserOptions,
     ) -> Result<LinearProcess, Diagnostic> {
         mu_frontends::linearise(spec, options, &Printed::new(&self.common, &self.budget))
     }
@@ -218,18 +218,18 @@ impl Session {
 
     /// Logs the use of partial-order reduction, or the reason against it. Returns the same as JSON;
     /// `None` if it was not considered.
-    pub fn log_partial_order(&self, order: Order) -> Option<Value> {
+    pub fn log_partial_order(&self, order: ReductionUse) -> Option<Value> {
         match order {
-            Order::None => None,
-            Order::Used(ReductionSavings { states, steps }) => {
+            ReductionUse::None => None,
+            ReductionUse::Used(ReductionSavings { states, steps }) => {
                 self.log(format!("partial order: {steps} steps of {states} states were skipped, because the answer does not depend on them"));
                 Some(json!({ "used": true, "states": states, "steps": steps }))
             }
-            Order::Unused(why) => {
+            ReductionUse::Unused(why) => {
                 self.log(format!("partial order: not used: {}", why.text()));
                 Some(json!({ "used": false, "reason": why.word(), "why": why.text() }))
             }
-            Order::Forbidden(ban, place) => {
+            ReductionUse::Forbidden(ban, place) => {
                 let (line, column) = self.sources.line_column(place);
                 let name = &self.sources.get(place.source).name;
                 self.log(format!(

@@ -28,7 +28,7 @@ pub(crate) fn translated(
         );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    let translated = threads::translate(session, path, args, threads::Numbers::Bounded)?;
+    let translated = threads::translate(session, path, args, threads::NumberTreatment::Bounded)?;
     let file = translated.translation.file;
     let columns = mu_cubicle::x86::columns(&file);
     session.log(format!(

@@ -4,8 +4,8 @@
 //! silently ignored.
 
 use crate::args::{CheckpointArgs, ClusterArgs, DistributedArgs};
-use crate::commands::check::Plan;
-use crate::commands::explore::counts::Report;
+use crate::commands::check::CheckPlan;
+use crate::commands::explore::counts::ExplorationReport;
 use crate::commands::explore::find_path::DistributedPath;
 use crate::commands::explore::plan::Exploration;
 use crate::pipeline::Session;
@@ -32,7 +32,7 @@ pub(crate) fn expect_possible(args: &Exploration, _: Option<u32>) -> Result<(), 
 }
 
 /// Rejects several processes for formulas.
-pub(crate) fn expect_checkable(plan: &Plan, _: Option<u32>) -> Result<(), Diagnostic> {
+pub(crate) fn expect_checkable(plan: &CheckPlan, _: Option<u32>) -> Result<(), Diagnostic> {
     expect_alone(&plan.distribution)
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct ProcessGroup {
 /// Returns no group.
 pub(crate) fn join(
     _: &Session,
-    _: &Plan,
+    _: &CheckPlan,
     _: &dyn Model,
 ) -> Result<Option<ProcessGroup>, Diagnostic> {
     Ok(None)
@@ -77,7 +77,7 @@ pub(crate) fn run(
     _: &Session,
     args: &Exploration,
     _: &Loaded,
-) -> Result<Result<Report, u8>, Diagnostic> {
+) -> Result<Result<ExplorationReport, u8>, Diagnostic> {
     Err(unsupported(&args.distribution))
 }
 

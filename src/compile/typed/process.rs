@@ -11,7 +11,7 @@ use mu_base::ids::VarId;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_lts::behaviour::{Process, Summand};
-use mu_lts::typed::{Action, ActionRef, Part, TermRef, Typed};
+use mu_lts::typed::{Action, ActionRef, TermRef, Typed, TypedPart};
 use mu_process::labels::ActionDecl;
 use mu_process::linear::LinearProcess;
 
@@ -19,7 +19,7 @@ use mu_process::linear::LinearProcess;
 pub struct Terms(Converter);
 
 /// Names in scope before a scope was opened.
-pub struct Mark {
+pub struct ScopeMark {
     variables: ahash::AHashMap<VarId, TermRef>,
     used: AHashSet<String>,
 }
@@ -48,12 +48,12 @@ impl Terms {
     }
 
     /// Opens a scope.
-    pub fn open(&mut self) -> Mark {
-        Mark { variables: self.0.variables.clone(), used: self.0.used.clone() }
+    pub fn open(&mut self) -> ScopeMark {
+        ScopeMark { variables: self.0.variables.clone(), used: self.0.used.clone() }
     }
 
     /// Closes a scope: its variables lose their names.
-    pub fn close(&mut self, mark: Mark) {
+    pub fn close(&mut self, mark: ScopeMark) {
         self.0.variables = mark.variables;
         self.0.used = mark.used;
         self.0.open.clear();
@@ -116,8 +116,10 @@ pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
         let condition = terms.term(&s.guard)?;
         let mut parts = Vec::new();
         for a in &s.actions {
-            parts
-                .push(Part { action: actions[a.action.index()], arguments: terms.terms(&a.args)? });
+            parts.push(TypedPart {
+                action: actions[a.action.index()],
+                arguments: terms.terms(&a.args)?,
+            });
         }
         let time = s.time.as_ref().map(|t| terms.term(t)).transpose()?;
         let mut assignments = Vec::new();

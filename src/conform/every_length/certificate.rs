@@ -24,7 +24,7 @@
 use super::decide::{Subject, Survey};
 use super::effects::LabelReader;
 use super::monitor::{Guess, coherence_guesses, cycle_guesses};
-use super::order::Order;
+use super::order::ProcessorOrder;
 use super::product::{Goal, Product};
 use super::recheck;
 use ahash::{AHashMap, AHashSet};
@@ -223,7 +223,7 @@ type PatternState = (String, Vec<Option<u32>>);
 pub fn certificate(
     subject: &Subject<'_>,
     survey: &Survey,
-    order: Order,
+    order: ProcessorOrder,
     value_text: &dyn Fn(Slot, u32) -> String,
 ) -> Result<Certificate, Diagnostic> {
     let mut guesses = coherence_guesses(survey.size);

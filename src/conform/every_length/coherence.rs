@@ -13,7 +13,8 @@
 //! | `ThinCommit` | memory receives a value that none stored at this address |
 //! | `Once` | a store commits before it is issued, twice, or at another address |
 //! | `Atomic` | an update reads s1 although s2, of another processor, has committed after it |
-//! | `AtomicInitial` | an update reads the initial value although a store of another has committed |
+//! | `AtomicInitial` | an update reads the initial value although a store of another has committed
+//! |
 //!
 //! State: two bits for s1 (none, issued, committed), two for s2, two for the stage.
 
@@ -22,7 +23,7 @@ use super::monitor::{Roles, Size};
 
 /// The kind of a violation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
+pub enum ViolationKind {
     /// A store, then a load of an older store.
     WriteRead,
     /// A store, then a load of the initial value.
@@ -49,76 +50,87 @@ pub enum Kind {
     AtomicInitial,
 }
 
-impl Kind {
-    const ALL: [Kind; 12] = [
-        Kind::WriteRead,
-        Kind::WriteReadInitial,
-        Kind::ReadRead,
-        Kind::ReadReadInitial,
-        Kind::ReadWrite,
-        Kind::ReadWriteOther,
-        Kind::WriteWrite,
-        Kind::ThinAir,
-        Kind::ThinCommit,
-        Kind::Once,
-        Kind::Atomic,
-        Kind::AtomicInitial,
+impl ViolationKind {
+    const ALL: [ViolationKind; 12] = [
+        ViolationKind::WriteRead,
+        ViolationKind::WriteReadInitial,
+        ViolationKind::ReadRead,
+        ViolationKind::ReadReadInitial,
+        ViolationKind::ReadWrite,
+        ViolationKind::ReadWriteOther,
+        ViolationKind::WriteWrite,
+        ViolationKind::ThinAir,
+        ViolationKind::ThinCommit,
+        ViolationKind::Once,
+        ViolationKind::Atomic,
+        ViolationKind::AtomicInitial,
     ];
     /// True if s1 must commit before s2.
     pub fn is_ordered(self) -> bool {
         matches!(
             self,
-            Kind::WriteRead
-                | Kind::ReadRead
-                | Kind::ReadWriteOther
-                | Kind::WriteWrite
-                | Kind::Atomic
+            ViolationKind::WriteRead
+                | ViolationKind::ReadRead
+                | ViolationKind::ReadWriteOther
+                | ViolationKind::WriteWrite
+                | ViolationKind::Atomic
         )
     }
     fn reads_initial(self) -> bool {
-        matches!(self, Kind::WriteReadInitial | Kind::ReadReadInitial | Kind::AtomicInitial)
+        matches!(
+            self,
+            ViolationKind::WriteReadInitial
+                | ViolationKind::ReadReadInitial
+                | ViolationKind::AtomicInitial
+        )
     }
     fn is_atomic(self) -> bool {
-        matches!(self, Kind::Atomic | Kind::AtomicInitial)
+        matches!(self, ViolationKind::Atomic | ViolationKind::AtomicInitial)
     }
     /// True if the violation is one of the commits alone, which no load shows.
     pub fn is_of_commits(self) -> bool {
-        matches!(self, Kind::ThinCommit | Kind::Once)
+        matches!(self, ViolationKind::ThinCommit | ViolationKind::Once)
     }
     /// True if the processor of the guess does not matter.
     fn is_shared(self) -> bool {
-        matches!(self, Kind::ThinAir | Kind::ThinCommit | Kind::Once)
+        matches!(self, ViolationKind::ThinAir | ViolationKind::ThinCommit | ViolationKind::Once)
     }
     /// Returns the name in certificates.
     pub(super) fn file_name(self) -> &'static str {
         match self {
-            Kind::WriteRead => "write-read",
-            Kind::WriteReadInitial => "write-initial",
-            Kind::ReadRead => "read-read",
-            Kind::ReadReadInitial => "read-initial",
-            Kind::ReadWrite => "read-own",
-            Kind::ReadWriteOther => "read-write",
-            Kind::WriteWrite => "write-write",
-            Kind::ThinAir => "thin-load",
-            Kind::ThinCommit => "thin-commit",
-            Kind::Once => "once",
-            Kind::Atomic => "update",
-            Kind::AtomicInitial => "update-initial",
+            ViolationKind::WriteRead => "write-read",
+            ViolationKind::WriteReadInitial => "write-initial",
+            ViolationKind::ReadRead => "read-read",
+            ViolationKind::ReadReadInitial => "read-initial",
+            ViolationKind::ReadWrite => "read-own",
+            ViolationKind::ReadWriteOther => "read-write",
+            ViolationKind::WriteWrite => "write-write",
+            ViolationKind::ThinAir => "thin-load",
+            ViolationKind::ThinCommit => "thin-commit",
+            ViolationKind::Once => "once",
+            ViolationKind::Atomic => "update",
+            ViolationKind::AtomicInitial => "update-initial",
         }
     }
     fn name(self) -> &'static str {
         match self {
-            Kind::WriteRead => "loads an older store after its own store",
-            Kind::WriteReadInitial => "loads the initial value after its own store",
-            Kind::ReadRead => "loads an older store after a newer one",
-            Kind::ReadReadInitial => "loads the initial value after a store",
-            Kind::ReadWrite => "loads its own later store",
-            Kind::ReadWriteOther => "stores after a load, and commits before what it loaded",
-            Kind::WriteWrite => "commits its stores against program order",
-            Kind::ThinAir => "some processor loads a value that none stored there",
-            Kind::ThinCommit => "memory receives a value that none stored there",
-            Kind::Once => "a store commits twice, before it is issued, or at another address",
-            Kind::Atomic | Kind::AtomicInitial => "an update does not read the last value",
+            ViolationKind::WriteRead => "loads an older store after its own store",
+            ViolationKind::WriteReadInitial => "loads the initial value after its own store",
+            ViolationKind::ReadRead => "loads an older store after a newer one",
+            ViolationKind::ReadReadInitial => "loads the initial value after a store",
+            ViolationKind::ReadWrite => "loads its own later store",
+            ViolationKind::ReadWriteOther => {
+                "stores after a load, and commits before what it loaded"
+            }
+            ViolationKind::WriteWrite => "commits its stores against program order",
+            ViolationKind::ThinAir => "some processor loads a value that none stored there",
+            ViolationKind::ThinCommit => "memory receives a value that none stored there",
+            ViolationKind::Once => {
+                "a store commits twice, before it is issued, or at another address"
+            }
+            ViolationKind::Atomic | ViolationKind::AtomicInitial => {
+                "an update does not read the last value"
+            }
         }
     }
 }
@@ -127,7 +139,7 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Coherence {
     /// The kind.
-    pub kind: Kind,
+    pub kind: ViolationKind,
     /// The processor.
     pub processor: u32,
     /// The address.
@@ -158,7 +170,7 @@ impl Parts {
 impl Coherence {
     pub(super) fn all(size: Size) -> Vec<Coherence> {
         let mut out = Vec::new();
-        for kind in Kind::ALL {
+        for kind in ViolationKind::ALL {
             let needs_commits = kind.is_ordered() || kind.is_of_commits() || kind.is_atomic();
             if needs_commits && !size.commits || kind.is_atomic() && !size.updates {
                 continue;
@@ -173,7 +185,7 @@ impl Coherence {
 
     /// Returns the guess that follows the commits of one store at an address.
     pub fn once(address: u32) -> Coherence {
-        Coherence { kind: Kind::Once, processor: 0, address }
+        Coherence { kind: ViolationKind::Once, processor: 0, address }
     }
 
     /// True if the store that a guess of kind `Once` follows is issued and not committed.
@@ -195,8 +207,11 @@ impl Coherence {
                 let loaded = self.load(roles, z, processor, address, read);
                 let stored = self.store(roles, loaded, processor, address, written);
                 let next = stored.and_then(|s| self.commit(roles, s, address, written));
-                let expected =
-                    if self.kind == Kind::AtomicInitial { roles.initial } else { roles.first };
+                let expected = if self.kind == ViolationKind::AtomicInitial {
+                    roles.initial
+                } else {
+                    roles.first
+                };
                 let stale = self.kind.is_atomic()
                     && (address, processor) == (self.address, self.processor)
                     && z.second == COMMITTED
@@ -212,21 +227,26 @@ impl Coherence {
         if address != self.address {
             return z;
         }
-        if self.kind == Kind::ThinAir {
+        if self.kind == ViolationKind::ThinAir {
             return if value == roles.first { Parts { stage: DONE, ..z } } else { z };
         }
         if processor != self.processor {
             return z;
         }
         let stage = match (z.stage, self.kind) {
-            (0, Kind::ReadRead | Kind::ReadReadInitial | Kind::ReadWriteOther)
-                if value == roles.second =>
+            (
+                0,
+                ViolationKind::ReadRead
+                | ViolationKind::ReadReadInitial
+                | ViolationKind::ReadWriteOther,
+            ) if value == roles.second => 1,
+            (0, ViolationKind::ReadWrite) if value == roles.first && z.first == 0 => 1,
+            (1, ViolationKind::WriteRead | ViolationKind::ReadRead) if value == roles.first => DONE,
+            (1, ViolationKind::WriteReadInitial | ViolationKind::ReadReadInitial)
+                if value == roles.initial =>
             {
-                1
+                DONE
             }
-            (0, Kind::ReadWrite) if value == roles.first && z.first == 0 => 1,
-            (1, Kind::WriteRead | Kind::ReadRead) if value == roles.first => DONE,
-            (1, Kind::WriteReadInitial | Kind::ReadReadInitial) if value == roles.initial => DONE,
             (stage, _) => stage,
         };
         Parts { stage, ..z }
@@ -242,7 +262,7 @@ impl Coherence {
     ) -> Option<Parts> {
         let kind = self.kind;
         if address != self.address {
-            let thin = matches!(kind, Kind::ThinAir | Kind::ThinCommit);
+            let thin = matches!(kind, ViolationKind::ThinAir | ViolationKind::ThinCommit);
             let allowed = value == roles.other || thin && value == roles.first;
             return allowed.then_some(z);
         }
@@ -252,28 +272,30 @@ impl Coherence {
         }
         let own = processor == self.processor;
         if value == roles.first {
-            let thin = matches!(kind, Kind::ThinAir | Kind::ThinCommit);
+            let thin = matches!(kind, ViolationKind::ThinAir | ViolationKind::ThinCommit);
             if kind.reads_initial() || thin || z.first != 0 {
                 return None;
             }
             let z = Parts { first: ISSUED, ..z };
             return match kind {
-                Kind::ReadWrite | Kind::ReadWriteOther | Kind::WriteWrite => {
+                ViolationKind::ReadWrite
+                | ViolationKind::ReadWriteOther
+                | ViolationKind::WriteWrite => {
                     (own && z.stage == 1).then_some(Parts { stage: DONE, ..z })
                 }
                 _ => Some(z),
             };
         }
-        let absent = kind.is_shared() || kind == Kind::ReadWrite;
+        let absent = kind.is_shared() || kind == ViolationKind::ReadWrite;
         if value != roles.second || absent || z.second != 0 {
             return None;
         }
         let z = Parts { second: ISSUED, ..z };
         match kind {
-            Kind::WriteRead | Kind::WriteReadInitial | Kind::WriteWrite => {
-                own.then_some(Parts { stage: z.stage.max(1), ..z })
-            }
-            Kind::Atomic | Kind::AtomicInitial => (!own).then_some(z),
+            ViolationKind::WriteRead
+            | ViolationKind::WriteReadInitial
+            | ViolationKind::WriteWrite => own.then_some(Parts { stage: z.stage.max(1), ..z }),
+            ViolationKind::Atomic | ViolationKind::AtomicInitial => (!own).then_some(z),
             _ => Some(z),
         }
     }
@@ -281,15 +303,15 @@ impl Coherence {
     fn commit(&self, roles: &Roles, z: Parts, address: u32, value: u32) -> Option<Parts> {
         let kind = self.kind;
         if address != self.address {
-            let misplaced = kind == Kind::Once && value == roles.first;
+            let misplaced = kind == ViolationKind::Once && value == roles.first;
             return Some(if misplaced { Parts { stage: DONE, ..z } } else { z });
         }
         if value == roles.first {
             return Some(match kind {
-                Kind::ThinCommit => Parts { stage: DONE, ..z },
-                Kind::ThinAir => z,
-                Kind::Once if z.first != ISSUED => Parts { stage: DONE, ..z },
-                _ if kind.reads_initial() || kind == Kind::ReadWrite => z,
+                ViolationKind::ThinCommit => Parts { stage: DONE, ..z },
+                ViolationKind::ThinAir => z,
+                ViolationKind::Once if z.first != ISSUED => Parts { stage: DONE, ..z },
+                _ if kind.reads_initial() || kind == ViolationKind::ReadWrite => z,
                 _ => Parts { first: COMMITTED, ..z },
             });
         }

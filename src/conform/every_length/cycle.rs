@@ -10,7 +10,8 @@
 //! | `Co` | stores s1 | stores s2 | s1 before s2 |
 //! | `Fr` | loads s1 | stores s2 | s1 before s2 |
 //! | `Fi` | loads the initial value | stores s2 | none |
-//! | `CoRf`, `FrRf`, `FiRf` | as `Co`, `Fr`, `Fi` | loads s2, a store of a third processor | as they |
+//! | `CoRf`, `FrRf`, `FiRf` | as `Co`, `Fr`, `Fi` | loads s2, a store of a third processor | as
+//! they |
 //!
 //! State: two bits for s1 (none, issued, committed) and one for s2 (issued) of each segment, two
 //! bits for each visit (`Stage`). Entries are taken at the first occasion, which loses nothing
@@ -18,11 +19,11 @@
 
 use super::effects::Effect;
 use super::monitor::{Roles, Size};
-use super::order::Order;
+use super::order::ProcessorOrder;
 
 /// The kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
+pub enum SegmentKind {
     /// Reads from.
     Rf,
     /// Coherence.
@@ -39,22 +40,23 @@ pub enum Kind {
     FiRf,
 }
 
-impl Kind {
-    const SIMPLE: [Kind; 4] = [Kind::Rf, Kind::Co, Kind::Fr, Kind::Fi];
-    const COMPOSED: [Kind; 3] = [Kind::CoRf, Kind::FrRf, Kind::FiRf];
+impl SegmentKind {
+    const SIMPLE: [SegmentKind; 4] =
+        [SegmentKind::Rf, SegmentKind::Co, SegmentKind::Fr, SegmentKind::Fi];
+    const COMPOSED: [SegmentKind; 3] = [SegmentKind::CoRf, SegmentKind::FrRf, SegmentKind::FiRf];
 
     /// True if s1 must commit before s2.
     pub fn is_ordered(self) -> bool {
-        matches!(self, Kind::Co | Kind::Fr | Kind::CoRf | Kind::FrRf)
+        matches!(self, SegmentKind::Co | SegmentKind::Fr | SegmentKind::CoRf | SegmentKind::FrRf)
     }
     fn begins_with_initial(self) -> bool {
-        matches!(self, Kind::Fi | Kind::FiRf)
+        matches!(self, SegmentKind::Fi | SegmentKind::FiRf)
     }
     fn entry_writes(self) -> bool {
-        matches!(self, Kind::Co | Kind::Fr | Kind::Fi)
+        matches!(self, SegmentKind::Co | SegmentKind::Fr | SegmentKind::Fi)
     }
     fn exit_writes(self) -> bool {
-        matches!(self, Kind::Rf | Kind::Co | Kind::CoRf)
+        matches!(self, SegmentKind::Rf | SegmentKind::Co | SegmentKind::CoRf)
     }
     fn is_composed(self) -> bool {
         Self::COMPOSED.contains(&self)
@@ -62,24 +64,24 @@ impl Kind {
     /// Returns the name in certificates.
     pub(super) fn file_name(self) -> &'static str {
         match self {
-            Kind::Rf => "rf",
-            Kind::Co => "co",
-            Kind::Fr => "fr",
-            Kind::Fi => "fi",
-            Kind::CoRf => "co-rf",
-            Kind::FrRf => "fr-rf",
-            Kind::FiRf => "fi-rf",
+            SegmentKind::Rf => "rf",
+            SegmentKind::Co => "co",
+            SegmentKind::Fr => "fr",
+            SegmentKind::Fi => "fi",
+            SegmentKind::CoRf => "co-rf",
+            SegmentKind::FrRf => "fr-rf",
+            SegmentKind::FiRf => "fi-rf",
         }
     }
     fn name(self) -> &'static str {
         match self {
-            Kind::Rf => "rf",
-            Kind::Co => "co",
-            Kind::Fr => "fr",
-            Kind::Fi => "fr from the initial value",
-            Kind::CoRf => "co; rf",
-            Kind::FrRf => "fr; rf",
-            Kind::FiRf => "fr from the initial value; rf",
+            SegmentKind::Rf => "rf",
+            SegmentKind::Co => "co",
+            SegmentKind::Fr => "fr",
+            SegmentKind::Fi => "fr from the initial value",
+            SegmentKind::CoRf => "co; rf",
+            SegmentKind::FrRf => "fr; rf",
+            SegmentKind::FiRf => "fr from the initial value; rf",
         }
     }
 }
@@ -88,7 +90,7 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Visit {
     /// The kind of the segment before it.
-    pub kind: Kind,
+    pub kind: SegmentKind,
     /// The processor.
     pub processor: u32,
     /// The address of the segment and of the entry.
@@ -101,7 +103,7 @@ pub struct Cycle {
     /// The visits.
     pub visits: Vec<Visit>,
     /// The order within a processor.
-    pub order: Order,
+    pub order: ProcessorOrder,
 }
 
 /// The stage of a visit.
@@ -158,7 +160,7 @@ fn with_stage(state: u32, i: usize, to: Stage) -> u32 {
 
 impl Cycle {
     /// Lists all cycles of a machine of this size, one for each rotation.
-    pub fn all(size: Size, order: Order) -> Vec<Cycle> {
+    pub fn all(size: Size, order: ProcessorOrder) -> Vec<Cycle> {
         let mut out = Vec::new();
         for length in 2..=size.addresses.min(MAX_VISITS) {
             extend(size, order, length as usize, &mut Vec::new(), &mut out);
@@ -214,7 +216,7 @@ impl Cycle {
         let Some(i) = self.segment(address) else { return state };
         let (before, visit) = (self.previous(i), &self.visits[i]);
         let entry_value = match visit.kind {
-            Kind::Rf => Some(roles.first),
+            SegmentKind::Rf => Some(roles.first),
             k if k.is_composed() => Some(roles.second),
             _ => None,
         };
@@ -265,7 +267,7 @@ impl Cycle {
                 self.visits[before].processor == processor && stage(state, before) == Stage::Ready;
             return leaves.then(|| with_stage(state, before, Stage::Done));
         }
-        if value != roles.second || kind == Kind::Rf || second(state, i) {
+        if value != roles.second || kind == SegmentKind::Rf || second(state, i) {
             return None;
         }
         let marked = with_second(state, i);
@@ -329,7 +331,13 @@ impl Cycle {
 
 /// Extends a list of visits in all ways, and collects the complete ones. The first visit has the
 /// least address, so that each rotation occurs once.
-fn extend(size: Size, order: Order, length: usize, visits: &mut Vec<Visit>, out: &mut Vec<Cycle>) {
+fn extend(
+    size: Size,
+    order: ProcessorOrder,
+    length: usize,
+    visits: &mut Vec<Visit>,
+    out: &mut Vec<Cycle>,
+) {
     if visits.len() == length {
         let joined = |i: usize| {
             let (before, visit) = (&visits[(i + length - 1) % length], &visits[i]);
@@ -348,7 +356,7 @@ fn extend(size: Size, order: Order, length: usize, visits: &mut Vec<Visit>, out:
         }
         return;
     }
-    let kinds = Kind::SIMPLE.iter().chain(&Kind::COMPOSED);
+    let kinds = SegmentKind::SIMPLE.iter().chain(&SegmentKind::COMPOSED);
     for &kind in kinds.filter(|k| size.commits || !k.is_ordered()) {
         for processor in 0..size.processors {
             for address in 0..size.addresses {

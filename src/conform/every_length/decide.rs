@@ -1,16 +1,16 @@
 //! Decision for programs of every length: searches of the product with the monitors, and the checks
 //! on which their answer rests.
 //!
-//! Input: the model of a machine, its interface. Output: for each [`Order`] that no run of the
-//! machine violates it, or a shortest run that does; and what was checked ([`Checks`]). One search
-//! for violations at one address serves all orders, then one search of cycles for each order.
-//! A violation found here follows the order of commits; [`Subject::run`] gives a run that ends all
-//! its operations, for the judge of histories to confirm.
+//! Input: the model of a machine, its interface. Output: for each [`ProcessorOrder`] that no run of
+//! the machine violates it, or a shortest run that does; and what was checked ([`Checks`]). One
+//! search for violations at one address serves all orders, then one search of cycles for each
+//! order. A violation found here follows the order of commits; [`Subject::run`] gives a run that
+//! ends all its operations, for the judge of histories to confirm.
 
 use super::effects::{Effect, LabelReader};
 use super::extend::extend;
 use super::monitor::{Guess, Roles, Size, coherence_guesses, cycle_guesses};
-use super::order::Order;
+use super::order::ProcessorOrder;
 use super::pending::{Continuation, continuation, stopped};
 use super::product::{ALARM, Goal, MAX_PROCESSORS, Product};
 use super::values::{Merging, merging};
@@ -19,12 +19,12 @@ use crate::alphabet::{Alphabet, arguments};
 use crate::interface::Interface;
 use crate::judge::{self, MemoryModel};
 use crate::search::Violation;
-use crate::sequences::Entry;
-use crate::witness::{self, Step};
+use crate::sequences::SequenceEntry;
+use crate::witness::{self, RunStep};
 use ahash::AHashSet;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
-use mu_explore::{Options, Outcome, Progress, Target, explore, explore_lts, find};
+use mu_explore::{Options, Outcome, Progress, SearchTarget, explore, explore_lts, find};
 use mu_lts::relabel::{name_of, parts};
 use mu_model::Model;
 
@@ -138,7 +138,7 @@ impl<'m> Subject<'m> {
             effects.extend(reader.effects(text)?);
         }
         let updates = alphabet.events.iter().any(|e| {
-            self.interface.operations[e.operation as usize].kind == mu_axioms::Kind::Update
+            self.interface.operations[e.operation as usize].kind == mu_axioms::EventKind::Update
         });
         let roles = roles(&alphabet, &effects)?;
         let size = Size {
@@ -163,7 +163,11 @@ impl<'m> Subject<'m> {
     }
 
     /// Searches for cycles under an order.
-    pub fn search_cycles(&self, survey: &Survey, order: Order) -> Result<Searched, Diagnostic> {
+    pub fn search_cycles(
+        &self,
+        survey: &Survey,
+        order: ProcessorOrder,
+    ) -> Result<Searched, Diagnostic> {
         self.search(survey, &cycle_guesses(survey.size, order))
     }
 
@@ -173,7 +177,7 @@ impl<'m> Subject<'m> {
         let product =
             Product::new(self.machine, &reader, &actions, (survey.roles, guesses), Goal::Alarm);
         let options = self.options.clone().with_confluence_of(&product);
-        let target = Target::Step(&|group, _| group == ALARM);
+        let target = SearchTarget::Step(&|group, _| group == ALARM);
         let found = find(&product, &options, self.budget, self.progress, target)?;
         let last = found.path.as_ref().and_then(|p| p.last());
         let violated = last.and_then(|s| product.guess_of(&s.state)).cloned();
@@ -201,13 +205,13 @@ impl<'m> Subject<'m> {
         survey: &Survey,
         guesses: &[Guess],
         shown: bool,
-    ) -> Result<Option<Vec<Step>>, Diagnostic> {
+    ) -> Result<Option<Vec<RunStep>>, Diagnostic> {
         let reader = LabelReader::new(self.interface, &survey.alphabet)?;
         let actions = self.actions();
         let goal = if shown { Goal::Shown } else { Goal::Finished };
         let product = Product::new(self.machine, &reader, &actions, (survey.roles, guesses), goal);
         let options = self.options.clone().with_confluence_of(&product);
-        let target = Target::Step(&|group, _| group == ALARM);
+        let target = SearchTarget::Step(&|group, _| group == ALARM);
         let found = find(&product, &options, self.budget, self.progress, target)?;
         if found.outcome.stop != Stop::Complete || found.reached && found.path.is_none() {
             return Err(Diagnostic::stopped(found.outcome.stop));
@@ -216,7 +220,9 @@ impl<'m> Subject<'m> {
         let Some(path) = found.path else { return Ok(None) };
         // The choice of the guess comes first, the alarm last.
         let own = path.iter().filter(|s| s.group > ALARM);
-        Ok(Some(own.map(|s| Step { label: s.label, state: s.state[..width].to_vec() }).collect()))
+        Ok(Some(
+            own.map(|s| RunStep { label: s.label, state: s.state[..width].to_vec() }).collect(),
+        ))
     }
 
     /// Finds a violation that a memory model confirms: a run in which all operations end, with a
@@ -235,14 +241,14 @@ impl<'m> Subject<'m> {
             list.iter().filter(|g| g.is_visible()).cloned().collect()
         };
         let lists: Vec<Vec<Guess>> = lists.iter().map(visible).collect();
-        let mut allowed: Vec<Vec<Step>> = Vec::new();
+        let mut allowed: Vec<Vec<RunStep>> = Vec::new();
         let single = lists.iter().flatten().map(|g| vec![g.clone()]);
         for guesses in lists.iter().cloned().chain(single) {
             for shown in [false, true] {
                 let Some(steps) = self.run(survey, &guesses, shown)? else { break };
                 let names = &survey.alphabet.names;
                 let (_, concrete) = witness::replay(self.machine, self.interface, names, &steps)?;
-                let lists: Vec<&[Entry]> = concrete.iter().map(Vec::as_slice).collect();
+                let lists: Vec<&[SequenceEntry]> = concrete.iter().map(Vec::as_slice).collect();
                 let history = judge::history(self.interface, &lists).canonical();
                 if !worker.allows(&history)? {
                     return Ok(Some(Violation { history, concrete }));

@@ -6,9 +6,9 @@
 //! other processors can read it from then on. A load, an update, or a fence counts at its end.
 //! Invariant: a label has at most one memory operation; other labels are rejected by name.
 
-use crate::alphabet::{Alphabet, Event, Phase, arguments};
-use crate::interface::{Interface, Label, Role};
-use mu_axioms::Kind;
+use crate::alphabet::{Alphabet, LabelEvent, Phase, arguments};
+use crate::interface::{ArgumentRole, Interface, Label};
+use mu_axioms::EventKind;
 use mu_base::{Diagnostic, Stage, narrow};
 use mu_lts::relabel::{name_of, parts};
 
@@ -115,15 +115,15 @@ impl<'a> LabelReader<'a> {
                 );
             }
             match &line.begin {
-                None if line.end.roles.contains(&Role::Number) => {
+                None if line.end.roles.contains(&ArgumentRole::Number) => {
                     return unsupported(
                         &line.end,
                         "the place of this operation in program order is its number: expected a label for its beginning",
                     );
                 }
-                Some(begin) if line.kind == Kind::Write => {
-                    let missing = |r: &Role| !begin.roles.contains(r);
-                    if missing(&Role::Address) || missing(&Role::Value) {
+                Some(begin) if line.kind == EventKind::Write => {
+                    let missing = |r: &ArgumentRole| !begin.roles.contains(r);
+                    if missing(&ArgumentRole::Address) || missing(&ArgumentRole::Value) {
                         return unsupported(
                             begin,
                             "the beginning of this store has no address or no value, so it is unknown from when on other processors can load it",
@@ -162,7 +162,7 @@ impl<'a> LabelReader<'a> {
         // An update reaches memory at its own label.
         let updates = |id: &u32| {
             let event = &self.alphabet.events[*id as usize];
-            self.interface.operations[event.operation as usize].kind == Kind::Update
+            self.interface.operations[event.operation as usize].kind == EventKind::Update
         };
         if events.iter().any(updates) {
             return Ok(out);
@@ -171,13 +171,13 @@ impl<'a> LabelReader<'a> {
             let (name, arguments) = (name_of(part), arguments(part));
             for label in &self.interface.commits {
                 let Some(fields) = label.match_arguments(name, &arguments) else { continue };
-                let field = |role: Role, names: &[String]| {
+                let field = |role: ArgumentRole, names: &[String]| {
                     let text = fields.iter().find(|f| *f.0 == role)?.1;
                     names.iter().position(|n| n == text).map(narrow::index)
                 };
                 let names = &self.alphabet.names;
-                let both =
-                    field(Role::Address, &names.addresses).zip(field(Role::Value, &names.values));
+                let both = field(ArgumentRole::Address, &names.addresses)
+                    .zip(field(ArgumentRole::Value, &names.values));
                 let (address, value) = both.ok_or_else(|| {
                     let message = format!(
                         "the label `{text}` has an address or a value that no operation has"
@@ -194,28 +194,30 @@ impl<'a> LabelReader<'a> {
         let event = &self.alphabet.events[id as usize];
         let processor = event.processor;
         match (event.phase, self.interface.operations[event.operation as usize].kind) {
-            (Phase::Begin, Kind::Write) => {
+            (Phase::Begin, EventKind::Write) => {
                 out.push(Effect::Begin { processor, event: id });
                 let (address, value) = (event.address.unwrap_or(0), event.value.unwrap_or(0));
                 out.push(Effect::Store { processor, address, value });
             }
             (Phase::Begin, _) => out.push(Effect::Begin { processor, event: id }),
-            (Phase::End, Kind::Write) => out.push(Effect::End { processor }),
+            (Phase::End, EventKind::Write) => out.push(Effect::End { processor }),
             (Phase::End, _) => out.push(Effect::End { processor }),
             (Phase::Whole, _) => out.extend(self.whole(event)),
         }
     }
 
     /// Returns the effect of an operation with all its fields; `None` if one is missing.
-    pub fn whole(&self, event: &Event) -> Option<Effect> {
+    pub fn whole(&self, event: &LabelEvent) -> Option<Effect> {
         let processor = event.processor;
         let line = &self.interface.operations[event.operation as usize];
         Some(match line.kind {
-            Kind::Read => Effect::Load { processor, address: event.address?, value: event.value? },
-            Kind::Write => {
+            EventKind::Read => {
+                Effect::Load { processor, address: event.address?, value: event.value? }
+            }
+            EventKind::Write => {
                 Effect::Store { processor, address: event.address?, value: event.value? }
             }
-            Kind::Update => Effect::Update {
+            EventKind::Update => Effect::Update {
                 processor,
                 address: event.address?,
                 read: event.value?,
@@ -237,7 +239,7 @@ impl<'a> LabelReader<'a> {
         let id = word.and_then(|w| self.alphabet.words[*w as usize].first());
         let end = id.map(|id| &self.alphabet.events[*id as usize]);
         let agree = |a: Option<u32>, b: Option<u32>| a.is_none() || b.is_none() || a == b;
-        let matches = |e: &&Event| {
+        let matches = |e: &&LabelEvent| {
             e.operation == begin.operation
                 && e.processor == begin.processor
                 && e.number == begin.number
@@ -251,7 +253,7 @@ impl<'a> LabelReader<'a> {
             );
             return Err(Diagnostic::new(Stage::Unsupported, message));
         };
-        let both = Event {
+        let both = LabelEvent {
             address: end.address.or(begin.address),
             value: end.value.or(begin.value),
             written: end.written.or(begin.written),
@@ -261,9 +263,9 @@ impl<'a> LabelReader<'a> {
     }
 
     /// True if the label at which the operation of an event begins has the value that it writes.
-    pub fn is_written_at_beginning(&self, event: &Event) -> bool {
+    pub fn is_written_at_beginning(&self, event: &LabelEvent) -> bool {
         let begin = &self.interface.operations[event.operation as usize].begin;
-        begin.as_ref().is_some_and(|b| b.roles.contains(&Role::Written))
+        begin.as_ref().is_some_and(|b| b.roles.contains(&ArgumentRole::Written))
     }
 
     /// True if some operation has separate labels for its beginning and its end.

@@ -10,10 +10,10 @@ use super::decide::{Subject, Survey};
 use super::effects::{Effect, LabelReader};
 use crate::judge::{self, MemoryModel};
 use crate::search::Violation;
-use crate::sequences::{Entry, State};
-use crate::witness::{self, Step};
+use crate::sequences::{SequenceEntry, State};
+use crate::witness::{self, RunStep};
 use ahash::AHashMap;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{History, Operation};
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic};
@@ -31,7 +31,7 @@ const OPERATIONS: usize = 5;
 pub(super) fn extend(
     subject: &Subject<'_>,
     survey: &Survey,
-    steps: &[Step],
+    steps: &[RunStep],
     model: &MemoryModel,
 ) -> Result<Option<Violation>, Diagnostic> {
     let (interface, names) = (subject.interface, &survey.alphabet.names);
@@ -73,13 +73,13 @@ pub(super) fn extend(
             continue;
         }
         let path = walk.path()[..walk.position()].iter();
-        let all: Vec<Step> =
-            path.map(|m| Step { label: m.label, state: m.state.clone() }).collect();
+        let all: Vec<RunStep> =
+            path.map(|m| RunStep { label: m.label, state: m.state.clone() }).collect();
         let (_, concrete) = witness::replay(subject.machine, interface, names, &all)?;
         if concrete.iter().flatten().any(|e| e.state != State::Done) {
             continue;
         }
-        let lists: Vec<&[Entry]> = concrete.iter().map(Vec::as_slice).collect();
+        let lists: Vec<&[SequenceEntry]> = concrete.iter().map(Vec::as_slice).collect();
         let history = judge::history(interface, &lists).canonical();
         if candidates(&history) <= CANDIDATES && !worker.allows(&history)? {
             return Ok(Some(Violation { history, concrete }));
@@ -99,7 +99,7 @@ fn candidates(history: &History) -> u64 {
         out = out.saturating_mul(*count);
     }
     for o in operations().filter(|o| o.kind.reads()) {
-        let value = if o.kind == Kind::Update { o.read } else { o.value };
+        let value = if o.kind == EventKind::Update { o.read } else { o.value };
         let same = |s: &&Operation| s.kind.writes() && s.location == o.location && s.value == value;
         let sources = operations().filter(same).count() as u64 + u64::from(value == 0);
         out = out.saturating_mul(sources.max(1));

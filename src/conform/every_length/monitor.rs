@@ -14,7 +14,7 @@
 use super::coherence::Coherence;
 use super::cycle::Cycle;
 use super::effects::Effect;
-use super::order::Order;
+use super::order::ProcessorOrder;
 
 /// The values that distinguish stores, as numbers of the alphabet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,6 +110,6 @@ pub fn coherence_guesses(size: Size) -> Vec<Guess> {
 }
 
 /// Lists the guesses of cycles under an order: all lengths from two to the number of addresses.
-pub fn cycle_guesses(size: Size, order: Order) -> Vec<Guess> {
+pub fn cycle_guesses(size: Size, order: ProcessorOrder) -> Vec<Guess> {
     Cycle::all(size, order).into_iter().map(Guess::Cycle).collect()
 }

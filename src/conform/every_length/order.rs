@@ -9,12 +9,12 @@
 
 use crate::alphabet::Alphabet;
 use crate::interface::Interface;
-use mu_axioms::Kind;
-use mu_axioms::models::{Mark, by_name};
+use mu_axioms::EventKind;
+use mu_axioms::models::{MemoryOrdering, by_name};
 
 /// The order within a processor of a memory model.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Order {
+pub enum ProcessorOrder {
     /// Program order: sequential consistency.
     Sc,
     /// All but a store before a load: total store order.
@@ -23,33 +23,34 @@ pub enum Order {
     Pso,
 }
 
-impl Order {
+impl ProcessorOrder {
     /// All orders, the strongest first.
-    pub const ALL: [Order; 3] = [Order::Sc, Order::Tso, Order::Pso];
+    pub const ALL: [ProcessorOrder; 3] =
+        [ProcessorOrder::Sc, ProcessorOrder::Tso, ProcessorOrder::Pso];
 
     /// Returns the name of the model.
     pub fn name(self) -> &'static str {
         match self {
-            Order::Sc => "sc",
-            Order::Tso => "tso",
-            Order::Pso => "pso",
+            ProcessorOrder::Sc => "sc",
+            ProcessorOrder::Tso => "tso",
+            ProcessorOrder::Pso => "pso",
         }
     }
     /// True if an access is before a later one of its processor, with no fence or update between
     /// them. `first_writes`, `second_writes`: true for a store.
     pub fn orders(self, first_writes: bool, second_writes: bool) -> bool {
         match self {
-            Order::Sc => true,
-            Order::Tso => !first_writes || second_writes,
-            Order::Pso => !first_writes,
+            ProcessorOrder::Sc => true,
+            ProcessorOrder::Tso => !first_writes || second_writes,
+            ProcessorOrder::Pso => !first_writes,
         }
     }
     /// True if a fence orders all pairs that the order leaves open. `reads` and `writes`: it orders
     /// a store with a later load, with a later store.
     pub fn waits_for(self, reads: bool, writes: bool) -> bool {
         match self {
-            Order::Sc | Order::Tso => reads,
-            Order::Pso => reads && writes,
+            ProcessorOrder::Sc | ProcessorOrder::Tso => reads,
+            ProcessorOrder::Pso => reads && writes,
         }
     }
 }
@@ -75,12 +76,12 @@ impl Marks {
         for event in &alphabet.events {
             let line = &interface.operations[event.operation as usize];
             match line.kind {
-                Kind::Read => out.acquires |= line.mark != Mark::Plain,
-                Kind::Write => out.releases |= line.mark != Mark::Plain,
-                _ => out.others |= line.mark != Mark::Plain,
+                EventKind::Read => out.acquires |= line.mark != MemoryOrdering::Plain,
+                EventKind::Write => out.releases |= line.mark != MemoryOrdering::Plain,
+                _ => out.others |= line.mark != MemoryOrdering::Plain,
             }
             let orders = |write| line.mark.orders(true, write);
-            out.halves |= line.kind == Kind::Fence && orders(false) != orders(true);
+            out.halves |= line.kind == EventKind::Fence && orders(false) != orders(true);
         }
         out
     }
@@ -91,11 +92,11 @@ impl Marks {
 
 /// The relation of a memory model to the orders.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum ModelForm {
     /// The model has this order.
-    Ordered(Order),
+    Ordered(ProcessorOrder),
     /// The model allows all that this order allows.
-    WeakerThan(Order),
+    WeakerThan(ProcessorOrder),
     /// The model allows every execution that is coherent and atomic.
     Coherent,
     /// The model is not supported, with the reason.
@@ -103,7 +104,7 @@ pub enum Form {
 }
 
 /// Models that allow every execution of plain accesses, full fences, and updates that `pso` allows,
-/// and every execution that `tso` allows, except for [`releases before acquires`](Form::of).
+/// and every execution that `tso` allows, except for [`releases before acquires`](ModelForm::of).
 /// docs/memory-models.md has the proof.
 const WEAKER_THAN_PSO: [&str; 5] = ["rvwmo", "armv8", "power", "armv7", "lkmm"];
 /// The model of [`WEAKER_THAN_PSO`] that orders a release before a later acquire.
@@ -112,33 +113,33 @@ const ORDERS_RELEASES: &str = "armv8";
 /// proof.
 const COHERENT: [&str; 3] = ["cache", "slow", "local"];
 
-impl Form {
+impl ModelForm {
     /// Determines the form of a built-in model by its name, for a machine with these marks. `text`
     /// is the text of a model of axioms; one that differs from the built-in model with its name is
     /// unsupported.
-    pub fn of(name: &str, text: Option<&str>, marks: Marks) -> Form {
+    pub fn of(name: &str, text: Option<&str>, marks: Marks) -> ModelForm {
         let known = by_name(name).filter(|k| text == Some(k.text));
         let Some(known) = known else {
-            return Form::Unsupported(format!(
+            return ModelForm::Unsupported(format!(
                 "`{name}` is not a built-in model, so its order within a processor is unknown"
             ));
         };
         if known.name == "pso" && marks.halves {
-            return Form::WeakerThan(Order::Tso);
+            return ModelForm::WeakerThan(ProcessorOrder::Tso);
         }
-        if let Some(order) = Order::ALL.into_iter().find(|o| o.name() == known.name) {
-            return Form::Ordered(order);
+        if let Some(order) = ProcessorOrder::ALL.into_iter().find(|o| o.name() == known.name) {
+            return ModelForm::Ordered(order);
         }
         if WEAKER_THAN_PSO.contains(&known.name) {
             let ordered = known.name == ORDERS_RELEASES && marks.releases && marks.acquires;
-            return Form::WeakerThan(match marks.is_plain() {
-                true => Order::Pso,
-                false if ordered => Order::Sc,
-                false => Order::Tso,
+            return ModelForm::WeakerThan(match marks.is_plain() {
+                true => ProcessorOrder::Pso,
+                false if ordered => ProcessorOrder::Sc,
+                false => ProcessorOrder::Tso,
             });
         }
         if COHERENT.contains(&known.name) {
-            return Form::Coherent;
+            return ModelForm::Coherent;
         }
         let why = match known.name {
             "rc11" | "cpp-ra" | "location-order" => {
@@ -148,6 +149,8 @@ impl Form {
             "pc" | "causal" | "pram" => "it requires a view for each processor",
             _ => "it is not an order within a processor with one order in memory",
         };
-        Form::Unsupported(format!("`{name}` is not decided for programs of every length: {why}"))
+        ModelForm::Unsupported(format!(
+            "`{name}` is not decided for programs of every length: {why}"
+        ))
     }
 }

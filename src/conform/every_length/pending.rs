@@ -51,7 +51,7 @@ pub(super) fn continuation(
         }
         out.states += outcome.states;
         let effects = effects_of(&lts, reader)?;
-        let graph = Graph::of(&lts);
+        let graph = ReverseTransitions::of(&lts);
         let mut live = FixedBitSet::with_capacity(lts.state_count());
         live.insert_range(..);
         for processor in (0..survey.size.processors).filter(|_| running) {
@@ -76,7 +76,7 @@ pub(super) fn stopped(
     reader: &LabelReader<'_>,
     processors: u32,
 ) -> Result<Option<u32>, Diagnostic> {
-    let (effects, graph) = (effects_of(lts, reader)?, Graph::of(lts));
+    let (effects, graph) = (effects_of(lts, reader)?, ReverseTransitions::of(lts));
     let stops = |processor: &u32| {
         continuing(lts, &graph, &effects, *processor).count_ones(..) < lts.state_count()
     };
@@ -89,7 +89,12 @@ fn effects_of(lts: &Lts, reader: &LabelReader<'_>) -> Result<Vec<Vec<Effect>>, D
 }
 
 /// Returns the states from which a processor can begin a further operation.
-fn continuing(lts: &Lts, graph: &Graph, effects: &[Vec<Effect>], processor: u32) -> FixedBitSet {
+fn continuing(
+    lts: &Lts,
+    graph: &ReverseTransitions,
+    effects: &[Vec<Effect>],
+    processor: u32,
+) -> FixedBitSet {
     let begins = |l: LabelId| effects[l.index()].iter().any(|e| is_operation(e, processor));
     let is_source = |s: &usize| lts.successors(StateId::new(*s)).any(|(l, _)| begins(l));
     graph.backward((0..lts.state_count()).filter(is_source))
@@ -129,13 +134,13 @@ fn monitor_states(lts: &Lts, effects: &[Vec<Effect>], guess: &Guess, roles: &Rol
 }
 
 /// Transitions by their targets.
-struct Graph {
+struct ReverseTransitions {
     offsets: Vec<u32>,
     sources: Vec<u32>,
 }
 
-impl Graph {
-    fn of(lts: &Lts) -> Graph {
+impl ReverseTransitions {
+    fn of(lts: &Lts) -> ReverseTransitions {
         let mut offsets = vec![0u32; lts.state_count() + 1];
         lts.targets.iter().for_each(|t| offsets[t.index() + 1] += 1);
         for i in 1..offsets.len() {
@@ -150,7 +155,7 @@ impl Graph {
                 *place += 1;
             }
         }
-        Graph { offsets, sources }
+        ReverseTransitions { offsets, sources }
     }
     /// Returns the states with a path to one of these.
     fn backward(&self, from: impl Iterator<Item = usize>) -> FixedBitSet {

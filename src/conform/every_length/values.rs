@@ -259,7 +259,7 @@ impl Valued for Key {
 fn renamed(reader: &LabelReader<'_>, key: &Key, image: &dyn Fn(u32) -> u32) -> Key {
     let event = key.0.map(|id| {
         let event = &reader.alphabet().events[id as usize];
-        let renamed = crate::alphabet::Event {
+        let renamed = crate::alphabet::LabelEvent {
             value: event.value.map(image),
             written: event.written.map(image),
             ..*event

@@ -11,7 +11,7 @@ use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic, SourceId};
 use mu_conform::every_length::certificate::{Certificate, certificate};
 use mu_conform::every_length::decide::Subject;
-use mu_conform::every_length::order::Order;
+use mu_conform::every_length::order::ProcessorOrder;
 use mu_conform::every_length::verify::labels::LabelPart;
 use mu_conform::every_length::verify::{NaiveMachine, Verified, verify};
 use mu_conform::interface::Interface;
@@ -73,7 +73,7 @@ impl NaiveMachine for Evaluated {
 }
 
 /// Searches a machine and returns the certificate of an order.
-fn certified(design: Design, order: Order) -> Certificate {
+fn certified(design: Design, order: ProcessorOrder) -> Certificate {
     let model = design.model();
     let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
     let (options, budget) = (Options { threads: 1, ..Options::default() }, Budget::default());
@@ -98,13 +98,19 @@ fn checked(design: Design, certificate: &Certificate) -> Result<Verified, Diagno
 #[test]
 fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected() {
     let orders = [
-        (Design { slots: [0, 0], ..RIGHT }, Order::Sc),
-        (RIGHT, Order::Tso),
-        (Design { slots: [1, 0], fence: Some(false), update: Some(false), ..RIGHT }, Order::Tso),
-        (Design { slots: [2, 0], in_order: false, ..RIGHT }, Order::Pso),
-        (Design { slots: [0, 0], sampling: Some(Sampling::Begin), ..RIGHT }, Order::Sc),
-        (Design { slots: [1, 0], sampling: Some(Sampling::End), ..RIGHT }, Order::Tso),
-        (Design { slots: [0, 0], waiting: Some(false), stores_initial: false, ..RIGHT }, Order::Sc),
+        (Design { slots: [0, 0], ..RIGHT }, ProcessorOrder::Sc),
+        (RIGHT, ProcessorOrder::Tso),
+        (
+            Design { slots: [1, 0], fence: Some(false), update: Some(false), ..RIGHT },
+            ProcessorOrder::Tso,
+        ),
+        (Design { slots: [2, 0], in_order: false, ..RIGHT }, ProcessorOrder::Pso),
+        (Design { slots: [0, 0], sampling: Some(Sampling::Begin), ..RIGHT }, ProcessorOrder::Sc),
+        (Design { slots: [1, 0], sampling: Some(Sampling::End), ..RIGHT }, ProcessorOrder::Tso),
+        (
+            Design { slots: [0, 0], waiting: Some(false), stores_initial: false, ..RIGHT },
+            ProcessorOrder::Sc,
+        ),
     ];
     for (design, order) in orders {
         let right = certified(design, order);
@@ -187,9 +193,9 @@ fn damaged(text: &str, random: &mut Random) -> String {
 fn damage(first: u64, cases: u64) {
     println!("seeds {first} to {}", first + cases - 1);
     let designs = [
-        (Design { slots: [0, 0], ..RIGHT }, Order::Sc),
-        (Design { slots: [1, 0], stores_initial: false, ..RIGHT }, Order::Tso),
-        (Design { slots: [0, 0], sampling: Some(Sampling::End), ..RIGHT }, Order::Sc),
+        (Design { slots: [0, 0], ..RIGHT }, ProcessorOrder::Sc),
+        (Design { slots: [1, 0], stores_initial: false, ..RIGHT }, ProcessorOrder::Tso),
+        (Design { slots: [0, 0], sampling: Some(Sampling::End), ..RIGHT }, ProcessorOrder::Sc),
     ];
     let right = designs.map(|(design, order)| {
         let right = certified(design, order);

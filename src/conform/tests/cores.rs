@@ -3,19 +3,19 @@
 //! A history has the verdict of its core: on random histories with fences, updates, and stores of
 //! the initial value. `MU_CHECK_SEED` is the first seed, `MU_CHECK_CASES` the number of histories.
 
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{History, Operation};
 use mu_axioms::models::by_name;
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId, SourceMap};
 use mu_conform::cores::{Cores, applies};
-use mu_conform::every_length::order::Order;
+use mu_conform::every_length::order::ProcessorOrder;
 use mu_conform::history_set::HistorySet;
 use mu_conform::interface::Interface;
-use mu_conform::judge::{Form, MemoryModel};
-use mu_conform::machine::Machine;
+use mu_conform::judge::{MemoryModel, ModelDefinition};
+use mu_conform::machine::ReducedMachine;
 use mu_conform::search::{Bound, SearchResult, search};
-use mu_conform::symmetry::Group;
+use mu_conform::symmetry::SymmetryGroup;
 use mu_explore::{Options, Silent};
 use mu_model::hand::HandModel;
 
@@ -26,7 +26,7 @@ fn number(name: &str, default: u64) -> u64 {
 fn model(name: &str) -> MemoryModel {
     let known = by_name(name).unwrap();
     let model = known.compile(&mut SourceMap::new()).unwrap();
-    MemoryModel { name: name.into(), form: Form::Cat { model, dialect: known.dialect } }
+    MemoryModel { name: name.into(), form: ModelDefinition::Cat { model, dialect: known.dialect } }
 }
 
 /// Builds a history in which most loads return a value that is stored.
@@ -40,10 +40,10 @@ fn random_history(random: &mut Random) -> History {
         let stored = least + random.below(3 - least as usize) as u64;
         let loaded = random.below(3) as u64;
         match random.below(8) {
-            0 if fences => Operation::plain(Kind::Fence, 0, 0),
+            0 if fences => Operation::plain(EventKind::Fence, 0, 0),
             1 if updates => Operation::update(location, loaded, stored),
-            0..4 => Operation::plain(Kind::Write, location, stored),
-            _ => Operation::plain(Kind::Read, location, loaded),
+            0..4 => Operation::plain(EventKind::Write, location, stored),
+            _ => Operation::plain(EventKind::Read, location, loaded),
         }
     };
     let thread = |random: &mut Random| {
@@ -57,7 +57,7 @@ fn random_history(random: &mut Random) -> History {
 fn cores_have_the_verdicts_of_their_histories() {
     let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 3000));
     println!("seeds {first} to {}", first + cases - 1);
-    let models: Vec<MemoryModel> = Order::ALL.iter().map(|o| model(o.name())).collect();
+    let models: Vec<MemoryModel> = ProcessorOrder::ALL.iter().map(|o| model(o.name())).collect();
     let mut workers: Vec<_> = models.iter().map(MemoryModel::worker).collect();
     let mut cores = Cores::default();
     let (mut allowed, mut forbidden, mut removed, mut judged) = (0, 0, 0, 0);
@@ -66,7 +66,7 @@ fn cores_have_the_verdicts_of_their_histories() {
         assert!(applies(&history));
         let core = Cores::of(&history);
         removed += (history.len() - core.len()) as u64;
-        for (worker, order) in workers.iter_mut().zip(Order::ALL) {
+        for (worker, order) in workers.iter_mut().zip(ProcessorOrder::ALL) {
             let whole = worker.allows(&history).unwrap();
             let mut judge = |h: &History| {
                 judged += 1;
@@ -167,8 +167,9 @@ impl Tso {
         .unwrap();
         let (options, budget) = (Options { threads, ..Options::default() }, Budget::default());
         let model = self.model();
-        let machine = Machine::explore(&model, &interface, &options, &budget, &Silent).unwrap();
-        let group = Group::find(&machine.alphabet, &machine.lts, threads);
+        let machine =
+            ReducedMachine::explore(&model, &interface, &options, &budget, &Silent).unwrap();
+        let group = SymmetryGroup::find(&machine.alphabet, &machine.lts, threads);
         println!("{} states, {} symmetries", machine.outcome.states, group.elements.len());
         let bound = Bound::of(operations, threads);
         search(&interface, &machine, &group, models, bound, &budget).unwrap()

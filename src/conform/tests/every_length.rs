@@ -7,16 +7,16 @@
 //! that many are cyclic. `MU_CHECK_SEED` is the first seed, `MU_CHECK_CASES` the number of
 //! executions.
 
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::Relation;
 use mu_axioms::cat::Session;
 use mu_axioms::history::{History, Operation};
-use mu_axioms::models::{Accesses, Dialect, Mark, by_name};
+use mu_axioms::models::{Dialect, FenceSide, MemoryOrdering, by_name};
 use mu_base::SourceMap;
 use mu_base::random::Random;
 use mu_conform::every_length::effects::Effect;
 use mu_conform::every_length::monitor::{Guess, Roles, Size, coherence_guesses, cycle_guesses};
-use mu_conform::every_length::order::Order;
+use mu_conform::every_length::order::ProcessorOrder;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"))
@@ -231,9 +231,9 @@ impl Execution {
     }
 
     /// True if `pso` has the required form for its fences.
-    fn is_for(&self, order: Order) -> bool {
+    fn is_for(&self, order: ProcessorOrder) -> bool {
         let half = |e: &Effect| matches!(e, Effect::Fence { reads, writes, .. } if reads != writes);
-        order != Order::Pso || !self.effects.iter().any(half)
+        order != ProcessorOrder::Pso || !self.effects.iter().any(half)
     }
 
     /// Returns the history and the stores of each address in the order of their commits.
@@ -243,7 +243,8 @@ impl Execution {
         let mut committed = vec![Vec::new(); self.size.addresses as usize];
         for effect in &self.effects {
             let mut add = |p: u32, kind, location, value: u32, read: u32| {
-                let (value, read, mark) = (u64::from(value), u64::from(read), Mark::Plain);
+                let (value, read, mark) =
+                    (u64::from(value), u64::from(read), MemoryOrdering::Plain);
                 history.threads[p as usize].push(Operation {
                     read,
                     mark,
@@ -252,23 +253,27 @@ impl Execution {
             };
             match *effect {
                 Effect::Load { processor, address, value } => {
-                    add(processor, Kind::Read, address, value, 0)
+                    add(processor, EventKind::Read, address, value, 0)
                 }
                 Effect::Store { processor, address, value } => {
-                    add(processor, Kind::Write, address, value, 0)
+                    add(processor, EventKind::Write, address, value, 0)
                 }
                 Effect::Update { processor, address, read, written } => {
-                    add(processor, Kind::Update, address, written, read);
+                    add(processor, EventKind::Update, address, written, read);
                     committed[address as usize].push(written);
                 }
                 Effect::Fence { processor, reads, writes } => {
-                    add(processor, Kind::Fence, 0, 0, 0);
+                    add(processor, EventKind::Fence, 0, 0, 0);
                     if let Some(o) = history.threads[processor as usize].last_mut() {
                         o.mark = match (reads, writes) {
-                            (true, true) => Mark::Plain,
-                            (true, false) => Mark::Between(Accesses::All, Accesses::Reads),
-                            (false, true) => Mark::Between(Accesses::Writes, Accesses::Writes),
-                            (false, false) => Mark::Acquire,
+                            (true, true) => MemoryOrdering::Plain,
+                            (true, false) => {
+                                MemoryOrdering::Between(FenceSide::All, FenceSide::Reads)
+                            }
+                            (false, true) => {
+                                MemoryOrdering::Between(FenceSide::Writes, FenceSide::Writes)
+                            }
+                            (false, false) => MemoryOrdering::Acquire,
                         };
                     }
                 }
@@ -280,7 +285,7 @@ impl Execution {
     }
 
     /// True if the axioms allow the execution with the order of its commits.
-    fn is_allowed(&self, model: &mu_axioms::cat::Model) -> bool {
+    fn is_allowed(&self, model: &mu_axioms::cat::CatModel) -> bool {
         let (history, committed) = self.history();
         let skeleton = history.skeleton(Dialect::Plain, model.vocabulary(), Some(model));
         let events = skeleton.events();
@@ -370,7 +375,8 @@ fn monitors_agree_with_the_axioms_on_ten_thousand_executions() {
 fn compare(first: u64, cases: u64) {
     println!("seeds {first} to {}", first + cases - 1);
     let mut sources = SourceMap::new();
-    let models = Order::ALL.map(|o| by_name(o.name()).unwrap().compile(&mut sources).unwrap());
+    let models =
+        ProcessorOrder::ALL.map(|o| by_name(o.name()).unwrap().compile(&mut sources).unwrap());
     let (mut allowed, mut cycles, mut incoherent) = (0, 0, 0);
     for seed in first..first + cases {
         let mut random = Random::new(seed);
@@ -388,7 +394,7 @@ fn compare(first: u64, cases: u64) {
             by_roles[0].cloned()
         };
         let coherence = found(&coherence_guesses(execution.size));
-        for (order, model) in Order::ALL.into_iter().zip(&models) {
+        for (order, model) in ProcessorOrder::ALL.into_iter().zip(&models) {
             if !execution.is_for(order) {
                 continue;
             }
@@ -452,7 +458,7 @@ fn composed_segments_are_needed_for_three_processors() {
         for (text, allowed) in [(text.to_string(), false), (text.replace(shorter, ""), true)] {
             let execution = parsed(&text);
             assert_eq!(execution.is_allowed(&tso), allowed, "{text}");
-            let guesses = cycle_guesses(execution.size, Order::Tso);
+            let guesses = cycle_guesses(execution.size, ProcessorOrder::Tso);
             let found = guesses.iter().find(|g| execution.is_found(g, &SEPARATE));
             assert_eq!(found.is_none(), allowed, "{text}: {found:?}");
             let coherent = coherence_guesses(execution.size);

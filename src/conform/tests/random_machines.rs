@@ -19,13 +19,13 @@ use mu_base::{Budget, SourceId, SourceMap, Stop};
 use mu_conform::cores::Cores;
 use mu_conform::every_length::decide::Subject;
 use mu_conform::every_length::monitor::{coherence_guesses, cycle_guesses};
-use mu_conform::every_length::order::Order;
+use mu_conform::every_length::order::ProcessorOrder;
 use mu_conform::every_length::values::Merging;
 use mu_conform::interface::Interface;
-use mu_conform::judge::{Form, MemoryModel};
-use mu_conform::machine::Machine;
+use mu_conform::judge::{MemoryModel, ModelDefinition};
+use mu_conform::machine::ReducedMachine;
 use mu_conform::search::{Bound, search_with};
-use mu_conform::symmetry::Group;
+use mu_conform::symmetry::SymmetryGroup;
 use mu_explore::{Options, Silent};
 use mu_model::hand::HandModel;
 
@@ -51,13 +51,15 @@ enum Outcome {
 /// Compiles the models of the orders.
 fn models() -> Vec<MemoryModel> {
     let mut sources = SourceMap::new();
-    let compiled = |o: &Order| {
+    let compiled = |o: &ProcessorOrder| {
         let known = by_name(o.name()).unwrap();
-        let form =
-            Form::Cat { model: known.compile(&mut sources).unwrap(), dialect: known.dialect };
+        let form = ModelDefinition::Cat {
+            model: known.compile(&mut sources).unwrap(),
+            dialect: known.dialect,
+        };
         MemoryModel { name: o.name().into(), form }
     };
-    Order::ALL.iter().map(compiled).collect()
+    ProcessorOrder::ALL.iter().map(compiled).collect()
 }
 
 /// Effort for one machine.
@@ -83,8 +85,9 @@ fn bounded(
     said: &str,
 ) -> [bool; 3] {
     let (options, budget) = (Options { threads: 1, ..Options::default() }, Budget::default());
-    let machine = Machine::explore(model, interface, &options, &budget, &Silent).expect(said);
-    let group = Group::find(&machine.alphabet, &machine.lts, 1);
+    let machine =
+        ReducedMachine::explore(model, interface, &options, &budget, &Silent).expect(said);
+    let group = SymmetryGroup::find(&machine.alphabet, &machine.lts, 1);
     let input = (interface, &machine, &group);
     let models: Vec<&MemoryModel> = judges.models.iter().collect();
     let bound = Bound::of(operations, 1);
@@ -115,7 +118,7 @@ fn outcomes(design: Design, judges: &mut Judges, effort: Effort, seed: u64) -> [
     });
     let mut out = [Outcome::Proved; 3];
     let mut clean = false;
-    for (i, order) in Order::ALL.into_iter().enumerate() {
+    for (i, order) in ProcessorOrder::ALL.into_iter().enumerate() {
         // A weaker order allows all that a stronger one allows.
         clean = clean
             || coherence.is_clean()

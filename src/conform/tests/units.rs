@@ -1,20 +1,20 @@
 //! Tests of the search against a naive version that stores every pair of state and history; of the
 //! parsers; and of printed tests in all languages against the judges.
 
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History, Operation};
-use mu_axioms::models::Mark;
+use mu_axioms::models::MemoryOrdering;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_conform::alphabet::{Alphabet, Phase};
 use mu_conform::interface::Interface;
-use mu_conform::judge::{Form, MemoryModel, history};
-use mu_conform::machine::Machine;
+use mu_conform::judge::{MemoryModel, ModelDefinition, history};
+use mu_conform::machine::ReducedMachine;
 use mu_conform::search::{Bound, SearchResult, search};
-use mu_conform::sequences::{Entry, State};
+use mu_conform::sequences::{SequenceEntry, State};
 use mu_conform::suite::Cover;
-use mu_conform::symmetry::Group;
+use mu_conform::symmetry::SymmetryGroup;
 use mu_conform::witness;
 use mu_explore::{Options, Silent};
 use mu_lts::{Labels, Lts};
@@ -136,7 +136,7 @@ fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
     let alphabet =
         Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str)).unwrap();
     let mut visited: BTreeSet<(u32, String)> = BTreeSet::new();
-    let mut open: Vec<(StateId, Vec<Vec<Entry>>)> =
+    let mut open: Vec<(StateId, Vec<Vec<SequenceEntry>>)> =
         vec![(lts.initial, vec![Vec::new(); alphabet.names.processors.len()])];
     let mut out = BTreeSet::new();
     while let Some((state, lists)) = open.pop() {
@@ -162,7 +162,7 @@ fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
                 } else {
                     let state =
                         if event.phase == Phase::Begin { State::Begun } else { State::Done };
-                    list.push(Entry {
+                    list.push(SequenceEntry {
                         state,
                         operation: event.operation,
                         class: event.class,
@@ -189,15 +189,15 @@ fn searched(
     symmetry: bool,
     models: &[MemoryModel],
     most: usize,
-) -> (SearchResult, usize, Machine) {
+) -> (SearchResult, usize, ReducedMachine) {
     let model = LtsModel::new(Arc::new(lts.clone()));
     let options = Options { threads: 1, ..Options::default() };
     let machine =
-        Machine::explore(&model, interface, &options, &Budget::default(), &Silent).unwrap();
+        ReducedMachine::explore(&model, interface, &options, &Budget::default(), &Silent).unwrap();
     let group = if symmetry {
-        Group::find(&machine.alphabet, &machine.lts, 1)
+        SymmetryGroup::find(&machine.alphabet, &machine.lts, 1)
     } else {
-        Group::trivial(&machine.alphabet, &machine.lts)
+        SymmetryGroup::trivial(&machine.alphabet, &machine.lts)
     };
     let bound = Bound { collect: usize::MAX, ..Bound::of(most, 2) };
     let models: Vec<&MemoryModel> = models.iter().collect();
@@ -240,7 +240,7 @@ fn what_is_found_is_smallest_and_has_a_run() {
             let known = mu_axioms::models::by_name(name).unwrap();
             MemoryModel {
                 name: name.into(),
-                form: Form::Cat {
+                form: ModelDefinition::Cat {
                     model: known.compile(&mut sources).unwrap(),
                     dialect: known.dialect,
                 },
@@ -297,22 +297,22 @@ fn random_history(random: &mut Random, marks: bool) -> History {
     for t in 0..history.threads.len() {
         for _ in 0..1 + random.below(2) {
             let kind = *random.choose(&[
-                Kind::Read,
-                Kind::Read,
-                Kind::Write,
-                Kind::Write,
-                Kind::Update,
-                Kind::Fence,
+                EventKind::Read,
+                EventKind::Read,
+                EventKind::Write,
+                EventKind::Write,
+                EventKind::Update,
+                EventKind::Fence,
             ]);
             let mark = match kind {
-                Kind::Read if marks && random.chance(1, 2) => Mark::Acquire,
-                Kind::Write if marks && random.chance(1, 2) => Mark::Release,
-                _ => Mark::Plain,
+                EventKind::Read if marks && random.chance(1, 2) => MemoryOrdering::Acquire,
+                EventKind::Write if marks && random.chance(1, 2) => MemoryOrdering::Release,
+                _ => MemoryOrdering::Plain,
             };
             let [value, read] = [random.below(3) as u64, random.below(3) as u64];
             history.threads[t].push(match kind {
-                Kind::Fence => Operation::fence(mark),
-                Kind::Update => Operation::update(random.below(2) as u32, read, value),
+                EventKind::Fence => Operation::fence(mark),
+                EventKind::Update => Operation::update(random.below(2) as u32, read, value),
                 _ => Operation { mark, ..Operation::plain(kind, random.below(2) as u32, value) },
             });
         }
@@ -329,12 +329,15 @@ fn axioms_and_serial_views_judge_alike() {
         let known = mu_axioms::models::by_name(name).unwrap();
         let cat = MemoryModel {
             name: name.into(),
-            form: Form::Cat { model: known.compile(&mut sources).unwrap(), dialect: known.dialect },
+            form: ModelDefinition::Cat {
+                model: known.compile(&mut sources).unwrap(),
+                dialect: known.dialect,
+            },
         };
         let path = format!("{}/../../specs/memory/{name}.views", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).unwrap();
         let views = mu_axioms::views::Views::compile(&mut sources, name, &text).unwrap();
-        let views = MemoryModel { name: name.into(), form: Form::Views(views) };
+        let views = MemoryModel { name: name.into(), form: ModelDefinition::Views(views) };
         let (mut cat, mut views) = (cat.worker(), views.worker());
         for seed in 0..80 {
             let mut random = Random::new(seed);
@@ -342,7 +345,7 @@ fn axioms_and_serial_views_judge_alike() {
             history
                 .threads
                 .iter_mut()
-                .for_each(|t| t.retain(|o| matches!(o.kind, Kind::Read | Kind::Write)));
+                .for_each(|t| t.retain(|o| matches!(o.kind, EventKind::Read | EventKind::Write)));
             let allows = cat.allows(&history).unwrap();
             assert_eq!(
                 views.allows(&history).unwrap(),
@@ -369,14 +372,14 @@ fn canonical_histories_stand_for_their_class() {
     );
     for seed in 0..200 {
         let mut random = Random::new(seed);
-        let processors: Vec<Vec<Entry>> = (0..3)
+        let processors: Vec<Vec<SequenceEntry>> = (0..3)
             .map(|_| {
                 let entry = |random: &mut Random| {
                     let operation = random.below(4) as u32;
                     let some = |n: usize| Some(n as u32).filter(|_| operation != 2);
                     let (a, v, w) = (random.below(3), random.below(3), random.below(3));
                     let written = some(w).filter(|_| operation == 3);
-                    Entry {
+                    SequenceEntry {
                         state: State::Done,
                         operation,
                         class: operation,
@@ -390,24 +393,24 @@ fn canonical_histories_stand_for_their_class() {
                 (0..random.below(4)).map(|_| entry(&mut random)).collect()
             })
             .collect();
-        let named = |l: &[Vec<Entry>]| {
+        let named = |l: &[Vec<SequenceEntry>]| {
             history(&interface, &l.iter().map(Vec::as_slice).collect::<Vec<_>>())
         };
         let first = named(&processors).canonical();
         // Rename: rotate processors and addresses, and swap the non-initial values at one address.
         let at = random.below(3) as u32;
-        let turned = |e: &Entry| {
+        let turned = |e: &SequenceEntry| {
             let swap = |v: Option<u32>| {
                 if e.address == Some(at) { v.map(|v| [0, 2, 1][v as usize]) } else { v }
             };
-            Entry {
+            SequenceEntry {
                 address: e.address.map(|a| (a + 1) % 3),
                 value: swap(e.value),
                 written: swap(e.written),
                 ..*e
             }
         };
-        let mut others: Vec<Vec<Entry>> =
+        let mut others: Vec<Vec<SequenceEntry>> =
             processors.iter().map(|p| p.iter().map(turned).collect()).collect();
         others.rotate_left(random.below(3));
         assert_eq!(first, named(&others).canonical(), "seed {seed}");
@@ -415,7 +418,7 @@ fn canonical_histories_stand_for_their_class() {
         assert_eq!(run, first.program(), "seed {seed}");
         assert_eq!(run.len(), first.len(), "seed {seed}");
         assert!(
-            run.threads.iter().flatten().all(|o| o.kind != Kind::Read || o.value == 0),
+            run.threads.iter().flatten().all(|o| o.kind != EventKind::Read || o.value == 0),
             "seed {seed}"
         );
     }
@@ -427,7 +430,10 @@ fn interfaces_are_read_and_errors_have_places() {
         "initial 0; numbers from 1; load acquire a(\"r\", p, _, a, v, n); store release s(p, a, v) -> t(p); observe o(p, a, v, n, q);",
     );
     assert_eq!((i.first, i.operations.len(), i.observed.len()), (1, 2, 1));
-    assert_eq!((i.operations[0].mark, i.operations[1].mark), (Mark::Acquire, Mark::Release));
+    assert_eq!(
+        (i.operations[0].mark, i.operations[1].mark),
+        (MemoryOrdering::Acquire, MemoryOrdering::Release)
+    );
     for (text, place, message) in [
         ("load ld(p, a, v);", "", "the initial value of memory is missing"),
         ("initial 0;", "", "the interface has no operations"),
@@ -488,8 +494,9 @@ fn judged(interface: &Interface, edges: &[(u32, &str, u32)]) -> Result<SearchRes
     let lts = Lts::from_edges(StateId::of(0), last as usize + 1, &edges, table);
     let model = LtsModel::new(Arc::new(lts));
     let options = Options { threads: 1, ..Options::default() };
-    let machine = Machine::explore(&model, interface, &options, &Budget::default(), &Silent)?;
-    let group = Group::find(&machine.alphabet, &machine.lts, 1);
+    let machine =
+        ReducedMachine::explore(&model, interface, &options, &Budget::default(), &Silent)?;
+    let group = SymmetryGroup::find(&machine.alphabet, &machine.lts, 1);
     let bound = Bound { collect: usize::MAX, ..Bound::of(3, 1) };
     search(interface, &machine, &group, &[], bound, &Budget::default())
 }

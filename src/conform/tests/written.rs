@@ -2,17 +2,17 @@
 //! built-in models: two front ends and one model agree on tags, dependencies, and exclusives.
 
 use mu_axioms::history::{Dependencies, History, Operation};
-use mu_axioms::models::{Accesses, BuiltinModel, Dialect, KNOWN, Mark, file};
-use mu_axioms::{Architecture, Kind};
+use mu_axioms::models::{BuiltinModel, Dialect, FenceSide, KNOWN, MemoryOrdering, file};
+use mu_axioms::{Architecture, EventKind};
 use mu_base::random::Random;
 use mu_base::{Budget, SourceMap};
-use mu_conform::judge::{Form, MemoryModel};
+use mu_conform::judge::{MemoryModel, ModelDefinition};
 use mu_conform::suite::outcomes;
-use mu_conform::write::{Language, litmus, self_checking};
-use mu_litmus::file::Options;
+use mu_conform::write::{TestLanguage, litmus, self_checking};
+use mu_litmus::file::ParserOptions;
 use mu_litmus::kernel;
-use mu_litmus::paths::Bounds;
-use mu_litmus::report::Report;
+use mu_litmus::paths::PathBounds;
+use mu_litmus::report::TestReport;
 
 /// Generates a history of updates, loads, and stores of one location, some of which have values
 /// that read from each other.
@@ -22,12 +22,16 @@ fn random_updates(random: &mut Random) -> History {
         for _ in 0..1 + random.below(2) {
             let [value, read] = [random.below(3) as u64, random.below(3) as u64];
             let mut o = match random.below(4) {
-                0 => Operation::plain(Kind::Read, 0, value),
-                1 => Operation::plain(Kind::Write, 0, value),
+                0 => Operation::plain(EventKind::Read, 0, value),
+                1 => Operation::plain(EventKind::Write, 0, value),
                 _ => Operation::update(0, read, value),
             };
-            if o.kind == Kind::Update && random.chance(1, 3) {
-                o.mark = *random.choose(&[Mark::Acquire, Mark::Release, Mark::AcquireRelease]);
+            if o.kind == EventKind::Update && random.chance(1, 3) {
+                o.mark = *random.choose(&[
+                    MemoryOrdering::Acquire,
+                    MemoryOrdering::Release,
+                    MemoryOrdering::AcquireRelease,
+                ]);
             }
             thread.push(o);
         }
@@ -52,47 +56,49 @@ fn random_history(random: &mut Random, rich: bool) -> History {
 
 fn random_operation(random: &mut Random, rich: bool, before: &[Operation]) -> Operation {
     let kind = *random.choose(&[
-        Kind::Read,
-        Kind::Read,
-        Kind::Write,
-        Kind::Write,
-        Kind::Update,
-        Kind::Fence,
+        EventKind::Read,
+        EventKind::Read,
+        EventKind::Write,
+        EventKind::Write,
+        EventKind::Update,
+        EventKind::Fence,
     ]);
     let [value, read] = [random.below(3) as u64, random.below(3) as u64];
     let location = random.below(2) as u32;
     let mut o = match kind {
-        Kind::Fence => Operation::fence(Mark::Plain),
-        Kind::Update => Operation::update(location, read, value),
+        EventKind::Fence => Operation::fence(MemoryOrdering::Plain),
+        EventKind::Update => Operation::update(location, read, value),
         _ => Operation::plain(kind, location, value),
     };
     if !rich {
         return o;
     }
     o.mark = match kind {
-        Kind::Read if random.chance(1, 3) => Mark::Acquire,
-        Kind::Write if random.chance(1, 3) => Mark::Release,
-        Kind::Update | Kind::Fence if random.chance(1, 2) => {
-            *random.choose(&[Mark::Acquire, Mark::Release, Mark::AcquireRelease])
+        EventKind::Read if random.chance(1, 3) => MemoryOrdering::Acquire,
+        EventKind::Write if random.chance(1, 3) => MemoryOrdering::Release,
+        EventKind::Update | EventKind::Fence if random.chance(1, 2) => *random.choose(&[
+            MemoryOrdering::Acquire,
+            MemoryOrdering::Release,
+            MemoryOrdering::AcquireRelease,
+        ]),
+        EventKind::Fence if random.chance(2, 3) => {
+            let of = [FenceSide::Reads, FenceSide::Writes, FenceSide::All];
+            MemoryOrdering::between(*random.choose(&of), *random.choose(&of))
         }
-        Kind::Fence if random.chance(2, 3) => {
-            let of = [Accesses::Reads, Accesses::Writes, Accesses::All];
-            Mark::between(*random.choose(&of), *random.choose(&of))
-        }
-        _ => Mark::Plain,
+        _ => MemoryOrdering::Plain,
     };
     let load = before.iter().rfind(|o| o.exclusive);
     o.exclusive = match kind {
-        Kind::Read => random.chance(1, 4),
-        Kind::Write => random.chance(1, 2) && load.is_some_and(|l| l.kind == Kind::Read),
+        EventKind::Read => random.chance(1, 4),
+        EventKind::Write => random.chance(1, 2) && load.is_some_and(|l| l.kind == EventKind::Read),
         _ => false,
     };
-    if let (true, Kind::Write, Some(load)) = (o.exclusive, kind, load) {
+    if let (true, EventKind::Write, Some(load)) = (o.exclusive, kind, load) {
         o.location = load.location;
     }
     for (i, _) in before.iter().enumerate().filter(|(_, o)| o.kind.reads()) {
         let Dependencies { address, data, control } = &mut o.depends;
-        if kind != Kind::Fence && random.chance(1, 4) {
+        if kind != EventKind::Fence && random.chance(1, 4) {
             *address |= 1 << i;
         }
         if kind.writes() && random.chance(1, 4) {
@@ -110,7 +116,7 @@ struct Judges<'s> {
     known: &'static BuiltinModel,
     sources: &'s mut SourceMap,
     compiled: [Option<mu_litmus::Judge>; 7],
-    language: Option<kernel::Language>,
+    language: Option<kernel::KernelLanguage>,
 }
 
 impl<'s> Judges<'s> {
@@ -118,12 +124,12 @@ impl<'s> Judges<'s> {
         let files = kernel::files_of(known.name, &file);
         let language = files.map(|[bell, macros]| {
             let both = ((bell.0.as_str(), bell.1.as_str()), (macros.0.as_str(), macros.1.as_str()));
-            kernel::Language::parse(sources, both.0, both.1, None).unwrap()
+            kernel::KernelLanguage::parse(sources, both.0, both.1, None).unwrap()
         });
         Self { known, sources, compiled: [const { None }; 7], language }
     }
     /// Answers a test; `None` if the model does not know a name of its architecture.
-    fn answer(&mut self, text: &str, language: Language) -> Option<Report> {
+    fn answer(&mut self, text: &str, language: TestLanguage) -> Option<TestReport> {
         let source = self.sources.add("test", text);
         let (name, model) = (self.known.name, self.known.text);
         let place = &mut self.compiled[language as usize];
@@ -139,15 +145,15 @@ impl<'s> Judges<'s> {
             };
         }
         let judge = place.as_ref()?;
-        let options = Options { pairs: judge.pairs, kernel: self.language.as_ref() };
+        let options = ParserOptions { pairs: judge.pairs, kernel: self.language.as_ref() };
         let test = mu_litmus::parse(source, text, options)
             .unwrap_or_else(|d| panic!("{}{text}", d.render(self.sources)));
-        Some(mu_litmus::run(test, judge, Bounds { loops: 1 }, &Budget::default()).unwrap())
+        Some(mu_litmus::run(test, judge, PathBounds { loops: 1 }, &Budget::default()).unwrap())
     }
 }
 
 fn is_supported(against: &MemoryModel, history: &History) -> bool {
-    let Form::Cat { model, dialect } = &against.form else { return true };
+    let ModelDefinition::Cat { model, dialect } = &against.form else { return true };
     let operations = history.threads.iter().flatten();
     let mut all = operations.map(|o| dialect.unsupported(model, o.kind, o.mark, o.exclusive));
     all.all(|why| why.is_none())
@@ -160,7 +166,7 @@ fn compare(seeds: std::ops::Range<u64>) {
         let model = known.compile(&mut sources).unwrap();
         let against = MemoryModel {
             name: known.name.into(),
-            form: Form::Cat { model, dialect: known.dialect },
+            form: ModelDefinition::Cat { model, dialect: known.dialect },
         };
         let mut worker = against.worker();
         let mut judges = Judges::new(known, &mut sources);
@@ -175,7 +181,7 @@ fn compare(seeds: std::ops::Range<u64>) {
                 continue;
             }
             let allows = worker.allows(&history).unwrap();
-            for &language in Language::of(known.dialect, &history) {
+            for &language in TestLanguage::of(known.dialect, &history) {
                 let Ok(text) = litmus(&history, "test", language) else { continue };
                 let Some(report) = judges.answer(&text, language) else { continue };
                 assert_eq!(
@@ -218,7 +224,7 @@ fn self_checking_tests_hold() {
         let model = known.compile(&mut sources).unwrap();
         let against = MemoryModel {
             name: known.name.into(),
-            form: Form::Cat { model, dialect: known.dialect },
+            form: ModelDefinition::Cat { model, dialect: known.dialect },
         };
         let mut judges = Judges::new(known, &mut sources);
         for seed in 0..60 {
@@ -228,7 +234,7 @@ fn self_checking_tests_hold() {
             }
             let program = history.program();
             let mut all = outcomes(&program, &mut against.worker()).unwrap();
-            let language = Language::of(known.dialect, &program)[0];
+            let language = TestLanguage::of(known.dialect, &program)[0];
             let Ok(text) = self_checking(&program, &all, "test", language) else { continue };
             let report = judges.answer(&text, language).unwrap();
             assert_eq!(report.answer.negative, 0, "seed {seed}, {name}\n{text}");
@@ -283,8 +289,10 @@ fn texts_of_histories_are_read_again() {
 fn stores_without_a_reservation_are_forbidden() {
     let known = mu_axioms::models::by_name("rvwmo").unwrap();
     let model = known.compile(&mut SourceMap::new()).unwrap();
-    let against =
-        MemoryModel { name: "rvwmo".into(), form: Form::Cat { model, dialect: known.dialect } };
+    let against = MemoryModel {
+        name: "rvwmo".into(),
+        form: ModelDefinition::Cat { model, dialect: known.dialect },
+    };
     let mut worker = against.worker();
     for (text, allowed) in [
         ("R.ex x 0; W.ex x 1", true),
@@ -307,8 +315,8 @@ fn stores_without_a_reservation_are_forbidden() {
         machine
             .unsupported(
                 &known.compile(&mut SourceMap::new()).unwrap(),
-                Kind::Read,
-                Mark::Plain,
+                EventKind::Read,
+                MemoryOrdering::Plain,
                 true
             )
             .is_some()

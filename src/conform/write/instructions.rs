@@ -4,10 +4,10 @@
 //! the results of its store-conditionals. Registers have fixed roles: those of loads in order, two
 //! for computed values and addresses, one for each address.
 
-use super::Language;
-use mu_axioms::Kind;
+use super::TestLanguage;
+use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History, Operation, location_name};
-use mu_axioms::models::{Accesses, Mark};
+use mu_axioms::models::{FenceSide, MemoryOrdering};
 
 /// The registers of a language, by role.
 struct Bank {
@@ -61,19 +61,19 @@ const ARM: Bank = Bank {
 /// The registers of loads on x86.
 const X86: [&str; 6] = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI"];
 
-fn bank(language: Language) -> Option<&'static Bank> {
+fn bank(language: TestLanguage) -> Option<&'static Bank> {
     match language {
-        Language::RiscV => Some(&RISCV),
-        Language::AArch64 => Some(&AARCH64),
-        Language::Power => Some(&POWER),
-        Language::Arm => Some(&ARM),
-        Language::X86 | Language::C | Language::Kernel => None,
+        TestLanguage::RiscV => Some(&RISCV),
+        TestLanguage::AArch64 => Some(&AARCH64),
+        TestLanguage::Power => Some(&POWER),
+        TestLanguage::Arm => Some(&ARM),
+        TestLanguage::X86 | TestLanguage::C | TestLanguage::Kernel => None,
     }
 }
 
 /// Returns the register that holds the address of a location; `None` if the language names
 /// locations.
-pub(super) fn base(language: Language, location: u32) -> Option<String> {
+pub(super) fn base(language: TestLanguage, location: u32) -> Option<String> {
     let bank = bank(language)?;
     bank.bases.get(location as usize).map(|n| format!("{}{n}", bank.full))
 }
@@ -87,7 +87,7 @@ pub(super) fn check_c(history: &History) -> Result<(), String> {
         if o.depends != Dependencies::NONE {
             return Err("dependencies are not written in C, where they have no order".into());
         }
-        if matches!(o.mark, Mark::Between(..)) {
+        if matches!(o.mark, MemoryOrdering::Between(..)) {
             return Err("C has no fence that orders exactly these accesses".into());
         }
     }
@@ -109,7 +109,7 @@ pub(super) struct ThreadText {
 
 impl ThreadText {
     /// Writes a thread.
-    pub(super) fn of(language: Language, thread: &[Operation]) -> Result<Self, String> {
+    pub(super) fn of(language: TestLanguage, thread: &[Operation]) -> Result<Self, String> {
         let mut out = ThreadText::default();
         let Some(bank) = bank(language) else {
             thread.iter().try_for_each(|o| out.x86(o))?;
@@ -146,14 +146,14 @@ impl ThreadText {
     }
 
     /// Writes a branch on a loaded value to the next line.
-    fn branch(&mut self, language: Language, bank: &Bank, source: u32) {
+    fn branch(&mut self, language: TestLanguage, bank: &Bank, source: u32) {
         let label = format!("LC{:02}", self.branches);
         self.branches += 1;
         let r = format!("{}{source}", bank.letter);
         match language {
-            Language::RiscV => self.line(format!("bne {r},x0,{label}")),
-            Language::AArch64 => self.line(format!("CBNZ {r},{label}")),
-            Language::Power => {
+            TestLanguage::RiscV => self.line(format!("bne {r},x0,{label}")),
+            TestLanguage::AArch64 => self.line(format!("CBNZ {r},{label}")),
+            TestLanguage::Power => {
                 self.line(format!("cmpw {r},{r}"));
                 self.line(format!("bne {label}"));
             }
@@ -166,9 +166,9 @@ impl ThreadText {
     }
 
     /// Writes 0 to a register, computed from loaded values.
-    fn zero(&mut self, language: Language, letter: &str, into: u32, sources: &[u32]) {
+    fn zero(&mut self, language: TestLanguage, letter: &str, into: u32, sources: &[u32]) {
         let (or, xor) = match language {
-            Language::RiscV | Language::Power => ("or", "xor"),
+            TestLanguage::RiscV | TestLanguage::Power => ("or", "xor"),
             _ => ("ORR", "EOR"),
         };
         let mut last = format!("{letter}{}", sources[0]);
@@ -181,13 +181,13 @@ impl ThreadText {
 
     fn operation(
         &mut self,
-        language: Language,
+        language: TestLanguage,
         bank: &Bank,
         o: &Operation,
         into: Option<u32>,
         [address, data]: [Vec<u32>; 2],
     ) -> Result<(), String> {
-        if o.kind == Kind::Fence {
+        if o.kind == EventKind::Fence {
             let fence = fence(language, o.mark)
                 .ok_or("the language has no fence that orders exactly these accesses")?;
             self.line(fence.to_string());
@@ -198,33 +198,36 @@ impl ThreadText {
         let mut at = *bank.bases.get(o.location as usize).ok_or(few)?;
         if !address.is_empty() {
             self.zero(language, full, bank.address, &address);
-            let add =
-                if matches!(language, Language::RiscV | Language::Power) { "add" } else { "ADD" };
+            let add = if matches!(language, TestLanguage::RiscV | TestLanguage::Power) {
+                "add"
+            } else {
+                "ADD"
+            };
             self.line(format!("{add} {full}{0},{full}{0},{full}{at}", bank.address));
             at = bank.address;
         }
         let value = format!("{letter}{}", bank.value);
         if o.kind.writes() {
             match (language, data.is_empty()) {
-                (Language::RiscV, true) => self.line(format!("ori {value},x0,{}", o.value)),
-                (Language::Power, true) => self.line(format!("li {value},{}", o.value)),
+                (TestLanguage::RiscV, true) => self.line(format!("ori {value},x0,{}", o.value)),
+                (TestLanguage::Power, true) => self.line(format!("li {value},{}", o.value)),
                 (_, true) => self.line(format!("MOV {value},#{}", o.value)),
                 (_, false) => {
                     self.zero(language, letter, bank.value, &data);
                     self.line(match language {
-                        Language::RiscV => format!("ori {value},{value},{}", o.value),
-                        Language::Power => format!("addi {value},{value},{}", o.value),
+                        TestLanguage::RiscV => format!("ori {value},{value},{}", o.value),
+                        TestLanguage::Power => format!("addi {value},{value},{}", o.value),
                         _ => format!("ADD {value},{value},#{}", o.value),
                     });
                 }
             }
         }
         let place = match language {
-            Language::RiscV | Language::Power => format!("0({full}{at})"),
+            TestLanguage::RiscV | TestLanguage::Power => format!("0({full}{at})"),
             _ => format!("[{full}{at}]"),
         };
         let loaded = into.map(|n| format!("{letter}{n}")).unwrap_or_default();
-        let status = if o.exclusive && o.kind == Kind::Write {
+        let status = if o.exclusive && o.kind == EventKind::Write {
             let few = "the language has too few registers for store-conditionals";
             let n = bank.statuses.get(self.statuses.len()).ok_or(few)?;
             self.statuses.push(format!("{full}{n}"));
@@ -252,13 +255,13 @@ impl ThreadText {
             .or((!o.kind.reads()).then_some(&""))
             .ok_or("x86 has too few registers for the loads")?;
         match o.kind {
-            Kind::Fence => {
-                let fence = fence(Language::X86, o.mark)
+            EventKind::Fence => {
+                let fence = fence(TestLanguage::X86, o.mark)
                     .ok_or("x86 has no fence that orders exactly these accesses")?;
                 self.line(fence.to_string());
             }
-            Kind::Write => self.line(format!("MOV [{x}],${value}")),
-            Kind::Update => {
+            EventKind::Write => self.line(format!("MOV [{x}],${value}")),
+            EventKind::Update => {
                 self.line(format!("MOV {r},${value}"));
                 self.line(format!("XCHG [{x}],{r}"));
             }
@@ -272,45 +275,51 @@ impl ThreadText {
 }
 
 /// Returns the instruction of a fence.
-fn fence(language: Language, mark: Mark) -> Option<&'static str> {
-    use Accesses::{All, Reads, Writes};
-    let acquire = matches!(mark, Mark::Acquire | Mark::Between(Reads, All));
-    let writes = mark == Mark::Between(Writes, Writes);
+fn fence(language: TestLanguage, mark: MemoryOrdering) -> Option<&'static str> {
+    use FenceSide::{All, Reads, Writes};
+    let acquire = matches!(mark, MemoryOrdering::Acquire | MemoryOrdering::Between(Reads, All));
+    let writes = mark == MemoryOrdering::Between(Writes, Writes);
     Some(match (language, mark) {
-        (Language::RiscV, Mark::Plain | Mark::Between(All, All)) => "fence rw,rw",
-        (Language::RiscV, Mark::Acquire | Mark::Between(Reads, All)) => "fence r,rw",
-        (Language::RiscV, Mark::Release | Mark::Between(All, Writes)) => "fence rw,w",
-        (Language::RiscV, Mark::AcquireRelease) => "fence.tso",
-        (Language::RiscV, Mark::Between(Reads, Reads)) => "fence r,r",
-        (Language::RiscV, Mark::Between(Reads, Writes)) => "fence r,w",
-        (Language::RiscV, Mark::Between(Writes, Reads)) => "fence w,r",
-        (Language::RiscV, Mark::Between(Writes, Writes)) => "fence w,w",
-        (Language::RiscV, Mark::Between(Writes, All)) => "fence w,rw",
-        (Language::RiscV, Mark::Between(All, Reads)) => "fence rw,r",
-        (Language::X86, Mark::Plain) => "MFENCE",
-        (Language::X86, _) if acquire => "LFENCE",
-        (Language::X86, _) if writes => "SFENCE",
-        (Language::AArch64, Mark::Plain) => "DMB SY",
-        (Language::AArch64, _) if acquire => "DMB LD",
-        (Language::AArch64, _) if writes => "DMB ST",
-        (Language::Power, Mark::Plain) => "sync",
-        (Language::Power, Mark::AcquireRelease) => "lwsync",
-        (Language::Power, _) if writes => "eieio",
-        (Language::Arm, Mark::Plain) => "DMB",
-        (Language::Arm, _) if writes => "DMB ST",
+        (TestLanguage::RiscV, MemoryOrdering::Plain | MemoryOrdering::Between(All, All)) => {
+            "fence rw,rw"
+        }
+        (TestLanguage::RiscV, MemoryOrdering::Acquire | MemoryOrdering::Between(Reads, All)) => {
+            "fence r,rw"
+        }
+        (TestLanguage::RiscV, MemoryOrdering::Release | MemoryOrdering::Between(All, Writes)) => {
+            "fence rw,w"
+        }
+        (TestLanguage::RiscV, MemoryOrdering::AcquireRelease) => "fence.tso",
+        (TestLanguage::RiscV, MemoryOrdering::Between(Reads, Reads)) => "fence r,r",
+        (TestLanguage::RiscV, MemoryOrdering::Between(Reads, Writes)) => "fence r,w",
+        (TestLanguage::RiscV, MemoryOrdering::Between(Writes, Reads)) => "fence w,r",
+        (TestLanguage::RiscV, MemoryOrdering::Between(Writes, Writes)) => "fence w,w",
+        (TestLanguage::RiscV, MemoryOrdering::Between(Writes, All)) => "fence w,rw",
+        (TestLanguage::RiscV, MemoryOrdering::Between(All, Reads)) => "fence rw,r",
+        (TestLanguage::X86, MemoryOrdering::Plain) => "MFENCE",
+        (TestLanguage::X86, _) if acquire => "LFENCE",
+        (TestLanguage::X86, _) if writes => "SFENCE",
+        (TestLanguage::AArch64, MemoryOrdering::Plain) => "DMB SY",
+        (TestLanguage::AArch64, _) if acquire => "DMB LD",
+        (TestLanguage::AArch64, _) if writes => "DMB ST",
+        (TestLanguage::Power, MemoryOrdering::Plain) => "sync",
+        (TestLanguage::Power, MemoryOrdering::AcquireRelease) => "lwsync",
+        (TestLanguage::Power, _) if writes => "eieio",
+        (TestLanguage::Arm, MemoryOrdering::Plain) => "DMB",
+        (TestLanguage::Arm, _) if writes => "DMB ST",
         _ => return None,
     })
 }
 
 /// Returns the instruction of an access; `None` if the language has none.
 fn access(
-    language: Language,
+    language: TestLanguage,
     o: &Operation,
     [loaded, value, status, place]: [&str; 4],
 ) -> Option<String> {
     let (acquires, releases) = (o.mark.acquires(), o.mark.releases());
     Some(match (language, o.kind, o.exclusive) {
-        (Language::RiscV, kind, exclusive) => {
+        (TestLanguage::RiscV, kind, exclusive) => {
             let order = match (acquires, releases) {
                 (true, true) => ".aqrl",
                 (true, false) => ".aq",
@@ -318,16 +327,18 @@ fn access(
                 (false, false) => "",
             };
             match (kind, exclusive) {
-                (Kind::Update, _) => {
+                (EventKind::Update, _) => {
                     format!("amoswap.w{order} {loaded},{value},({})", inner(place))
                 }
-                (Kind::Write, true) => format!("sc.w{order} {status},{value},({})", inner(place)),
-                (Kind::Write, false) => format!("sw{order} {value},{place}"),
+                (EventKind::Write, true) => {
+                    format!("sc.w{order} {status},{value},({})", inner(place))
+                }
+                (EventKind::Write, false) => format!("sw{order} {value},{place}"),
                 (_, true) => format!("lr.w{order} {loaded},({})", inner(place)),
                 (_, false) => format!("lw{order} {loaded},{place}"),
             }
         }
-        (Language::AArch64, Kind::Update, _) => {
+        (TestLanguage::AArch64, EventKind::Update, _) => {
             let order = match (acquires, releases) {
                 (true, true) => "AL",
                 (true, false) => "A",
@@ -336,13 +347,13 @@ fn access(
             };
             format!("SWP{order} {value},{loaded},{place}")
         }
-        (Language::AArch64, Kind::Write, true) => {
+        (TestLanguage::AArch64, EventKind::Write, true) => {
             format!("{} {status},{value},{place}", if releases { "STLXR" } else { "STXR" })
         }
-        (Language::AArch64, Kind::Write, false) => {
+        (TestLanguage::AArch64, EventKind::Write, false) => {
             format!("{} {value},{place}", if releases { "STLR" } else { "STR" })
         }
-        (Language::AArch64, _, exclusive) => {
+        (TestLanguage::AArch64, _, exclusive) => {
             let name = match (acquires, exclusive) {
                 (true, true) => "LDAXR",
                 (false, true) => "LDXR",
@@ -351,15 +362,15 @@ fn access(
             };
             format!("{name} {loaded},{place}")
         }
-        (Language::Power, Kind::Write, false) => format!("stw {value},{place}"),
-        (Language::Power, Kind::Read, false) => format!("lwz {loaded},{place}"),
-        (Language::Arm, Kind::Write, true) => {
+        (TestLanguage::Power, EventKind::Write, false) => format!("stw {value},{place}"),
+        (TestLanguage::Power, EventKind::Read, false) => format!("lwz {loaded},{place}"),
+        (TestLanguage::Arm, EventKind::Write, true) => {
             format!("{} {status},{value},{place}", if releases { "STLEX" } else { "STREX" })
         }
-        (Language::Arm, Kind::Write, false) => {
+        (TestLanguage::Arm, EventKind::Write, false) => {
             format!("{} {value},{place}", if releases { "STL" } else { "STR" })
         }
-        (Language::Arm, Kind::Read, exclusive) => {
+        (TestLanguage::Arm, EventKind::Read, exclusive) => {
             let name = match (acquires, exclusive) {
                 (true, true) => "LDAEX",
                 (false, true) => "LDREX",

@@ -3,9 +3,9 @@
 //! A control dependency covers the statements inside its `if`, so the rest of the thread is inside.
 //! A condition that always holds is a comparison with a number beyond all values.
 
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History, Operation, location_name};
-use mu_axioms::models::{Accesses, Mark};
+use mu_axioms::models::{FenceSide, MemoryOrdering};
 use std::fmt::Write;
 
 /// Above all values of a history.
@@ -59,19 +59,27 @@ fn statement(o: &Operation, register: usize, data: &[usize]) -> Result<String, S
     }
     let value = value.strip_prefix('(').and_then(|v| v.strip_suffix(')')).unwrap_or(&value);
     Ok(match (o.kind, o.mark) {
-        (Kind::Fence, Mark::Plain) => "smp_mb();".into(),
-        (Kind::Fence, Mark::Between(Accesses::Reads, Accesses::Reads)) => "smp_rmb();".into(),
-        (Kind::Fence, Mark::Between(Accesses::Writes, Accesses::Writes)) => "smp_wmb();".into(),
-        (Kind::Fence, _) => {
+        (EventKind::Fence, MemoryOrdering::Plain) => "smp_mb();".into(),
+        (EventKind::Fence, MemoryOrdering::Between(FenceSide::Reads, FenceSide::Reads)) => {
+            "smp_rmb();".into()
+        }
+        (EventKind::Fence, MemoryOrdering::Between(FenceSide::Writes, FenceSide::Writes)) => {
+            "smp_wmb();".into()
+        }
+        (EventKind::Fence, _) => {
             return Err("the kernel has no fence that orders exactly these accesses".into());
         }
-        (Kind::Write, Mark::Release) => format!("smp_store_release({x}, {value});"),
-        (Kind::Write, _) => format!("WRITE_ONCE(*{x}, {value});"),
-        (Kind::Update, Mark::Plain) => format!("{r} = xchg_relaxed({x}, {value});"),
-        (Kind::Update, Mark::Acquire) => format!("{r} = xchg_acquire({x}, {value});"),
-        (Kind::Update, Mark::Release) => format!("{r} = xchg_release({x}, {value});"),
-        (Kind::Update, _) => return Err("the kernel has no such exchange".into()),
-        (_, Mark::Acquire) => format!("{r} = smp_load_acquire({x});"),
+        (EventKind::Write, MemoryOrdering::Release) => format!("smp_store_release({x}, {value});"),
+        (EventKind::Write, _) => format!("WRITE_ONCE(*{x}, {value});"),
+        (EventKind::Update, MemoryOrdering::Plain) => format!("{r} = xchg_relaxed({x}, {value});"),
+        (EventKind::Update, MemoryOrdering::Acquire) => {
+            format!("{r} = xchg_acquire({x}, {value});")
+        }
+        (EventKind::Update, MemoryOrdering::Release) => {
+            format!("{r} = xchg_release({x}, {value});")
+        }
+        (EventKind::Update, _) => return Err("the kernel has no such exchange".into()),
+        (_, MemoryOrdering::Acquire) => format!("{r} = smp_load_acquire({x});"),
         (..) => format!("{r} = READ_ONCE(*{x});"),
     })
 }

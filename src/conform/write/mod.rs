@@ -12,14 +12,14 @@ mod kernel;
 
 use instructions::ThreadText;
 use mu_axioms::Architecture;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History, Operation, location_name};
-use mu_axioms::models::{Dialect, Mark};
+use mu_axioms::models::{Dialect, MemoryOrdering};
 use std::fmt::Write;
 
 /// A language of litmus tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Language {
+pub enum TestLanguage {
     /// x86.
     X86,
     /// RISC-V.
@@ -36,41 +36,43 @@ pub enum Language {
     Kernel,
 }
 
-impl Language {
+impl TestLanguage {
     /// Returns the languages in which a model of the dialect can judge the history, the preferred
     /// one first. X86 has no acquires, releases, exclusives and dependencies; histories with them
     /// are written in RISC-V if the model has no architecture.
-    pub fn of(dialect: Dialect, history: &History) -> &'static [Language] {
+    pub fn of(dialect: Dialect, history: &History) -> &'static [TestLanguage] {
         let plain = |o: &Operation| {
-            o.mark == Mark::Plain && !o.exclusive && o.depends == Dependencies::NONE
+            o.mark == MemoryOrdering::Plain && !o.exclusive && o.depends == Dependencies::NONE
         };
         match dialect {
-            Dialect::Of(Architecture::RiscV) => &[Language::RiscV],
-            Dialect::Of(Architecture::AArch64) => &[Language::AArch64],
-            Dialect::Of(Architecture::C11) => &[Language::C],
-            Dialect::Of(Architecture::Power) => &[Language::Power],
-            Dialect::Of(Architecture::Arm) => &[Language::Arm],
-            Dialect::Of(Architecture::Linux) => &[Language::Kernel],
-            Dialect::Of(Architecture::X86) => &[Language::X86],
-            _ if history.threads.iter().flatten().all(plain) => &[Language::X86, Language::RiscV],
-            _ => &[Language::RiscV],
+            Dialect::Of(Architecture::RiscV) => &[TestLanguage::RiscV],
+            Dialect::Of(Architecture::AArch64) => &[TestLanguage::AArch64],
+            Dialect::Of(Architecture::C11) => &[TestLanguage::C],
+            Dialect::Of(Architecture::Power) => &[TestLanguage::Power],
+            Dialect::Of(Architecture::Arm) => &[TestLanguage::Arm],
+            Dialect::Of(Architecture::Linux) => &[TestLanguage::Kernel],
+            Dialect::Of(Architecture::X86) => &[TestLanguage::X86],
+            _ if history.threads.iter().flatten().all(plain) => {
+                &[TestLanguage::X86, TestLanguage::RiscV]
+            }
+            _ => &[TestLanguage::RiscV],
         }
     }
     /// Returns the first word of its tests.
     pub fn head(self) -> &'static str {
         match self {
-            Language::X86 => "X86",
-            Language::RiscV => "RISCV",
-            Language::AArch64 => "AArch64",
-            Language::Power => "PPC",
-            Language::Arm => "ARM",
-            Language::C | Language::Kernel => "C",
+            TestLanguage::X86 => "X86",
+            TestLanguage::RiscV => "RISCV",
+            TestLanguage::AArch64 => "AArch64",
+            TestLanguage::Power => "PPC",
+            TestLanguage::Arm => "ARM",
+            TestLanguage::C | TestLanguage::Kernel => "C",
         }
     }
 }
 
 /// The condition on the registers of a program's loads.
-enum Question<'q> {
+enum LoadCondition<'q> {
     /// The registers can have the values of the history.
     Exists,
     /// The registers always have values of this list, in the order of the loads, or a
@@ -79,8 +81,8 @@ enum Question<'q> {
 }
 
 /// Prints a test with the condition that the loads can read the values of the history.
-pub fn litmus(history: &History, name: &str, language: Language) -> Result<String, String> {
-    text(history, name, language, &Question::Exists)
+pub fn litmus(history: &History, name: &str, language: TestLanguage) -> Result<String, String> {
+    text(history, name, language, &LoadCondition::Exists)
 }
 
 /// Prints a self-checking test: in every execution the loads of the program read one of the listed
@@ -89,9 +91,9 @@ pub fn self_checking(
     program: &History,
     allowed: &[Vec<u64>],
     name: &str,
-    language: Language,
+    language: TestLanguage,
 ) -> Result<String, String> {
-    text(program, name, language, &Question::Forall(allowed))
+    text(program, name, language, &LoadCondition::Forall(allowed))
 }
 
 /// The registers that a condition mentions.
@@ -103,7 +105,7 @@ struct Registers {
     statuses: Vec<String>,
 }
 
-fn condition(history: &History, registers: &Registers, question: &Question<'_>) -> String {
+fn condition(history: &History, registers: &Registers, question: &LoadCondition<'_>) -> String {
     let all = |values: &mut dyn Iterator<Item = u64>| {
         let loads = registers.loads.iter().zip(values).map(|(r, v)| format!("{r}={v}"));
         let statuses = registers.statuses.iter().map(|r| format!("{r}=0"));
@@ -111,11 +113,11 @@ fn condition(history: &History, registers: &Registers, question: &Question<'_>) 
         if parts.is_empty() { "true".to_string() } else { parts.join(" /\\ ") }
     };
     match question {
-        Question::Exists => {
+        LoadCondition::Exists => {
             let reads = history.threads.iter().flatten().filter(|o| o.kind.reads());
             format!("exists ({})", all(&mut reads.map(Operation::taken)))
         }
-        Question::Forall(allowed) => {
+        LoadCondition::Forall(allowed) => {
             let failed = registers.statuses.iter().map(|r| format!("{r}=1"));
             let listed = allowed.iter().map(|o| all(&mut o.iter().copied()));
             let parts: Vec<String> = failed.chain(listed).collect();
@@ -131,12 +133,12 @@ fn condition(history: &History, registers: &Registers, question: &Question<'_>) 
 fn text(
     history: &History,
     name: &str,
-    language: Language,
-    question: &Question<'_>,
+    language: TestLanguage,
+    question: &LoadCondition<'_>,
 ) -> Result<String, String> {
     let mut registers = Registers::default();
     match language {
-        Language::C => {
+        TestLanguage::C => {
             instructions::check_c(history)?;
             for (t, thread) in history.threads.iter().enumerate() {
                 let reads = thread.iter().enumerate().filter(|(_, o)| o.kind.reads());
@@ -145,7 +147,7 @@ fn text(
             let condition = condition(history, &registers, question);
             return Ok(history.litmus_with_condition(name, Some(&condition)));
         }
-        Language::Kernel => {
+        TestLanguage::Kernel => {
             let threads = kernel::threads(history)?;
             for (t, thread) in history.threads.iter().enumerate() {
                 let reads = thread.iter().filter(|o| o.kind.reads()).count();
@@ -166,14 +168,14 @@ fn text(
         registers.statuses.extend(thread.statuses.iter().map(|r| format!("{t}:{r}")));
     }
     let mut out = format!("{} {name}\n", language.head());
-    if matches!(question, Question::Exists) {
+    if matches!(question, LoadCondition::Exists) {
         let _ = writeln!(out, "\"{}\"", history.text());
     }
     let mut initial: Vec<String> =
         (0..history.locations()).map(|l| format!("{}=0;", location_name(l))).collect();
     for (t, thread) in history.threads.iter().enumerate() {
         let mut used: Vec<u32> =
-            thread.iter().filter(|o| o.kind != Kind::Fence).map(|o| o.location).collect();
+            thread.iter().filter(|o| o.kind != EventKind::Fence).map(|o| o.location).collect();
         used.sort_unstable();
         used.dedup();
         for l in used {

@@ -4,7 +4,7 @@
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic, SourceId};
 use mu_cubicle::machine::{Machine, Memory, Setup};
-use mu_cubicle::model::{Move, SystemModel, UNSAFE};
+use mu_cubicle::model::{GroupMove, SystemModel, UNSAFE};
 use mu_cubicle::system::{SymbolId, System, TypeId};
 use mu_cubicle::value::Val;
 use mu_cubicle::{check, parse};
@@ -132,7 +132,7 @@ fn explored(
             let reads: Vec<u32> = g.reads.iter().map(|s| v[*s as usize]).collect();
             let mut steps = Steps::default();
             worker.steps(at, &reads, &mut steps)?;
-            choice |= model.movement(at) == Move::Init;
+            choice |= model.movement(at) == GroupMove::Init;
             for (i, label) in steps.labels.iter().enumerate() {
                 let mut next = v.clone();
                 g.writes

@@ -12,8 +12,8 @@ mod machine;
 use mu_base::random::Random;
 use mu_base::{SourceId, Stage};
 use mu_cubicle::machine::{Machine, Memory, Setup};
-use mu_cubicle::x86::{Options, Translation, translate};
-use mu_program::expr::Test;
+use mu_cubicle::x86::{Translation, TranslationOptions, translate};
+use mu_program::expr::FlagTest;
 use mu_program::nasm;
 use mu_program::parametric;
 use mu_program::x86::table::{InstructionKind, Operands, TABLE};
@@ -218,7 +218,7 @@ fn programs_with_words_at_their_bounds() {
             // The proof supports no more than the machine.
             assert!(
                 parametric::parse(SourceId::FIRST, &text)
-                    .and_then(|p| translate(&p, Options::default()))
+                    .and_then(|p| translate(&p, TranslationOptions::default()))
                     .is_err(),
                 "seed {seed}\n{text}"
             );
@@ -230,7 +230,7 @@ fn programs_with_words_at_their_bounds() {
             continue;
         };
         for (wrapping, words) in [(true, false), (false, false), (true, true)] {
-            let options = Options { wrapping, words, ..Options::default() };
+            let options = TranslationOptions { wrapping, words, ..TranslationOptions::default() };
             let first = wrapping && !words;
             let translation = match parametric::parse(SourceId::FIRST, &text)
                 .and_then(|p| translate(&p, options))
@@ -281,7 +281,7 @@ fn programs_with_words_at_their_bounds() {
         }
         for c in CONDITIONS {
             assert!(
-                Test::of_suffix(c).is_some() && used.contains(&format!("j{c}")),
+                FlagTest::of_suffix(c).is_some() && used.contains(&format!("j{c}")),
                 "`j{c}` is never generated"
             );
         }
@@ -311,9 +311,9 @@ fn programs_with_words_of_16_bits() {
         let threads = if text.contains("$u") { 2 } else { 1 };
         let Ok(machine) = nasm::parse(SourceId::FIRST, &text, threads) else { continue };
         let Some(wanted) = by_words(&machine) else { continue };
-        let Ok(translation) = parametric::parse(SourceId::FIRST, &text)
-            .and_then(|p| translate(&p, Options { wrapping: true, ..Options::default() }))
-        else {
+        let Ok(translation) = parametric::parse(SourceId::FIRST, &text).and_then(|p| {
+            translate(&p, TranslationOptions { wrapping: true, ..TranslationOptions::default() })
+        }) else {
             continue;
         };
         assert!(translation.bits == 16 && translation.file.to_string().contains(": word16"));
@@ -339,7 +339,7 @@ fn what_the_number_of_threads_does_not_bound() {
     };
     let reached = |text: &str| {
         let translation = parametric::parse(SourceId::FIRST, text)
-            .and_then(|p| translate(&p, Options::default()))
+            .and_then(|p| translate(&p, TranslationOptions::default()))
             .unwrap_or_else(|d| panic!("{d}"));
         (by_system(&translation, 2).flatten(), translation.most_threads, translation.bounded)
     };

@@ -6,7 +6,7 @@ mod machine;
 use mu_base::SourceId;
 use mu_cubicle::machine::{Act, Machine, Memory, Setup};
 use mu_cubicle::system::System;
-use mu_cubicle::x86::{Options, columns, translate};
+use mu_cubicle::x86::{TranslationOptions, columns, translate};
 use mu_program::parametric;
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -18,7 +18,7 @@ fn text(name: &str) -> String {
 
 fn translated(
     text: &str,
-    options: Options,
+    options: TranslationOptions,
 ) -> Result<(mu_cubicle::ast::File, System), mu_base::Diagnostic> {
     let file = translate(&parametric::parse(SourceId::FIRST, text)?, options)?.file;
     let again = mu_cubicle::parse(SourceId::FIRST, &file.to_string())?;
@@ -57,8 +57,8 @@ fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
 
 #[test]
 fn the_table_of_the_paper() {
-    let split = Options { split_xchg: true, ..Options::default() };
-    let plain = Options::default();
+    let split = TranslationOptions { split_xchg: true, ..TranslationOptions::default() };
+    let plain = TranslationOptions::default();
     // More transitions than in the article: one for each kind of wrap, ghosts, and places of
     // assumptions. A failed `cmpxchg` without `lock` stores nothing. Columns: program (`unlocked`:
     // without the prefix), registers, weak variables, transitions, length of the counterexample.
@@ -105,7 +105,7 @@ fn program(data: &str, code: &str) -> String {
 #[test]
 fn registers_may_hold_anything_at_the_start() {
     let code = program("", "cmp eax, 0\nje ok\njmp bad\nok: jmp ok");
-    let any = Options { any_registers: true, ..Options::default() };
+    let any = TranslationOptions { any_registers: true, ..TranslationOptions::default() };
     let start = |options| {
         let (_, system) = translated(&code, options).unwrap_or_else(|d| panic!("{}", d));
         let candidates = [0, 1].map(|n| num_rational::BigRational::from_integer(n.into())).into();
@@ -117,7 +117,7 @@ fn registers_may_hold_anything_at_the_start() {
             .unwrap_or_else(|d| panic!("{}", d));
         reach.violation.is_some()
     };
-    assert!(!start(Options::default()));
+    assert!(!start(TranslationOptions::default()));
     assert!(start(any));
 }
 
@@ -129,7 +129,7 @@ fn open_flags_have_any_value() {
         ["e", "ne", "s", "ns", "b", "ae", "o", "no", "be", "a", "l", "ge", "le", "g"];
     const SEED: u64 = 47;
     let mut random = mu_base::random::Random::new(SEED);
-    let any = Options { any_registers: true, ..Options::default() };
+    let any = TranslationOptions { any_registers: true, ..TranslationOptions::default() };
     let mut seen = [0, 0];
     for round in 0..400 {
         let jumps: Vec<&str> =
@@ -141,7 +141,7 @@ fn open_flags_have_any_value() {
             code.join("\n")
         );
         let tests: Vec<_> =
-            jumps.iter().map(|j| mu_program::expr::Test::of_suffix(j).unwrap()).collect();
+            jumps.iter().map(|j| mu_program::expr::FlagTest::of_suffix(j).unwrap()).collect();
         let expected =
             (0..=mu_program::expr::flags::ALL).any(|f| tests.iter().all(|t| !t.holds(f)));
         let (_, system) = translated(&text, any).unwrap_or_else(|d| panic!("{d}\n{text}"));
@@ -179,8 +179,8 @@ fn parity_is_that_of_the_lowest_byte() {
     ] {
         let text =
             program("x dd 0", &format!("mov eax, {n}\ncmp eax, 0\n{jump} bad\nend: jmp end"));
-        let (_, system) =
-            translated(&text, Options::default()).unwrap_or_else(|d| panic!("{}\n{text}", d));
+        let (_, system) = translated(&text, TranslationOptions::default())
+            .unwrap_or_else(|d| panic!("{}\n{text}", d));
         assert_eq!(
             (steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)),
             (taken, taken),
@@ -212,7 +212,7 @@ fn flags_of_counters() {
                     &format!("{before}{code}\nj{condition} bad\nend: jmp end"),
                 );
                 let text = text.replace("eip[$t] = bad", claim);
-                let (_, mut system) = translated(&text, Options::default())
+                let (_, mut system) = translated(&text, TranslationOptions::default())
                     .unwrap_or_else(|d| panic!("{}\n{text}", d));
                 // The other claims are about places where the counter leaves its range.
                 system.unsafes.truncate(1);
@@ -244,7 +244,7 @@ fn shifts_that_keep_the_flags() {
             for (jump, taken) in [("jpo", if kept { odd } else { false }), ("jz", !kept)] {
                 let text =
                     program("x dd 0", &format!("{before}\n{shift}\n{jump} bad\nend: jmp end"));
-                let (_, system) = translated(&text, Options::default())
+                let (_, system) = translated(&text, TranslationOptions::default())
                     .unwrap_or_else(|d| panic!("{}\n{text}", d));
                 assert_eq!(
                     (steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)),
@@ -289,8 +289,9 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dw 0", "mov eax, 1", "`eax` does not have 16 bits"),
     ];
     for (data, code, message) in faults {
-        let fault =
-            translated(&program(data, code), Options::default()).map(|_| ()).expect_err(code);
+        let fault = translated(&program(data, code), TranslationOptions::default())
+            .map(|_| ())
+            .expect_err(code);
         assert!(fault.message.contains(message), "{code}: {}", fault.message);
         assert!(fault.span.is_some(), "{code}");
     }

@@ -12,10 +12,10 @@
 
 use super::values::{GREATEST, LEAST};
 use super::{SELF, Translator, capital, compare, constant, name};
-use crate::ast::{Cmp, Expr, Right, Term, Update, Value};
+use crate::ast::{Cmp, Formula, Right, Term, Update, Value};
 use mu_program::expr::BinOp;
 use mu_program::parametric::{Instruction, Number, Operand};
-use mu_program::x86::table::{InstructionKind, Unary};
+use mu_program::x86::table::{InstructionKind, UnaryOperation};
 use std::collections::BTreeMap;
 
 /// The least bound on the number of threads that an assumption must allow.
@@ -33,7 +33,7 @@ pub(super) struct Ghost {
 }
 
 /// The change of a variable by an access.
-enum Change {
+enum BoundChange {
     /// A step between these two numbers.
     Step(i64, i64),
     /// Assignment of a value between these two numbers.
@@ -75,9 +75,9 @@ impl Translator<'_> {
         {
             for change in self.changes(at, i, variable) {
                 match change {
-                    Change::Step(a, b) => (down, up) = (down.max(-a), up.max(b)),
-                    Change::Set(a, b) => (least, greatest) = (least.min(a), greatest.max(b)),
-                    Change::Other => return None,
+                    BoundChange::Step(a, b) => (down, up) = (down.max(-a), up.max(b)),
+                    BoundChange::Set(a, b) => (least, greatest) = (least.min(a), greatest.max(b)),
+                    BoundChange::Other => return None,
                 }
             }
         }
@@ -88,11 +88,11 @@ impl Translator<'_> {
             .then(|| of(least - LEAST, down).min(of(GREATEST - greatest, up)))
     }
     /// Returns the changes of a variable by an instruction.
-    fn changes(&self, at: usize, i: &Instruction, variable: &str) -> Vec<Change> {
+    fn changes(&self, at: usize, i: &Instruction, variable: &str) -> Vec<BoundChange> {
         let is = |o: &Operand| matches!(o, Operand::Memory(v, _) if v == variable);
         let ends = |o: &Operand| self.analysis.operand(at, o).ends();
         let Some(kind) = i.entry.map(|e| e.kind) else { return Vec::new() };
-        let set = |o: &Operand| Change::Set(ends(o).0, ends(o).1);
+        let set = |o: &Operand| BoundChange::Set(ends(o).0, ends(o).1);
         match (kind, i.operands.as_slice()) {
             (InstructionKind::Compare(_), _) => Vec::new(),
             (InstructionKind::Mov, [target, source]) if is(target) => vec![set(source)],
@@ -100,22 +100,22 @@ impl Translator<'_> {
                 vec![set(if is(a) { b } else { a })]
             }
             (InstructionKind::CompareExchange, [target, source]) if is(target) => vec![set(source)],
-            (InstructionKind::Unary(Unary::Inc), [target]) if is(target) && i.lock => {
-                vec![Change::Step(0, 1)]
+            (InstructionKind::Unary(UnaryOperation::Inc), [target]) if is(target) && i.lock => {
+                vec![BoundChange::Step(0, 1)]
             }
-            (InstructionKind::Unary(Unary::Dec), [target]) if is(target) && i.lock => {
-                vec![Change::Step(-1, 0)]
+            (InstructionKind::Unary(UnaryOperation::Dec), [target]) if is(target) && i.lock => {
+                vec![BoundChange::Step(-1, 0)]
             }
             (
                 InstructionKind::Arithmetic(BinOp::Add) | InstructionKind::ExchangeAdd,
                 [target, source],
             ) if is(target) && i.lock => {
-                vec![Change::Step(ends(source).0, ends(source).1)]
+                vec![BoundChange::Step(ends(source).0, ends(source).1)]
             }
             (InstructionKind::Arithmetic(BinOp::Sub), [target, source]) if is(target) && i.lock => {
-                vec![Change::Step(-ends(source).1, -ends(source).0)]
+                vec![BoundChange::Step(-ends(source).1, -ends(source).0)]
             }
-            (_, [target, ..]) if is(target) => vec![Change::Other],
+            (_, [target, ..]) if is(target) => vec![BoundChange::Other],
             _ => Vec::new(),
         }
     }
@@ -131,7 +131,7 @@ impl Translator<'_> {
         self.bound(i).is_some()
     }
     /// Builds the condition that the acting thread has counted, or has not.
-    pub(super) fn is_marked(&self, ghost: &Ghost, marked: bool) -> Expr {
+    pub(super) fn is_marked(&self, ghost: &Ghost, marked: bool) -> Formula {
         compare(
             Term::Cell(name(&ghost.array), vec![name(SELF)]),
             Cmp::Eq,

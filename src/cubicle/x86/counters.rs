@@ -3,31 +3,31 @@
 
 use super::flags::Flags;
 use super::{OTHER, SELF, Translator, capital, compare, constant, name, own, unsupported};
-use crate::ast::{Cmp, Expr, Quantifier, Right, Term, Update, Value};
+use crate::ast::{Cmp, Formula, QuantifierKind, Right, Term, Update, Value};
 use mu_base::source::Place;
 use mu_base::{Diagnostic, Stage};
 use mu_program::expr::BinOp;
 use mu_program::parametric::{Declaration, Instruction, Number, Operand};
-use mu_program::x86::table::{InstructionKind, Unary};
+use mu_program::x86::table::{InstructionKind, UnaryOperation};
 
 /// Builds `cell = value` for the acting thread's cell of a counter.
-fn mine(counter: &str, value: &str) -> Expr {
+fn mine(counter: &str, value: &str) -> Formula {
     compare(own(counter), Cmp::Eq, constant(value))
 }
 
-fn others(counter: &str, thread: &str, value: &str) -> Expr {
+fn others(counter: &str, thread: &str, value: &str) -> Formula {
     compare(Term::Cell(name(counter), vec![name(thread)]), Cmp::Eq, constant(value))
 }
 
 /// Builds the same for all threads that are not parameters.
-fn all_others(counter: &str, value: &str) -> Expr {
-    let q = Quantifier { all: true, other: true };
-    Expr::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
+fn all_others(counter: &str, value: &str) -> Formula {
+    let q = QuantifierKind { all: true, other: true };
+    Formula::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
 }
 
-fn some_other(counter: &str, value: &str) -> Expr {
-    let q = Quantifier { all: false, other: true };
-    Expr::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
+fn some_other(counter: &str, value: &str) -> Formula {
+    let q = QuantifierKind { all: false, other: true };
+    Formula::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
 }
 
 fn write(counter: &str, thread: &str, value: &str) -> Update {
@@ -99,7 +99,7 @@ impl Translator<'_> {
                 );
                 Ok(())
             }
-            (Some(InstructionKind::Unary(Unary::Inc)), []) => {
+            (Some(InstructionKind::Unary(UnaryOperation::Inc)), []) => {
                 let other = vec![mine(counter, "True"), others(counter, OTHER, "False")];
                 self.count(
                     at,
@@ -109,7 +109,7 @@ impl Translator<'_> {
                     vec![(vec![mine(counter, "False")], 1, false), (other, 1, true)],
                 )
             }
-            (Some(InstructionKind::Unary(Unary::Dec)), []) => {
+            (Some(InstructionKind::Unary(UnaryOperation::Dec)), []) => {
                 let is_observed = self.needs.zero || self.needs.sign || self.needs.less;
                 let down = if is_observed {
                     decrements(counter)
@@ -135,7 +135,7 @@ impl Translator<'_> {
         i: &Instruction,
         (declared, counter): (&str, &str),
         value: &str,
-        outcomes: Vec<(Vec<Expr>, i64, bool)>,
+        outcomes: Vec<(Vec<Formula>, i64, bool)>,
     ) -> Result<(), Diagnostic> {
         if !i.lock {
             let message = format!(
@@ -158,14 +158,14 @@ impl Translator<'_> {
         let guard = vec![
             mine(counter, value),
             all_others(counter, value),
-            Expr::Fence(None, Place::default()),
+            Formula::Fence(None, Place::default()),
         ];
         self.add(format!("lock_{}{at}_out", i.word), &from, guard, vec![self.goes(&out)], false);
         Ok(())
     }
 }
 
-fn decrements_without_flags(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
+fn decrements_without_flags(counter: &str) -> Vec<(Vec<Formula>, i64, bool)> {
     vec![
         (vec![mine(counter, "True")], 1, false),
         (vec![mine(counter, "False"), others(counter, OTHER, "True")], 1, true),
@@ -175,7 +175,7 @@ fn decrements_without_flags(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
 /// Returns the cells that a decrement may clear, with the result that all are then clear. The
 /// thread's own cell is preferred if it is set. The choice is free, since the set of cells has no
 /// meaning, and this choice helps proofs: a thread that has not decremented is still counted.
-fn decrements(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
+fn decrements(counter: &str) -> Vec<(Vec<Formula>, i64, bool)> {
     vec![
         (vec![mine(counter, "True"), all_others(counter, "False")], 0, false),
         (vec![mine(counter, "True"), some_other(counter, "True")], 1, false),

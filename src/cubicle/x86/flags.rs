@@ -10,10 +10,10 @@
 
 use super::values::{GREATEST, LEAST, WordValues, apply};
 use super::{Translator, compare, minus, number, own, plus, unsupported};
-use crate::ast::{Cmp, Expr, Term, Update};
+use crate::ast::{Cmp, Formula, Term, Update};
 use mu_base::{Diagnostic, Span, Stage};
-use mu_program::expr::{BinOp, Test, TestKind, Width, flags};
-use mu_program::parametric::Source;
+use mu_program::expr::{BinOp, FlagTest, TestKind, Width, flags};
+use mu_program::parametric::ParametricProgram;
 use mu_program::x86::table::InstructionKind;
 use num_traits::Signed;
 
@@ -39,7 +39,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    pub(super) fn of(source: &Source) -> Self {
+    pub(super) fn of(source: &ParametricProgram) -> Self {
         let mut needs = Needs::default();
         for i in &source.code {
             let Some(InstructionKind::JumpIf(test) | InstructionKind::MoveIf(test)) =
@@ -75,9 +75,9 @@ impl Needs {
 
 /// One case of an operator.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
+pub(super) struct FlagCase {
     /// The condition under which it applies.
-    pub(super) guard: Vec<Expr>,
+    pub(super) guard: Vec<Formula>,
     /// The result.
     pub(super) result: Term,
     /// The flags; `None`: unchanged.
@@ -132,7 +132,7 @@ impl Flags {
 }
 
 /// Operands of an operator, with their possible values.
-pub(super) struct Pair {
+pub(super) struct FlagPair {
     pub(super) a: Term,
     pub(super) b: Term,
     pub(super) av: WordValues,
@@ -173,13 +173,17 @@ impl Translator<'_> {
     pub(super) fn cases(
         &mut self,
         op: BinOp,
-        pair: &Pair,
+        pair: &FlagPair,
         stores: bool,
         bounded: bool,
         span: Span,
-    ) -> Result<Vec<Case>, Diagnostic> {
+    ) -> Result<Vec<FlagCase>, Diagnostic> {
         let of = |result: Term| {
-            vec![Case { guard: Vec::new(), flags: Some(Flags::logical(result.clone())), result }]
+            vec![FlagCase {
+                guard: Vec::new(),
+                flags: Some(Flags::logical(result.clone())),
+                result,
+            }]
         };
         if self.options.words
             && let Some(cases) = self.cases_of_words(op, pair, stores, span)?
@@ -204,11 +208,11 @@ impl Translator<'_> {
     fn cases_of_words(
         &self,
         op: BinOp,
-        pair: &Pair,
+        pair: &FlagPair,
         stores: bool,
         span: Span,
-    ) -> Result<Option<Vec<Case>>, Diagnostic> {
-        let Pair { a, b, .. } = pair;
+    ) -> Result<Option<Vec<FlagCase>>, Diagnostic> {
+        let FlagPair { a, b, .. } = pair;
         let signed = |t: &Term| Term::Signed(Box::new(t.clone()));
         let negative = |t: &Term| (signed(t), Cmp::Lt, number(0));
         let needs = self.needs;
@@ -266,32 +270,36 @@ impl Translator<'_> {
         let keeps_carry = matches!(op, BinOp::Inc | BinOp::Dec);
         let is_zero = zero.is_some() || result == number(0);
         let is_negative = if is_zero { never() } else { negative(&result) };
-        let mut cases =
-            vec![Case { guard: Vec::new(), flags: Some(Flags::logical(result.clone())), result }];
+        let mut cases = vec![FlagCase {
+            guard: Vec::new(),
+            flags: Some(Flags::logical(result.clone())),
+            result,
+        }];
         // Each condition splits the cases, and its flag is -1 or 0.
-        let split =
-            |cases: Vec<Case>, (left, cmp, right): (Term, Cmp, Term), set: fn(&mut Flags, Term)| {
-                let known = left == number(1) && right == number(0);
-                let mut out = Vec::new();
-                for case in cases {
-                    for holds in [true, false] {
-                        if known && holds {
-                            continue;
-                        }
-                        let mut case = case.clone();
-                        if !known {
-                            let opposite = if cmp == Cmp::Lt { Cmp::Ge } else { Cmp::Eq };
-                            let cmp = if holds { cmp } else { opposite };
-                            case.guard.push(compare(left.clone(), cmp, right.clone()));
-                        }
-                        if let Some(flags) = &mut case.flags {
-                            set(flags, number(if holds { -1 } else { 0 }));
-                        }
-                        out.push(case);
+        let split = |cases: Vec<FlagCase>,
+                     (left, cmp, right): (Term, Cmp, Term),
+                     set: fn(&mut Flags, Term)| {
+            let known = left == number(1) && right == number(0);
+            let mut out = Vec::new();
+            for case in cases {
+                for holds in [true, false] {
+                    if known && holds {
+                        continue;
                     }
+                    let mut case = case.clone();
+                    if !known {
+                        let opposite = if cmp == Cmp::Lt { Cmp::Ge } else { Cmp::Eq };
+                        let cmp = if holds { cmp } else { opposite };
+                        case.guard.push(compare(left.clone(), cmp, right.clone()));
+                    }
+                    if let Some(flags) = &mut case.flags {
+                        set(flags, number(if holds { -1 } else { 0 }));
+                    }
+                    out.push(case);
                 }
-                out
-            };
+            }
+            out
+        };
         if needs.less {
             cases = split(cases, less, |f, v| f.less = v);
         }
@@ -319,12 +327,12 @@ impl Translator<'_> {
     fn sums(
         &mut self,
         op: BinOp,
-        pair: &Pair,
+        pair: &FlagPair,
         stores: bool,
         bounded: bool,
         span: Span,
-    ) -> Vec<Case> {
-        let Pair { a, b, av, bv, .. } = pair;
+    ) -> Vec<FlagCase> {
+        let FlagPair { a, b, av, bv, .. } = pair;
         let needs = self.needs;
         let exact = if matches!(op, BinOp::Add | BinOp::Inc) {
             plus(a.clone(), b.clone())
@@ -338,7 +346,7 @@ impl Translator<'_> {
             || needs.overflow
             || needs.parity
             || needs.zero && op == BinOp::Add;
-        let mut wraps: Vec<(Vec<Expr>, Term, bool)> = Vec::new();
+        let mut wraps: Vec<(Vec<Formula>, Term, bool)> = Vec::new();
         if (over || under) && is_observed {
             if stores {
                 self.wraps.push(span);
@@ -378,7 +386,7 @@ impl Translator<'_> {
                     sign: result.clone(),
                 };
                 let guard = guard.iter().chain(signs).cloned().collect();
-                out.push(Case { guard, result: result.clone(), flags: Some(flags) });
+                out.push(FlagCase { guard, result: result.clone(), flags: Some(flags) });
             }
         }
         out
@@ -386,7 +394,7 @@ impl Translator<'_> {
 
     /// Returns the cases of an operator that is not a sum: one for each pair of values, if these
     /// are few.
-    fn listed(&self, op: BinOp, pair: &Pair, span: Span) -> Result<Vec<Case>, Diagnostic> {
+    fn listed(&self, op: BinOp, pair: &FlagPair, span: Span) -> Result<Vec<FlagCase>, Diagnostic> {
         let few = pair.av.few().zip(pair.bv.few()).filter(|(x, y)| x.len() * y.len() <= MAX_PAIRS);
         let Some((x, y)) = few else {
             let error = Diagnostic::at(
@@ -422,7 +430,7 @@ impl Translator<'_> {
                 overflow: on(flags::OF),
                 sign: number(if on(flags::SF) { -1 } else { 0 }),
             };
-            out.push(Case {
+            out.push(FlagCase {
                 guard,
                 result: number(result),
                 flags: (!preserves_flags).then_some(flags),
@@ -435,9 +443,9 @@ impl Translator<'_> {
     pub(super) fn condition(
         &self,
         at: usize,
-        test: Test,
+        test: FlagTest,
         span: Span,
-    ) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
+    ) -> Result<(Option<Formula>, Option<Formula>), Diagnostic> {
         let flag = |array: &str, cmp| compare(own(array), cmp, number(0));
         let words = self.options.words;
         let negative = |array: &str| {
@@ -453,16 +461,16 @@ impl Translator<'_> {
                 return negative(if self.needs.separate_less { "LF" } else { "SF" });
             }
             let differ = |overflow, none| {
-                Expr::Or(vec![
-                    Expr::And(vec![flag("SF", Cmp::Lt), flag("OF", overflow)]),
-                    Expr::And(vec![flag("SF", Cmp::Ge), flag("OF", none)]),
+                Formula::Or(vec![
+                    Formula::And(vec![flag("SF", Cmp::Lt), flag("OF", overflow)]),
+                    Formula::And(vec![flag("SF", Cmp::Ge), flag("OF", none)]),
                 ])
             };
             (differ(Cmp::Eq, Cmp::Neq), differ(Cmp::Neq, Cmp::Eq))
         };
-        let or_equal = |(yes, no): (Expr, Expr)| {
-            let either = Expr::Or(vec![flag("ZF", Cmp::Eq), yes]);
-            (either, Expr::And(vec![flag("ZF", Cmp::Neq), no]))
+        let or_equal = |(yes, no): (Formula, Formula)| {
+            let either = Formula::Or(vec![flag("ZF", Cmp::Eq), yes]);
+            (either, Formula::And(vec![flag("ZF", Cmp::Neq), no]))
         };
         let (yes, no) = match test.kind {
             TestKind::Equal => (flag("ZF", Cmp::Eq), flag("ZF", Cmp::Neq)),
@@ -482,7 +490,11 @@ impl Translator<'_> {
 
     /// Returns the conditions for an even and an odd number of ones in the lowest byte of the last
     /// result.
-    fn parity(&self, at: usize, span: Span) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
+    fn parity(
+        &self,
+        at: usize,
+        span: Span,
+    ) -> Result<(Option<Formula>, Option<Formula>), Diagnostic> {
         // Unreachable code has no steps.
         let Some(facts) = &self.analysis.at[at] else { return Ok((None, None)) };
         let Some(results) = facts.results.few() else {
@@ -498,9 +510,9 @@ impl Translator<'_> {
             let fits = results
                 .iter()
                 .filter(|v| v.to_le_bytes()[0].count_ones().is_multiple_of(2) == wanted);
-            let mut equal: Vec<Expr> =
+            let mut equal: Vec<Formula> =
                 fits.map(|v| compare(own("ZF"), Cmp::Eq, number(*v))).collect();
-            if equal.len() < 2 { equal.pop() } else { Some(Expr::Or(equal)) }
+            if equal.len() < 2 { equal.pop() } else { Some(Formula::Or(equal)) }
         };
         Ok((among(true), among(false)))
     }
@@ -508,7 +520,7 @@ impl Translator<'_> {
 
 /// Returns the carry of a sum or a difference by the signs of the operands: a term that is negative
 /// if it is set; `None` if it is unchanged.
-fn carries(op: BinOp, pair: &Pair, exact: &Term) -> Vec<(Vec<Expr>, Option<Term>)> {
+fn carries(op: BinOp, pair: &FlagPair, exact: &Term) -> Vec<(Vec<Formula>, Option<Term>)> {
     if matches!(op, BinOp::Inc | BinOp::Dec) {
         return vec![(Vec::new(), None)];
     }

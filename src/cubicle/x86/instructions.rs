@@ -1,13 +1,13 @@
 //! Translation of instructions on registers, shared data and thread data to transitions. See
 //! [`super`].
 
-use super::flags::{Case, Flags, Pair};
+use super::flags::{FlagCase, FlagPair, Flags};
 use super::values::same;
 use super::{Translator, compare, number, own, unsupported};
-use crate::ast::{Cmp, Expr, Update};
+use crate::ast::{Cmp, Formula, Update};
 use mu_base::Diagnostic;
 use mu_base::source::Place;
-use mu_program::expr::{BinOp, Test};
+use mu_program::expr::{BinOp, FlagTest};
 use mu_program::parametric::{Instruction, Operand};
 use mu_program::x86::table::InstructionKind;
 
@@ -27,7 +27,7 @@ impl Translator<'_> {
                 Ok(())
             }
             (InstructionKind::Fence(mu_program::Fence::Full), []) => {
-                let guard = vec![Expr::Fence(None, Place::default())];
+                let guard = vec![Formula::Fence(None, Place::default())];
                 self.add(format!("mfence{at}"), &from, guard, vec![self.goes(&to)], false);
                 Ok(())
             }
@@ -60,12 +60,13 @@ impl Translator<'_> {
                 let (_, av, bv) = unary.operation(held, super::values::WordValues::one);
                 let cases = self.cases(
                     op,
-                    &Pair { a, b, av, bv, same: false },
+                    &FlagPair { a, b, av, bv, same: false },
                     true,
                     self.is_bounded(i),
                     i.span,
                 )?;
-                let quiet = |c: Case| Case { flags: c.flags.filter(|_| unary.sets_flags()), ..c };
+                let quiet =
+                    |c: FlagCase| FlagCase { flags: c.flags.filter(|_| unary.sets_flags()), ..c };
                 self.modify(at, i, target, cases.into_iter().map(quiet).collect(), None)
             }
             (InstructionKind::Compare(op), [a, b]) => {
@@ -85,7 +86,7 @@ impl Translator<'_> {
                 let back = (!pair.same).then(|| Self::set(&self.register(r), old));
                 let cases = self.cases(
                     BinOp::Add,
-                    &Pair { same: false, ..pair },
+                    &FlagPair { same: false, ..pair },
                     true,
                     self.is_bounded(i),
                     i.span,
@@ -118,7 +119,7 @@ impl Translator<'_> {
     fn either(
         &mut self,
         at: usize,
-        test: Test,
+        test: FlagTest,
         i: &Instruction,
         updates: Vec<Update>,
         called: [&str; 2],
@@ -135,11 +136,11 @@ impl Translator<'_> {
         Ok(())
     }
     /// Returns the operands of an operator.
-    fn pair(&mut self, at: usize, a: &Operand, b: &Operand) -> Result<Pair, Diagnostic> {
+    fn pair(&mut self, at: usize, a: &Operand, b: &Operand) -> Result<FlagPair, Diagnostic> {
         let (av, bv) = (self.analysis.operand(at, a), self.analysis.operand(at, b));
-        Ok(Pair { a: self.value(a)?, b: self.value(b)?, av, bv, same: same(a, b) })
+        Ok(FlagPair { a: self.value(a)?, b: self.value(b)?, av, bv, same: same(a, b) })
     }
-    fn all_flags(&self, case: &Case) -> Vec<Update> {
+    fn all_flags(&self, case: &FlagCase) -> Vec<Update> {
         case.flags.as_ref().map_or_else(Vec::new, |f| self.flag_updates(f))
     }
     fn both_memory(&self, i: &Instruction, a: &Operand, b: &Operand) -> Result<(), Diagnostic> {
@@ -158,7 +159,7 @@ impl Translator<'_> {
         at: usize,
         i: &Instruction,
         target: &Operand,
-        cases: Vec<Case>,
+        cases: Vec<FlagCase>,
         more: Option<Update>,
     ) -> Result<(), Diagnostic> {
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
@@ -205,7 +206,8 @@ impl Translator<'_> {
                     ),
                     i.span,
                 );
-                let guard = vec![self.is_marked(&ghost, true), Expr::Fence(None, Place::default())];
+                let guard =
+                    vec![self.is_marked(&ghost, true), Formula::Fence(None, Place::default())];
                 self.add(
                     format!("lock_{word}{at}_again"),
                     &from,
@@ -298,8 +300,8 @@ impl Translator<'_> {
             self.cases(BinOp::Sub, &pair, false, false, i.span)?
         };
         let locked = i.lock || self.memory(target).is_none();
-        let fence: Vec<Expr> =
-            if i.lock { vec![Expr::Fence(None, Place::default())] } else { Vec::new() };
+        let fence: Vec<Formula> =
+            if i.lock { vec![Formula::Fence(None, Place::default())] } else { Vec::new() };
         for (n, case) in unequal.iter().enumerate() {
             let updates = [
                 self.all_flags(case),

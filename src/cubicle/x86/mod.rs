@@ -1,11 +1,11 @@
 //! Translation of x86 programs for any number of threads to systems: x86-tso-programs (Conchon,
 //! Declerck, Zaïdi 2017), section 4.
 //!
-//! Input: [`Source`]. Output: the syntax tree of a system. Places in the code are an enumeration,
-//! and `PC` is the place of a thread; a register is an array of numbers; shared data is a weak
-//! variable, thread data a weak array, a counter a weak array of Booleans, and its value is the
-//! number of `True` cells. An instruction is one transition; one that reads and writes memory
-//! without `lock` is two, with the value between them in `T`; a conditional jump is two.
+//! Input: [`ParametricProgram`]. Output: the syntax tree of a system. Places in the code are an
+//! enumeration, and `PC` is the place of a thread; a register is an array of numbers; shared data
+//! is a weak variable, thread data a weak array, a counter a weak array of Booleans, and its value
+//! is the number of `True` cells. An instruction is one transition; one that reads and writes
+//! memory without `lock` is two, with the value between them in `T`; a conditional jump is two.
 //!
 //! Words have 32 bits. A number of the system is the signed value of a word. If a result may leave
 //! the words (`values`), an instruction has a transition for each kind of wrap (`flags`). A
@@ -29,10 +29,12 @@ mod flags;
 mod instructions;
 mod values;
 
-use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Right, Term, Update, Value};
+use crate::ast::{Cmp, Declared, File, Formula, Item, Name, Right, Term, Update, Value};
 use mu_base::source::Place;
 use mu_base::{Diagnostic, Span, Stage};
-use mu_program::parametric::{Declaration, Instruction, Number, Operand, Side, Source, Unsafe};
+use mu_program::parametric::{
+    ComparedSide, Declaration, Instruction, Number, Operand, ParametricProgram, Unsafe,
+};
 use mu_program::property::Comparison;
 use mu_program::x86::table::InstructionKind;
 use num_rational::BigRational;
@@ -40,7 +42,7 @@ use std::collections::BTreeMap;
 
 /// Options of the translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct TranslationOptions {
     /// True if registers and flags have any initial value, instead of zero.
     pub any_registers: bool,
     /// True if `xchg` with memory is atomic only with the prefix `lock` (x86 always locks it).
@@ -99,8 +101,11 @@ pub fn columns(file: &File) -> Columns {
 /// # Errors
 ///
 /// Instructions and operands without a counterpart, with their positions; unknown labels.
-pub fn translate(source: &Source, options: Options) -> Result<Translation, Diagnostic> {
-    let options = Options { words: options.words || source.bits != 32, ..options };
+pub fn translate(
+    source: &ParametricProgram,
+    options: TranslationOptions,
+) -> Result<Translation, Diagnostic> {
+    let options = TranslationOptions { words: options.words || source.bits != 32, ..options };
     let mut translator = Translator::new(source, options)?;
     for at in 0..source.code.len() {
         translator.instruction(at)?;
@@ -140,8 +145,8 @@ const SELF: &str = "t";
 const OTHER: &str = "o";
 
 struct Translator<'a> {
-    source: &'a Source,
-    options: Options,
+    source: &'a ParametricProgram,
+    options: TranslationOptions,
     /// The place of each instruction, and of the end.
     points: Vec<String>,
     /// Places inside instructions.
@@ -183,8 +188,8 @@ fn constant(text: &str) -> Term {
     Term::Name(name(text))
 }
 
-fn compare(a: Term, cmp: Cmp, b: Term) -> Expr {
-    Expr::Compare(a, cmp, b)
+fn compare(a: Term, cmp: Cmp, b: Term) -> Formula {
+    Formula::Compare(a, cmp, b)
 }
 
 /// Builds `a + b`, simplified if one is a number.
@@ -223,7 +228,7 @@ fn capital(text: &str) -> String {
 }
 
 impl<'a> Translator<'a> {
-    fn new(source: &'a Source, options: Options) -> Result<Self, Diagnostic> {
+    fn new(source: &'a ParametricProgram, options: TranslationOptions) -> Result<Self, Diagnostic> {
         let mut taken: Vec<String> = RESERVED.map(String::from).into();
         taken.extend(source.variables.iter().map(|v| v.name.clone()));
         let mut points: Vec<String> = Vec::new();
@@ -431,13 +436,14 @@ impl<'a> Translator<'a> {
         &mut self,
         called: String,
         from: &str,
-        guard: Vec<Expr>,
+        guard: Vec<Formula>,
         updates: Vec<Update>,
         other: bool,
     ) {
         let mut requires = vec![compare(own("PC"), Cmp::Eq, constant(from))];
         requires.extend(guard);
-        let requires = if requires.len() == 1 { requires.remove(0) } else { Expr::And(requires) };
+        let requires =
+            if requires.len() == 1 { requires.remove(0) } else { Formula::And(requires) };
         let mut params = vec![(name(SELF), true)];
         if other {
             params.push((name(OTHER), false));
@@ -458,7 +464,7 @@ impl<'a> Translator<'a> {
     fn claim(&mut self, u: &Unsafe) -> Result<Item, Diagnostic> {
         let mut threads: Vec<Name> = u.threads.iter().map(|t| name(thread_name(t))).collect();
         let sides = u.atoms.iter().flat_map(|(a, _, b, _)| [a, b]);
-        let reads_memory = sides.clone().any(|s| matches!(s, Side::Memory(_)));
+        let reads_memory = sides.clone().any(|s| matches!(s, ComparedSide::Memory(_)));
         let mut watcher = String::from("watcher");
         while threads.iter().any(|t| t.text == watcher) {
             watcher.push('_');
@@ -498,7 +504,7 @@ impl<'a> Translator<'a> {
             ));
             threads.push(watcher);
         }
-        let body = if atoms.len() == 1 { atoms.remove(0) } else { Expr::And(atoms) };
+        let body = if atoms.len() == 1 { atoms.remove(0) } else { Formula::And(atoms) };
         Ok(Item::Unsafe(threads, body, Place::default()))
     }
     /// Returns the place of a thread that does nothing, so that it reads memory.
@@ -509,13 +515,13 @@ impl<'a> Translator<'a> {
         let place = self.fresh("Watch");
         self.watch = Some(place.clone());
         let first = self.points[0].clone();
-        let guard = vec![Expr::Fence(None, Place::default())];
+        let guard = vec![Formula::Fence(None, Place::default())];
         self.add("watch".into(), &first, guard, vec![self.goes(&place)], false);
         place
     }
     fn side(
         &mut self,
-        side: &Side,
+        side: &ComparedSide,
         threads: &[Name],
         watcher: &str,
         span: Span,
@@ -528,18 +534,20 @@ impl<'a> Translator<'a> {
             _ => Ok(name(capital(text))),
         };
         Ok(match side {
-            Side::Number(n) => number(*n),
-            Side::Register(t, r) => Term::Cell(name(self.register(r)), vec![threads[*t].clone()]),
-            Side::Place(t) => Term::Cell(name("PC"), vec![threads[*t].clone()]),
-            Side::Label(l) => constant(&self.label(l, span)?),
-            Side::ThreadView(t, v, None) => {
+            ComparedSide::Number(n) => number(*n),
+            ComparedSide::Register(t, r) => {
+                Term::Cell(name(self.register(r)), vec![threads[*t].clone()])
+            }
+            ComparedSide::Place(t) => Term::Cell(name("PC"), vec![threads[*t].clone()]),
+            ComparedSide::Label(l) => constant(&self.label(l, span)?),
+            ComparedSide::ThreadView(t, v, None) => {
                 Term::By(threads[*t].clone(), Box::new(Term::Name(memory(v)?)))
             }
-            Side::ThreadView(t, v, Some(u)) => Term::By(
+            ComparedSide::ThreadView(t, v, Some(u)) => Term::By(
                 threads[*t].clone(),
                 Box::new(Term::Cell(memory(v)?, vec![threads[*u].clone()])),
             ),
-            Side::Memory(v) => Term::By(name(watcher), Box::new(Term::Name(memory(v)?))),
+            ComparedSide::Memory(v) => Term::By(name(watcher), Box::new(Term::Name(memory(v)?))),
         })
     }
     fn finish(self, claims: Vec<Item>) -> File {
@@ -622,7 +630,7 @@ impl<'a> Translator<'a> {
             };
             start.push(compare(cell, Cmp::Eq, value));
         }
-        let start = if start.len() == 1 { start.remove(0) } else { Expr::And(start) };
+        let start = if start.len() == 1 { start.remove(0) } else { Formula::And(start) };
         items.push(Item::Init(vec![name("p")], start, Place::default()));
         items.extend(claims);
         items.extend(self.transitions);
@@ -642,7 +650,7 @@ fn thread_name(text: &str) -> String {
 }
 
 /// Rejects initial values that a counter cannot have, or that are not numbers.
-fn initial_values(source: &Source) -> Result<(), Diagnostic> {
+fn initial_values(source: &ParametricProgram) -> Result<(), Diagnostic> {
     for v in &source.variables {
         match (v.counter, v.per_thread, v.initial) {
             (true, true, _) => {

@@ -8,9 +8,9 @@
 //! widened to the bounds of a word, so that the fixed point is reached after few rounds. Cost:
 //! rounds times instructions times pairs of values of two operands.
 
-use super::Options;
+use super::TranslationOptions;
 use mu_program::expr::{BinOp, Width};
-use mu_program::parametric::{Instruction, Number, Operand, Source};
+use mu_program::parametric::{Instruction, Number, Operand, ParametricProgram};
 use mu_program::x86::table::InstructionKind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,7 @@ pub(super) fn apply(op: BinOp, a: i64, b: i64) -> i64 {
 
 /// The facts before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct InstructionFacts {
     registers: BTreeMap<String, WordValues>,
     /// The possible results that determine the flags.
     pub(super) results: WordValues,
@@ -117,17 +117,17 @@ pub(super) struct Facts {
 
 /// The facts about a program.
 pub(super) struct Analysis<'a> {
-    source: &'a Source,
-    options: Options,
+    source: &'a ParametricProgram,
+    options: TranslationOptions,
     /// The possible values of each variable.
     pub(super) memory: BTreeMap<String, WordValues>,
     /// The facts before each instruction; `None` if it is unreachable.
-    pub(super) at: Vec<Option<Facts>>,
+    pub(super) at: Vec<Option<InstructionFacts>>,
 }
 
 impl<'a> Analysis<'a> {
     /// Analyses a program. Variables in `given` have the given values, independent of stores.
-    pub(super) fn new(source: &'a Source, options: Options) -> Self {
+    pub(super) fn new(source: &'a ParametricProgram, options: TranslationOptions) -> Self {
         if source.bits != 32 {
             return Analysis::unknown(source, options);
         }
@@ -145,16 +145,16 @@ impl<'a> Analysis<'a> {
             analysis.memory.insert(v.name.clone(), initial);
         }
         let results = if options.any_registers { WordValues::ALL } else { WordValues::one(1) };
-        analysis.at[0] = Some(Facts { registers: BTreeMap::new(), results });
+        analysis.at[0] = Some(InstructionFacts { registers: BTreeMap::new(), results });
         while analysis.round() {}
         analysis
     }
     /// Returns no facts, for words of other widths.
-    fn unknown(source: &'a Source, options: Options) -> Self {
-        let facts = Facts { registers: BTreeMap::new(), results: WordValues::ALL };
+    fn unknown(source: &'a ParametricProgram, options: TranslationOptions) -> Self {
+        let facts = InstructionFacts { registers: BTreeMap::new(), results: WordValues::ALL };
         Analysis {
             source,
-            options: Options { any_registers: true, ..options },
+            options: TranslationOptions { any_registers: true, ..options },
             memory: BTreeMap::new(),
             at: vec![Some(facts); source.code.len() + 1],
         }
@@ -183,7 +183,7 @@ impl<'a> Analysis<'a> {
         }
         before != (self.at.clone(), self.memory.clone())
     }
-    fn join(&mut self, at: usize, more: &Facts) {
+    fn join(&mut self, at: usize, more: &InstructionFacts) {
         let Some(old) = &self.at[at] else {
             self.at[at] = Some(more.clone());
             return;
@@ -192,14 +192,15 @@ impl<'a> Analysis<'a> {
         let registers = names
             .map(|r| (r.clone(), self.register(old, r).join(&self.register(more, r))))
             .collect();
-        self.at[at] = Some(Facts { registers, results: old.results.join(&more.results) });
+        self.at[at] =
+            Some(InstructionFacts { registers, results: old.results.join(&more.results) });
     }
-    fn register(&self, facts: &Facts, name: &str) -> WordValues {
+    fn register(&self, facts: &InstructionFacts, name: &str) -> WordValues {
         let start =
             || if self.options.any_registers { WordValues::ALL } else { WordValues::one(0) };
         facts.registers.get(name).cloned().unwrap_or_else(start)
     }
-    fn value(&self, facts: &Facts, operand: &Operand) -> WordValues {
+    fn value(&self, facts: &InstructionFacts, operand: &Operand) -> WordValues {
         match operand {
             Operand::Register(r, _) => self.register(facts, r),
             Operand::Memory(v, _) | Operand::Element(v, _, _) => {
@@ -213,7 +214,7 @@ impl<'a> Analysis<'a> {
     pub(super) fn operand(&self, at: usize, operand: &Operand) -> WordValues {
         self.at[at].as_ref().map_or(WordValues::ALL, |facts| self.value(facts, operand))
     }
-    fn store(&mut self, facts: &mut Facts, operand: &Operand, value: WordValues) {
+    fn store(&mut self, facts: &mut InstructionFacts, operand: &Operand, value: WordValues) {
         match operand {
             Operand::Register(r, _) => {
                 facts.registers.insert(r.clone(), value);
@@ -227,7 +228,7 @@ impl<'a> Analysis<'a> {
         }
     }
     /// Returns the facts after an instruction.
-    fn step(&mut self, i: &Instruction, mut facts: Facts) -> Facts {
+    fn step(&mut self, i: &Instruction, mut facts: InstructionFacts) -> InstructionFacts {
         let counter = |o: &Operand| matches!(o, Operand::Memory(v, _) if self.source.variables.iter().any(|d| d.counter && d.name == *v));
         let Some(kind) = i.entry.map(|e| e.kind) else { return facts };
         if i.operands.first().is_some_and(counter) {

@@ -4,10 +4,10 @@
 //! cells into a conjunction, oriented (an unknown to the left), and solved if it is linear;
 //! negations move inside.
 
-use super::linear::{self, Relation, occurs};
+use super::linear::{self, NumberRelation, occurs};
 use super::stuck2;
 use crate::engine::compile::Program;
-use crate::engine::machine::{Machine, Outcome, is_constructed};
+use crate::engine::machine::{EvaluationMachine, Outcome, is_constructed};
 use crate::signature::{Builtin, OpKind};
 use crate::sort::{SortKind, basic};
 use crate::value::{IMPURE, Rich, Value};
@@ -50,7 +50,7 @@ fn few_connectives(p: &Program, a: &Value) -> bool {
     true
 }
 
-impl Machine {
+impl EvaluationMachine {
     pub(crate) fn and(&mut self, p: &Program, a: Value, b: Value) -> Value {
         match (&a, &b) {
             (Value::Bool(true), _) | (_, Value::Bool(false)) => b,
@@ -213,10 +213,10 @@ impl Machine {
                 _ => {}
             },
             SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
-                if let Some(decided) = self.decide(p, Relation::Equal, a, b) {
+                if let Some(decided) = self.decide(p, NumberRelation::Equal, a, b) {
                     return Ok(Value::Bool(decided));
                 }
-                match self.compare_linear(p, Relation::Equal, sort, a, b) {
+                match self.compare_linear(p, NumberRelation::Equal, sort, a, b) {
                     Some(v) if open => return self.equal_extremum(p, v),
                     Some(v @ Value::Bool(_)) => return Ok(v),
                     _ => {}
@@ -344,7 +344,7 @@ impl Machine {
     pub(crate) fn compare_linear(
         &self,
         p: &Program,
-        relation: Relation,
+        relation: NumberRelation,
         sort: SortId,
         a: &Value,
         b: &Value,
@@ -377,7 +377,8 @@ impl Machine {
                     if a.is_number() && b.is_number() {
                         return Ok(verdict(a.cmp(b)));
                     }
-                    let relation = if or_equal { Relation::LessEqual } else { Relation::Less };
+                    let relation =
+                        if or_equal { NumberRelation::LessEqual } else { NumberRelation::Less };
                     if let Some(decided) = self.decide(p, relation, a, b) {
                         return Ok(Value::Bool(decided));
                     }

@@ -4,7 +4,7 @@
 //! So two functions that updates of one base give are equal if and only if their tables are.
 
 use crate::engine::compile::Program;
-use crate::engine::machine::{Machine, Outcome};
+use crate::engine::machine::{EvaluationMachine, Outcome};
 use crate::enumerate;
 use crate::sort::SortKind;
 use crate::value::{IMPURE, Rich, Value};
@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// Largest domain over which functions are compared point by point.
 const MAX_DOMAIN: usize = 4096;
 
-impl Machine {
+impl EvaluationMachine {
     /// Evaluates `f[key -> value]`.
     pub(crate) fn update(
         &mut self,

@@ -15,7 +15,7 @@ use mu_base::ids::SortId;
 
 /// Linear form `Σ coefficient · atom + constant`.
 #[derive(Clone, Debug, Default)]
-pub struct Linear {
+pub struct LinearForm {
     /// Atoms with nonzero coefficients.
     pub terms: Vec<(Value, i64)>,
     /// The constant.
@@ -25,16 +25,16 @@ pub struct Linear {
 /// Relation of two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
-pub enum Relation {
+pub enum NumberRelation {
     Equal,
     Less,
     LessEqual,
 }
 
-impl Linear {
+impl LinearForm {
     /// Returns the linear form of a numeric value; `None` if a number is not a machine integer.
-    pub fn of(p: &Program, v: &Value) -> Option<Linear> {
-        let mut out = Linear::default();
+    pub fn of(p: &Program, v: &Value) -> Option<LinearForm> {
+        let mut out = LinearForm::default();
         out.add(p, v, 1)?;
         out.terms.retain(|t| t.1 != 0);
         Some(out)
@@ -76,15 +76,15 @@ impl Linear {
         Some(())
     }
     /// Returns `a - b`; `None` if a number is not a machine integer.
-    pub fn difference(p: &Program, a: &Value, b: &Value) -> Option<Linear> {
-        let mut out = Linear::default();
+    pub fn difference(p: &Program, a: &Value, b: &Value) -> Option<LinearForm> {
+        let mut out = LinearForm::default();
         out.add(p, a, 1)?;
         out.add(p, b, -1)?;
         out.terms.retain(|t| t.1 != 0);
         Some(out)
     }
     /// Substitutes `factor · v` for the atom with the index `atom`; `None` on overflow.
-    pub fn with(&self, p: &Program, atom: usize, v: &Value, factor: i64) -> Option<Linear> {
+    pub fn with(&self, p: &Program, atom: usize, v: &Value, factor: i64) -> Option<LinearForm> {
         let mut out = self.clone();
         let (_, k) = out.terms.remove(atom);
         out.add(p, v, k.checked_mul(factor)?)?;
@@ -156,18 +156,18 @@ fn greatest(p: &Program, v: &Value) -> Option<i64> {
 pub fn compare(
     p: &Program,
     sort_of: &dyn Fn(u32) -> SortId,
-    relation: Relation,
+    relation: NumberRelation,
     at: SortId,
     a: &Value,
     b: &Value,
 ) -> Option<Value> {
-    let d = Linear::difference(p, a, b)?;
+    let d = LinearForm::difference(p, a, b)?;
     let c = d.constant;
     if d.terms.is_empty() {
         return Some(Value::Bool(match relation {
-            Relation::Equal => c == 0,
-            Relation::Less => c < 0,
-            Relation::LessEqual => c <= 0,
+            NumberRelation::Equal => c == 0,
+            NumberRelation::Less => c < 0,
+            NumberRelation::LessEqual => c <= 0,
         }));
     }
     let integral =
@@ -176,12 +176,12 @@ pub fn compare(
         return None;
     }
     // Everything is an integer: `d < 0` is `d + 1 <= 0`.
-    let c = if relation == Relation::Less { c.checked_add(1)? } else { c };
+    let c = if relation == NumberRelation::Less { c.checked_add(1)? } else { c };
     let info = p.sort(at);
     if let [(atom, k)] = &d.terms[..] {
         let low = least(numeric_sort(p, sort_of, atom));
         let relation_value = |op, x: Value, y: Value| Some(stuck2(op, x, y));
-        if relation == Relation::Equal {
+        if relation == NumberRelation::Equal {
             if c % k != 0 {
                 return Some(Value::Bool(false));
             }
@@ -230,7 +230,7 @@ pub fn compare(
         }
     }
     match relation {
-        Relation::Equal => {
+        NumberRelation::Equal => {
             if lowest.is_some_and(|l| l > 0) || highest.is_some_and(|h| h < 0) {
                 return Some(Value::Bool(false));
             }

@@ -4,7 +4,7 @@
 use super::compare::builtin_of;
 use super::stuck2;
 use crate::engine::compile::Program;
-use crate::engine::machine::{Machine, Outcome};
+use crate::engine::machine::{EvaluationMachine, Outcome};
 use crate::signature::Builtin;
 use crate::sort::SortKind;
 use crate::value::Value;
@@ -78,7 +78,7 @@ pub fn at(list: &Value, index: &Value) -> Option<Value> {
     None
 }
 
-impl Machine {
+impl EvaluationMachine {
     /// Evaluates `#` of a list, set or bag.
     pub(crate) fn size(&mut self, p: &Program, op: OpId, a: Value) -> Outcome<Value> {
         match builtin_of(p, &a) {

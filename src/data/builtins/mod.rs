@@ -12,7 +12,7 @@ pub mod number;
 pub mod set;
 
 use super::engine::compile::Program;
-use super::engine::machine::{Machine, Outcome};
+use super::engine::machine::{EvaluationMachine, Outcome};
 use super::signature::Builtin;
 use super::sort::SortKind;
 use super::value::{IMPURE, Value};
@@ -28,7 +28,7 @@ pub(crate) fn stuck2(op: OpId, a: Value, b: Value) -> Value {
     Value::app2(op, IMPURE, a, b)
 }
 
-impl Machine {
+impl EvaluationMachine {
     /// Evaluates a unary built-in.
     pub(crate) fn prim1(
         &mut self,

@@ -6,7 +6,7 @@
 use super::number;
 use super::{stuck1, stuck2};
 use crate::engine::compile::Program;
-use crate::engine::machine::{Machine, Outcome};
+use crate::engine::machine::{EvaluationMachine, Outcome};
 use crate::enumerate;
 use crate::expr::Binder;
 use crate::signature::Builtin;
@@ -70,7 +70,7 @@ fn parts<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
     super::compare::builtin_of(p, v)
 }
 
-impl Machine {
+impl EvaluationMachine {
     /// Evaluates `element in container`.
     pub(crate) fn contains(
         &mut self,
@@ -81,7 +81,7 @@ impl Machine {
     ) -> Outcome<Value> {
         let sort = p.op(op).first;
         let mut open: Vec<(usize, Value)> = Vec::new();
-        let mut test = |m: &mut Machine, i: usize, e: &Value| -> Outcome<bool> {
+        let mut test = |m: &mut EvaluationMachine, i: usize, e: &Value| -> Outcome<bool> {
             match m.equal(p, sort, element, e)? {
                 Value::Bool(true) => return Ok(true),
                 Value::Bool(false) => {}

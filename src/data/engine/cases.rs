@@ -7,9 +7,9 @@
 //! are not split here: the search does that with unknowns of their sorts. Cost: one evaluation of
 //! each condition and right-hand side.
 
-use super::code::{Check, Key, Leaf, Switch, Tree};
+use super::code::{Key, Leaf, LeafCheck, Switch, Tree};
 use super::compile::Program;
-use super::machine::{Machine, Outcome, is_constructed};
+use super::machine::{EvaluationMachine, Outcome, is_constructed};
 use super::terms::Cases;
 use crate::builtins::compare::builtin_of;
 use crate::builtins::linear::least;
@@ -19,7 +19,7 @@ use crate::sort::basic;
 use crate::value::Value;
 use mu_base::ids::SortId;
 
-impl Machine {
+impl EvaluationMachine {
     /// Returns the cases of a call; `None` if there is only one, or if they cannot be determined.
     pub(super) fn cases_of(&mut self, p: &Program, call: &Value) -> Outcome<Option<Cases>> {
         let mut cases = Vec::new();
@@ -152,14 +152,14 @@ impl Machine {
         let mut all = Value::Bool(true);
         for check in &leaf.checks {
             let holds = match check {
-                Check::Equal(a, b, sort) => {
+                LeafCheck::Equal(a, b, sort) => {
                     let (a, b) = (
                         self.stack[base + *a as usize].clone(),
                         self.stack[base + *b as usize].clone(),
                     );
                     self.equal(p, *sort, &a, &b)?
                 }
-                Check::Number(slot, sort) => {
+                LeafCheck::Number(slot, sort) => {
                     let v = self.stack[base + *slot as usize].clone();
                     if v.is_number() {
                         Value::Bool(number::in_sort(&v, *sort))

@@ -161,7 +161,7 @@ pub struct Leaf {
     /// Place of the equation.
     pub span: Span,
     /// Checks beyond constructor patterns.
-    pub checks: Box<[Check]>,
+    pub checks: Box<[LeafCheck]>,
     /// The condition, if any.
     pub condition: Option<CodeNode>,
     /// The right-hand side.
@@ -180,14 +180,14 @@ pub struct Switch {
     /// Height of the frame here.
     pub height: u32,
     /// Cases.
-    pub cases: Box<[Case]>,
+    pub cases: Box<[SwitchCase]>,
     /// Continuation if no case matches.
     pub default: Tree,
 }
 
 /// Case of a switch: a head; fields with the given indices are pushed.
 #[derive(Debug)]
-pub struct Case {
+pub struct SwitchCase {
     /// The head.
     pub key: Key,
     /// Fields that the tree below inspects.
@@ -217,7 +217,7 @@ pub enum Key {
 
 /// Test at a leaf.
 #[derive(Debug)]
-pub enum Check {
+pub enum LeafCheck {
     /// The values in two slots are equal.
     Equal(u32, u32, SortId),
     /// The number in a slot is of a basic sort (a pattern `Pos2Nat(p)`).

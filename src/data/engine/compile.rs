@@ -99,7 +99,7 @@ pub struct Sharing {
 
 /// Locations of variables.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct VariableLocations {
     slots: AHashMap<VarId, VariableLocation>,
     height: u32,
 }
@@ -108,10 +108,10 @@ pub struct Scope {
 enum VariableLocation {
     Slot(u32),
     /// An argument of an inlined call, with the scope of the call.
-    Argument(Arc<(Expr, Scope)>),
+    Argument(Arc<(Expr, VariableLocations)>),
 }
 
-impl Scope {
+impl VariableLocations {
     /// Creates the scope of variables in slots, with the height of the frame.
     pub fn new(slots: &[(VarId, u32)], height: u32) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Scope {
         }
     }
     /// Returns the argument, with its scope, that a parameter of an inlined function stands for.
-    pub(super) fn argument(&self, v: VarId) -> Option<(&Expr, &Scope)> {
+    pub(super) fn argument(&self, v: VarId) -> Option<(&Expr, &VariableLocations)> {
         match self.slots.get(&v) {
             Some(VariableLocation::Argument(argument)) => Some((&argument.0, &argument.1)),
             _ => None,
@@ -426,7 +426,7 @@ impl<'a> Compiler<'a> {
         Self { signature: &program.signature, ops: &program.ops, sorts: &program.sorts, sharing }
     }
     /// Compiles a whole expression.
-    pub fn root(&mut self, e: &Expr, scope: &Scope) -> Result<CodeNode, Diagnostic> {
+    pub fn root(&mut self, e: &Expr, scope: &VariableLocations) -> Result<CodeNode, Diagnostic> {
         let (node, closed) = self.node(e, scope, scope.height)?;
         Ok(quicken(self.share(node, closed), self.signature))
     }
@@ -447,7 +447,7 @@ impl<'a> Compiler<'a> {
     fn nodes(
         &mut self,
         es: &[Expr],
-        scope: &Scope,
+        scope: &VariableLocations,
         height: u32,
         step: u32,
     ) -> Result<(Vec<CodeNode>, bool), Diagnostic> {
@@ -463,7 +463,7 @@ impl<'a> Compiler<'a> {
     fn array<const N: usize>(
         &mut self,
         es: &[Expr],
-        scope: &Scope,
+        scope: &VariableLocations,
         height: u32,
         span: Span,
     ) -> Result<(Box<[CodeNode; N]>, bool), Diagnostic> {
@@ -481,7 +481,7 @@ impl<'a> Compiler<'a> {
     fn node(
         &mut self,
         e: &Expr,
-        scope: &Scope,
+        scope: &VariableLocations,
         height: u32,
     ) -> Result<(CodeNode, bool), Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
@@ -569,7 +569,7 @@ impl<'a> Compiler<'a> {
         e: &Expr,
         head: &Expr,
         args: &[Expr],
-        scope: &Scope,
+        scope: &VariableLocations,
         height: u32,
     ) -> Result<(CodeNode, bool), Diagnostic> {
         // An operation with rules for exactly this number of applications is called with all
@@ -637,10 +637,10 @@ impl<'a> Compiler<'a> {
         f: &Inline,
         args: &[Expr],
         waiting: u64,
-        scope: &Scope,
+        scope: &VariableLocations,
         height: u32,
     ) -> Result<(CodeNode, bool), Diagnostic> {
-        let mut inner = Scope { slots: AHashMap::new(), height: scope.height };
+        let mut inner = VariableLocations { slots: AHashMap::new(), height: scope.height };
         let mut rights: Vec<Expr> = Vec::new();
         for (i, (v, arg)) in f.params.iter().zip(args).enumerate() {
             let place = if has(waiting, i) {
@@ -663,7 +663,7 @@ impl<'a> Compiler<'a> {
         func: u32,
         args: &[Expr],
         lazy: u64,
-        scope: &Scope,
+        scope: &VariableLocations,
         height: u32,
     ) -> Result<(CodeNode, bool), Diagnostic> {
         let (mut nodes, mut waiting) = (Vec::with_capacity(args.len()), 0);
@@ -697,7 +697,7 @@ impl<'a> Compiler<'a> {
         e: &Expr,
         op: OpId,
         args: &[Expr],
-        scope: &Scope,
+        scope: &VariableLocations,
         height: u32,
     ) -> Result<(CodeNode, bool), Diagnostic> {
         use Builtin::*;
@@ -764,14 +764,14 @@ impl<'a> Compiler<'a> {
         binder: Binder,
         vars: &[VarId],
         body: &Expr,
-        scope: &Scope,
+        scope: &VariableLocations,
     ) -> Result<(CodeNode, bool), Diagnostic> {
         let lambda = match self.sharing.lambdas.get(e) {
             Some(lambda) => lambda.clone(),
             None => {
                 let mut free = Vec::new();
                 e.free_vars(&mut free);
-                let mut inner = Scope {
+                let mut inner = VariableLocations {
                     slots: AHashMap::new(),
                     height: narrow::index(free.len() + vars.len()),
                 };

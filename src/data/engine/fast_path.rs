@@ -253,7 +253,7 @@ impl ValuePath {
 
 /// Code during the transformation: its quick form with nesting depth, if there is one, and its
 /// general code.
-struct Candidate {
+struct CodeCandidate {
     what: Option<QuickForm>,
     nested: u32,
     plain: CodeNode,
@@ -265,18 +265,18 @@ pub(super) fn quicken(node: CodeNode, signature: &Signature) -> CodeNode {
     transform(node, signature).finish()
 }
 
-fn transform(node: CodeNode, signature: &Signature) -> Candidate {
+fn transform(node: CodeNode, signature: &Signature) -> CodeCandidate {
     stacker::maybe_grow(64 << 10, 1 << 20, || match node {
-        CodeNode::Local(slot) => Candidate::leaf(
+        CodeNode::Local(slot) => CodeCandidate::leaf(
             QuickForm::ValuePath(ValuePath { root: Root::Slot(slot), path: Vec::new() }),
             node,
         ),
-        CodeNode::Bool(b) => Candidate::leaf(QuickForm::Truth(Truth::Constant(b)), node),
-        CodeNode::Int(n) => Candidate::leaf(QuickForm::Number(Number::Constant(n)), node),
-        CodeNode::Con(op) => Candidate::leaf(QuickForm::Constant(op), node),
+        CodeNode::Bool(b) => CodeCandidate::leaf(QuickForm::Truth(Truth::Constant(b)), node),
+        CodeNode::Int(n) => CodeCandidate::leaf(QuickForm::Number(Number::Constant(n)), node),
+        CodeNode::Con(op) => CodeCandidate::leaf(QuickForm::Constant(op), node),
         CodeNode::Shared(id, body) => {
             let plain = CodeNode::Shared(id, Box::new(quicken(*body, signature)));
-            Candidate::leaf(
+            CodeCandidate::leaf(
                 QuickForm::ValuePath(ValuePath { root: Root::Kept(id), path: Vec::new() }),
                 plain,
             )
@@ -316,7 +316,7 @@ fn transform(node: CodeNode, signature: &Signature) -> Candidate {
             |p| CodeNode::If(op, Box::new(p)),
             conditional,
         ),
-        other => Candidate { what: None, nested: 0, plain: inside(other, signature) },
+        other => CodeCandidate { what: None, nested: 0, plain: inside(other, signature) },
     })
 }
 
@@ -348,23 +348,23 @@ fn inside(node: CodeNode, signature: &Signature) -> CodeNode {
 /// Combines transformed parts: `quick` builds the quick form of the whole, taking all parts or
 /// none; otherwise each part stands alone.
 fn combine<const N: usize>(
-    mut parts: [Candidate; N],
+    mut parts: [CodeCandidate; N],
     node: impl FnOnce([CodeNode; N]) -> CodeNode,
-    quick: impl FnOnce(&mut [Candidate; N]) -> Option<QuickForm>,
-) -> Candidate {
+    quick: impl FnOnce(&mut [CodeCandidate; N]) -> Option<QuickForm>,
+) -> CodeCandidate {
     let nested = 1 + parts.iter().map(|p| p.nested).max().unwrap_or(0);
     if nested <= MAX_NESTED
         && let Some(what) = quick(&mut parts)
     {
         let nested = if matches!(what, QuickForm::ValuePath(_)) { nested - 1 } else { nested };
-        return Candidate { what: Some(what), nested, plain: node(parts.map(|p| p.plain)) };
+        return CodeCandidate { what: Some(what), nested, plain: node(parts.map(|p| p.plain)) };
     }
-    Candidate { what: None, nested: 0, plain: node(parts.map(Candidate::finish)) }
+    CodeCandidate { what: None, nested: 0, plain: node(parts.map(CodeCandidate::finish)) }
 }
 
-impl Candidate {
-    fn leaf(what: QuickForm, plain: CodeNode) -> Candidate {
-        Candidate { what: Some(what), nested: 0, plain }
+impl CodeCandidate {
+    fn leaf(what: QuickForm, plain: CodeNode) -> CodeCandidate {
+        CodeCandidate { what: Some(what), nested: 0, plain }
     }
 
     fn is_truth(&self) -> bool {
@@ -417,7 +417,7 @@ impl Candidate {
     }
 }
 
-fn select_field(signature: &Signature, op: OpId, arg: &mut Candidate) -> Option<QuickForm> {
+fn select_field(signature: &Signature, op: OpId, arg: &mut CodeCandidate) -> Option<QuickForm> {
     match &signature.op(op).kind {
         OpKind::Projection(parts) if arg.is_part() => {
             let [(constructor, at)] = parts[..] else { return None };
@@ -432,7 +432,7 @@ fn select_field(signature: &Signature, op: OpId, arg: &mut Candidate) -> Option<
     }
 }
 
-fn unary(builtin: Builtin, arg: &mut Candidate) -> Option<QuickForm> {
+fn unary(builtin: Builtin, arg: &mut CodeCandidate) -> Option<QuickForm> {
     use Builtin::*;
     match builtin {
         Not if arg.is_truth() => Some(QuickForm::Truth(Truth::Not(Box::new(arg.truth()?)))),
@@ -451,9 +451,9 @@ fn unary(builtin: Builtin, arg: &mut Candidate) -> Option<QuickForm> {
     }
 }
 
-fn binary(builtin: Builtin, parts: &mut [Candidate; 2]) -> Option<QuickForm> {
+fn binary(builtin: Builtin, parts: &mut [CodeCandidate; 2]) -> Option<QuickForm> {
     use Builtin::*;
-    let numbers = parts.iter().all(Candidate::is_number);
+    let numbers = parts.iter().all(CodeCandidate::is_number);
     match builtin {
         Equal => Some(QuickForm::Truth(equal(parts)?)),
         NotEqual => Some(QuickForm::Truth(Truth::Not(Box::new(equal(parts)?)))),
@@ -481,7 +481,7 @@ fn binary(builtin: Builtin, parts: &mut [Candidate; 2]) -> Option<QuickForm> {
     }
 }
 
-fn equal([a, b]: &mut [Candidate; 2]) -> Option<Truth> {
+fn equal([a, b]: &mut [CodeCandidate; 2]) -> Option<Truth> {
     match (&a.what, &b.what) {
         (Some(QuickForm::ValuePath(_)), Some(QuickForm::ValuePath(_))) => {
             Some(Truth::Same(Box::new([a.part()?, b.part()?])))
@@ -500,8 +500,8 @@ fn equal([a, b]: &mut [Candidate; 2]) -> Option<Truth> {
     }
 }
 
-fn connective(builtin: Builtin, parts: &mut [Candidate; 2]) -> Option<QuickForm> {
-    if !parts.iter().all(Candidate::is_truth) {
+fn connective(builtin: Builtin, parts: &mut [CodeCandidate; 2]) -> Option<QuickForm> {
+    if !parts.iter().all(CodeCandidate::is_truth) {
         return None;
     }
     let [a, b] = parts;
@@ -527,7 +527,7 @@ fn flatten(a: Truth, b: Truth, parts: impl Fn(Truth) -> Result<Vec<Truth>, Truth
     all
 }
 
-fn conditional(parts: &mut [Candidate; 3]) -> Option<QuickForm> {
+fn conditional(parts: &mut [CodeCandidate; 3]) -> Option<QuickForm> {
     let [c, a, b] = parts;
     if !c.is_truth() {
         return None;

@@ -12,7 +12,7 @@
 //! Invariant: inlining terminates, since no function is inlined into itself.
 
 use super::code::has;
-use super::compile::{OpInfo, Scope};
+use super::compile::{OpInfo, VariableLocations};
 use super::matching::left_hand_side;
 use crate::expr::{Equation, Expr, ExprKind};
 use crate::signature::{Builtin, OpKind, Signature};
@@ -43,7 +43,7 @@ pub struct Inline {
 
 impl Inline {
     /// Returns the arguments worth deferring; the call is inlined if there are any.
-    pub fn deferred(&self, ops: &[OpInfo], args: &[Expr], scope: &Scope) -> u64 {
+    pub fn deferred(&self, ops: &[OpInfo], args: &[Expr], scope: &VariableLocations) -> u64 {
         let small = |a: &Expr| nodes(a, Some(scope), MAX_COPIED) <= MAX_COPIED;
         let waits = |i: &usize| {
             has(self.lazy, *i)
@@ -213,7 +213,7 @@ impl<'a> Inliner<'a> {
 
 /// Counts the nodes of an expression, including arguments that its variables stand for; some number
 /// above `limit` if there are more.
-fn nodes(e: &Expr, scope: Option<&Scope>, limit: usize) -> usize {
+fn nodes(e: &Expr, scope: Option<&VariableLocations>, limit: usize) -> usize {
     let mut count = 0;
     let mut waiting = vec![(e, scope)];
     while let Some((e, scope)) = waiting.pop() {
@@ -238,7 +238,7 @@ fn nodes(e: &Expr, scope: Option<&Scope>, limit: usize) -> usize {
 }
 
 /// True if evaluating an expression may call a function, in deferred arguments as well.
-fn calls(ops: &[OpInfo], e: &Expr, scope: &Scope) -> bool {
+fn calls(ops: &[OpInfo], e: &Expr, scope: &VariableLocations) -> bool {
     let mut waiting = vec![e];
     while let Some(e) = waiting.pop() {
         match &e.kind {

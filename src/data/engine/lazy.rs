@@ -12,7 +12,7 @@
 
 use super::code::{CodeNode, Leaf, has};
 use super::compile::Program;
-use super::machine::{MAX_DEPTH, Machine, Outcome, Selected};
+use super::machine::{EvaluationMachine, MAX_DEPTH, Outcome, Selected};
 use super::polling::CallState;
 use crate::value::Value;
 use mu_base::ids::OpId;
@@ -27,7 +27,7 @@ pub(super) enum LazyAnswer<'a> {
     Rule(&'a Leaf),
 }
 
-impl Machine {
+impl EvaluationMachine {
     /// Evaluates a call from the frame at `base`, which ends above `floor`.
     #[inline(never)]
     pub(super) fn lazy_call<'a>(

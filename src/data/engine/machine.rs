@@ -7,7 +7,7 @@
 //! unevaluated if its arguments do not determine the rule, or if it is behind too many undecided
 //! conditions, so that recursion over an unknown ends.
 
-use super::code::{Check, CodeNode, Func, Leaf, Tree};
+use super::code::{CodeNode, Func, Leaf, LeafCheck, Tree};
 use super::compile::Program;
 use super::fast_path::ReadContext;
 use super::lazy::LazyAnswer;
@@ -31,14 +31,14 @@ use std::rc::Rc;
 /// A result inside the engine.
 pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 
-/// Default of [`Machine::patience`].
+/// Default of [`EvaluationMachine::patience`].
 pub(crate) const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
 pub(super) const MAX_DEPTH: u32 = 2_500_000;
 
 /// State of evaluation.
 #[derive(Debug)]
-pub struct Machine {
+pub struct EvaluationMachine {
     pub(crate) stack: Vec<Value>,
     pub(crate) shared: Vec<Option<Value>>,
     pub(crate) meter: Meter,
@@ -69,9 +69,9 @@ pub(super) enum Selected<'a> {
     Undecided,
 }
 
-impl Machine {
+impl EvaluationMachine {
     pub(crate) fn new(program: &Program) -> Self {
-        Machine {
+        EvaluationMachine {
             stack: Vec::new(),
             shared: vec![None; program.shared as usize],
             meter: Meter::new(),
@@ -584,13 +584,13 @@ impl Machine {
     fn leaf_matches(
         &mut self,
         p: &Program,
-        checks: &[Check],
+        checks: &[LeafCheck],
         condition: Option<&CodeNode>,
         base: usize,
     ) -> Outcome<Option<bool>> {
         for check in checks {
             match check {
-                Check::Equal(a, b, sort) => {
+                LeafCheck::Equal(a, b, sort) => {
                     let (a, b) = (
                         self.stack[base + *a as usize].clone(),
                         self.stack[base + *b as usize].clone(),
@@ -604,7 +604,7 @@ impl Machine {
                         _ => return Ok(Some(false)),
                     }
                 }
-                Check::Number(slot, sort) => {
+                LeafCheck::Number(slot, sort) => {
                     let v = &self.stack[base + *slot as usize];
                     if v.is_open() {
                         let v = v.clone();

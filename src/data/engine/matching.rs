@@ -7,8 +7,8 @@
 //! numbers become checks at the leaves. A tree that would be larger than a limit is replaced by a
 //! sequence of one tree per row, so the size stays linear in the worst case.
 
-use super::code::{Case, Check, Key, Leaf, Switch, Tree};
-use super::compile::{Compiler, Scope};
+use super::code::{Key, Leaf, LeafCheck, Switch, SwitchCase, Tree};
+use super::compile::{Compiler, VariableLocations};
 use crate::expr::{Equation, Expr, ExprKind};
 use crate::signature::{Builtin, Signature};
 use crate::sort::basic;
@@ -229,11 +229,11 @@ fn build(
         if *leaves > limit {
             return Ok(None);
         }
-        let scope = Scope::new(&first.bound, height);
+        let scope = VariableLocations::new(&first.bound, height);
         let equation = first.equation;
-        let mut checks: Vec<Check> =
-            first.numbers.iter().map(|&(slot, sort)| Check::Number(slot, sort)).collect();
-        checks.extend(first.checks.iter().map(|&(a, b, sort)| Check::Equal(a, b, sort)));
+        let mut checks: Vec<LeafCheck> =
+            first.numbers.iter().map(|&(slot, sort)| LeafCheck::Number(slot, sort)).collect();
+        checks.extend(first.checks.iter().map(|&(a, b, sort)| LeafCheck::Equal(a, b, sort)));
         let condition = match &equation.condition {
             Some(c) if c.as_bool(compiler.signature) != Some(true) => {
                 Some(compiler.root(c, &scope)?)
@@ -319,7 +319,7 @@ fn build(
         else {
             return Ok(None);
         };
-        cases.push(Case { key, fields: fields.into(), tree });
+        cases.push(SwitchCase { key, fields: fields.into(), tree });
     }
     let rest: Vec<EquationRow> = rows.iter().filter(|r| head_at(r).is_none()).cloned().collect();
     let Some(default) = build(compiler, &rest, height, leaves, limit)? else { return Ok(None) };

@@ -25,7 +25,7 @@ pub(crate) struct Meter {
 }
 
 /// Counters of an interrupted evaluation.
-pub(crate) struct Counts {
+pub(crate) struct MeterCounts {
     steps: u64,
     pause: u64,
 }
@@ -76,15 +76,15 @@ impl Meter {
     }
 
     /// Starts counters for a nested evaluation. Returns those of the interrupted one.
-    pub fn restart(&mut self) -> Counts {
-        let counts = Counts { steps: self.steps, pause: self.pause };
+    pub fn restart(&mut self) -> MeterCounts {
+        let counts = MeterCounts { steps: self.steps, pause: self.pause };
         self.steps = 0;
         self.pause = self.limit.min(POLL_STEPS);
         counts
     }
 
     /// Restores the counters of the interrupted evaluation.
-    pub fn resume(&mut self, counts: Counts) {
+    pub fn resume(&mut self, counts: MeterCounts) {
         (self.steps, self.pause) = (counts.steps, counts.pause);
     }
 

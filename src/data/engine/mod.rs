@@ -43,9 +43,9 @@ use super::signature::Builtin;
 pub use super::value::Value;
 use ahash::AHashMap;
 pub use compile::Program;
-use compile::{Compiler, Scope, Sharing};
+use compile::{Compiler, Sharing, VariableLocations};
 pub use image::image_of;
-use machine::Machine;
+use machine::EvaluationMachine;
 use mu_base::diagnostic::Diagnostic;
 use mu_base::ids::{SortId, VarId};
 use mu_base::{Budget, Span};
@@ -92,9 +92,9 @@ const STARTED: &str = "this was being evaluated";
 #[derive(Debug)]
 pub struct Engine {
     program: Arc<Program>,
-    machine: Machine,
+    machine: EvaluationMachine,
     /// Spare machine that replaces the machine while that is in use elsewhere.
-    spare: Option<Box<Machine>>,
+    spare: Option<Box<EvaluationMachine>>,
     sharing: Sharing,
     /// Cached values of shared expressions; the entries hold the expressions, so that addresses
     /// stay valid.
@@ -106,7 +106,7 @@ pub struct Engine {
 impl Engine {
     /// Creates an engine with empty caches. Cheap.
     pub fn new(program: Arc<Program>) -> Engine {
-        let machine = Machine::new(&program);
+        let machine = EvaluationMachine::new(&program);
         let sharing = Sharing { next: program.shared, enabled: true, ..Sharing::default() };
         Engine {
             program,
@@ -134,7 +134,8 @@ impl Engine {
 
     /// Compiles an expression with free variables among `env`; the position in `env` is the slot.
     pub fn code(&mut self, expr: &Expr, env: &[VarId]) -> Result<Code, Diagnostic> {
-        let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &Scope::of(env))?;
+        let node = Compiler::new(&self.program, &mut self.sharing)
+            .root(expr, &VariableLocations::of(env))?;
         Ok(Code(Rc::new((node, env.len(), expr.span))))
     }
 
@@ -159,7 +160,7 @@ impl Engine {
     /// Runs with fresh counters; restores the machine whether it succeeds or not.
     fn run<T>(
         &mut self,
-        f: impl FnOnce(&mut Machine) -> machine::Outcome<T>,
+        f: impl FnOnce(&mut EvaluationMachine) -> machine::Outcome<T>,
     ) -> Result<T, Diagnostic> {
         let m = &mut self.machine;
         let before = m.interrupt();
@@ -225,7 +226,11 @@ impl Engine {
     }
 
     /// Compiles an expression that is evaluated once, so that none of its parts is cached.
-    fn code_for_once(&mut self, expr: &Expr, scope: &Scope) -> Result<code::CodeNode, Diagnostic> {
+    fn code_for_once(
+        &mut self,
+        expr: &Expr,
+        scope: &VariableLocations,
+    ) -> Result<code::CodeNode, Diagnostic> {
         self.sharing.enabled = false;
         let node = Compiler::new(&self.program, &mut self.sharing).root(expr, scope);
         self.sharing.enabled = true;
@@ -233,7 +238,7 @@ impl Engine {
     }
 
     fn evaluate_closed(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
-        let node = self.code_for_once(closed, &Scope::default())?;
+        let node = self.code_for_once(closed, &VariableLocations::default())?;
         let program = self.program.clone();
         self.run(|m| {
             let frame = m.stack.len();
@@ -249,7 +254,7 @@ impl Engine {
             .iter()
             .map(|v| compile::sort_of_var(&self.program.signature, *v, expr))
             .collect::<Result<Vec<_>, _>>()?;
-        let node = self.code_for_once(expr, &Scope::of(vars))?;
+        let node = self.code_for_once(expr, &VariableLocations::of(vars))?;
         let (program, mark) = (self.program.clone(), self.machine.unknowns.mark());
         let value = self.run(|m| {
             let frame = m.stack.len();
@@ -340,16 +345,21 @@ impl Engine {
             let mut search = SolutionSearch::new(wanted, false, false, problem.binder);
             // The search runs on the machine, the callback on the whole engine: the machine is
             // moved between them.
-            let spare = self.spare.take().unwrap_or_else(|| Box::new(Machine::new(&program)));
+            let spare =
+                self.spare.take().unwrap_or_else(|| Box::new(EvaluationMachine::new(&program)));
             let mut machine = std::mem::replace(&mut self.machine, *spare);
             let before = machine.interrupt();
-            let flow =
-                search.run(&mut machine, &program, condition, &mut |m: &mut Machine, values| {
+            let flow = search.run(
+                &mut machine,
+                &program,
+                condition,
+                &mut |m: &mut EvaluationMachine, values| {
                     std::mem::swap(m, &mut self.machine);
                     let flow = each(self, values);
                     std::mem::swap(m, &mut self.machine);
                     flow.map_err(Box::new)
-                });
+                },
+            );
             machine.resume(before);
             self.spare = Some(Box::new(std::mem::replace(&mut self.machine, machine)));
             flow.map(|_| ()).map_err(|e| *e)

@@ -11,7 +11,7 @@
 //! which the evaluation of the closed term depends, in evaluation order, unless an inner unknown of
 //! the evaluation intervenes.
 
-use super::machine::{Machine, Outcome};
+use super::machine::{EvaluationMachine, Outcome};
 use super::{Code, Engine, Value};
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::SortId;
@@ -35,7 +35,7 @@ pub(crate) struct Watch {
     needed: Option<u32>,
 }
 
-impl Machine {
+impl EvaluationMachine {
     /// Ends the evaluation if an inspected open value lacks only withheld variables.
     #[inline]
     pub(super) fn needs(&mut self, v: &Value) -> Outcome<()> {

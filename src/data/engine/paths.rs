@@ -17,9 +17,9 @@
 
 use super::code::{Key, Switch};
 use super::compile::Program;
-use super::machine::Machine;
+use super::machine::EvaluationMachine;
 use super::{Engine, Value};
-use crate::builtins::linear::{Linear, Relation, least};
+use crate::builtins::linear::{LinearForm, NumberRelation, least};
 use crate::builtins::{number, stuck1};
 use crate::signature::{Builtin, OpKind};
 use crate::sort::{SortKind, basic};
@@ -63,14 +63,14 @@ pub struct NumberLeaf {
     pub place: u64,
 }
 
-impl Machine {
+impl EvaluationMachine {
     /// Returns the linear form of a value over unbound rigid unknowns; `None` for others.
-    fn rigid_form(&self, p: &Program, v: &Value) -> Option<Linear> {
-        let form = Linear::of(p, v)?;
+    fn rigid_form(&self, p: &Program, v: &Value) -> Option<LinearForm> {
+        let form = LinearForm::of(p, v)?;
         self.is_rigid_form(&form).then_some(form)
     }
 
-    fn is_rigid_form(&self, form: &Linear) -> bool {
+    fn is_rigid_form(&self, form: &LinearForm) -> bool {
         let rigid = |v: &Value| matches!(v, Value::Unknown(u) if self.unknowns.is_rigid(*u));
         form.terms.iter().all(|t| rigid(&t.0))
     }
@@ -80,12 +80,12 @@ impl Machine {
     pub(crate) fn decide(
         &mut self,
         p: &Program,
-        relation: Relation,
+        relation: NumberRelation,
         a: &Value,
         b: &Value,
     ) -> Option<bool> {
         let oracle = self.paths.clone()?;
-        let form = Linear::difference(p, a, b)?;
+        let form = LinearForm::difference(p, a, b)?;
         if !self.is_rigid_form(&form) {
             return None;
         }
@@ -105,33 +105,33 @@ impl Machine {
         let (x, y) = match terms[..] {
             [] => {
                 return Some(match relation {
-                    Relation::Equal => c == 0,
-                    Relation::Less => c < 0,
-                    Relation::LessEqual => c <= 0,
+                    NumberRelation::Equal => c == 0,
+                    NumberRelation::Less => c < 0,
+                    NumberRelation::LessEqual => c <= 0,
                 });
             }
             [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => (Some(x), Some(y)),
             [(x, k)] if k > 0 => {
                 let most = match relation {
-                    Relation::Equal if c % k != 0 => return Some(false),
-                    Relation::Less => (c.checked_add(1)?).checked_neg()?.div_euclid(k),
+                    NumberRelation::Equal if c % k != 0 => return Some(false),
+                    NumberRelation::Less => (c.checked_add(1)?).checked_neg()?.div_euclid(k),
                     _ => c.checked_neg()?.div_euclid(k),
                 };
                 c = most.checked_neg()?;
-                if relation == Relation::Less {
+                if relation == NumberRelation::Less {
                     return Some(oracle.at_most(Some(x), None, most));
                 }
                 (Some(x), None)
             }
             [(y, k)] if k < 0 => {
                 let k = k.checked_neg()?;
-                let own = if relation == Relation::Less { c.checked_add(1)? } else { c };
-                if relation == Relation::Equal && c % k != 0 {
+                let own = if relation == NumberRelation::Less { c.checked_add(1)? } else { c };
+                if relation == NumberRelation::Equal && c % k != 0 {
                     return Some(false);
                 }
                 // y >= own / k, rounded up
                 let from = own.checked_add(k - 1)?.div_euclid(k);
-                if relation == Relation::Less {
+                if relation == NumberRelation::Less {
                     return Some(oracle.at_most(None, Some(y), from.checked_neg()?));
                 }
                 c = from;
@@ -144,18 +144,19 @@ impl Machine {
         };
         let most = c.checked_neg()?;
         Some(match relation {
-            Relation::Less => oracle.at_most(x, y, most.checked_sub(1)?),
-            Relation::LessEqual => oracle.at_most(x, y, most),
-            Relation::Equal => oracle.at_most(x, y, most) && oracle.at_most(y, x, c),
+            NumberRelation::Less => oracle.at_most(x, y, most.checked_sub(1)?),
+            NumberRelation::LessEqual => oracle.at_most(x, y, most),
+            NumberRelation::Equal => oracle.at_most(x, y, most) && oracle.at_most(y, x, c),
         })
     }
 
-    /// Decides whether a number belongs to a sort of numbers; `None` as for [`Machine::decide`].
+    /// Decides whether a number belongs to a sort of numbers; `None` as for
+    /// [`EvaluationMachine::decide`].
     pub(crate) fn decide_sort(&mut self, p: &Program, v: &Value, sort: SortId) -> Option<bool> {
         self.paths.as_ref()?;
         self.rigid_form(p, v)?;
         match least(sort) {
-            Some(low) => self.decide(p, Relation::LessEqual, &Value::Int(low), v),
+            Some(low) => self.decide(p, NumberRelation::LessEqual, &Value::Int(low), v),
             None => Some(true),
         }
     }
@@ -172,7 +173,7 @@ impl Machine {
         self.rigid_form(p, value)?;
         for (i, case) in switch.cases.iter().enumerate() {
             let Key::Int(n) = case.key else { return None };
-            if self.decide(p, Relation::Equal, value, &Value::Int(n))? {
+            if self.decide(p, NumberRelation::Equal, value, &Value::Int(n))? {
                 return Some(Some(i));
             }
         }
@@ -240,7 +241,7 @@ impl Machine {
             Negate => return self.rigid_form(p, a)?.value(p, usize::MAX, -1),
             Abs => {
                 let form = self.rigid_form(p, a)?;
-                let positive = self.decide(p, Relation::LessEqual, &Value::Int(0), a)?;
+                let positive = self.decide(p, NumberRelation::LessEqual, &Value::Int(0), a)?;
                 return if positive { Some(a.clone()) } else { form.value(p, usize::MAX, -1) };
             }
             Sqrt => return number::unary(builtin, &self.pinned(p, a)?),
@@ -290,7 +291,7 @@ impl Machine {
                     return None;
                 }
                 for (i, element) in elements.into_iter().enumerate() {
-                    if self.decide(p, Relation::Equal, b, &Value::Int(i as i64))? {
+                    if self.decide(p, NumberRelation::Equal, b, &Value::Int(i as i64))? {
                         return Some(element);
                     }
                 }
@@ -397,13 +398,13 @@ impl Engine {
         root: u64,
         see: &mut dyn FnMut(NumberLeaf) -> Value,
     ) -> Result<Value, Value> {
-        let walk = Walk { machine: &self.machine, p: &self.program };
+        let walk = PathWalk { machine: &self.machine, p: &self.program };
         walk.value(value, sort, root, see)
     }
 }
 
-struct Walk<'a> {
-    machine: &'a Machine,
+struct PathWalk<'a> {
+    machine: &'a EvaluationMachine,
     p: &'a Program,
 }
 
@@ -418,7 +419,7 @@ fn inside(root: u64, op: u32, argument: u32) -> u64 {
     mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
-impl Walk<'_> {
+impl PathWalk<'_> {
     fn value(
         &self,
         v: &Value,

@@ -5,8 +5,8 @@
 
 use super::code::{Func, has};
 use super::compile::Program;
-use super::machine::{MAX_DEPTH, Machine, Outcome};
-use super::meter::Counts;
+use super::machine::{EvaluationMachine, MAX_DEPTH, Outcome};
+use super::meter::MeterCounts;
 use crate::value::{IMPURE, Value};
 use mu_base::Span;
 use mu_base::diagnostic::{Diagnostic, Stage};
@@ -29,10 +29,10 @@ pub(super) struct Interrupted {
     frame: usize,
     depth: u32,
     suspended: u32,
-    counts: Counts,
+    counts: MeterCounts,
 }
 
-impl Machine {
+impl EvaluationMachine {
     /// Starts counters for a nested evaluation.
     pub(super) fn interrupt(&mut self) -> Interrupted {
         let (frame, depth, counts) = (self.stack.len(), self.depth, self.meter.restart());

@@ -5,13 +5,13 @@
 //! evaluation of each open node.
 
 use super::compile::Program;
-use super::machine::{Machine, Outcome};
+use super::machine::{EvaluationMachine, Outcome};
 use crate::signature::{Builtin, OpKind};
 use crate::value::{Closure, OPEN, Rich, Value};
 use mu_base::ids::OpId;
 use std::rc::Rc;
 
-impl Machine {
+impl EvaluationMachine {
     /// Re-evaluates an open value with the current bindings of unknowns.
     pub(crate) fn reevaluate(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
         if !v.is_open() {

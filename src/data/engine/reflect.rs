@@ -9,7 +9,7 @@
 
 use super::MAX_CACHED;
 use super::compile::Program;
-use super::machine::Machine;
+use super::machine::EvaluationMachine;
 use crate::expr::{Expr, ExprKind, Substitution};
 use crate::signature::{Builtin, OpKind};
 use crate::sort::{SortKind, basic};
@@ -29,7 +29,7 @@ pub(crate) struct Leaves {
     numbers: AHashMap<(i64, SortId), Expr>,
 }
 
-impl Machine {
+impl EvaluationMachine {
     /// Returns the sort of a value, as far as the value determines it: a number has the narrowest
     /// sort that contains it.
     pub(crate) fn sort_of(&self, p: &Program, v: &Value) -> SortId {

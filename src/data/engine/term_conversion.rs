@@ -8,7 +8,7 @@
 //! Invariant: an engine has one table, so a number cached in one of its values belongs to that
 //! table.
 
-use super::machine::Machine;
+use super::machine::EvaluationMachine;
 use super::{Engine, MAX_CACHED};
 use crate::engine::compile::Program;
 use crate::expr::Expr;
@@ -33,7 +33,7 @@ pub(super) struct TermConverter {
 /// Conversion of one value.
 struct Conversion<'a> {
     p: &'a Program,
-    machine: &'a Machine,
+    machine: &'a EvaluationMachine,
     terms: &'a Terms,
 }
 

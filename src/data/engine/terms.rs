@@ -3,9 +3,9 @@
 //! Enumeration creates unknowns, binds them, and re-evaluates open values; it sees neither frames
 //! nor code. So a search can be read without the machine, and the machine can change without it.
 
-use super::compile::{Compiler, Program, Scope, Sharing};
-use super::machine::{Machine, Outcome};
-use super::unknowns::{Mark, Unknowns};
+use super::compile::{Compiler, Program, Sharing, VariableLocations};
+use super::machine::{EvaluationMachine, Outcome};
+use super::unknowns::{TrailMark, Unknowns};
 use crate::enumerate::Listings;
 use crate::expr::{Binder, Expr, ExprKind};
 use crate::value::{Closure, Value};
@@ -97,16 +97,16 @@ pub(crate) trait Terms: Sized {
         self.unknowns_mut().fresh(sort, None)
     }
     /// Returns the current mark, see [`Unknowns::mark`].
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> TrailMark {
         self.unknowns().mark()
     }
     /// Undoes all creations and bindings since a mark.
-    fn undo(&mut self, mark: Mark) {
+    fn undo(&mut self, mark: TrailMark) {
         self.unknowns_mut().undo(mark);
     }
 }
 
-impl Terms for Machine {
+impl Terms for EvaluationMachine {
     fn unknowns(&self) -> &Unknowns {
         &self.unknowns
     }
@@ -124,7 +124,7 @@ impl Terms for Machine {
     }
 
     fn reevaluate(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
-        Machine::reevaluate(self, p, v)
+        EvaluationMachine::reevaluate(self, p, v)
     }
 
     fn assuming<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R {
@@ -157,23 +157,23 @@ impl Terms for Machine {
     }
 
     fn and(&mut self, p: &Program, a: Value, b: Value) -> Value {
-        Machine::and(self, p, a, b)
+        EvaluationMachine::and(self, p, a, b)
     }
 
     fn or(&mut self, p: &Program, a: Value, b: Value) -> Value {
-        Machine::or(self, p, a, b)
+        EvaluationMachine::or(self, p, a, b)
     }
 
     fn not(&mut self, p: &Program, a: Value) -> Value {
-        Machine::not(self, p, a)
+        EvaluationMachine::not(self, p, a)
     }
 
     fn equal(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
-        Machine::equal(self, p, sort, a, b)
+        EvaluationMachine::equal(self, p, sort, a, b)
     }
 
     fn of_sort(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Value> {
-        Machine::of_sort(self, p, sort, v)
+        EvaluationMachine::of_sort(self, p, sort, v)
     }
 
     fn contains(
@@ -183,11 +183,11 @@ impl Terms for Machine {
         element: &Value,
         container: &Value,
     ) -> Outcome<Value> {
-        Machine::contains(self, p, op, element, container)
+        EvaluationMachine::contains(self, p, op, element, container)
     }
 
     fn set_of(&mut self, p: &Program, sort: SortId, elements: Vec<Value>) -> Outcome<Value> {
-        Machine::set_of(self, p, sort, elements)
+        EvaluationMachine::set_of(self, p, sort, elements)
     }
 
     fn bag_add(
@@ -198,11 +198,11 @@ impl Terms for Machine {
         count: Value,
         bag: Value,
     ) -> Outcome<Value> {
-        Machine::bag_add(self, p, sort, element, count, bag)
+        EvaluationMachine::bag_add(self, p, sort, element, count, bag)
     }
 
     fn apply_op(&mut self, p: &Program, op: OpId, args: Vec<Value>) -> Outcome<Value> {
-        Machine::apply_op(self, p, op, args)
+        EvaluationMachine::apply_op(self, p, op, args)
     }
 
     fn update_at(
@@ -213,27 +213,27 @@ impl Terms for Machine {
         key: Value,
         value: Value,
     ) -> Outcome<Value> {
-        Machine::update_at(self, p, sort, f, key, value)
+        EvaluationMachine::update_at(self, p, sort, f, key, value)
     }
 
     fn lambda(&mut self, p: &Program, sort: SortId, vars: &[VarId], body: Expr) -> Outcome<Value> {
         let lambda =
             Expr::new(ExprKind::Bind(Binder::Lambda, vars.to_vec(), body), sort, Span::default());
         let mut sharing = Sharing::default();
-        let node = Compiler::new(p, &mut sharing).root(&lambda, &Scope::default())?;
+        let node = Compiler::new(p, &mut sharing).root(&lambda, &VariableLocations::default())?;
         let frame = self.stack.len();
         self.eval(p, &node, frame)
     }
 
     fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
-        Machine::to_expr(self, p, v, sort)
+        EvaluationMachine::to_expr(self, p, v, sort)
     }
 
     fn shown(&self, p: &Program, v: &Value) -> String {
-        Machine::shown(self, p, v)
+        EvaluationMachine::shown(self, p, v)
     }
 
     fn unknown_name(&self, p: &Program, u: u32) -> String {
-        Machine::unknown_name(self, p, u)
+        EvaluationMachine::unknown_name(self, p, u)
     }
 }

@@ -1,7 +1,7 @@
 //! Values as text, in mCRL2 notation if that is short, truncated to a readable length for messages.
 
 use super::compile::Program;
-use super::machine::Machine;
+use super::machine::EvaluationMachine;
 use crate::expr::Binder;
 use crate::signature::{Builtin, Op, OpKind};
 use crate::value::{Lambda, Rich, Value};
@@ -17,7 +17,7 @@ const MAX_PATH: usize = 6;
 /// Function from unknowns to their names.
 type Naming<'a> = &'a dyn Fn(u32) -> String;
 
-impl Machine {
+impl EvaluationMachine {
     /// Returns the text of a value, shortened with `…`; unknowns have the names of their variables.
     pub(crate) fn shown(&self, p: &Program, v: &Value) -> String {
         text_with_names(p, v, MAX_LENGTH, &|u| self.unknown_name(p, u))

@@ -1,9 +1,9 @@
 //! Unknowns of open values, and the trail of bindings.
 //!
-//! Unknowns are numbered in the order of creation. Code that creates or binds some takes a [`Mark`]
-//! first and undoes to it when done: later unknowns are removed, and later bindings are undone.
-//! Marks nest as calls do. Cost: constant for each, as in Prolog's machine (Warren, "An abstract
-//! Prolog instruction set", 1983).
+//! Unknowns are numbered in the order of creation. Code that creates or binds some takes a
+//! [`TrailMark`] first and undoes to it when done: later unknowns are removed, and later bindings
+//! are undone. Marks nest as calls do. Cost: constant for each, as in Prolog's machine (Warren, "An
+//! abstract Prolog instruction set", 1983).
 
 use crate::value::{Rich, Value};
 use mu_base::ids::{SortId, VarId};
@@ -33,7 +33,7 @@ pub(crate) struct Unknowns {
 
 /// State of the trail to undo to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct TrailMark {
     unknowns: usize,
     bound: usize,
 }
@@ -69,12 +69,12 @@ impl Unknowns {
     }
 
     /// Returns the current state.
-    pub fn mark(&self) -> Mark {
-        Mark { unknowns: self.all.len(), bound: self.trail.len() }
+    pub fn mark(&self) -> TrailMark {
+        TrailMark { unknowns: self.all.len(), bound: self.trail.len() }
     }
 
     /// Undoes creations and bindings since a mark.
-    pub fn undo(&mut self, mark: Mark) {
+    pub fn undo(&mut self, mark: TrailMark) {
         for u in self.trail.drain(mark.bound..) {
             self.all[u as usize].binding = None;
         }
@@ -82,7 +82,7 @@ impl Unknowns {
     }
 
     /// Returns the numbers of the unknowns created since.
-    pub fn since(&self, mark: Mark) -> std::ops::Range<u32> {
+    pub fn since(&self, mark: TrailMark) -> std::ops::Range<u32> {
         narrow::index(mark.unknowns)..narrow::index(self.all.len())
     }
 

@@ -5,7 +5,7 @@
 //! their arguments. Cost: forms times their length, a few rounds.
 
 use crate::builtins::compare::builtin_of;
-use crate::builtins::linear::{Linear, least, numeric_sort};
+use crate::builtins::linear::{LinearForm, least, numeric_sort};
 use crate::engine::compile::Program;
 use crate::engine::terms::Terms;
 use crate::signature::Builtin;
@@ -43,8 +43,8 @@ fn known(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<u
 fn implied_forms(
     p: &Program,
     sort_of: &dyn Fn(u32) -> SortId,
-    form: &Linear,
-) -> Option<Vec<Linear>> {
+    form: &LinearForm,
+) -> Option<Vec<LinearForm>> {
     form.terms.iter().enumerate().find_map(|(i, (atom, k))| match (builtin_of(p, atom)?, *k > 0) {
         ((Builtin::Abs, [x]), true) => Some(vec![form.with(p, i, x, 1)?, form.with(p, i, x, -1)?]),
         ((Builtin::Max, [x, y]), true) | ((Builtin::Min, [x, y]), false) => {
@@ -71,7 +71,7 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
     let sort_of = |u: u32| m.unknowns().sort(u);
     let mut bounds: Vec<Bounds> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
     // Each comparison as a linear form that is at most 0.
-    let (mut forms, mut done): (Vec<Linear>, Vec<Linear>) = (Vec::new(), Vec::new());
+    let (mut forms, mut done): (Vec<LinearForm>, Vec<LinearForm>) = (Vec::new(), Vec::new());
     for part in parts {
         let (a, b, both, strict) = match builtin_of(p, part) {
             Some((Builtin::LessEqual, [a, b])) => (a, b, false, 0),
@@ -86,7 +86,7 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
             continue;
         }
         for (a, b) in [(a, b), (b, a)].into_iter().take(if both { 2 } else { 1 }) {
-            if let Some(mut form) = Linear::difference(p, a, b) {
+            if let Some(mut form) = LinearForm::difference(p, a, b) {
                 let integral =
                     form.terms.iter().all(|t| numeric_sort(p, &sort_of, &t.0) != basic::REAL);
                 if strict == 1 && integral {

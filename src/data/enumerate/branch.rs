@@ -12,7 +12,9 @@ use super::super::signature::Builtin;
 use super::super::value::Value;
 use super::binders::{for_each_element, open_body};
 use super::cases::Split;
-use super::{Choice, Each, MAX_GROWING, SolutionSearch, conjuncts, finite, unbounded_error};
+use super::{
+    Each, MAX_GROWING, SolutionSearch, VariableChoice, conjuncts, finite, unbounded_error,
+};
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId};
 use std::ops::ControlFlow;
@@ -32,16 +34,16 @@ pub(super) fn branch<T: Terms>(
     m: &mut T,
     p: &Program,
     s: &mut SolutionSearch,
-    choice: Choice,
+    choice: VariableChoice,
     rest: &Value,
     each: &mut Each<T>,
 ) -> Outcome<ControlFlow<()>> {
     match choice {
-        Choice::Bool(u) => {
+        VariableChoice::Bool(u) => {
             branch_values(m, p, s, u, &[Value::Bool(true), Value::Bool(false)], rest, each)
         }
-        Choice::Values(u, values) => branch_values(m, p, s, u, &values, rest, each),
-        Choice::Interval(u, low, high) => {
+        VariableChoice::Values(u, values) => branch_values(m, p, s, u, &values, rest, each),
+        VariableChoice::Interval(u, low, high) => {
             for n in low..=high {
                 count_growth(m, p, s, u, rest, 64)?;
                 if bind(m, p, s, u, Value::Int(n), rest, each)?.is_break() {
@@ -50,7 +52,7 @@ pub(super) fn branch<T: Terms>(
             }
             Ok(ControlFlow::Continue(()))
         }
-        Choice::Upwards(u, low, high) => {
+        VariableChoice::Upwards(u, low, high) => {
             let mut i = 0i64;
             while (i as u64) < s.span {
                 count_growth(m, p, s, u, rest, 1)?;
@@ -62,11 +64,11 @@ pub(super) fn branch<T: Terms>(
             s.cut = true;
             Ok(ControlFlow::Continue(()))
         }
-        Choice::Constructors(u, constructors) => {
+        VariableChoice::Constructors(u, constructors) => {
             branch_constructors(m, p, s, u, &constructors, rest, each)
         }
-        Choice::List(u, element) => branch_list(m, p, s, u, element, rest, each),
-        Choice::Member(part, element, sort, candidates) => {
+        VariableChoice::List(u, element) => branch_list(m, p, s, u, element, rest, each),
+        VariableChoice::Member(part, element, sort, candidates) => {
             let others = without(m, p, rest, &|other| *other == part);
             for candidate in candidates {
                 let equal = m.equal(p, sort, &element, &candidate)?;
@@ -81,15 +83,15 @@ pub(super) fn branch<T: Terms>(
             }
             Ok(ControlFlow::Continue(()))
         }
-        Choice::Cases(split) => branch_cases(m, p, s, split, rest, each),
-        Choice::Everywhere(part) => {
+        VariableChoice::Cases(split) => branch_cases(m, p, s, split, rest, each),
+        VariableChoice::Everywhere(part) => {
             let others = without(m, p, rest, &|other| *other == part);
             let all = for_each_element(m, p, &part)?;
             let condition = m.and(p, others, all);
             s.run(m, p, condition, each)
         }
-        Choice::Witness(part) => branch_witness(m, p, s, &part, rest, each),
-        Choice::Either(a, b) => branch_either(m, p, s, [&a, &b], rest, each),
+        VariableChoice::Witness(part) => branch_witness(m, p, s, &part, rest, each),
+        VariableChoice::Either(a, b) => branch_either(m, p, s, [&a, &b], rest, each),
     }
 }
 

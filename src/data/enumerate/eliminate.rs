@@ -13,7 +13,7 @@
 use super::branch::reevaluate_condition;
 use super::{conjuncts, one_point};
 use crate::builtins::compare::builtin_of;
-use crate::builtins::linear::{Linear, least, numeric_sort, occurs};
+use crate::builtins::linear::{LinearForm, least, numeric_sort, occurs};
 use crate::engine::compile::Program;
 use crate::engine::machine::Outcome;
 use crate::engine::terms::Terms;
@@ -27,7 +27,7 @@ use mu_base::ids::SortId;
 const MAX_CASES: u32 = 32;
 
 /// Bounds of a number by the conjuncts that contain it.
-struct Bounds {
+struct NumberBounds {
     /// Least values allowed by one conjunct each.
     from: Vec<Value>,
     /// True if there is an upper bound.
@@ -189,7 +189,7 @@ fn find_solved<T: Terms>(
         let numeric = part.as_app().is_some_and(|(op, _)| {
             (basic::POS.number()..=basic::REAL.number()).contains(&p.op(op).first.number())
         });
-        let form = Linear::difference(p, a, b).filter(|_| numeric)?;
+        let form = LinearForm::difference(p, a, b).filter(|_| numeric)?;
         form.terms.iter().enumerate().find_map(|(i, (atom, k))| {
             let Value::Unknown(u) = atom else { return None };
             let exact = sort_of(*u) == basic::REAL
@@ -209,13 +209,13 @@ fn find_solved<T: Terms>(
 
 /// Returns the bounds of an unknown, if it occurs only in linear comparisons with coefficient 1 and
 /// in conjuncts that exclude one value of it.
-fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<Bounds> {
+fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<NumberBounds> {
     let unknown = Value::Unknown(u);
     let sort_of = |u: u32| m.unknowns().sort(u);
     if !is_unlimited(p, sort_of(u), &mut Vec::new()) {
         return None;
     }
-    let mut bounds = Bounds { from: Vec::new(), above: false };
+    let mut bounds = NumberBounds { from: Vec::new(), above: false };
     let mut excluded = false;
     for part in parts.iter().filter(|part| occurs(part, &unknown)) {
         let (a, b, strict) = match builtin_of(p, part)? {
@@ -237,7 +237,7 @@ fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<B
             return None;
         }
         // The comparison as a form that is at most 0.
-        let mut form = Linear::difference(p, a, b)?;
+        let mut form = LinearForm::difference(p, a, b)?;
         form.constant = form.constant.checked_add(strict)?;
         let at = form.terms.iter().position(|t| t.0 == unknown)?;
         let k = form.terms[at].1;

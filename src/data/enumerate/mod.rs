@@ -114,7 +114,7 @@ pub(crate) struct SolutionSearch {
     binder: &'static str,
 }
 
-enum Choice {
+enum VariableChoice {
     /// An unknown with its values.
     Interval(u32, i64, i64),
     Constructors(u32, Vec<OpId>),
@@ -325,9 +325,9 @@ fn choose<T: Terms>(
     open: &[u32],
     parts: &[&Value],
     rest: &Value,
-) -> Outcome<Choice> {
-    let mut best: Option<(u64, Choice)> = None;
-    let offer = |options: u64, choice: Choice, best: &mut Option<(u64, Choice)>| {
+) -> Outcome<VariableChoice> {
+    let mut best: Option<(u64, VariableChoice)> = None;
+    let offer = |options: u64, choice: VariableChoice, best: &mut Option<(u64, VariableChoice)>| {
         if best.as_ref().is_none_or(|b| options < b.0) {
             *best = Some((options, choice));
         }
@@ -337,9 +337,9 @@ fn choose<T: Terms>(
     let bounds = bounds(m, p, open, parts);
     // Unknowns with the fewest options.
     let mut fewest = u64::MAX;
-    let mut equal: Vec<(u32, Choice)> = Vec::new();
+    let mut equal: Vec<(u32, VariableChoice)> = Vec::new();
     for (i, &u) in open.iter().enumerate() {
-        let mut offer = |options: u64, choice: Choice| {
+        let mut offer = |options: u64, choice: VariableChoice| {
             if options < fewest {
                 fewest = options;
                 equal.clear();
@@ -350,13 +350,15 @@ fn choose<T: Terms>(
         };
         let sort = m.unknowns().sort(u);
         match p.signature.sorts.kind(sort) {
-            SortKind::Bool => offer(2, Choice::Bool(u)),
+            SortKind::Bool => offer(2, VariableChoice::Bool(u)),
             SortKind::Pos | SortKind::Nat | SortKind::Int => match bounds[i] {
                 (Some(low), Some(high)) => {
                     let width = (high as i128 - low as i128 + 1).clamp(0, 1 << 39) as u64;
-                    offer(width, Choice::Interval(u, low, high));
+                    offer(width, VariableChoice::Interval(u, low, high));
                 }
-                (low, high) if s.unbounded => offer(GROWING * 4, Choice::Upwards(u, low, high)),
+                (low, high) if s.unbounded => {
+                    offer(GROWING * 4, VariableChoice::Upwards(u, low, high))
+                }
                 _ => {}
             },
             SortKind::Named(n) => {
@@ -364,13 +366,13 @@ fn choose<T: Terms>(
                 if !constructors.is_empty() {
                     let growing = is_recursive(m, p, sort);
                     let options = constructors.len() as u64 + if growing { GROWING } else { 0 };
-                    offer(options, Choice::Constructors(u, constructors));
+                    offer(options, VariableChoice::Constructors(u, constructors));
                 }
             }
-            SortKind::List(element) => offer(GROWING + 2, Choice::List(u, *element)),
+            SortKind::List(element) => offer(GROWING + 2, VariableChoice::List(u, *element)),
             SortKind::FSet(_) | SortKind::Set(_) | SortKind::Function(..) => {
                 if let Some(values) = values_of(m, p, sort, MAX_LISTED)? {
-                    offer(values.len() as u64, Choice::Values(u, values));
+                    offer(values.len() as u64, VariableChoice::Values(u, values));
                 }
             }
             SortKind::Real | SortKind::Bag(_) | SortKind::FBag(_) => {}
@@ -401,7 +403,7 @@ fn choose<T: Terms>(
                     let sort = p.op(op).first;
                     offer(
                         candidates.len() as u64,
-                        Choice::Member((*part).clone(), element.clone(), sort, candidates),
+                        VariableChoice::Member((*part).clone(), element.clone(), sort, candidates),
                         &mut best,
                     );
                 }
@@ -410,19 +412,19 @@ fn choose<T: Terms>(
                 if let Some((sort, element, candidates)) = bag_membership(p, part, a, b) {
                     offer(
                         candidates.len() as u64,
-                        Choice::Member((*part).clone(), element, sort, candidates),
+                        VariableChoice::Member((*part).clone(), element, sort, candidates),
                         &mut best,
                     );
                 }
             }
             Some((Builtin::Or, [a, b])) => {
-                offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best)
+                offer(EITHER, VariableChoice::Either(a.clone(), b.clone()), &mut best)
             }
             _ if s.witnesses < MAX_WITNESSES && binders::existence(p, part).is_some() => {
-                offer(WITNESS, Choice::Witness((*part).clone()), &mut best);
+                offer(WITNESS, VariableChoice::Witness((*part).clone()), &mut best);
             }
             _ if binders::universal(p, part).is_some() => {
-                offer(WITNESS, Choice::Everywhere((*part).clone()), &mut best)
+                offer(WITNESS, VariableChoice::Everywhere((*part).clone()), &mut best)
             }
             _ => {}
         }
@@ -430,7 +432,7 @@ fn choose<T: Terms>(
     if best.as_ref().is_none_or(|b| b.0 >= GROWING)
         && let Some(split) = split(m, p, s, open, parts, &bounds)?
     {
-        return Ok(Choice::Cases(split));
+        return Ok(VariableChoice::Cases(split));
     }
     match best {
         Some((_, choice)) => Ok(choice),
@@ -443,7 +445,7 @@ fn choose<T: Terms>(
 fn most_constrained<T: Terms>(
     m: &T,
     p: &Program,
-    choices: &[(u32, Choice)],
+    choices: &[(u32, VariableChoice)],
     parts: &[&Value],
 ) -> usize {
     let mut others: Vec<Option<usize>> = vec![None; choices.len()];

@@ -7,7 +7,7 @@ use mu_syntax::ast::{BinaryOp, UnaryOp};
 
 /// Sort with variables 0 and 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Pattern {
+pub(super) enum SortPattern {
     Sort(Ty),
     Var(usize),
     List(usize),
@@ -23,55 +23,57 @@ pub(super) enum Pattern {
 #[derive(PartialEq, Debug)]
 pub(super) struct Scheme {
     pub(super) builtin: Builtin,
-    pub(super) params: &'static [Pattern],
-    pub(super) result: Pattern,
+    pub(super) params: &'static [SortPattern],
+    pub(super) result: SortPattern,
 }
 
-impl Pattern {
+impl SortPattern {
     /// Returns the variables of the pattern; true if the variable is below a container or function,
     /// so that its sort must match exactly.
     pub(super) fn variables(self) -> impl Iterator<Item = (usize, bool)> {
         let (first, second) = match self {
-            Pattern::Sort(_) => (None, None),
-            Pattern::Var(v) => (Some((v, false)), None),
-            Pattern::List(v)
-            | Pattern::Set(v)
-            | Pattern::Bag(v)
-            | Pattern::FSet(v)
-            | Pattern::FBag(v) => (Some((v, true)), None),
-            Pattern::Function(v, w) => (Some((v, true)), Some((w, true))),
+            SortPattern::Sort(_) => (None, None),
+            SortPattern::Var(v) => (Some((v, false)), None),
+            SortPattern::List(v)
+            | SortPattern::Set(v)
+            | SortPattern::Bag(v)
+            | SortPattern::FSet(v)
+            | SortPattern::FBag(v) => (Some((v, true)), None),
+            SortPattern::Function(v, w) => (Some((v, true)), Some((w, true))),
         };
         first.into_iter().chain(second)
     }
     /// Returns the type for given values of the variables.
     pub(super) fn at(self, types: &mut Types, vars: [Ty; 2]) -> Ty {
         match self {
-            Pattern::Sort(ty) => ty,
-            Pattern::Var(v) => vars[v],
-            Pattern::List(v) => types.intern(TyKind::List(vars[v])),
-            Pattern::Set(v) => types.intern(TyKind::Set(vars[v])),
-            Pattern::Bag(v) => types.intern(TyKind::Bag(vars[v])),
-            Pattern::FSet(v) => types.intern(TyKind::FSet(vars[v])),
-            Pattern::FBag(v) => types.intern(TyKind::FBag(vars[v])),
-            Pattern::Function(v, w) => types.intern(TyKind::Function([vars[v]].into(), vars[w])),
+            SortPattern::Sort(ty) => ty,
+            SortPattern::Var(v) => vars[v],
+            SortPattern::List(v) => types.intern(TyKind::List(vars[v])),
+            SortPattern::Set(v) => types.intern(TyKind::Set(vars[v])),
+            SortPattern::Bag(v) => types.intern(TyKind::Bag(vars[v])),
+            SortPattern::FSet(v) => types.intern(TyKind::FSet(vars[v])),
+            SortPattern::FBag(v) => types.intern(TyKind::FBag(vars[v])),
+            SortPattern::Function(v, w) => {
+                types.intern(TyKind::Function([vars[v]].into(), vars[w]))
+            }
         }
     }
     /// Returns the pattern as text, with S and T for the variables.
     fn text(self) -> String {
         let name = |v: usize| if v == 0 { "S" } else { "T" };
         match self {
-            Pattern::Sort(Ty::BOOL) => "Bool".into(),
-            Pattern::Sort(Ty::POS) => "Pos".into(),
-            Pattern::Sort(Ty::NAT) => "Nat".into(),
-            Pattern::Sort(Ty::INT) => "Int".into(),
-            Pattern::Sort(_) => "Real".into(),
-            Pattern::Var(v) => name(v).into(),
-            Pattern::List(v) => format!("List({})", name(v)),
-            Pattern::Set(v) => format!("Set({})", name(v)),
-            Pattern::Bag(v) => format!("Bag({})", name(v)),
-            Pattern::FSet(v) => format!("FSet({})", name(v)),
-            Pattern::FBag(v) => format!("FBag({})", name(v)),
-            Pattern::Function(v, w) => format!("({} -> {})", name(v), name(w)),
+            SortPattern::Sort(Ty::BOOL) => "Bool".into(),
+            SortPattern::Sort(Ty::POS) => "Pos".into(),
+            SortPattern::Sort(Ty::NAT) => "Nat".into(),
+            SortPattern::Sort(Ty::INT) => "Int".into(),
+            SortPattern::Sort(_) => "Real".into(),
+            SortPattern::Var(v) => name(v).into(),
+            SortPattern::List(v) => format!("List({})", name(v)),
+            SortPattern::Set(v) => format!("Set({})", name(v)),
+            SortPattern::Bag(v) => format!("Bag({})", name(v)),
+            SortPattern::FSet(v) => format!("FSet({})", name(v)),
+            SortPattern::FBag(v) => format!("FBag({})", name(v)),
+            SortPattern::Function(v, w) => format!("({} -> {})", name(v), name(w)),
         }
     }
 }
@@ -87,7 +89,7 @@ impl Scheme {
     }
     /// True if it has sort variables.
     pub(super) fn is_polymorphic(&self) -> bool {
-        self.params.iter().any(|p| !matches!(p, Pattern::Sort(_)))
+        self.params.iter().any(|p| !matches!(p, SortPattern::Sort(_)))
     }
 }
 
@@ -135,12 +137,12 @@ macro_rules! schemes {
 
 /// Returns all schemes of a name; empty if the name is not a built-in.
 pub(super) fn schemes(name: &str) -> &'static [Scheme] {
-    use Pattern::{Bag, FBag, FSet, Function, List, Set, Sort, Var};
-    const BOOL: Pattern = Sort(Ty::BOOL);
-    const POS: Pattern = Sort(Ty::POS);
-    const NAT: Pattern = Sort(Ty::NAT);
-    const INT: Pattern = Sort(Ty::INT);
-    const REAL: Pattern = Sort(Ty::REAL);
+    use SortPattern::{Bag, FBag, FSet, Function, List, Set, Sort, Var};
+    const BOOL: SortPattern = Sort(Ty::BOOL);
+    const POS: SortPattern = Sort(Ty::POS);
+    const NAT: SortPattern = Sort(Ty::NAT);
+    const INT: SortPattern = Sort(Ty::INT);
+    const REAL: SortPattern = Sort(Ty::REAL);
     match name {
         "true" => schemes! { True: => BOOL; },
         "false" => schemes! { False: => BOOL; },

@@ -1,8 +1,8 @@
 //! Top-down pass: an annotated tree at an expected type becomes a typed expression with explicit
 //! coercions.
 
-use super::builtins::{Pattern, Scheme};
-use super::infer::{Candidate, Choice, Inference, NodeKind, SubtermId};
+use super::builtins::{Scheme, SortPattern};
+use super::infer::{CandidateChoice, Inference, NodeKind, SubtermId, TypeCandidate};
 use super::types::{Ty, TyKind};
 use super::{Checker, error};
 use crate::expr::{Binder, Expr, ExprKind};
@@ -18,10 +18,10 @@ impl Checker {
         inference: &Inference,
         id: SubtermId,
         expected: Option<Ty>,
-    ) -> Result<Candidate, Diagnostic> {
+    ) -> Result<TypeCandidate, Diagnostic> {
         let node = inference.node(id);
-        let mut best: Option<(u32, Candidate)> = None;
-        let mut tie: Option<Candidate> = None;
+        let mut best: Option<(u32, TypeCandidate)> = None;
+        let mut tie: Option<TypeCandidate> = None;
         for c in &node.candidates {
             let Some(step) = expected.map_or(Some(0), |e| self.types.distance(c.ty, e)) else {
                 continue;
@@ -104,7 +104,7 @@ impl Checker {
         &mut self,
         inference: &Inference,
         id: SubtermId,
-        chosen: Candidate,
+        chosen: TypeCandidate,
         natural: Ty,
     ) -> Result<Expr, Diagnostic> {
         let node = inference.node(id);
@@ -115,11 +115,13 @@ impl Checker {
             (NodeKind::Number(value), _) => {
                 Ok(Expr::new(ExprKind::Number(value.clone()), sort, span))
             }
-            (NodeKind::Name(_), Choice::Op(op)) => Ok(Expr::new(ExprKind::Op(op), sort, span)),
-            (NodeKind::Name(name), Choice::Builtin(scheme, _)) => {
+            (NodeKind::Name(_), CandidateChoice::Op(op)) => {
+                Ok(Expr::new(ExprKind::Op(op), sort, span))
+            }
+            (NodeKind::Name(name), CandidateChoice::Builtin(scheme, _)) => {
                 self.build_value(scheme, natural, name, span)
             }
-            (NodeKind::Call(_), Choice::Op(op)) => {
+            (NodeKind::Call(_), CandidateChoice::Op(op)) => {
                 let function = self.data.signature.op(op).sort;
                 let SortKind::Function(domain, _) =
                     self.data.signature.sorts.kind(function).clone()
@@ -133,7 +135,7 @@ impl Checker {
                 }
                 Ok(self.apply_op(op, args, sort, span))
             }
-            (NodeKind::Call(_), Choice::Builtin(scheme, vars)) => {
+            (NodeKind::Call(_), CandidateChoice::Builtin(scheme, vars)) => {
                 let vars = self.close_vars(scheme, vars, natural);
                 let mut args = Vec::with_capacity(node.children.len());
                 for (child, pattern) in node.children.iter().zip(scheme.params) {
@@ -142,7 +144,7 @@ impl Checker {
                 }
                 Ok(self.build_builtin(scheme, vars, args, sort, span))
             }
-            (NodeKind::Apply, Choice::Head(function)) => {
+            (NodeKind::Apply, CandidateChoice::Head(function)) => {
                 let TyKind::Function(domain, _) = self.types.kind(function).clone() else {
                     return Err(internal(span));
                 };
@@ -155,7 +157,7 @@ impl Checker {
                 }
                 Ok(Expr::new(ExprKind::Apply(head, args), sort, span))
             }
-            (NodeKind::List, Choice::Elements(_)) => {
+            (NodeKind::List, CandidateChoice::Elements(_)) => {
                 let TyKind::List(element) = *self.types.kind(natural) else {
                     return Err(internal(span));
                 };
@@ -169,7 +171,7 @@ impl Checker {
                     span,
                 )
             }
-            (NodeKind::Set, Choice::Elements(_)) => {
+            (NodeKind::Set, CandidateChoice::Elements(_)) => {
                 let TyKind::FSet(element) = *self.types.kind(natural) else {
                     return Err(internal(span));
                 };
@@ -183,7 +185,7 @@ impl Checker {
                     span,
                 )
             }
-            (NodeKind::Bag, Choice::Elements(_)) => {
+            (NodeKind::Bag, CandidateChoice::Elements(_)) => {
                 let TyKind::FBag(element) = *self.types.kind(natural) else {
                     return Err(internal(span));
                 };
@@ -197,7 +199,7 @@ impl Checker {
                     span,
                 )
             }
-            (NodeKind::Bind(binder, vars), Choice::Body(body)) => {
+            (NodeKind::Bind(binder, vars), CandidateChoice::Body(body)) => {
                 let body = match self.types.kind(natural) {
                     TyKind::Function(_, range) => *range,
                     _ => body,
@@ -205,7 +207,7 @@ impl Checker {
                 let body = self.elaborate(inference, node.children[0], body)?;
                 Ok(Expr::new(ExprKind::Bind(*binder, vars.clone(), body), sort, span))
             }
-            (NodeKind::Comprehension(var), Choice::Body(body)) => {
+            (NodeKind::Comprehension(var), CandidateChoice::Body(body)) => {
                 let binder = if body == Ty::BOOL {
                     Binder::SetComprehension
                 } else {
@@ -228,15 +230,15 @@ impl Checker {
         vars.map(|ty| self.types.close(ty))
     }
 
-    fn read_vars(&self, pattern: Pattern, ty: Ty, vars: &mut [Ty; 2]) {
+    fn read_vars(&self, pattern: SortPattern, ty: Ty, vars: &mut [Ty; 2]) {
         match (pattern, self.types.kind(ty)) {
-            (Pattern::Var(v), _) => vars[v] = ty,
-            (Pattern::List(v), TyKind::List(e))
-            | (Pattern::Set(v), TyKind::Set(e))
-            | (Pattern::Bag(v), TyKind::Bag(e))
-            | (Pattern::FSet(v), TyKind::FSet(e))
-            | (Pattern::FBag(v), TyKind::FBag(e)) => vars[v] = *e,
-            (Pattern::Function(v, w), TyKind::Function(domain, range)) if domain.len() == 1 => {
+            (SortPattern::Var(v), _) => vars[v] = ty,
+            (SortPattern::List(v), TyKind::List(e))
+            | (SortPattern::Set(v), TyKind::Set(e))
+            | (SortPattern::Bag(v), TyKind::Bag(e))
+            | (SortPattern::FSet(v), TyKind::FSet(e))
+            | (SortPattern::FBag(v), TyKind::FBag(e)) => vars[v] = *e,
+            (SortPattern::Function(v, w), TyKind::Function(domain, range)) if domain.len() == 1 => {
                 vars[v] = domain[0];
                 vars[w] = *range;
             }

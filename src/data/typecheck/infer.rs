@@ -11,7 +11,7 @@
 //! Cost: linear in the size of the expression times the number of overloads and candidates; the
 //! latter is capped.
 
-use super::builtins::{Pattern, Scheme, binary_name, schemes, unary_name};
+use super::builtins::{Scheme, SortPattern, binary_name, schemes, unary_name};
 use super::types::{Ty, TyKind};
 use super::{Checker, error};
 use crate::expr::{Binder, Expr};
@@ -32,7 +32,7 @@ id_types! {
 
 /// Choice that produces a candidate.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Choice {
+pub(super) enum CandidateChoice {
     /// Variable or number.
     Leaf,
     /// A user operation, applied or not.
@@ -49,10 +49,10 @@ pub(super) enum Choice {
 
 /// Possible type of a node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
+pub(super) struct TypeCandidate {
     pub(super) ty: Ty,
     pub(super) cost: u32,
-    pub(super) choice: Choice,
+    pub(super) choice: CandidateChoice,
     /// True if another choice gives the same type at the same cost.
     pub(super) ambiguous: bool,
 }
@@ -84,7 +84,7 @@ pub(super) struct InferenceNode {
     pub(super) span: Span,
     pub(super) kind: NodeKind,
     pub(super) children: Vec<SubtermId>,
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<TypeCandidate>,
 }
 
 /// Annotated tree of some expressions.
@@ -103,7 +103,7 @@ impl Inference {
         span: Span,
         kind: NodeKind,
         children: Vec<SubtermId>,
-        candidates: Vec<Candidate>,
+        candidates: Vec<TypeCandidate>,
     ) -> SubtermId {
         let id = SubtermId::new(self.nodes.len());
         self.nodes.push(InferenceNode { span, kind, children, candidates });
@@ -113,7 +113,7 @@ impl Inference {
 
 /// Constraints on scheme variables while arguments are matched.
 #[derive(Clone, Copy)]
-struct Bounds {
+struct SchemeBounds {
     /// Join of the argument types directly at the variable.
     lower: [Ty; 2],
     /// Type required by an argument below a container.
@@ -249,19 +249,19 @@ impl Checker {
         let mut candidates = Vec::new();
         if let Some(cost) = self.cost_at(inference, child, Ty::BOOL) {
             let ty = self.types.intern(TyKind::Set(element));
-            candidates.push(Candidate {
+            candidates.push(TypeCandidate {
                 ty,
                 cost,
-                choice: Choice::Body(Ty::BOOL),
+                choice: CandidateChoice::Body(Ty::BOOL),
                 ambiguous: false,
             });
         }
         if let Some(cost) = self.cost_at(inference, child, Ty::NAT) {
             let ty = self.types.intern(TyKind::Bag(element));
-            candidates.push(Candidate {
+            candidates.push(TypeCandidate {
                 ty,
                 cost,
-                choice: Choice::Body(Ty::NAT),
+                choice: CandidateChoice::Body(Ty::NAT),
                 ambiguous: false,
             });
         }
@@ -291,7 +291,12 @@ impl Checker {
                 let ty = self.types.intern(TyKind::Function(domain.clone(), range));
                 insert(
                     &mut candidates,
-                    Candidate { ty, cost, choice: Choice::Body(range), ambiguous: false },
+                    TypeCandidate {
+                        ty,
+                        cost,
+                        choice: CandidateChoice::Body(range),
+                        ambiguous: false,
+                    },
                     false,
                 );
             }
@@ -334,7 +339,7 @@ impl Checker {
         let child = child?;
         let mut candidates = inference.node(child).candidates.clone();
         for c in &mut candidates {
-            c.choice = Choice::Body(c.ty);
+            c.choice = CandidateChoice::Body(c.ty);
             c.ambiguous = false;
         }
         Ok(inference.add(span, NodeKind::Where(typed), vec![child], candidates))
@@ -356,7 +361,7 @@ impl Checker {
             let cost = u32::from(matches!(self.types.kind(ty), TyKind::Function(..)));
             insert(
                 &mut candidates,
-                Candidate { ty, cost, choice: Choice::Op(op), ambiguous: false },
+                TypeCandidate { ty, cost, choice: CandidateChoice::Op(op), ambiguous: false },
                 false,
             );
         }
@@ -370,7 +375,12 @@ impl Checker {
             let cost = u32::from(!scheme.params.is_empty());
             insert(
                 &mut candidates,
-                Candidate { ty, cost, choice: Choice::Builtin(scheme, vars), ambiguous: false },
+                TypeCandidate {
+                    ty,
+                    cost,
+                    choice: CandidateChoice::Builtin(scheme, vars),
+                    ambiguous: false,
+                },
                 true,
             );
         }
@@ -406,7 +416,12 @@ impl Checker {
                 let cost = c.cost.saturating_add(cost);
                 insert(
                     &mut candidates,
-                    Candidate { ty: range, cost, choice: Choice::Head(c.ty), ambiguous: false },
+                    TypeCandidate {
+                        ty: range,
+                        cost,
+                        choice: CandidateChoice::Head(c.ty),
+                        ambiguous: false,
+                    },
                     false,
                 );
             }
@@ -511,7 +526,7 @@ impl Checker {
             if let Some((ty, cost)) = self.function_cost(inference, function, &children) {
                 insert(
                     &mut candidates,
-                    Candidate { ty, cost, choice: Choice::Op(op), ambiguous: false },
+                    TypeCandidate { ty, cost, choice: CandidateChoice::Op(op), ambiguous: false },
                     false,
                 );
             }
@@ -537,19 +552,19 @@ impl Checker {
         inference: &Inference,
         scheme: &'static Scheme,
         args: &[SubtermId],
-        out: &mut Vec<Candidate>,
+        out: &mut Vec<TypeCandidate>,
     ) {
         let mut cost = 0u32;
         for (pattern, arg) in scheme.params.iter().zip(args) {
-            let Pattern::Sort(ty) = pattern else { return };
+            let SortPattern::Sort(ty) = pattern else { return };
             let Some(step) = self.cost_at(inference, *arg, *ty) else { return };
             cost = cost.saturating_add(step);
         }
-        let Pattern::Sort(ty) = scheme.result else { return };
-        let choice = Choice::Builtin(scheme, [Ty::BOTTOM; 2]);
+        let SortPattern::Sort(ty) = scheme.result else { return };
+        let choice = CandidateChoice::Builtin(scheme, [Ty::BOTTOM; 2]);
         // Overloads with one sort at one cost agree in their values; the narrower comes first, as
         // in the reference.
-        insert(out, Candidate { ty, cost, choice, ambiguous: false }, true);
+        insert(out, TypeCandidate { ty, cost, choice, ambiguous: false }, true);
     }
 
     fn any_open(&self, inference: &Inference, args: &[SubtermId]) -> bool {
@@ -562,9 +577,9 @@ impl Checker {
         inference: &Inference,
         scheme: &'static Scheme,
         args: &[SubtermId],
-        out: &mut Vec<Candidate>,
+        out: &mut Vec<TypeCandidate>,
     ) {
-        let bounds = Bounds { lower: [Ty::BOTTOM; 2], exact: [None; 2] };
+        let bounds = SchemeBounds { lower: [Ty::BOTTOM; 2], exact: [None; 2] };
         let mut chosen = Vec::with_capacity(args.len());
         self.match_arguments(inference, scheme, args, bounds, &mut chosen, out);
     }
@@ -574,9 +589,9 @@ impl Checker {
         inference: &Inference,
         scheme: &'static Scheme,
         args: &[SubtermId],
-        bounds: Bounds,
-        chosen: &mut Vec<Candidate>,
-        out: &mut Vec<Candidate>,
+        bounds: SchemeBounds,
+        chosen: &mut Vec<TypeCandidate>,
+        out: &mut Vec<TypeCandidate>,
     ) {
         let Some(arg) = args.get(chosen.len()) else {
             return self.solve(inference, scheme, args, bounds, chosen, out);
@@ -592,11 +607,11 @@ impl Checker {
     }
 
     /// Narrows the bounds by an argument type at a parameter. False if they do not match.
-    fn match_pattern(&mut self, pattern: Pattern, ty: Ty, bounds: &mut Bounds) -> bool {
-        if let Pattern::Sort(sort) = pattern {
+    fn match_pattern(&mut self, pattern: SortPattern, ty: Ty, bounds: &mut SchemeBounds) -> bool {
+        if let SortPattern::Sort(sort) = pattern {
             return self.types.distance(ty, sort).is_some();
         }
-        if let Pattern::Var(v) = pattern {
+        if let SortPattern::Var(v) = pattern {
             let Some(join) = self.types.join(bounds.lower[v], ty) else { return false };
             bounds.lower[v] = join;
             return true;
@@ -605,12 +620,12 @@ impl Checker {
             return true;
         }
         let parts = match (pattern, self.types.kind(ty)) {
-            (Pattern::List(v), TyKind::List(e))
-            | (Pattern::Set(v), TyKind::Set(e) | TyKind::FSet(e))
-            | (Pattern::Bag(v), TyKind::Bag(e) | TyKind::FBag(e))
-            | (Pattern::FSet(v), TyKind::FSet(e))
-            | (Pattern::FBag(v), TyKind::FBag(e)) => [Some((v, *e)), None],
-            (Pattern::Function(v, w), TyKind::Function(domain, range)) if domain.len() == 1 => {
+            (SortPattern::List(v), TyKind::List(e))
+            | (SortPattern::Set(v), TyKind::Set(e) | TyKind::FSet(e))
+            | (SortPattern::Bag(v), TyKind::Bag(e) | TyKind::FBag(e))
+            | (SortPattern::FSet(v), TyKind::FSet(e))
+            | (SortPattern::FBag(v), TyKind::FBag(e)) => [Some((v, *e)), None],
+            (SortPattern::Function(v, w), TyKind::Function(domain, range)) if domain.len() == 1 => {
                 [Some((v, domain[0])), Some((w, *range))]
             }
             _ => return false,
@@ -629,9 +644,9 @@ impl Checker {
         inference: &Inference,
         scheme: &'static Scheme,
         args: &[SubtermId],
-        bounds: Bounds,
-        chosen: &[Candidate],
-        out: &mut Vec<Candidate>,
+        bounds: SchemeBounds,
+        chosen: &[TypeCandidate],
+        out: &mut Vec<TypeCandidate>,
     ) {
         let mut values = [vec![Ty::BOTTOM], vec![Ty::BOTTOM]];
         for (v, values) in values.iter_mut().enumerate() {
@@ -666,10 +681,10 @@ impl Checker {
                     let ty = scheme.result.at(&mut self.types, vars);
                     insert(
                         out,
-                        Candidate {
+                        TypeCandidate {
                             ty,
                             cost,
-                            choice: Choice::Builtin(scheme, vars),
+                            choice: CandidateChoice::Builtin(scheme, vars),
                             ambiguous: false,
                         },
                         open,
@@ -687,7 +702,7 @@ impl Checker {
         elements: &[SubtermId],
         what: &str,
         make: fn(Ty) -> TyKind,
-    ) -> Result<Vec<Candidate>, Diagnostic> {
+    ) -> Result<Vec<TypeCandidate>, Diagnostic> {
         let mut types: Option<Vec<Ty>> = None;
         let mut last: Vec<Ty> = Vec::new();
         for &element in elements {
@@ -741,10 +756,10 @@ impl Checker {
                 cost = cost.saturating_add(step);
             }
             let whole = self.types.intern(make(ty));
-            candidates.push(Candidate {
+            candidates.push(TypeCandidate {
                 ty: whole,
                 cost,
-                choice: Choice::Elements(ty),
+                choice: CandidateChoice::Elements(ty),
                 ambiguous: false,
             });
         }
@@ -782,13 +797,17 @@ impl Checker {
     ) -> Result<SubtermId, Diagnostic> {
         let (vars, child) = self.infer_scope(inference, decls, body, word, span)?;
         let cost = self.require(inference, child, Ty::BOOL, &format!("the body of `{word}`"))?;
-        let candidate =
-            Candidate { ty: Ty::BOOL, cost, choice: Choice::Body(Ty::BOOL), ambiguous: false };
+        let candidate = TypeCandidate {
+            ty: Ty::BOOL,
+            cost,
+            choice: CandidateChoice::Body(Ty::BOOL),
+            ambiguous: false,
+        };
         Ok(inference.add(span, NodeKind::Bind(binder, vars), vec![child], vec![candidate]))
     }
 
     /// Drops candidates that a cheaper one reaches by coercion, and all beyond the limit.
-    fn prune(&self, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    fn prune(&self, mut candidates: Vec<TypeCandidate>) -> Vec<TypeCandidate> {
         if candidates.len() > 1 {
             candidates.sort_by_key(|c| c.cost);
             let all = candidates.clone();
@@ -902,13 +921,13 @@ impl Checker {
     }
 }
 
-fn leaf(ty: Ty) -> Candidate {
-    Candidate { ty, cost: 0, choice: Choice::Leaf, ambiguous: false }
+fn leaf(ty: Ty) -> TypeCandidate {
+    TypeCandidate { ty, cost: 0, choice: CandidateChoice::Leaf, ambiguous: false }
 }
 
 /// Adds a candidate; the cheaper of two with the same type remains. Equal costs are ambiguous
 /// unless `first_wins`.
-fn insert(candidates: &mut Vec<Candidate>, new: Candidate, first_wins: bool) {
+fn insert(candidates: &mut Vec<TypeCandidate>, new: TypeCandidate, first_wins: bool) {
     match candidates.iter_mut().find(|c| c.ty == new.ty) {
         None => candidates.push(new),
         Some(old) if new.cost < old.cost => *old = new,

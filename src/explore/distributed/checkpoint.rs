@@ -21,7 +21,9 @@ use bincode::{Decode, Encode};
 
 use super::partition::{Partition, Tally};
 use super::presearch::LeafLayout;
-use crate::checkpoint::{Sum, bad, get, get_after, put, put_after, put_section, section, unread};
+use crate::checkpoint::{
+    ChecksumStream, bad, get, get_after, put, put_after, put_section, section, unread,
+};
 use crate::queue::Queue;
 use crate::store::{Parts, Store};
 use crate::symmetry::Symmetries;
@@ -172,7 +174,7 @@ impl Partition<'_> {
         }
         self.put_back()?;
         let basis = self.basis()?;
-        let mut out = Sum::new(out);
+        let mut out = ChecksumStream::new(out);
         self.body(stamp, basis, &mut out)
             .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
     }
@@ -220,7 +222,7 @@ impl Partition<'_> {
         &mut self,
         stamp: &Stamp,
         basis: Basis,
-        out: &mut Sum<&mut dyn Write>,
+        out: &mut ChecksumStream<&mut dyn Write>,
     ) -> std::io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
@@ -268,7 +270,7 @@ impl Partition<'_> {
     /// The file is malformed, or of another model; the memory limit; errors of the model.
     pub fn read(&mut self, input: &mut dyn Read, counted: bool) -> Result<(), Diagnostic> {
         let whole = std::mem::replace(&mut self.whole, false);
-        let mut input = Sum::new(input);
+        let mut input = ChecksumStream::new(input);
         let stamp = stamp(&mut input).map_err(unread)?;
         let foreign_states = stamp.processes as usize != self.processes;
         let basis: Basis = section(&mut input).map_err(unread)?;
@@ -304,7 +306,7 @@ impl Partition<'_> {
         let there = Store::from_parts(parts, 0, Payload::None, self.tuning.table)
             .map_err(|what| unread(bad(&what)))?;
         let tuples = self.tuples(&there, &values)?;
-        let mut reader = Reader {
+        let mut reader = PartitionReader {
             most: (1u64 << there.key_bits()) - 1,
             leaves: vec![0; there.leaves.len()],
             foreign_states,
@@ -426,7 +428,11 @@ impl Partition<'_> {
 
     /// Returns the local key of a state in the file, and the group element that leads to it, if
     /// this process owns it.
-    fn own_key(&mut self, reader: &mut Reader, key: u64) -> Result<Option<(u64, u32)>, Diagnostic> {
+    fn own_key(
+        &mut self,
+        reader: &mut PartitionReader,
+        key: u64,
+    ) -> Result<Option<(u64, u32)>, Diagnostic> {
         reader.there.unpack(key, &mut reader.leaves);
         for ((here, there), tuples) in
             self.leaves.iter_mut().zip(&reader.leaves).zip(&reader.tuples)
@@ -455,7 +461,11 @@ impl Partition<'_> {
     }
 
     /// Returns the local key of a state that was read before.
-    fn stored_key(&mut self, reader: &mut Reader, key: u64) -> Result<Option<u64>, Diagnostic> {
+    fn stored_key(
+        &mut self,
+        reader: &mut PartitionReader,
+        key: u64,
+    ) -> Result<Option<u64>, Diagnostic> {
         if key > reader.most {
             return Err(unread(bad("a queued state outside its layout")));
         }
@@ -482,7 +492,7 @@ impl Partition<'_> {
 }
 
 /// State of reading a partition file.
-struct Reader {
+struct PartitionReader {
     there: Store,
     /// The largest key in the file.
     most: u64,

@@ -7,7 +7,7 @@
 //! owner hash ([`crate::owner_hash`]). Cost: an evaluation and the entries written. Invariant:
 //! after an error the arena is unchanged.
 
-use super::{CachedStep, Entry, Expander, Halt, Part, WritePlace, multi_step_header};
+use super::{CachedStep, Expander, Halt, KeyLeaf, PackedSteps, WritePlace, multi_step_header};
 use crate::store::Store;
 use mu_base::host::Instant;
 use mu_base::ids::{LabelId, Maybe};
@@ -28,7 +28,12 @@ const MOST_STEPS: usize = 1 << 29;
 impl Expander<'_> {
     /// Evaluates a group and caches the answer.
     #[cold]
-    pub(super) fn fill(&mut self, store: &Store, g: usize, leaves: &[u32]) -> Result<Entry, Halt> {
+    pub(super) fn fill(
+        &mut self,
+        store: &Store,
+        g: usize,
+        leaves: &[u32],
+    ) -> Result<PackedSteps, Halt> {
         if self.bytes > self.limit {
             self.clear();
         }
@@ -63,7 +68,7 @@ impl Expander<'_> {
         leaves: &[u32],
         reads: &[u32],
         steps: &mut Steps,
-    ) -> Result<Entry, Halt> {
+    ) -> Result<PackedSteps, Halt> {
         if self.enabled {
             self.shared_cache.steps(g, reads, self.worker.as_mut(), steps)?;
         } else {
@@ -131,7 +136,7 @@ impl Expander<'_> {
             self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &=
                 !(1 << (g % 64));
         }
-        let entry = Entry::new(start, count, changes_hash);
+        let entry = PackedSteps::new(start, count, changes_hash);
         if !self.groups[g].bypassed {
             self.cache_entry(store, g, leaves, entry);
             self.bytes = self.bytes.saturating_add((self.arena.len() - start) as u64 * 16);
@@ -227,7 +232,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    fn cache_entry(&mut self, store: &Store, g: usize, leaves: &[u32], entry: Entry) {
+    fn cache_entry(&mut self, store: &Store, g: usize, leaves: &[u32], entry: PackedSteps) {
         let group = &mut self.groups[g];
         // Number the values that the group only reads.
         for part in &mut group.parts {
@@ -248,7 +253,7 @@ impl Expander<'_> {
                 }
             }
         }
-        let number = |part: &Part| {
+        let number = |part: &KeyLeaf| {
             Self::part(part, leaves).expect("what the group reads on the leaf has a number by now")
         };
         match group.parts.as_slice() {

@@ -17,10 +17,10 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use super::super::store::ExternalStates;
-use super::super::table::Table;
+use super::super::table::StateTable;
 use super::super::tuning::DiskSizes;
 use super::super::{Options, Spilled};
-use super::run::{Run, Writer, merged};
+use super::run::{RunWriter, SortedRun, merged};
 use mu_base::{Diagnostic, Stage};
 
 /// Runs of a search; see the module header.
@@ -30,7 +30,7 @@ pub(super) struct DiskStates {
     sizes: DiskSizes,
     /// States in a block of a queue.
     block: usize,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// Distinct states sifted.
     pub stored: u64,
     pub spilled: Spilled,
@@ -51,8 +51,8 @@ impl DiskStates {
         cold.writer().map_err(|e| cold.failed(e))?;
         Ok(cold)
     }
-    fn writer(&self) -> std::io::Result<Writer> {
-        Writer::new(&self.folder, self.sizes.page)
+    fn writer(&self) -> std::io::Result<RunWriter> {
+        RunWriter::new(&self.folder, self.sizes.page)
     }
     /// True if no state is on disk.
     pub fn is_empty(&self) -> bool {
@@ -66,7 +66,11 @@ impl DiskStates {
     }
 
     /// Returns the hashes of the candidates that are in no run, in ascending order.
-    pub fn sift(&mut self, table: &Table, candidates: &[Vec<u64>]) -> Result<Vec<u64>, Diagnostic> {
+    pub fn sift(
+        &mut self,
+        table: &StateTable,
+        candidates: &[Vec<u64>],
+    ) -> Result<Vec<u64>, Diagnostic> {
         let threads = if candidates.len() < 4 { 1 } else { self.threads };
         let share = (1u64 << table.key_bits()).div_ceil(threads as u64);
         let runs = &self.runs;
@@ -109,8 +113,8 @@ impl DiskStates {
     }
 
     /// Writes the table to a run and clears it. All its candidates must have been sifted.
-    pub fn flush(&mut self, table: &mut Table) -> Result<(), Diagnostic> {
-        let write = || -> std::io::Result<Run> {
+    pub fn flush(&mut self, table: &mut StateTable) -> Result<(), Diagnostic> {
+        let write = || -> std::io::Result<SortedRun> {
             let mut writer = self.writer()?;
             table.in_order(&mut |hashes| writer.extend(hashes))?;
             writer.finish()
@@ -137,14 +141,14 @@ impl DiskStates {
     pub fn note_bytes(&mut self, queues: &[&Queue]) {
         let queued = queues.iter().flat_map(|q| q.runs.iter()).map(|(run, _)| run.bytes());
         self.spilled.bytes =
-            self.spilled.bytes.max(self.runs.iter().map(Run::bytes).chain(queued).sum());
+            self.spilled.bytes.max(self.runs.iter().map(SortedRun::bytes).chain(queued).sum());
     }
 
     /// Adds states, by ascending hashes, to a queue that may hold `most` in memory.
     pub fn enqueue(
         &mut self,
         queue: &mut Queue,
-        table: &Table,
+        table: &StateTable,
         hashes: &[u64],
         most: u64,
     ) -> Result<(), Diagnostic> {
@@ -159,7 +163,7 @@ impl DiskStates {
             );
             return Ok(());
         }
-        let write = || -> std::io::Result<Run> {
+        let write = || -> std::io::Result<SortedRun> {
             let mut writer = self.writer()?;
             writer.extend(hashes)?;
             writer.finish()
@@ -174,7 +178,7 @@ impl DiskStates {
     pub fn take(
         &self,
         queue: &mut Queue,
-        table: &Table,
+        table: &StateTable,
         most: u64,
     ) -> Result<Vec<Vec<u64>>, Diagnostic> {
         let mut blocks = Vec::new();
@@ -201,7 +205,7 @@ impl DiskStates {
     }
 
     /// Returns some keys of states on disk, evenly spread.
-    pub fn sample(&self, table: &Table) -> Result<Vec<u64>, Diagnostic> {
+    pub fn sample(&self, table: &StateTable) -> Result<Vec<u64>, Diagnostic> {
         let mut keys = Vec::new();
         for run in &self.runs {
             for page in (0..run.pages()).step_by(run.pages() / 16 + 1) {
@@ -226,7 +230,7 @@ impl DiskStates {
 pub(super) struct Queue {
     pub blocks: VecDeque<Vec<u64>>,
     /// Runs, with the next page to read.
-    runs: VecDeque<(Run, usize)>,
+    runs: VecDeque<(SortedRun, usize)>,
 }
 
 impl Queue {
@@ -268,12 +272,12 @@ impl SpilledStates<'_> {
     /// Converts a run to the new layout, as several runs.
     fn moved(
         &self,
-        run: &Run,
+        run: &SortedRun,
         from: usize,
-        old: &Table,
-        new: &Table,
+        old: &StateTable,
+        new: &StateTable,
         convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
-    ) -> Result<Vec<Run>, RepackError> {
+    ) -> Result<Vec<SortedRun>, RepackError> {
         let mut runs = Vec::new();
         let mut hashes = Vec::new();
         let mut write = |hashes: &mut Vec<u64>| -> std::io::Result<()> {
@@ -299,10 +303,10 @@ impl SpilledStates<'_> {
     }
     fn all(
         &self,
-        old: &Table,
-        new: &Table,
+        old: &StateTable,
+        new: &StateTable,
         convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
-    ) -> Result<[Vec<Run>; 3], RepackError> {
+    ) -> Result<[Vec<SortedRun>; 3], RepackError> {
         let mut cold = Vec::new();
         for run in &self.cold.runs {
             cold.push(merged(
@@ -325,14 +329,17 @@ impl SpilledStates<'_> {
 impl ExternalStates for SpilledStates<'_> {
     fn repack(
         &mut self,
-        old: &Table,
-        new: &Table,
+        old: &StateTable,
+        new: &StateTable,
         convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
     ) -> Result<(), Vec<u32>> {
         match self.all(old, new, convert) {
             Ok([cold, first, second]) => {
-                self.cold.spilled.written +=
-                    [&cold, &first, &second].into_iter().flatten().map(Run::bytes).sum::<u64>();
+                self.cold.spilled.written += [&cold, &first, &second]
+                    .into_iter()
+                    .flatten()
+                    .map(SortedRun::bytes)
+                    .sum::<u64>();
                 self.cold.spilled.repacked += u64::from(!cold.is_empty());
                 self.cold.runs = cold;
                 for (queue, runs) in self.queues.iter_mut().zip([first, second]) {

@@ -23,7 +23,7 @@ use super::intern::held;
 use super::round::Block;
 use super::search::{GENEROUS, MAX_DEADLOCKS, SearchTotals, Shared, add, index_too_wide, numbered};
 use super::store::Store;
-use super::table::{Growth, Insert, Payload, Table};
+use super::table::{Growth, Insert, Payload, StateTable};
 use super::thread_state::ThreadState;
 use mu_base::{Diagnostic, Stop};
 
@@ -213,7 +213,7 @@ impl<'a> Shared<'a> {
         }
         let half = store.table.len() / 2;
         self.empty(cold, &mut store, level)?;
-        store.table = Table::new(store.key_bits(), half, Payload::None, store.table.sizes());
+        store.table = StateTable::new(store.key_bits(), half, Payload::None, store.table.sizes());
         Ok(())
     }
 

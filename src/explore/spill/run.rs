@@ -8,9 +8,9 @@
 //! memory: 32 bytes for 4,096 hashes.
 //!
 //! Files have no name (`tempfile`), so nothing remains after the process ends. Each page has a
-//! checksum; a mismatch ends the search with an error. Cost of [`Run::mark`]: it reads the pages
-//! that can contain the hashes, in order, and counts the ones in their bit vectors. Low bits are
-//! compared only if the high bits agree.
+//! checksum; a mismatch ends the search with an error. Cost of [`SortedRun::mark`]: it reads the
+//! pages that can contain the hashes, in order, and counts the ones in their bit vectors. Low bits
+//! are compared only if the high bits agree.
 //!
 //! Invariant: what is read is what was written.
 
@@ -51,14 +51,14 @@ impl Page {
 }
 
 /// A sorted run; see the module header.
-pub(super) struct Run {
+pub(super) struct SortedRun {
     file: File,
     pages: Vec<Page>,
     count: u64,
 }
 
 /// Writes a run.
-pub(super) struct Writer {
+pub(super) struct RunWriter {
     file: BufWriter<File>,
     pages: Vec<Page>,
     waiting: Vec<u64>,
@@ -90,7 +90,7 @@ fn bits(words: &[u64], at: usize, width: u32) -> u64 {
     (low | high) & ((1 << width) - 1)
 }
 
-impl Writer {
+impl RunWriter {
     /// Creates a run in an unnamed file of this folder, with at most `most` hashes in a page.
     pub fn new(folder: &Path, most: usize) -> Result<Self> {
         let file = BufWriter::with_capacity(READ, tempfile::tempfile_in(folder)?);
@@ -154,15 +154,15 @@ impl Writer {
         Ok(())
     }
     /// Completes the run.
-    pub fn finish(mut self) -> Result<Run> {
+    pub fn finish(mut self) -> Result<SortedRun> {
         self.page()?;
         self.pages.shrink_to_fit();
         let file = self.file.into_inner().map_err(|e| e.into_error())?;
-        Ok(Run { file, pages: self.pages, count: self.count })
+        Ok(SortedRun { file, pages: self.pages, count: self.count })
     }
 }
 
-impl Run {
+impl SortedRun {
     /// Returns the number of hashes.
     pub fn len(&self) -> u64 {
         self.count
@@ -301,7 +301,7 @@ struct Words {
 
 impl Words {
     /// Reads consecutive pages and verifies their checksums. Returns the bytes read.
-    fn read(&mut self, run: &Run, from: usize, to: usize) -> Result<u64> {
+    fn read(&mut self, run: &SortedRun, from: usize, to: usize) -> Result<u64> {
         let pages = &run.pages[from..to];
         let words: usize = pages.iter().map(Page::words).sum();
         self.bytes.resize(words * 8, 0);
@@ -326,10 +326,10 @@ impl Words {
 }
 
 /// Merges runs into their union, with at most `page` hashes in a page.
-pub(super) fn merged(folder: &Path, runs: &[Run], page: usize) -> Result<Run> {
+pub(super) fn merged(folder: &Path, runs: &[SortedRun], page: usize) -> Result<SortedRun> {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
-    let mut out = Writer::new(folder, page)?;
+    let mut out = RunWriter::new(folder, page)?;
     let mut heads: Vec<(Vec<u64>, usize, usize)> = Vec::new();
     let mut heap = BinaryHeap::new();
     for (r, run) in runs.iter().enumerate() {
@@ -365,8 +365,8 @@ mod tests {
     /// Hashes of a page; so few that a run has several.
     const PAGE: usize = 64;
 
-    fn written(hashes: &BTreeSet<u64>) -> Run {
-        let mut writer = Writer::new(&std::env::temp_dir(), PAGE).unwrap();
+    fn written(hashes: &BTreeSet<u64>) -> SortedRun {
+        let mut writer = RunWriter::new(&std::env::temp_dir(), PAGE).unwrap();
         hashes.iter().for_each(|h| writer.push(*h).unwrap());
         writer.finish().unwrap()
     }
@@ -416,7 +416,7 @@ mod tests {
             let mut random = Random::new(seed);
             let sets: Vec<BTreeSet<u64>> =
                 (0..random.below(5)).map(|_| some(&mut random, 400, 12)).collect();
-            let runs: Vec<Run> = sets.iter().map(written).collect();
+            let runs: Vec<SortedRun> = sets.iter().map(written).collect();
             let run = merged(&std::env::temp_dir(), &runs, PAGE).unwrap();
             let back: Vec<u64> = (0..run.pages()).flat_map(|p| run.page(p).unwrap()).collect();
             assert_eq!(
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn unsorted_hashes_are_rejected() {
-        let mut writer = Writer::new(&std::env::temp_dir(), PAGE).unwrap();
+        let mut writer = RunWriter::new(&std::env::temp_dir(), PAGE).unwrap();
         writer.extend(&[3, 2]).unwrap();
         assert!(writer.finish().is_err());
     }

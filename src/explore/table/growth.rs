@@ -14,7 +14,7 @@
 //! others where the new one puts them, except entries that wait for their home to be swept. An
 //! entry that finds no room within reach is inserted last.
 
-use super::{Cell, Cells, Chunks, Format, Geometry, Insert, Payload, Payloads, Table};
+use super::{Cells, Chunks, Format, Geometry, Insert, Payload, Payloads, StateTable, TableCell};
 use mu_base::atomics::{AtomicU32, AtomicU64};
 
 /// Buckets by which a strip starts later than necessary, so that entries moved by probing find
@@ -102,7 +102,7 @@ impl Payloads {
     }
 }
 
-impl Table {
+impl StateTable {
     /// Returns the number of segments added by one growth.
     fn more(segments: usize, generous: bool) -> usize {
         (segments * if generous { 3 } else { 1 }).div_ceil(4)
@@ -159,7 +159,8 @@ impl Table {
         loop {
             // Twice the capacity, not twice the length: a request for room must make some.
             expected = (expected * 2).max(self.capacity());
-            let wider = Table::new(self.geometry.bits, expected, self.payload_kind(), self.sizes);
+            let wider =
+                StateTable::new(self.geometry.bits, expected, self.payload_kind(), self.sizes);
             let fits = self.entries().all(|(place, key)| match wider.insert(key) {
                 Insert::New(at) | Insert::Old(at) => {
                     wider.set_payload(at, self.payload(place));
@@ -176,11 +177,11 @@ impl Table {
     }
 }
 
-impl<C: Cell> Cells<C> {
+impl<C: TableCell> Cells<C> {
     fn widen(&mut self, growth: Growth) {
         let buckets = 1 << self.bits;
         self.segments.extend(made(
-            Table::more(self.segments.len(), growth.generous),
+            StateTable::more(self.segments.len(), growth.generous),
             growth.helpers,
             || Self::segment(buckets),
         ));
@@ -197,7 +198,7 @@ struct Sweep<'a, C> {
     strip: u64,
 }
 
-impl<C: Cell> Sweep<'_, C> {
+impl<C: TableCell> Sweep<'_, C> {
     /// Sweeps the first `before` buckets. Returns the hashes and payloads that found no room within
     /// reach.
     fn all(&self, before: u64, helpers: usize) -> Vec<(u64, u128)> {

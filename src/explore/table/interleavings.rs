@@ -9,7 +9,7 @@
 //! same place; nothing is lost; no gap lies before an entry. Cost: the number of interleavings,
 //! some thousands.
 
-use super::{Cell, Cells, Geometry, Insert};
+use super::{Cells, Geometry, Insert, TableCell};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -79,7 +79,7 @@ thread_local! {
 /// A cell with scheduled accesses.
 struct Stepped(AtomicU64);
 
-impl Cell for Stepped {
+impl TableCell for Stepped {
     const COUNT: usize = 2;
     fn zero() -> Self {
         Stepped(AtomicU64::new(0))

@@ -4,13 +4,13 @@
 //! are those of the table itself. Cost: some thousand runs a test. Checked after each: one `New`
 //! for each key, one place, nothing lost.
 
-use super::{Cell, Cells, Geometry, Insert};
+use super::{Cells, Geometry, Insert, TableCell};
 use mu_base::atomics::{AtomicU32, AtomicU64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Threads insert hashes into a table that contains some already.
-fn every_order<C: Cell + 'static>(before: &'static [u64], plan: &'static [&'static [u64]]) {
+fn every_order<C: TableCell + 'static>(before: &'static [u64], plan: &'static [&'static [u64]]) {
     loom::model(move || {
         let cells = Arc::new(Cells::<C>::new(4, 4));
         let geometry = Geometry::new(6, cells.homes());

@@ -8,12 +8,12 @@
 //! its head only. Cost: linear.
 
 use super::{Scan, start_of_equations};
-use mu_base::naming::{Mention, Naming, Role, line};
+use mu_base::naming::{Mention, NameRole, Naming, line};
 use mu_base::{SourceId, Span, narrow};
 use mu_syntax::ast::{
     Data, DataKind, Ident, Section, Sort, SortKind, StateFormula, StateFormulaKind, VarDecl,
 };
-use mu_syntax::tokens::{Kind, tokens};
+use mu_syntax::tokens::{TokenKind, tokens};
 use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     for e in &equations.list {
         let kind = if e.least { "least" } else { "greatest" };
         let says = line(&format!("{} {}", if e.least { "mu" } else { "nu" }, walk.written(e.head)));
-        let of = walk.out.declare(Role::FixedPoint, &e.name.kind, e.name.span, e.whole, says);
+        let of = walk.out.declare(NameRole::FixedPoint, &e.name.kind, e.name.span, e.whole, says);
         walk.out.bindings[of].note = format!("the {kind} fixed point of its equation");
         walk.equations.entry(e.name.kind.clone()).or_insert(of);
     }
@@ -59,8 +59,9 @@ fn sections(source: SourceId, text: &str) -> Vec<Section> {
         return all.sections;
     }
     let words = tokens(text);
-    let begins =
-        |t: &mu_syntax::tokens::Token| t.kind == Kind::Word && SECTIONS.contains(&t.text(text));
+    let begins = |t: &mu_syntax::tokens::Token| {
+        t.kind == TokenKind::Word && SECTIONS.contains(&t.text(text))
+    };
     let mut cuts: Vec<usize> = Vec::new();
     let mut before = "";
     for token in words.iter().filter(|t| begins(t)) {
@@ -81,7 +82,7 @@ fn sections(source: SourceId, text: &str) -> Vec<Section> {
     cuts.iter().zip(ends).filter_map(part).flat_map(|s| s.sections).collect()
 }
 
-struct Equation {
+struct FixpointEquation {
     least: bool,
     name: Ident,
     params: Vec<VarDecl>,
@@ -92,18 +93,18 @@ struct Equation {
 }
 
 #[derive(Default)]
-struct Equations {
-    list: Vec<Equation>,
+struct NamedEquations {
+    list: Vec<FixpointEquation>,
     initial: Option<(StateFormula, Span)>,
 }
 
 /// Parses the equations, each up to the next one: an unclosed bracket affects only its own
 /// equation.
-fn equations(source: SourceId, text: &str, start: usize) -> Equations {
-    let mut out = Equations::default();
+fn equations(source: SourceId, text: &str, start: usize) -> NamedEquations {
+    let mut out = NamedEquations::default();
     let behind = text.get(start..).unwrap_or("");
     let begins = |t: &mu_syntax::tokens::Token| {
-        t.kind == Kind::Word && ["mu", "nu", "init"].contains(&t.text(behind))
+        t.kind == TokenKind::Word && ["mu", "nu", "init"].contains(&t.text(behind))
     };
     let cuts: Vec<usize> =
         tokens(behind).iter().filter(|t| begins(t)).map(|t| start + t.range.start).collect();
@@ -133,7 +134,7 @@ fn equations(source: SourceId, text: &str, start: usize) -> Equations {
         let end = body.as_ref().map_or(part.trim_end().len(), |b| b.end + 1);
         let body = body.and_then(|b| parse_formula_in(source, text, b).ok()).map(|f| f.formula);
         let head = span(at..text[..head.end].trim_end().len());
-        out.list.push(Equation {
+        out.list.push(FixpointEquation {
             least: sign == "mu",
             name,
             params,
@@ -163,7 +164,7 @@ impl<'t> NameCollector<'t> {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
-    fn operation(&mut self, role: Role, name: &Ident, whole: Span, says: String) {
+    fn operation(&mut self, role: NameRole, name: &Ident, whole: Span, says: String) {
         let says = line(&says);
         match self.operations.get(&name.kind) {
             Some(&of) => {
@@ -185,7 +186,7 @@ impl<'t> NameCollector<'t> {
                 for (name, definition) in list {
                     let whole = definition.as_ref().map_or(name.span, |d| name.span.to(d.span));
                     let of = self.out.declare(
-                        Role::Type,
+                        NameRole::Type,
                         &name.kind,
                         name.span,
                         whole,
@@ -198,9 +199,9 @@ impl<'t> NameCollector<'t> {
             }
             Section::Constructors(list) | Section::Mappings(list) => {
                 let role = if matches!(section, Section::Mappings(_)) {
-                    Role::Function
+                    NameRole::Function
                 } else {
-                    Role::Constructor
+                    NameRole::Constructor
                 };
                 for (name, sort) in list {
                     let whole = name.span.to(sort.span);
@@ -216,7 +217,7 @@ impl<'t> NameCollector<'t> {
                 for v in list {
                     let says = format!("{}: {}", v.name.kind, self.written(v.sort.span));
                     let of = self.out.declare(
-                        Role::Constant,
+                        NameRole::Constant,
                         &v.name.kind,
                         v.name.span,
                         v.name.span.to(v.sort.span),
@@ -243,7 +244,7 @@ impl<'t> NameCollector<'t> {
                     };
                     let whole = c.args.last().map_or(c.name.span, |a| c.name.span.to(a.1.span));
                     self.operation(
-                        Role::Constructor,
+                        NameRole::Constructor,
                         &c.name,
                         whole,
                         format!("{}: {from}{of}", c.name.kind),
@@ -251,13 +252,13 @@ impl<'t> NameCollector<'t> {
                     for (projection, sort) in &c.args {
                         if let Some(p) = projection {
                             let says = format!("{}: {of} -> {}", p.kind, self.written(sort.span));
-                            self.operation(Role::Function, p, p.span.to(sort.span), says);
+                            self.operation(NameRole::Function, p, p.span.to(sort.span), says);
                         }
                         self.structs(sort, "struct");
                     }
                     if let Some(r) = &c.recogniser {
                         self.operation(
-                            Role::Function,
+                            NameRole::Function,
                             r,
                             r.span,
                             format!("{}: {of} -> Bool", r.kind),
@@ -309,7 +310,7 @@ impl<'t> NameCollector<'t> {
         }
     }
     fn local(&mut self, name: &Ident, whole: Span, says: String, scope: Span, note: &str) {
-        let of = self.out.declare(Role::Local, &name.kind, name.span, whole, line(&says));
+        let of = self.out.declare(NameRole::Local, &name.kind, name.span, whole, line(&says));
         (self.out.bindings[of].scope, self.out.bindings[of].note) = (Some(scope), note.into());
         self.scope.push((name.kind.clone(), of));
     }

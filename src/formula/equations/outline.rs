@@ -6,7 +6,8 @@
 //! rest.
 
 use super::{
-    Equation, PositiveFormula, System, Unrolled, declarations, junction, negated, stacked, system,
+    FixpointEquation, PositiveFormula, System, Unrolled, declarations, junction, negated, stacked,
+    system,
 };
 use super::{Scan, refuse_negated};
 use ahash::AHashMap;
@@ -30,7 +31,7 @@ pub fn read_outlined(
     let mut equations = Vec::with_capacity(outlined.equations.len());
     for e in &outlined.equations {
         let (name, params) = parse_head_in(source, text, e.head.clone())?;
-        equations.push(Equation {
+        equations.push(FixpointEquation {
             least: e.least,
             name,
             params,

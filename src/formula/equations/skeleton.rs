@@ -7,7 +7,7 @@
 //! replaced by true are false. A quantifier is replaced by its body: sorts are not empty. Cost:
 //! linear in the text.
 
-use super::{Equation, PositiveFormula, stacked};
+use super::{FixpointEquation, PositiveFormula, stacked};
 use ahash::AHashMap;
 use mu_syntax::ast::{Data, DataKind, UnaryOp};
 
@@ -26,7 +26,7 @@ pub enum Skeleton {
 
 /// Returns the right-hand sides in the order of the equations; a variable without an equation is
 /// rejected elsewhere.
-pub(super) fn bare(equations: &[Equation]) -> Vec<Skeleton> {
+pub(super) fn bare(equations: &[FixpointEquation]) -> Vec<Skeleton> {
     let numbers: AHashMap<&str, usize> =
         equations.iter().enumerate().map(|(i, e)| (e.name.kind.as_str(), i)).collect();
     equations.iter().map(|e| of(&e.body, &numbers)).collect()

@@ -10,7 +10,7 @@
 //! A new equation has the parameters of its context that its text mentions. Cost: linear, with a
 //! text for each operand of the unrolled quantifiers.
 
-use super::{Equation, PositiveFormula, stacked};
+use super::{FixpointEquation, PositiveFormula, stacked};
 use ahash::AHashMap;
 use mu_base::Span;
 use mu_syntax::ast::{BinaryOp, Data, DataKind, Node, SortKind, UnaryOp, VarDecl};
@@ -27,7 +27,7 @@ pub struct Unrolled {
 }
 
 /// Unrolls quantifiers. Returns the positions of the integer variables that are still quantified.
-pub(super) fn unroll(equations: &mut Vec<Equation>, which: &Unrolled) -> Vec<Span> {
+pub(super) fn unroll(equations: &mut Vec<FixpointEquation>, which: &Unrolled) -> Vec<Span> {
     let names = equations.iter().map(|e| e.name.kind.clone()).collect();
     let mut it = Unroller { which, names, new: Vec::new(), left: Vec::new() };
     for e in equations.iter_mut() {
@@ -35,7 +35,7 @@ pub(super) fn unroll(equations: &mut Vec<Equation>, which: &Unrolled) -> Vec<Spa
         e.body = it.body(body, &e.params);
     }
     // By sign, so that there are at most two blocks.
-    let (least, greatest): (Vec<Equation>, Vec<Equation>) =
+    let (least, greatest): (Vec<FixpointEquation>, Vec<FixpointEquation>) =
         it.new.into_iter().partition(|e| e.least);
     equations.extend(greatest.into_iter().chain(least));
     it.left
@@ -44,7 +44,7 @@ pub(super) fn unroll(equations: &mut Vec<Equation>, which: &Unrolled) -> Vec<Spa
 struct Unroller<'a> {
     which: &'a Unrolled,
     names: Vec<String>,
-    new: Vec<Equation>,
+    new: Vec<FixpointEquation>,
     left: Vec<Span>,
 }
 
@@ -155,7 +155,7 @@ impl Unroller<'_> {
             }
             here => PositiveFormula::Junction(all, vec![here, again]),
         };
-        self.new.push(Equation {
+        self.new.push(FixpointEquation {
             least: !all,
             name: Node::new(name, span),
             params: params.clone(),

@@ -61,7 +61,7 @@ impl TrailPosition {
 }
 
 /// A subgame in progress: the vertices removed since `start`, and the active ones.
-struct Frame {
+struct Subgame {
     /// Its start in the trail.
     start: usize,
     /// The start of its vertices in the order of priorities.
@@ -309,7 +309,7 @@ impl<'a> SolverRun<'a> {
             self.place[v as usize] = TrailPosition::ACTIVE;
         }
         order.sort_unstable_by_key(|&v| std::cmp::Reverse(self.game.priorities[v as usize]));
-        let mut frames = vec![Frame {
+        let mut frames = vec![Subgame {
             start: 0,
             from: 0,
             attracted: 0,
@@ -343,7 +343,7 @@ impl<'a> SolverRun<'a> {
                 if let Some(frame) = frames.last_mut() {
                     frame.attracted = attracted;
                 }
-                frames.push(Frame {
+                frames.push(Subgame {
                     start: attracted,
                     from: i,
                     attracted: 0,
@@ -353,7 +353,7 @@ impl<'a> SolverRun<'a> {
                 });
                 continue;
             }
-            let Frame { start, attracted, heads, player, won, .. } = *frame;
+            let Subgame { start, attracted, heads, player, won, .. } = *frame;
             let opponent = player.opponent();
             self.new_stamp();
             set.clear();

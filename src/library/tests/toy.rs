@@ -5,7 +5,7 @@
 //!
 //! 1. Move it to `src/frontends`, with a public constant of its type and imports from `crate`.
 //! 2. Return [`mu_frontends::Properties`] with `stored: true`, which makes options for transition
-//!    systems apply, and consult [`Options::data`] and [`Options::internal`].
+//!    systems apply, and consult [`LoadOptions::data`] and [`LoadOptions::internal`].
 //! 3. Add its module and its row of the registry to `src/frontends/lib.rs`.
 //! 4. Add a row `form .transitions` to `tests/adversary/routes.rs`, and the ending to the list of
 //!    models in `README.md`.
@@ -21,7 +21,7 @@
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage, narrow};
 use mu_frontends::{
-    EditedText, FrontEnd, Input, Loaded, Loading, Options, Silent, among, load_with, registry,
+    EditedText, FrontEnd, Input, LoadOptions, Loaded, Loading, Silent, among, load_with, registry,
 };
 use mu_library::{Run, Specification, Verdict};
 use mu_lts::{Labels, Lts};
@@ -136,7 +136,7 @@ fn limits_stop_the_reader() {
     let input = Input::text_named(Path::new("buffer.transitions"), BUFFER);
     let limits = Limits { timeout: Some(Duration::ZERO), ..Limits::default() };
     let (mut sources, budget) = (SourceMap::new(), Budget::new(limits));
-    let options = Options::default();
+    let options = LoadOptions::default();
     let mut loading = Loading {
         sources: &mut sources,
         defines: &[],
@@ -227,7 +227,8 @@ fn files_without_a_model_are_rejected() {
         let name = format!("a{}", front_end.endings()[0]);
         let input = Input::text_named(Path::new(&name), "");
         let (mut sources, budget) = (SourceMap::new(), Budget::default());
-        let options = Options { confluence: mu_compile::Confluence::Auto, ..Options::default() };
+        let options =
+            LoadOptions { confluence: mu_compile::Confluence::Auto, ..LoadOptions::default() };
         let mut loading = Loading {
             sources: &mut sources,
             defines: &[],

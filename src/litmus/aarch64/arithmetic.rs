@@ -7,8 +7,8 @@ use super::control::{condition, holds};
 use super::{
     Operand, amount, assign, flexible, immediate, is_register, register, registers, shifted,
 };
-use crate::asm::{Assembler, Target};
-use crate::code::{Binary, Expr, Op, Unary};
+use crate::asm::{Assembler, JumpTarget};
+use crate::code::{Binary, Op, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
@@ -78,20 +78,21 @@ fn operator(
     let bits = first.bits();
     let mut right = flexible(a, cursor, bits)?;
     if inverted {
-        right = Expr::unary(Unary::Not, right);
+        right = RegisterExpr::unary(Unary::Not, right);
     }
     let left = left.value();
     let flags = match (sets, op) {
         (Nothing, _) => None,
         (Sum, Binary::Add) => {
-            Some(Expr::binary(Binary::AddFlags(bits), left.clone(), right.clone()))
+            Some(RegisterExpr::binary(Binary::AddFlags(bits), left.clone(), right.clone()))
         }
-        (Sum, _) => Some(Expr::binary(Binary::SubFlags(bits), left.clone(), right.clone())),
-        (Bits, _) => {
-            Some(Expr::unary(Unary::Flags(bits), Expr::binary(op, left.clone(), right.clone())))
-        }
+        (Sum, _) => Some(RegisterExpr::binary(Binary::SubFlags(bits), left.clone(), right.clone())),
+        (Bits, _) => Some(RegisterExpr::unary(
+            Unary::Flags(bits),
+            RegisterExpr::binary(op, left.clone(), right.clone()),
+        )),
     };
-    let value = Expr::binary(op, left, right);
+    let value = RegisterExpr::binary(op, left, right);
     match flags {
         None => assign(a, into, value),
         Some(flags) => {
@@ -123,26 +124,32 @@ fn carry(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
     };
     let (bits, mut right) = (into.bits(), register(a, cursor)?.value());
     if inverted {
-        right = Expr::unary(Unary::Not, right).extended(into.width, false);
+        right = RegisterExpr::unary(Unary::Not, right).extended(into.width, false);
     }
     let nzcv = a.register("NZCV");
-    let of = |e: Expr, mask: u64| Expr::binary(Binary::And, e, Expr::Const(mask));
-    let flag = of(Expr::binary(Binary::Shr, Expr::Register(nzcv), Expr::Const(1)), 1);
-    let sum = Expr::binary(Binary::Add, left.value(), right.clone()).extended(into.width, false);
-    let value = Expr::binary(Binary::Add, sum.clone(), flag.clone());
+    let of = |e: RegisterExpr, mask: u64| {
+        RegisterExpr::binary(Binary::And, e, RegisterExpr::Const(mask))
+    };
+    let flag = of(
+        RegisterExpr::binary(Binary::Shr, RegisterExpr::Register(nzcv), RegisterExpr::Const(1)),
+        1,
+    );
+    let sum =
+        RegisterExpr::binary(Binary::Add, left.value(), right.clone()).extended(into.width, false);
+    let value = RegisterExpr::binary(Binary::Add, sum.clone(), flag.clone());
     if sets {
         // The flags of the two additions: one carry at most, and two overflows cancel.
-        let first = Expr::binary(Binary::AddFlags(bits), left.value(), right);
-        let second = Expr::binary(Binary::AddFlags(bits), sum, flag);
-        let either = Expr::binary(Binary::Or, first.clone(), second.clone());
-        let one = Expr::binary(Binary::Xor, first, second.clone());
-        let low = Expr::binary(Binary::Or, of(either, 2), of(one, 1));
-        let flags = Expr::binary(Binary::Or, of(second, 12), low);
+        let first = RegisterExpr::binary(Binary::AddFlags(bits), left.value(), right);
+        let second = RegisterExpr::binary(Binary::AddFlags(bits), sum, flag);
+        let either = RegisterExpr::binary(Binary::Or, first.clone(), second.clone());
+        let one = RegisterExpr::binary(Binary::Xor, first, second.clone());
+        let low = RegisterExpr::binary(Binary::Or, of(either, 2), of(one, 1));
+        let flags = RegisterExpr::binary(Binary::Or, of(second, 12), low);
         // The value uses the old flags, and may replace an operand of the new ones.
         let held = a.register(".flags");
         a.push(Op::Let(held, flags));
         assign(a, into, value);
-        a.push(Op::Let(nzcv, Expr::Register(held)));
+        a.push(Op::Let(nzcv, RegisterExpr::Register(held)));
     } else {
         assign(a, into, value);
     }
@@ -169,7 +176,7 @@ fn comparison(
             return Err(Diagnostic::at(Stage::Type, number, format!("the number {value}"))
                 .note("expected a number from 0 to 31"));
         }
-        Expr::Const(value)
+        RegisterExpr::Const(value)
     };
     cursor.expect(",")?;
     let place = cursor.peek().span;
@@ -183,10 +190,13 @@ fn comparison(
     let op = if name == "CCMP" { Binary::SubFlags(bits) } else { Binary::AddFlags(bits) };
     let (when, other) = (holds(a, code), holds(a, code));
     let nzcv = a.register("NZCV");
-    let flags = Expr::binary(op, left.value(), right);
+    let flags = RegisterExpr::binary(op, left.value(), right);
     a.alternatives(vec![
         vec![Op::Choose(when), Op::Let(nzcv, flags)],
-        vec![Op::Choose(Expr::unary(Unary::IsZero, other)), Op::Let(nzcv, Expr::Const(given))],
+        vec![
+            Op::Choose(RegisterExpr::unary(Unary::IsZero, other)),
+            Op::Let(nzcv, RegisterExpr::Const(given)),
+        ],
     ]);
     Ok(true)
 }
@@ -205,10 +215,10 @@ fn shift(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
             let value = if by == 0 {
                 low.value()
             } else {
-                Expr::binary(
+                RegisterExpr::binary(
                     Binary::Or,
-                    shifted("LSR", low.value(), Expr::Const(u64::from(by)), bits),
-                    shifted("LSL", high.value(), Expr::Const(u64::from(bits - by)), bits),
+                    shifted("LSR", low.value(), RegisterExpr::Const(u64::from(by)), bits),
+                    shifted("LSL", high.value(), RegisterExpr::Const(u64::from(bits - by)), bits),
                 )
             };
             assign(a, into, value);
@@ -221,9 +231,9 @@ fn shift(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
     let by = if is_register(cursor) {
         register(a, cursor)?.value()
     } else {
-        Expr::Const(immediate(cursor)?)
+        RegisterExpr::Const(immediate(cursor)?)
     };
-    let by = Expr::binary(Binary::And, by, Expr::Const(u64::from(bits) - 1));
+    let by = RegisterExpr::binary(Binary::And, by, RegisterExpr::Const(u64::from(bits) - 1));
     assign(a, into, shifted(op, of.value(), by, bits));
     Ok(true)
 }
@@ -258,7 +268,7 @@ fn product(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
                 left.value().extended(into.width, signed),
                 right.value().extended(into.width, signed),
             );
-            assign(a, into, Expr::binary(op, left, right));
+            assign(a, into, RegisterExpr::binary(op, left, right));
             return Ok(true);
         }
         _ => return Ok(false),
@@ -269,16 +279,16 @@ fn product(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
         Some(signed) => r.value().extended(4, signed),
         None => r.value(),
     };
-    let value = Expr::binary(Binary::Mul, factor(left), factor(right));
+    let value = RegisterExpr::binary(Binary::Mul, factor(left), factor(right));
     let with = if matches!(name, "MNEG" | "SMNEGL" | "UMNEGL") {
-        Expr::Const(0)
+        RegisterExpr::Const(0)
     } else if sum.is_some() {
         cursor.expect(",")?;
         register(a, cursor)?.value()
     } else {
-        Expr::Const(0)
+        RegisterExpr::Const(0)
     };
-    assign(a, into, sum.map_or(value.clone(), |op| Expr::binary(op, with, value)));
+    assign(a, into, sum.map_or(value.clone(), |op| RegisterExpr::binary(op, with, value)));
     Ok(true)
 }
 
@@ -288,11 +298,14 @@ fn unary(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
         // The leading bits that equal their neighbour to the right.
         let [into] = registers(a, cursor)?;
         let of = register(a, cursor)?.value();
-        let shifted =
-            Expr::binary(Binary::Sar, of.clone().extended(into.width, true), Expr::Const(1));
-        let different = Expr::binary(Binary::Xor, of, shifted).extended(into.width, false);
-        let zeros = Expr::unary(Unary::LeadingZeros(into.bits()), different);
-        assign(a, into, Expr::binary(Binary::Sub, zeros, Expr::Const(1)));
+        let shifted = RegisterExpr::binary(
+            Binary::Sar,
+            of.clone().extended(into.width, true),
+            RegisterExpr::Const(1),
+        );
+        let different = RegisterExpr::binary(Binary::Xor, of, shifted).extended(into.width, false);
+        let zeros = RegisterExpr::unary(Unary::LeadingZeros(into.bits()), different);
+        assign(a, into, RegisterExpr::binary(Binary::Sub, zeros, RegisterExpr::Const(1)));
         return Ok(true);
     }
     let op = |bits: u8| {
@@ -322,9 +335,9 @@ fn unary(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
     // Groups of 32 bits in a register of 32 bits: the other half is empty.
     if op == Unary::ReverseBytes(32) && into.width == 4 {
         op = Unary::ReverseBytes(64);
-        value = Expr::binary(Binary::Shl, value, Expr::Const(32));
+        value = RegisterExpr::binary(Binary::Shl, value, RegisterExpr::Const(32));
     }
-    assign(a, into, Expr::unary(op, value));
+    assign(a, into, RegisterExpr::unary(op, value));
     Ok(true)
 }
 
@@ -362,13 +375,14 @@ fn field(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
             format!("a bit field beyond the {bits} bits of its register"),
         ));
     }
-    let value = Expr::binary(Binary::Shr, of.value(), Expr::Const(u64::from(low)));
-    let value = Expr::unary(if signed { Unary::Sign(width) } else { Unary::Zero(width) }, value);
-    let mut value = Expr::binary(Binary::Shl, value, Expr::Const(u64::from(place)));
+    let value = RegisterExpr::binary(Binary::Shr, of.value(), RegisterExpr::Const(u64::from(low)));
+    let value =
+        RegisterExpr::unary(if signed { Unary::Sign(width) } else { Unary::Zero(width) }, value);
+    let mut value = RegisterExpr::binary(Binary::Shl, value, RegisterExpr::Const(u64::from(place)));
     if inserted {
         let field = (u64::MAX >> (64 - width)) << place;
-        let rest = Expr::binary(Binary::And, into.value(), Expr::Const(!field));
-        value = Expr::binary(Binary::Or, rest, value);
+        let rest = RegisterExpr::binary(Binary::And, into.value(), RegisterExpr::Const(!field));
+        value = RegisterExpr::binary(Binary::Or, rest, value);
     }
     assign(a, into, value);
     Ok(true)
@@ -385,7 +399,11 @@ fn moves(
         "MOV" | "MVN" => {
             let [into] = registers(a, cursor)?;
             let value = flexible(a, cursor, into.bits())?;
-            assign(a, into, if name == "MVN" { Expr::unary(Unary::Not, value) } else { value });
+            assign(
+                a,
+                into,
+                if name == "MVN" { RegisterExpr::unary(Unary::Not, value) } else { value },
+            );
         }
         "MOVZ" | "MOVN" | "MOVK" => {
             let [into] = registers(a, cursor)?;
@@ -414,13 +432,17 @@ fn moves(
                     ),
                 ));
             }
-            let value = Expr::Const(value << by);
+            let value = RegisterExpr::Const(value << by);
             let value = match name {
                 "MOVZ" => value,
-                "MOVN" => Expr::unary(Unary::Not, value),
+                "MOVN" => RegisterExpr::unary(Unary::Not, value),
                 _ => {
-                    let mask = Expr::Const(!(0xffff << by));
-                    Expr::binary(Binary::Or, Expr::binary(Binary::And, into.value(), mask), value)
+                    let mask = RegisterExpr::Const(!(0xffff << by));
+                    RegisterExpr::binary(
+                        Binary::Or,
+                        RegisterExpr::binary(Binary::And, into.value(), mask),
+                        value,
+                    )
                 }
             };
             assign(a, into, value);
@@ -429,7 +451,7 @@ fn moves(
             let [into] = registers(a, cursor)?;
             let label = cursor.name("a label")?;
             match into.register {
-                Some(r) => a.load_address(r, Target::Label(label.text.to_string(), label.span)),
+                Some(r) => a.load_address(r, JumpTarget::Label(label.text.to_string(), label.span)),
                 None => a.push(Op::Fence(0)),
             }
         }
@@ -445,10 +467,10 @@ fn selection(
     name: &str,
     token: Token<'_>,
 ) -> Result<bool, Diagnostic> {
-    let change = |value: Expr| match name {
+    let change = |value: RegisterExpr| match name {
         "CSINC" | "CINC" | "CSET" => value.plus(1),
-        "CSINV" | "CINV" | "CSETM" => Expr::unary(Unary::Not, value),
-        "CSNEG" | "CNEG" => Expr::unary(Unary::Neg, value),
+        "CSINV" | "CINV" | "CSETM" => RegisterExpr::unary(Unary::Not, value),
+        "CSNEG" | "CNEG" => RegisterExpr::unary(Unary::Neg, value),
         _ => value,
     };
     let (into, yes, no, code) = match name {
@@ -468,13 +490,13 @@ fn selection(
         _ => return Ok(false),
     };
     let (when, other) = (holds(a, code), holds(a, code));
-    let result = |value: Expr| match into.register {
+    let result = |value: RegisterExpr| match into.register {
         Some(r) => Op::Let(r, value.extended(into.width, false)),
         None => Op::Fence(0),
     };
     a.alternatives(vec![
         vec![Op::Choose(when), result(yes.value())],
-        vec![Op::Choose(Expr::unary(Unary::IsZero, other)), result(change(no.value()))],
+        vec![Op::Choose(RegisterExpr::unary(Unary::IsZero, other)), result(change(no.value()))],
     ]);
     Ok(true)
 }

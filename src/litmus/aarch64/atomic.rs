@@ -10,7 +10,7 @@
 use super::memory::{Address, address};
 use super::{Operand, register, registers, tags};
 use crate::asm::Assembler;
-use crate::code::{Atomicity, Binary, Expr, Flow, Op, Register, Unary};
+use crate::code::{Atomicity, Binary, Flow, Op, Register, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
@@ -43,7 +43,7 @@ fn suffix(rest: &str) -> Option<Suffix> {
 }
 
 /// Rejects an address that changes its register.
-fn plain(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
+fn plain(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
     let at = cursor.peek();
     let Address { value, change } = address(a, cursor)?;
     match change {
@@ -81,11 +81,11 @@ pub(super) fn lower(
         let [expected, new] = registers(a, cursor)?;
         let address = plain(a, cursor)?;
         let width = s.narrow.unwrap_or(new.width);
-        let when = equal(Expr::Loaded, expected, width);
+        let when = equal(RegisterExpr::Loaded, expected, width);
         let silent = expected.register.is_none();
         let read = if silent { tags(&["NoRet"]) } else { s.read };
         a.push(Op::Update {
-            into: expected.register.map(|r| (r, Expr::Loaded.extended(width, false))),
+            into: expected.register.map(|r| (r, RegisterExpr::Loaded.extended(width, false))),
             address,
             width,
             value: new.value(),
@@ -123,15 +123,15 @@ pub(super) fn lower(
     let width = s.narrow.unwrap_or(operand.width);
     let signed = matches!(op, Some(Binary::Min | Binary::Max));
     let (old, given) =
-        (Expr::Loaded.extended(width, signed), operand.value().extended(width, signed));
+        (RegisterExpr::Loaded.extended(width, signed), operand.value().extended(width, signed));
     let value = match op {
         _ if swap => operand.value(),
-        Some(op) => Expr::binary(op, old, given),
-        None => Expr::binary(Binary::And, old, Expr::unary(Unary::Not, given)),
+        Some(op) => RegisterExpr::binary(op, old, given),
+        None => RegisterExpr::binary(Binary::And, old, RegisterExpr::unary(Unary::Not, given)),
     };
     let read = if into.is_none() { tags(&["NoRet"]) } else { s.read };
     a.push(Op::Update {
-        into: into.map(|r| (r, Expr::Loaded.extended(width, false))),
+        into: into.map(|r| (r, RegisterExpr::Loaded.extended(width, false))),
         address,
         width,
         value,
@@ -145,9 +145,9 @@ pub(super) fn lower(
     Ok(true)
 }
 
-fn equal(value: Expr, expected: Operand, width: u8) -> Expr {
+fn equal(value: RegisterExpr, expected: Operand, width: u8) -> RegisterExpr {
     let (value, expected) = (value.extended(width, false), expected.value().extended(width, false));
-    Expr::binary(Binary::Eq, value, expected)
+    RegisterExpr::binary(Binary::Eq, value, expected)
 }
 
 /// Lowers `CASP`: the four outcomes of a compare-and-swap, with two reads and two writes.
@@ -174,33 +174,33 @@ fn compare_pair(
     let loads = |tags: u64| {
         [(first, here), (second, there)].map(|(into, at)| Op::Load {
             into: Some(into),
-            value: Expr::Loaded.extended(width, false),
-            address: Expr::Register(at),
+            value: RegisterExpr::Loaded.extended(width, false),
+            address: RegisterExpr::Register(at),
             width,
             tags,
             reserve: false,
             joined: at == there,
         })
     };
-    let stores = |values: [Expr; 2]| {
+    let stores = |values: [RegisterExpr; 2]| {
         let [one, two] = values;
         [(one, here), (two, there)].map(|(value, at)| Op::Store {
-            address: Expr::Register(at),
+            address: RegisterExpr::Register(at),
             width,
             value,
             tags: atomic | s.write,
             joined: at == there,
         })
     };
-    let same = Expr::binary(
+    let same = RegisterExpr::binary(
         Binary::And,
-        equal(Expr::Register(first), x1, width),
-        equal(Expr::Register(second), x2, width),
+        equal(RegisterExpr::Register(first), x1, width),
+        equal(RegisterExpr::Register(second), x2, width),
     );
-    let differs = Expr::unary(Unary::IsZero, same.clone());
-    let values = [first, second].map(Expr::Register);
-    let results = |values: [Expr; 2]| -> Vec<Op> {
-        let pairs: [(Option<Register>, Expr); 2] = {
+    let differs = RegisterExpr::unary(Unary::IsZero, same.clone());
+    let values = [first, second].map(RegisterExpr::Register);
+    let results = |values: [RegisterExpr; 2]| -> Vec<Op> {
+        let pairs: [(Option<Register>, RegisterExpr); 2] = {
             let [one, two] = values;
             [(x1.register, one), (x2.register, two)]
         };

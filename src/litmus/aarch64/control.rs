@@ -5,8 +5,8 @@
 //! instruction of the thread, which `ADR`, `BL` or the initial state give.
 
 use super::{ARCH, register, tags};
-use crate::asm::{Assembler, Target};
-use crate::code::{Binary, Expr, Op, Unary};
+use crate::asm::{Assembler, JumpTarget};
+use crate::code::{Binary, Op, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage, narrow};
 
@@ -26,8 +26,8 @@ pub(super) fn condition_code(name: &str) -> Option<u8> {
 }
 
 /// Returns the truth of a condition, by its code.
-pub(super) fn holds(a: &mut Assembler, code: u8) -> Expr {
-    Expr::unary(Unary::Holds(code), Expr::Register(a.register("NZCV")))
+pub(super) fn holds(a: &mut Assembler, code: u8) -> RegisterExpr {
+    RegisterExpr::unary(Unary::Holds(code), RegisterExpr::Register(a.register("NZCV")))
 }
 
 /// Parses a condition. Returns its code.
@@ -42,25 +42,25 @@ fn no_condition(word: Token<'_>) -> Diagnostic {
 }
 
 /// Parses the target of a branch.
-fn target(cursor: &mut Cursor<'_, '_>) -> Result<Target, Diagnostic> {
+fn target(cursor: &mut Cursor<'_, '_>) -> Result<JumpTarget, Diagnostic> {
     let token = cursor.peek();
     if cursor.eat(".") {
         cursor.eat("+");
-        return Ok(Target::Distance(cursor.number()? / 4, token.span));
+        return Ok(JumpTarget::Distance(cursor.number()? / 4, token.span));
     }
     if cursor.is("#") || cursor.is("-") {
         cursor.eat("#");
-        return Ok(Target::Distance(cursor.number()? / 4, token.span));
+        return Ok(JumpTarget::Distance(cursor.number()? / 4, token.span));
     }
     let label = cursor.name("a label")?;
-    Ok(Target::Label(label.text.to_string(), label.span))
+    Ok(JumpTarget::Label(label.text.to_string(), label.span))
 }
 
 /// Writes the address of the next instruction to the link register.
 fn link(a: &mut Assembler) {
     let r = a.register("X30");
     let next = a.next_address();
-    a.push(Op::Let(r, Expr::Const(next)));
+    a.push(Op::Let(r, RegisterExpr::Const(next)));
 }
 
 /// Lowers branches and barriers. Returns false if the name is of another instruction.
@@ -92,7 +92,7 @@ pub(super) fn lower(
                 let held = a.register(".target");
                 a.push(Op::Let(held, to.value()));
                 link(a);
-                a.push(Op::Jump(Expr::Register(held)));
+                a.push(Op::Jump(RegisterExpr::Register(held)));
             } else {
                 a.push(Op::Jump(to.value()));
             }
@@ -101,7 +101,7 @@ pub(super) fn lower(
             let to = if super::is_register(cursor) {
                 register(a, cursor)?.value()
             } else {
-                Expr::Register(a.register("X30"))
+                RegisterExpr::Register(a.register("X30"))
             };
             a.push(Op::Jump(to));
         }
@@ -110,7 +110,7 @@ pub(super) fn lower(
             cursor.expect(",")?;
             let target = target(cursor)?;
             let op = if name == "CBZ" { Binary::Eq } else { Binary::Ne };
-            a.jump(Some(Expr::binary(op, of.value(), Expr::Const(0))), target);
+            a.jump(Some(RegisterExpr::binary(op, of.value(), RegisterExpr::Const(0))), target);
         }
         "TBZ" | "TBNZ" => {
             let of = register(a, cursor)?;
@@ -118,9 +118,9 @@ pub(super) fn lower(
             let bit = super::amount(cursor, of.bits())?;
             cursor.expect(",")?;
             let target = target(cursor)?;
-            let bit = Expr::binary(Binary::And, of.value(), Expr::Const(1 << bit));
+            let bit = RegisterExpr::binary(Binary::And, of.value(), RegisterExpr::Const(1 << bit));
             let op = if name == "TBZ" { Binary::Eq } else { Binary::Ne };
-            a.jump(Some(Expr::binary(op, bit, Expr::Const(0))), target);
+            a.jump(Some(RegisterExpr::binary(op, bit, RegisterExpr::Const(0))), target);
         }
         _ => {
             let dotted = name.strip_prefix("B.");

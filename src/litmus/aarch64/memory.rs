@@ -8,16 +8,16 @@ use super::{
     ARCH, Operand, extension, flexible, immediate, is_register, register, registers, tags,
 };
 use crate::asm::Assembler;
-use crate::code::{Binary, Expr, Op, Register};
+use crate::code::{Binary, Op, Register, RegisterExpr};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
 /// The address of an access.
 pub(super) struct Address {
     /// Its value.
-    pub value: Expr,
+    pub value: RegisterExpr,
     /// The register that the instruction changes, with its new value.
-    pub change: Option<(Register, Expr)>,
+    pub change: Option<(Register, RegisterExpr)>,
 }
 
 impl Address {
@@ -44,14 +44,14 @@ pub(super) fn address(
             format!("`{}` as an address: expected a register X0 to X30", token.text),
         ));
     };
-    let mut value = Expr::Register(base);
+    let mut value = RegisterExpr::Register(base);
     let mut constant = true;
     if cursor.eat(",") {
         if is_register(cursor) {
             constant = false;
-            value = Expr::binary(Binary::Add, value, index(a, cursor)?);
+            value = RegisterExpr::binary(Binary::Add, value, index(a, cursor)?);
         } else {
-            value = Expr::binary(Binary::Add, value, flexible(a, cursor, 64)?);
+            value = RegisterExpr::binary(Binary::Add, value, flexible(a, cursor, 64)?);
         }
     }
     cursor.expect("]")?;
@@ -72,18 +72,21 @@ pub(super) fn address(
     if pre {
         a.push(Op::Let(held, value));
         return Ok(Address {
-            value: Expr::Register(held),
-            change: Some((base, Expr::Register(held))),
+            value: RegisterExpr::Register(held),
+            change: Some((base, RegisterExpr::Register(held))),
         });
     }
     let offset = immediate(cursor)?;
     a.push(Op::Let(held, value));
-    let changed = Expr::Register(held).plus(offset);
-    Ok(Address { value: Expr::Register(held), change: (offset != 0).then_some((base, changed)) })
+    let changed = RegisterExpr::Register(held).plus(offset);
+    Ok(Address {
+        value: RegisterExpr::Register(held),
+        change: (offset != 0).then_some((base, changed)),
+    })
 }
 
 /// Parses the index register of an address.
-fn index(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
+fn index(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
     let operand = register(a, cursor)?;
     if !cursor.eat(",") {
         return Ok(operand.value());
@@ -93,7 +96,7 @@ fn index(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnos
     let value = match name.as_str() {
         "LSL" => operand.value(),
         _ => match extension(&name).filter(|_| name.ends_with('W') || name.ends_with('X')) {
-            Some(op) => Expr::unary(op, operand.value()),
+            Some(op) => RegisterExpr::unary(op, operand.value()),
             None => {
                 return Err(Diagnostic::at(
                     Stage::Unsupported,
@@ -108,7 +111,7 @@ fn index(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnos
         return Ok(value);
     }
     let by = super::amount(cursor, 64)?;
-    Ok(Expr::binary(Binary::Shl, value, Expr::Const(u64::from(by))))
+    Ok(RegisterExpr::binary(Binary::Shl, value, RegisterExpr::Const(u64::from(by))))
 }
 
 /// Lowers loads, stores, pairs, exclusives. Returns false if the name is of another instruction.
@@ -190,8 +193,8 @@ pub(super) fn lower(
 }
 
 /// Returns the value of a register that is loaded from this many bytes.
-fn loaded(into: Operand, width: u8, signed: bool) -> Expr {
-    let value = Expr::Loaded.extended(width, signed);
+fn loaded(into: Operand, width: u8, signed: bool) -> RegisterExpr {
+    let value = RegisterExpr::Loaded.extended(width, signed);
     if signed { value.extended(into.width, false) } else { value }
 }
 
@@ -235,7 +238,7 @@ fn pair(
         if joined && ordered {
             a.push(Op::Ordered);
         }
-        let address = Expr::Register(address);
+        let address = RegisterExpr::Register(address);
         a.push(if load {
             let value = loaded(operand, width, signed);
             let (into, reserve) = (operand.register, false);
@@ -289,7 +292,7 @@ fn exclusive_pair(
         a.push(Op::Load {
             into: operand.register,
             value: loaded(operand, width, false),
-            address: Expr::Register(held).plus(i as u64 * u64::from(width)),
+            address: RegisterExpr::Register(held).plus(i as u64 * u64::from(width)),
             width,
             tags: order,
             reserve: true,

@@ -13,7 +13,7 @@ mod control;
 mod memory;
 
 use crate::asm::{Assembler, symbolic, unknown};
-use crate::code::{Arch, Binary, Expr, Op, Register, Unary};
+use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
@@ -50,8 +50,10 @@ struct Operand {
 }
 
 impl Operand {
-    fn value(self) -> Expr {
-        self.register.map_or(Expr::Const(0), Expr::Register).extended(self.width, false)
+    fn value(self) -> RegisterExpr {
+        self.register
+            .map_or(RegisterExpr::Const(0), RegisterExpr::Register)
+            .extended(self.width, false)
     }
     fn bits(self) -> u8 {
         self.width * 8
@@ -120,20 +122,22 @@ fn amount(cursor: &mut Cursor<'_, '_>, bits: u8) -> Result<u8, Diagnostic> {
 }
 
 /// Builds a shift or rotation of a value with this many bits by an amount below that.
-fn shifted(op: &str, value: Expr, by: Expr, bits: u8) -> Expr {
+fn shifted(op: &str, value: RegisterExpr, by: RegisterExpr, bits: u8) -> RegisterExpr {
     match op {
-        "LSL" => Expr::binary(Binary::Shl, value, by),
-        "LSR" => Expr::binary(Binary::Shr, value.extended(bits / 8, false), by),
-        "ASR" => Expr::binary(Binary::Sar, value.extended(bits / 8, true), by),
+        "LSL" => RegisterExpr::binary(Binary::Shl, value, by),
+        "LSR" => RegisterExpr::binary(Binary::Shr, value.extended(bits / 8, false), by),
+        "ASR" => RegisterExpr::binary(Binary::Sar, value.extended(bits / 8, true), by),
         _ => {
             let value = value.extended(bits / 8, false);
-            let rest = Expr::binary(Binary::Sub, Expr::Const(u64::from(bits)), by.clone());
+            let rest =
+                RegisterExpr::binary(Binary::Sub, RegisterExpr::Const(u64::from(bits)), by.clone());
             // A shift by the width of a value is a shift by 0 of the other half.
-            let rest = Expr::binary(Binary::And, rest, Expr::Const(u64::from(bits) - 1));
-            Expr::binary(
+            let rest =
+                RegisterExpr::binary(Binary::And, rest, RegisterExpr::Const(u64::from(bits) - 1));
+            RegisterExpr::binary(
                 Binary::Or,
-                Expr::binary(Binary::Shr, value.clone(), by),
-                Expr::binary(Binary::Shl, value, rest),
+                RegisterExpr::binary(Binary::Shr, value.clone(), by),
+                RegisterExpr::binary(Binary::Shl, value, rest),
             )
         }
     }
@@ -155,10 +159,17 @@ fn extension(name: &str) -> Option<Unary> {
 
 /// Parses a register with an optional shift or extension, or an immediate with an optional shift,
 /// for an operation on this many bits.
-fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, bits: u8) -> Result<Expr, Diagnostic> {
+fn flexible(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    bits: u8,
+) -> Result<RegisterExpr, Diagnostic> {
     let is_constant = !is_register(cursor);
-    let value =
-        if is_constant { Expr::Const(immediate(cursor)?) } else { register(a, cursor)?.value() };
+    let value = if is_constant {
+        RegisterExpr::Const(immediate(cursor)?)
+    } else {
+        register(a, cursor)?.value()
+    };
     if !cursor.is(",") {
         return Ok(value);
     }
@@ -166,7 +177,7 @@ fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, bits: u8) -> Result<
     let word = cursor.name("a shift or an extension")?;
     let name = word.text.to_ascii_uppercase();
     if matches!(name.as_str(), "LSL" | "LSR" | "ASR" | "ROR") {
-        let by = Expr::Const(u64::from(amount(cursor, bits)?));
+        let by = RegisterExpr::Const(u64::from(amount(cursor, bits)?));
         return Ok(shifted(&name, value, by, bits));
     }
     let Some(op) = extension(&name).filter(|_| !is_constant) else {
@@ -179,15 +190,15 @@ fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, bits: u8) -> Result<
             "supported: LSL, LSR, ASR, ROR, and UXTB, UXTH, UXTW, UXTX, SXTB, SXTH, SXTW, SXTX",
         ));
     };
-    let value = Expr::unary(op, value);
+    let value = RegisterExpr::unary(op, value);
     if !cursor.is("#") && !cursor.is_number() {
         return Ok(value);
     }
-    let by = Expr::Const(u64::from(amount(cursor, 64)?));
-    Ok(Expr::binary(Binary::Shl, value, by))
+    let by = RegisterExpr::Const(u64::from(amount(cursor, 64)?));
+    Ok(RegisterExpr::binary(Binary::Shl, value, by))
 }
 
-fn assign(a: &mut Assembler, into: Operand, value: Expr) {
+fn assign(a: &mut Assembler, into: Operand, value: RegisterExpr) {
     match into.register {
         Some(r) => a.push(Op::Let(r, value.extended(into.width, false))),
         None => a.push(Op::Fence(0)),

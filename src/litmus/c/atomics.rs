@@ -2,8 +2,8 @@
 //! fences, with the memory orders that section 7.17 of the C11 standard allows for each.
 
 use super::{INT, Lowering, Typed, halves, tag};
-use crate::code::{Atomicity, Binary, Expr, Flow, Op};
-use crate::layout::Type;
+use crate::code::{Atomicity, Binary, Flow, Op, RegisterExpr};
+use crate::layout::IntegerType;
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
@@ -19,7 +19,7 @@ const ORDERS: [(&str, &str); 6] = [
 
 /// A memory order in the text.
 #[derive(Clone, Copy)]
-struct Order<'a> {
+struct OrderText<'a> {
     /// Its name without `memory_order_`.
     name: &'static str,
     /// Its tag.
@@ -28,7 +28,7 @@ struct Order<'a> {
     token: Option<Token<'a>>,
 }
 
-impl Order<'_> {
+impl OrderText<'_> {
     /// Returns the tags of an atomic access with this order.
     fn tags(self) -> u64 {
         tag(self.tag) | tag("A")
@@ -60,19 +60,22 @@ impl Order<'_> {
 }
 
 impl Lowering<'_> {
-    fn order<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Order<'a>, Diagnostic> {
+    fn order<'a>(cursor: &mut Cursor<'a, '_>) -> Result<OrderText<'a>, Diagnostic> {
         let token = cursor.name("a memory order")?;
         let word = token.text.strip_prefix("memory_order_").unwrap_or(token.text);
         let found = ORDERS.iter().find(|o| o.0 == word);
         let error = || {
             Diagnostic::at(Stage::Type, token.span, format!("`{}` is no memory order", token.text))
         };
-        found.map(|&(name, tag)| Order { name, tag, token: Some(token) }).ok_or_else(error)
+        found.map(|&(name, tag)| OrderText { name, tag, token: Some(token) }).ok_or_else(error)
     }
     /// Parses the order of an access: after a comma, or the default in the short form of a name.
-    fn order_of<'a>(cursor: &mut Cursor<'a, '_>, explicit: bool) -> Result<Order<'a>, Diagnostic> {
+    fn order_of<'a>(
+        cursor: &mut Cursor<'a, '_>,
+        explicit: bool,
+    ) -> Result<OrderText<'a>, Diagnostic> {
         if !explicit {
-            return Ok(Order { name: "seq_cst", tag: "SC", token: None });
+            return Ok(OrderText { name: "seq_cst", tag: "SC", token: None });
         }
         cursor.expect(",")?;
         Self::order(cursor)
@@ -88,7 +91,7 @@ impl Lowering<'_> {
             Some(stem) => (stem, true),
             None => (name.text, false),
         };
-        let none = Typed::of(Expr::Const(0), INT);
+        let none = Typed::of(RegisterExpr::Const(0), INT);
         let result = match stem {
             "atomic_thread_fence" => {
                 let order = Self::order(cursor)?;
@@ -143,7 +146,7 @@ impl Lowering<'_> {
                 }
                 let operand = operand.to(ty);
                 let value = match op {
-                    Some(op) => Expr::binary(op, Expr::Loaded, operand),
+                    Some(op) => RegisterExpr::binary(op, RegisterExpr::Loaded, operand),
                     None => operand,
                 };
                 self.update(pointer.e, ty, value, None, tags, tags)
@@ -181,7 +184,7 @@ impl Lowering<'_> {
     fn compare_exchange(
         &mut self,
         pointer: Typed,
-        expected: Expr,
+        expected: RegisterExpr,
         desired: Typed,
         (success, failure): (u64, u64),
         weak: bool,
@@ -200,10 +203,13 @@ impl Lowering<'_> {
             self.push(Op::Either { to: 0 });
             self.thread.ops.len() - 1
         });
-        let when =
-            Expr::binary(Binary::Eq, Expr::Loaded.extended(ty.width, ty.signed), wanted.e.clone());
+        let when = RegisterExpr::binary(
+            Binary::Eq,
+            RegisterExpr::Loaded.extended(ty.width, ty.signed),
+            wanted.e.clone(),
+        );
         let old = self.update(pointer.e.clone(), ty, desired, Some(when), success, failure);
-        let equal = Expr::binary(Binary::Eq, old.e.clone(), wanted.e.clone());
+        let equal = RegisterExpr::binary(Binary::Eq, old.e.clone(), wanted.e.clone());
         let over = self.branch(Some(equal.clone()));
         self.push(put(old.e));
         self.land(over);
@@ -213,23 +219,23 @@ impl Lowering<'_> {
         let done = self.branch(None);
         self.land(refused);
         let old = self.load(pointer.e, ty, failure);
-        self.push(Op::Assume(Expr::binary(Binary::Eq, old.e.clone(), wanted.e)));
+        self.push(Op::Assume(RegisterExpr::binary(Binary::Eq, old.e.clone(), wanted.e)));
         self.push(put(old.e));
-        self.push(Op::Let(result, Expr::Const(0)));
+        self.push(Op::Let(result, RegisterExpr::Const(0)));
         self.land(done);
-        Typed::of(Expr::Register(result), INT)
+        Typed::of(RegisterExpr::Register(result), INT)
     }
     fn update(
         &mut self,
-        address: Expr,
-        ty: Type,
-        value: Expr,
-        when: Option<Expr>,
+        address: RegisterExpr,
+        ty: IntegerType,
+        value: RegisterExpr,
+        when: Option<RegisterExpr>,
         tags: u64,
         failed: u64,
     ) -> Typed {
         let into = self.temporary();
-        let old = Expr::Loaded.extended(ty.width, ty.signed);
+        let old = RegisterExpr::Loaded.extended(ty.width, ty.signed);
         let (read, write) = if self.pairs { halves(tags) } else { (tags, tags) };
         let atomicity = if self.pairs { Atomicity::Pair } else { Atomicity::One };
         self.push(Op::Update {
@@ -244,6 +250,6 @@ impl Lowering<'_> {
             atomicity,
             flow: Flow::Plain,
         });
-        Typed::of(Expr::Register(into), ty)
+        Typed::of(RegisterExpr::Register(into), ty)
     }
 }

@@ -7,9 +7,9 @@
 //! width or more are undefined: such paths are dropped and reported ([`Op::Defined`]).
 
 use super::{INT, Lowering, POINTER, Typed, literal, tag};
-use crate::code::{Binary, Expr, Op, Unary};
-use crate::layout::Type;
-use mu_base::words::{Cursor, Kind, Token};
+use crate::code::{Binary, Op, RegisterExpr, Unary};
+use crate::layout::IntegerType;
+use mu_base::words::{Cursor, Token, TokenKind};
 use mu_base::{Diagnostic, Stage};
 
 /// Largest number of operators in a row without parentheses; longer expressions are rejected.
@@ -17,15 +17,15 @@ const OPERATORS: usize = 1000;
 
 impl Typed {
     /// Creates a value of an integer type.
-    pub(super) fn of(e: Expr, ty: Type) -> Self {
+    pub(super) fn of(e: RegisterExpr, ty: IntegerType) -> Self {
         Typed { e, ty, pointee: None }
     }
     /// Converts it to another type.
-    pub(super) fn to(self, ty: Type) -> Expr {
+    pub(super) fn to(self, ty: IntegerType) -> RegisterExpr {
         let wider = ty.width > self.ty.width && (ty.signed || !self.ty.signed) || ty == self.ty;
         match ty.boolean {
             true if self.ty.boolean => self.e,
-            true => Expr::binary(Binary::Ne, self.e, Expr::Const(0)),
+            true => RegisterExpr::binary(Binary::Ne, self.e, RegisterExpr::Const(0)),
             false if wider => self.e,
             false => self.e.extended(ty.width, ty.signed),
         }
@@ -37,15 +37,15 @@ impl Typed {
     }
 }
 
-fn promoted(ty: Type) -> Type {
+fn promoted(ty: IntegerType) -> IntegerType {
     if ty.width < INT.width { INT } else { ty }
 }
 
 /// Returns the type to which both operands of arithmetic are converted.
-fn common(left: Type, right: Type) -> Type {
+fn common(left: IntegerType, right: IntegerType) -> IntegerType {
     let (l, r) = (promoted(left), promoted(right));
     let wide = if l.width >= r.width { l } else { r };
-    Type::integer(wide.width, wide.signed && (l.width != r.width || l.signed && r.signed))
+    IntegerType::integer(wide.width, wide.signed && (l.width != r.width || l.signed && r.signed))
 }
 
 impl Lowering<'_> {
@@ -89,7 +89,7 @@ impl Lowering<'_> {
         depth: u32,
     ) -> Result<Typed, Diagnostic> {
         let held = self.temporary();
-        let skip = self.branch(Some(Expr::unary(Unary::IsZero, when.e)));
+        let skip = self.branch(Some(RegisterExpr::unary(Unary::IsZero, when.e)));
         let yes = self.expression(cursor, 0, depth)?;
         self.push(Op::Let(held, yes.e));
         let over = self.branch(None);
@@ -101,7 +101,7 @@ impl Lowering<'_> {
         // The result has the common arithmetic type of both sides.
         let pointee = yes.pointee.or(no.pointee);
         let ty = if pointee.is_some() { POINTER } else { common(yes.ty, no.ty) };
-        Ok(Typed { e: Expr::Register(held).extended(ty.width, ty.signed), ty, pointee })
+        Ok(Typed { e: RegisterExpr::Register(held).extended(ty.width, ty.signed), ty, pointee })
     }
     /// Parses `&&` and `||`. The right side is evaluated only if it decides, which is visible if it
     /// accesses memory.
@@ -113,14 +113,14 @@ impl Lowering<'_> {
         own: u8,
         depth: u32,
     ) -> Result<Typed, Diagnostic> {
-        let truth = |e: Expr| Expr::binary(Binary::Ne, e, Expr::Const(0));
+        let truth = |e: RegisterExpr| RegisterExpr::binary(Binary::Ne, e, RegisterExpr::Const(0));
         let held = self.temporary();
         let start = self.thread.ops.len();
         self.push(Op::Let(held, truth(left.e.clone())));
         let decided = if and {
-            Expr::unary(Unary::IsZero, Expr::Register(held))
+            RegisterExpr::unary(Unary::IsZero, RegisterExpr::Register(held))
         } else {
-            Expr::Register(held)
+            RegisterExpr::Register(held)
         };
         let branch = self.branch(Some(decided));
         let right = self.expression(cursor, own + 1, depth)?;
@@ -128,23 +128,26 @@ impl Lowering<'_> {
             self.thread.ops.truncate(start);
             self.thread.instruction.truncate(start);
             let op = if and { Binary::And } else { Binary::Or };
-            return Ok(Typed::of(Expr::binary(op, truth(left.e), truth(right.e)), INT));
+            return Ok(Typed::of(RegisterExpr::binary(op, truth(left.e), truth(right.e)), INT));
         }
         self.push(Op::Let(held, truth(right.e)));
         self.land(branch);
-        Ok(Typed::of(Expr::Register(held), INT))
+        Ok(Typed::of(RegisterExpr::Register(held), INT))
     }
     /// Applies an operator to two values. Pointers are scaled.
     pub(super) fn join(&mut self, op: Binary, swapped: bool, left: Typed, right: Typed) -> Typed {
-        let scaled = |number: Expr, pointee: Type| {
-            Expr::binary(Binary::Mul, number, Expr::Const(u64::from(pointee.width)))
+        let scaled = |number: RegisterExpr, pointee: IntegerType| {
+            RegisterExpr::binary(Binary::Mul, number, RegisterExpr::Const(u64::from(pointee.width)))
         };
         if let (Binary::Add | Binary::Sub, Some(pointee), None) = (op, left.pointee, right.pointee)
         {
-            return Typed { e: Expr::binary(op, left.e, scaled(right.e, pointee)), ..left };
+            return Typed { e: RegisterExpr::binary(op, left.e, scaled(right.e, pointee)), ..left };
         }
         if let (Binary::Add, Some(pointee)) = (op, right.pointee) {
-            return Typed { e: Expr::binary(op, scaled(left.e, pointee), right.e), ..right };
+            return Typed {
+                e: RegisterExpr::binary(op, scaled(left.e, pointee), right.e),
+                ..right
+            };
         }
         if let Binary::Shl | Binary::Shr = op {
             return self.shift(op, left.promoted(), right.promoted());
@@ -167,34 +170,38 @@ impl Lowering<'_> {
             | Binary::LessEqual
             | Binary::Below
             | Binary::BelowEqual => {
-                return Typed::of(Expr::binary(op, a, b), INT);
+                return Typed::of(RegisterExpr::binary(op, a, b), INT);
             }
             Binary::Div | Binary::Rem | Binary::DivU | Binary::RemU => {
-                let mut defined = Expr::binary(Binary::Ne, b.clone(), Expr::Const(0));
+                let mut defined =
+                    RegisterExpr::binary(Binary::Ne, b.clone(), RegisterExpr::Const(0));
                 if ty.signed {
                     // The quotient of the least number and -1 overflows.
-                    let least = Expr::Const((i64::MIN >> (64 - u32::from(ty.width) * 8)) as u64);
-                    let differs = |e: &Expr, not: Expr| Expr::binary(Binary::Ne, e.clone(), not);
-                    let quotient = Expr::binary(
+                    let least =
+                        RegisterExpr::Const((i64::MIN >> (64 - u32::from(ty.width) * 8)) as u64);
+                    let differs = |e: &RegisterExpr, not: RegisterExpr| {
+                        RegisterExpr::binary(Binary::Ne, e.clone(), not)
+                    };
+                    let quotient = RegisterExpr::binary(
                         Binary::Or,
                         differs(&a, least),
-                        differs(&b, Expr::Const(u64::MAX)),
+                        differs(&b, RegisterExpr::Const(u64::MAX)),
                     );
-                    defined = Expr::binary(Binary::And, defined, quotient);
+                    defined = RegisterExpr::binary(Binary::And, defined, quotient);
                 }
                 self.push(Op::Defined(defined));
             }
             _ => {}
         }
-        Typed::of(Expr::binary(op, a, b).extended(ty.width, ty.signed), ty)
+        Typed::of(RegisterExpr::binary(op, a, b).extended(ty.width, ty.signed), ty)
     }
     /// Builds a shift. Its type is that of the left operand.
     fn shift(&mut self, op: Binary, left: Typed, count: Typed) -> Typed {
         let ty = left.ty;
-        let width = Expr::Const(u64::from(ty.width) * 8);
-        self.push(Op::Defined(Expr::binary(Binary::Below, count.e.clone(), width)));
+        let width = RegisterExpr::Const(u64::from(ty.width) * 8);
+        self.push(Op::Defined(RegisterExpr::binary(Binary::Below, count.e.clone(), width)));
         let op = if op == Binary::Shr && ty.signed { Binary::Sar } else { op };
-        Typed::of(Expr::binary(op, left.e, count.e).extended(ty.width, ty.signed), ty)
+        Typed::of(RegisterExpr::binary(op, left.e, count.e).extended(ty.width, ty.signed), ty)
     }
     pub(super) fn unary(
         &mut self,
@@ -213,7 +220,10 @@ impl Lowering<'_> {
             if cursor.eat(sign) {
                 let of = self.unary(cursor, depth)?;
                 let ty = if sign == "!" { INT } else { promoted(of.ty) };
-                return Ok(Typed::of(Expr::unary(op, of.e).extended(ty.width, ty.signed), ty));
+                return Ok(Typed::of(
+                    RegisterExpr::unary(op, of.e).extended(ty.width, ty.signed),
+                    ty,
+                ));
             }
         }
         if cursor.eat("(") {
@@ -232,14 +242,17 @@ impl Lowering<'_> {
         }
         let token = cursor.peek();
         match token.kind {
-            Kind::Number => {
+            TokenKind::Number => {
                 let (value, ty) = literal::integer(&cursor.take())?;
-                return Ok(Typed::of(Expr::Const(value), ty));
+                return Ok(Typed::of(RegisterExpr::Const(value), ty));
             }
-            Kind::Text if token.text.starts_with('\'') => {
-                return Ok(Typed::of(Expr::Const(literal::character(&cursor.take())?), INT));
+            TokenKind::Text if token.text.starts_with('\'') => {
+                return Ok(Typed::of(
+                    RegisterExpr::Const(literal::character(&cursor.take())?),
+                    INT,
+                ));
             }
-            Kind::Name => {}
+            TokenKind::Name => {}
             _ => return Err(cursor.unexpected("an expression")),
         }
         match cursor.ahead(1).text {
@@ -251,16 +264,16 @@ impl Lowering<'_> {
             _ => {
                 let local = self.local(&cursor.take())?;
                 Ok(Typed {
-                    e: Expr::Register(local.register),
+                    e: RegisterExpr::Register(local.register),
                     ty: local.ty,
                     pointee: local.pointee,
                 })
             }
         }
     }
-    pub(super) fn load(&mut self, address: Expr, ty: Type, tags: u64) -> Typed {
+    pub(super) fn load(&mut self, address: RegisterExpr, ty: IntegerType, tags: u64) -> Typed {
         let into = self.temporary();
-        let value = Expr::Loaded.extended(ty.width, ty.signed);
+        let value = RegisterExpr::Loaded.extended(ty.width, ty.signed);
         self.push(Op::Load {
             into: Some(into),
             value,
@@ -270,7 +283,7 @@ impl Lowering<'_> {
             reserve: false,
             joined: false,
         });
-        Typed::of(Expr::Register(into), ty)
+        Typed::of(RegisterExpr::Register(into), ty)
     }
 }
 
@@ -288,7 +301,7 @@ enum Sign {
 /// Returns the precedence and meaning of an operator.
 fn operator(sign: Token<'_>) -> Option<(u8, Sign)> {
     let (precedence, op, swapped) = match sign.text {
-        _ if sign.kind != Kind::Sign => return None,
+        _ if sign.kind != TokenKind::Sign => return None,
         "||" => return Some((1, Sign::Lazy { and: false })),
         "&&" => return Some((2, Sign::Lazy { and: true })),
         "|" => (3, Binary::Or, false),

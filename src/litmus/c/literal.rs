@@ -4,17 +4,17 @@
 //! `long long` have 8, `char` is signed.
 
 use super::INT;
-use crate::layout::Type;
+use crate::layout::IntegerType;
 use mu_base::words::Token;
 use mu_base::{Diagnostic, Stage};
 
-const UNSIGNED: Type = Type::integer(4, false);
-const LONG: Type = Type::integer(8, true);
-const UNSIGNED_LONG: Type = Type::integer(8, false);
+const UNSIGNED: IntegerType = IntegerType::integer(4, false);
+const LONG: IntegerType = IntegerType::integer(8, true);
+const UNSIGNED_LONG: IntegerType = IntegerType::integer(8, false);
 
 /// Evaluates an integer constant. Its type is the first one in its row of the table that can
 /// represent the value.
-pub fn integer(token: &Token<'_>) -> Result<(u64, Type), Diagnostic> {
+pub fn integer(token: &Token<'_>) -> Result<(u64, IntegerType), Diagnostic> {
     let wrong = |message: String| Diagnostic::at(Stage::Syntax, token.span, message);
     let text = token.text;
     let (digits, radix) = match text.as_bytes() {
@@ -50,10 +50,11 @@ pub fn integer(token: &Token<'_>) -> Result<(u64, Type), Diagnostic> {
     // A decimal constant without `u` has a signed type.
     let signed_only = radix == 10 && !unsigned;
     let is_representable =
-        |ty: &Type| ty.convert(value) == value && (!ty.signed || value <= i64::MAX as u64);
+        |ty: &IntegerType| ty.convert(value) == value && (!ty.signed || value <= i64::MAX as u64);
     let row = [INT, UNSIGNED, LONG, UNSIGNED_LONG];
-    let allowed =
-        |ty: &Type| !(long && ty.width < 8 || unsigned && ty.signed || signed_only && !ty.signed);
+    let allowed = |ty: &IntegerType| {
+        !(long && ty.width < 8 || unsigned && ty.signed || signed_only && !ty.signed)
+    };
     let ty = row.into_iter().filter(allowed).find(is_representable).ok_or_else(|| {
         wrong(format!("`{text}` does not fit in `long`"))
             .note(format!("`{text}u` is a constant without sign"))
@@ -96,5 +97,5 @@ pub fn character(token: &Token<'_>) -> Result<u64, Diagnostic> {
     if value > 0xff {
         return Err(wrong("no character of 8 bits"));
     }
-    Ok(Type::integer(1, true).convert(u64::from(value)))
+    Ok(IntegerType::integer(1, true).convert(u64::from(value)))
 }

@@ -4,7 +4,7 @@
 //! Input: tokens. Output: threads. Local variables are registers; parameters are the addresses of
 //! the variables with their names. Operands are evaluated from left to right. As in the herd tools,
 //! an access through `*` is not atomic, whatever the type. A read-modify-write is one event, or two
-//! if the model requires it ([`crate::file::Options`]). A weak compare-and-exchange may fail
+//! if the model requires it ([`crate::file::ParserOptions`]). A weak compare-and-exchange may fail
 //! although the values are equal. `a ? b : c` evaluates only one of its sides, as `if` does.
 //!
 //! A declaration is visible up to the end of its block, and hides one of an outer block.
@@ -15,30 +15,30 @@ mod atomics;
 mod expression;
 mod literal;
 
-use crate::code::{Arch, Binary, Expr, Op, Register, Thread, Unary};
+use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Thread, Unary};
 use crate::init::type_of;
-use crate::layout::{Layout, Type};
-use mu_base::words::{Cursor, Kind, Token};
+use crate::layout::{IntegerType, MemoryLayout};
+use mu_base::words::{Cursor, Token, TokenKind};
 use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_program::outcome::question::DEPTH;
 use std::collections::{HashMap, HashSet};
 
-const INT: Type = Type::integer(4, true);
-const POINTER: Type = Type::integer(8, false);
+const INT: IntegerType = IntegerType::integer(4, true);
+const POINTER: IntegerType = IntegerType::integer(8, false);
 
 /// A value with its type; for a pointer also the type of its target.
 #[derive(Clone)]
 struct Typed {
-    e: Expr,
-    ty: Type,
-    pointee: Option<Type>,
+    e: RegisterExpr,
+    ty: IntegerType,
+    pointee: Option<IntegerType>,
 }
 
 /// The types of local variables, by register.
 #[derive(Clone, Debug, Default)]
 pub struct Locals {
     /// The types.
-    pub types: HashMap<Register, Type>,
+    pub types: HashMap<Register, IntegerType>,
     /// The registers of variables that are declared in several blocks with different types.
     pub several: HashSet<Register>,
 }
@@ -47,13 +47,13 @@ pub struct Locals {
 #[derive(Clone, Copy)]
 struct Local {
     register: Register,
-    ty: Type,
+    ty: IntegerType,
     /// The type of a pointer's target.
-    pointee: Option<Type>,
+    pointee: Option<IntegerType>,
 }
 
 /// A thread with the types of its local variables.
-pub struct Function {
+pub struct CThread {
     /// The thread.
     pub thread: Thread,
     /// Types of registers.
@@ -63,12 +63,12 @@ pub struct Function {
 /// Parses all functions.
 pub fn functions(
     cursor: &mut Cursor<'_, '_>,
-    layout: &mut Layout,
+    layout: &mut MemoryLayout,
     pairs: bool,
     text: &str,
-) -> Result<Vec<Function>, Diagnostic> {
+) -> Result<Vec<CThread>, Diagnostic> {
     let mut list = Vec::new();
-    while cursor.peek().kind == Kind::Name
+    while cursor.peek().kind == TokenKind::Name
         && cursor.ahead(1).text == "("
         && cursor.peek().text == format!("P{}", list.len())
     {
@@ -78,7 +78,7 @@ pub fn functions(
         lowering.parameters(cursor, layout)?;
         cursor.expect("{")?;
         lowering.statements(cursor, 0)?;
-        list.push(Function { thread: lowering.thread, locals: lowering.locals });
+        list.push(CThread { thread: lowering.thread, locals: lowering.locals });
     }
     if list.is_empty() {
         return Err(cursor.unexpected("a function: `P0 (…) { … }`"));
@@ -147,7 +147,7 @@ impl<'s> Lowering<'s> {
         narrow::index(self.thread.ops.len())
     }
     /// Adds a jump with a target that is set later.
-    fn branch(&mut self, when: Option<Expr>) -> usize {
+    fn branch(&mut self, when: Option<RegisterExpr>) -> usize {
         self.push(Op::Branch { when, to: 0 });
         self.thread.ops.len() - 1
     }
@@ -160,12 +160,12 @@ impl<'s> Lowering<'s> {
     fn parameters(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
-        layout: &mut Layout,
+        layout: &mut MemoryLayout,
     ) -> Result<(), Diagnostic> {
         cursor.expect("(")?;
         while !cursor.eat(")") {
             let (mut words, start) = (Vec::new(), cursor.peek());
-            while cursor.peek().kind == Kind::Name && cursor.ahead(1).kind == Kind::Name
+            while cursor.peek().kind == TokenKind::Name && cursor.ahead(1).kind == TokenKind::Name
                 || cursor.ahead(1).text == "*"
                 || cursor.is("*")
             {
@@ -253,8 +253,8 @@ impl<'s> Lowering<'s> {
     fn declare(
         &mut self,
         name: &Token<'_>,
-        ty: Type,
-        pointee: Option<Type>,
+        ty: IntegerType,
+        pointee: Option<IntegerType>,
     ) -> Result<Local, Diagnostic> {
         if self.scopes.last().is_some_and(|scope| scope.contains_key(name.text)) {
             return Err(Diagnostic::at(
@@ -376,7 +376,7 @@ impl<'s> Lowering<'s> {
         if !cursor.is(";") {
             let place = cursor.peek().span;
             let value = self.expression(cursor, 0, depth)?;
-            out = Some(self.branch(Some(Expr::unary(Unary::IsZero, value.e))));
+            out = Some(self.branch(Some(RegisterExpr::unary(Unary::IsZero, value.e))));
             self.end(place, cursor);
         }
         cursor.expect(";")?;
@@ -418,7 +418,7 @@ impl<'s> Lowering<'s> {
         cursor.expect("(")?;
         let value = self.expression(cursor, 0, depth)?;
         cursor.expect(")")?;
-        let branch = self.branch(Some(Expr::unary(Unary::IsZero, value.e)));
+        let branch = self.branch(Some(RegisterExpr::unary(Unary::IsZero, value.e)));
         self.end(start, cursor);
         Ok(branch)
     }
@@ -448,7 +448,7 @@ impl<'s> Lowering<'s> {
             return self.step(&name, sign);
         }
         let next = cursor.ahead(1).text;
-        if cursor.peek().kind == Kind::Name {
+        if cursor.peek().kind == TokenKind::Name {
             if matches!(next, "++" | "--") {
                 let name = cursor.take();
                 let sign = cursor.take().text;
@@ -466,7 +466,7 @@ impl<'s> Lowering<'s> {
                 cursor.take();
                 cursor.take();
                 let old = Typed {
-                    e: Expr::Register(local.register),
+                    e: RegisterExpr::Register(local.register),
                     ty: local.ty,
                     pointee: local.pointee,
                 };
@@ -476,7 +476,7 @@ impl<'s> Lowering<'s> {
                 return Ok(());
             }
         }
-        if cursor.is("*") || cursor.peek().kind == Kind::Name && next == "[" {
+        if cursor.is("*") || cursor.peek().kind == TokenKind::Name && next == "[" {
             let (address, ty) = self.place(cursor, depth)?;
             cursor.expect("=")?;
             let value = self.expression(cursor, 0, depth)?;
@@ -494,9 +494,13 @@ impl<'s> Lowering<'s> {
     /// Parses `r++` or `r--`.
     fn step(&mut self, name: &Token<'_>, sign: &str) -> Result<(), Diagnostic> {
         let local = self.local(name)?;
-        let old = Typed { e: Expr::Register(local.register), ty: local.ty, pointee: local.pointee };
+        let old = Typed {
+            e: RegisterExpr::Register(local.register),
+            ty: local.ty,
+            pointee: local.pointee,
+        };
         let op = if sign == "++" { Binary::Add } else { Binary::Sub };
-        let value = self.join(op, false, old, Typed::of(Expr::Const(1), INT));
+        let value = self.join(op, false, old, Typed::of(RegisterExpr::Const(1), INT));
         self.push(Op::Let(local.register, value.to(local.ty)));
         Ok(())
     }
@@ -505,7 +509,7 @@ impl<'s> Lowering<'s> {
         &mut self,
         cursor: &mut Cursor<'_, '_>,
         depth: u32,
-    ) -> Result<(Expr, Type), Diagnostic> {
+    ) -> Result<(RegisterExpr, IntegerType), Diagnostic> {
         let depth = Self::deeper(cursor, depth)?;
         if cursor.eat("*") {
             let pointer = self.unary(cursor, depth)?;
@@ -517,14 +521,22 @@ impl<'s> Lowering<'s> {
         cursor.expect("[")?;
         let index = self.expression(cursor, 0, depth)?;
         cursor.expect("]")?;
-        let scaled = Expr::binary(Binary::Mul, index.e, Expr::Const(u64::from(pointee.width)));
-        Ok((Expr::binary(Binary::Add, Expr::Register(local.register), scaled), pointee))
+        let scaled = RegisterExpr::binary(
+            Binary::Mul,
+            index.e,
+            RegisterExpr::Const(u64::from(pointee.width)),
+        );
+        Ok((
+            RegisterExpr::binary(Binary::Add, RegisterExpr::Register(local.register), scaled),
+            pointee,
+        ))
     }
     /// Parses a type, if there is one. Returns it with true if a star follows.
-    fn take_type(&self, cursor: &mut Cursor<'_, '_>) -> Option<(Type, bool)> {
+    fn take_type(&self, cursor: &mut Cursor<'_, '_>) -> Option<(IntegerType, bool)> {
         let mut words = Vec::new();
         let mut ahead = cursor.clone();
-        while ahead.peek().kind == Kind::Name && type_of(&[ahead.peek().text], Arch::C).is_some()
+        while ahead.peek().kind == TokenKind::Name
+            && type_of(&[ahead.peek().text], Arch::C).is_some()
             || matches!(ahead.peek().text, "unsigned" | "long" | "volatile" | "const" | "signed")
         {
             words.push(ahead.take().text);

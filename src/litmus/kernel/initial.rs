@@ -4,14 +4,14 @@
 //! All variables have 32 bits, whatever their type, as in the herd tools. Addresses of variables
 //! fit in them.
 
-use crate::init::{InitialRegister, Value, value};
-use crate::layout::{DEFAULT, Layout};
-use mu_base::words::{Cursor, Kind, Token};
+use crate::init::{InitialRegister, InitialValue, value};
+use crate::layout::{DEFAULT, MemoryLayout};
+use mu_base::words::{Cursor, Token, TokenKind};
 use mu_base::{Diagnostic, Span, Stage};
 use std::collections::HashMap;
 
 /// The target of an initial value.
-enum Target {
+enum InitialTarget {
     Register(usize),
     Element(u32, usize),
 }
@@ -19,12 +19,12 @@ enum Target {
 /// Parses an initial state with its braces.
 pub(crate) fn initial_state<'a>(
     cursor: &mut Cursor<'a, '_>,
-    layout: &mut Layout,
+    layout: &mut MemoryLayout,
 ) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
     cursor.expect("{")?;
     let mut registers = Vec::new();
     // Addresses are known only after all variables.
-    let mut later: Vec<(Target, Value<'a>)> = Vec::new();
+    let mut later: Vec<(InitialTarget, InitialValue<'a>)> = Vec::new();
     let mut seen: HashMap<String, (Span, bool)> = HashMap::new();
     while !cursor.eat("}") {
         if cursor.eat(";") {
@@ -38,8 +38,8 @@ pub(crate) fn initial_state<'a>(
     for (target, value) in later {
         let value = value.resolve(layout)?;
         match target {
-            Target::Register(i) => registers[i].value = Some(value),
-            Target::Element(v, i) => {
+            InitialTarget::Register(i) => registers[i].value = Some(value),
+            InitialTarget::Element(v, i) => {
                 let initial = &mut layout.variable_mut(v).initial;
                 if initial.len() <= i {
                     initial.resize(i + 1, 0);
@@ -53,17 +53,17 @@ pub(crate) fn initial_state<'a>(
 
 fn item<'a>(
     cursor: &mut Cursor<'a, '_>,
-    layout: &mut Layout,
+    layout: &mut MemoryLayout,
     registers: &mut Vec<InitialRegister<'a>>,
-    later: &mut Vec<(Target, Value<'a>)>,
+    later: &mut Vec<(InitialTarget, InitialValue<'a>)>,
     seen: &mut HashMap<String, (Span, bool)>,
 ) -> Result<(), Diagnostic> {
     let mut words: Vec<Token<'a>> = Vec::new();
-    while cursor.peek().kind == Kind::Name
-        && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number)
+    while cursor.peek().kind == TokenKind::Name
+        && (matches!(cursor.ahead(1).kind, TokenKind::Name | TokenKind::Number)
             || cursor.ahead(1).text == "*"
-                && matches!(cursor.ahead(2).kind, Kind::Name | Kind::Number)
-            || cursor.ahead(1).text == "[" && cursor.ahead(2).kind == Kind::Name)
+                && matches!(cursor.ahead(2).kind, TokenKind::Name | TokenKind::Number)
+            || cursor.ahead(1).text == "[" && cursor.ahead(2).kind == TokenKind::Name)
     {
         words.push(cursor.take());
     }
@@ -94,7 +94,7 @@ fn item<'a>(
             label: None,
         });
         if cursor.eat("=") {
-            later.push((Target::Register(registers.len() - 1), initial_value(cursor)?));
+            later.push((InitialTarget::Register(registers.len() - 1), initial_value(cursor)?));
         }
         return Ok(());
     }
@@ -134,7 +134,7 @@ fn item<'a>(
     if cursor.eat("{") {
         let mut i = 0;
         while !cursor.eat("}") {
-            later.push((Target::Element(v, i), value(cursor)?));
+            later.push((InitialTarget::Element(v, i), value(cursor)?));
             i += 1;
             if !cursor.is("}") {
                 cursor.expect(",")?;
@@ -147,12 +147,12 @@ fn item<'a>(
         }
         return Ok(());
     }
-    later.push((Target::Element(v, 0), initial_value(cursor)?));
+    later.push((InitialTarget::Element(v, 0), initial_value(cursor)?));
     Ok(())
 }
 
 /// Parses a value, or `ATOMIC_INIT(v)`.
-fn initial_value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
+fn initial_value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<InitialValue<'a>, Diagnostic> {
     if cursor.peek().text == "ATOMIC_INIT" && cursor.ahead(1).text == "(" {
         cursor.take();
         cursor.take();

@@ -5,10 +5,10 @@
 //! exchanges; the condition of an `if` controls its branches. Loads of one expression are not
 //! ordered with each other if neither needs the other.
 
-use super::syntax::{Exp, ExpressionKind, Form, Operator, Statement};
-use super::{Language, tag};
-use crate::code::{Atomicity, Binary, Expr, Flow, Op, Register, Thread, Unary};
-use crate::layout::Layout;
+use super::syntax::{BinaryOperator, Exp, ExpressionKind, Statement, StatementForm};
+use super::{KernelLanguage, tag};
+use crate::code::{Atomicity, Binary, Flow, Op, Register, RegisterExpr, Thread, Unary};
+use crate::layout::MemoryLayout;
 use mu_base::{Diagnostic, Span, Stage, narrow};
 use std::collections::HashSet;
 
@@ -19,8 +19,8 @@ type Lowered<T> = Result<T, Diagnostic>;
 
 /// Lowers a function.
 pub(super) fn thread<'g>(
-    language: &Language,
-    layout: &mut Layout,
+    language: &KernelLanguage,
+    layout: &mut MemoryLayout,
     text: &str,
     number: u32,
     (parameters, body): (&[(String, Span)], &[Statement]),
@@ -57,24 +57,24 @@ pub(super) fn thread<'g>(
 fn assigned(body: &[Statement], out: &mut HashSet<String>) {
     for s in body {
         match &s.form {
-            Form::Declare(name) | Form::Set(name, _) => {
+            StatementForm::Declare(name) | StatementForm::Set(name, _) => {
                 out.insert(name.clone());
             }
-            Form::Block(list) => assigned(list, out),
-            Form::If(_, yes, no) => {
+            StatementForm::Block(list) => assigned(list, out),
+            StatementForm::If(_, yes, no) => {
                 assigned(std::slice::from_ref(yes), out);
                 if let Some(no) = no {
                     assigned(std::slice::from_ref(no), out);
                 }
             }
-            Form::While(_, inner) => assigned(std::slice::from_ref(inner), out),
+            StatementForm::While(_, inner) => assigned(std::slice::from_ref(inner), out),
             _ => {}
         }
     }
 }
 
 struct Lowering<'l> {
-    language: &'l Language,
+    language: &'l KernelLanguage,
     thread: Thread,
     text: &'l str,
     number: u32,
@@ -86,7 +86,7 @@ struct Lowering<'l> {
     /// True if the next load is not ordered with the previous one.
     joined: bool,
     /// Inside of a condition: the addresses of its loads, on which its branches depend too.
-    condition: Option<Vec<Expr>>,
+    condition: Option<Vec<RegisterExpr>>,
 }
 
 impl Lowering<'_> {
@@ -131,7 +131,7 @@ impl Lowering<'_> {
         })
     }
     /// Returns the address of a place `*p`.
-    fn place(&mut self, place: &Exp, primitive: &str) -> Lowered<Expr> {
+    fn place(&mut self, place: &Exp, primitive: &str) -> Lowered<RegisterExpr> {
         match &place.node {
             ExpressionKind::Load(pointer, annotations) if annotations.is_empty() => {
                 self.value(pointer)
@@ -151,8 +151,8 @@ impl Lowering<'_> {
     }
     fn statement(&mut self, s: &Statement) -> Lowered<()> {
         match &s.form {
-            Form::Block(list) => return self.statements(list),
-            Form::If(condition, yes, no) => {
+            StatementForm::Block(list) => return self.statements(list),
+            StatementForm::If(condition, yes, no) => {
                 self.push(Op::Enter);
                 let skip = self.branch(condition)?;
                 self.end(condition.span);
@@ -167,7 +167,7 @@ impl Lowering<'_> {
                 }
                 self.push(Op::Leave);
             }
-            Form::While(condition, body) => {
+            StatementForm::While(condition, body) => {
                 self.push(Op::Enter);
                 let back = narrow::index(self.thread.ops.len());
                 let out = self.branch(condition)?;
@@ -177,36 +177,36 @@ impl Lowering<'_> {
                 self.land(out);
                 self.push(Op::Leave);
             }
-            Form::Declare(name) => {
+            StatementForm::Declare(name) => {
                 self.thread.register(name);
             }
-            Form::Set(name, e) => {
+            StatementForm::Set(name, e) => {
                 let value = self.value(e)?;
                 let register = self.thread.register(name);
                 self.push(Op::Let(register, value));
             }
-            Form::Evaluate(e) => {
+            StatementForm::Evaluate(e) => {
                 self.value(e)?;
             }
-            Form::Store(place, e, annotations) => {
+            StatementForm::Store(place, e, annotations) => {
                 let tags = self.tags(annotations, s.span)?;
                 let address = self.place(place, "a store")?;
                 let value = self.value(e)?;
                 self.push(Op::Store { address, width: WIDTH, value, tags, joined: false });
             }
-            Form::Fence(annotations) => {
+            StatementForm::Fence(annotations) => {
                 let tags = self.tags(annotations, s.span)?;
                 self.push(Op::Fence(tags));
             }
-            Form::Lock(lock) => {
+            StatementForm::Lock(lock) => {
                 let address = self.value(lock)?;
                 self.lock(address);
             }
-            Form::Unlock(lock) => {
+            StatementForm::Unlock(lock) => {
                 let address = self.value(lock)?;
                 self.mark(address, tag::UNLOCK, None);
             }
-            Form::Atomic(pointer, op, e, annotations) => {
+            StatementForm::Atomic(pointer, op, e, annotations) => {
                 let tags = self.tags(annotations, s.span)?;
                 let (read, write) = if self.language.first_edition {
                     (self.edition("noreturn"), self.edition("once"))
@@ -215,16 +215,16 @@ impl Lowering<'_> {
                 };
                 self.atomic((pointer, *op, e), (read, write), true, s.span)?;
             }
-            Form::Srcu(pointer, annotations, value) => {
+            StatementForm::Srcu(pointer, annotations, value) => {
                 let tags = self.tags(annotations, s.span)?;
                 let address = self.value(pointer)?;
                 let value = match value {
                     Some(value) => self.value(value)?,
-                    None => Expr::Const(0),
+                    None => RegisterExpr::Const(0),
                 };
                 self.push(Op::Mark { into: None, address, tags, ordered: false, value });
             }
-            Form::Call(..) => return Err(Diagnostic::internal("a macro is not expanded")),
+            StatementForm::Call(..) => return Err(Diagnostic::internal("a macro is not expanded")),
         }
         self.end(s.span);
         Ok(())
@@ -234,22 +234,23 @@ impl Lowering<'_> {
         let outer = self.condition.replace(Vec::new());
         let value = self.value(condition)?;
         let addresses = std::mem::replace(&mut self.condition, outer).unwrap_or_default();
-        let zero = addresses.into_iter().fold(Expr::unary(Unary::IsZero, value), |e, address| {
-            if address.sources(&mut |_| ()) || matches!(address, Expr::Const(_)) {
-                return e;
-            }
-            let nothing = Expr::binary(Binary::And, address, Expr::Const(0));
-            Expr::binary(Binary::Or, e, nothing)
-        });
+        let zero =
+            addresses.into_iter().fold(RegisterExpr::unary(Unary::IsZero, value), |e, address| {
+                if address.sources(&mut |_| ()) || matches!(address, RegisterExpr::Const(_)) {
+                    return e;
+                }
+                let nothing = RegisterExpr::binary(Binary::And, address, RegisterExpr::Const(0));
+                RegisterExpr::binary(Binary::Or, e, nothing)
+            });
         Ok(self.push(Op::Branch { when: Some(zero), to: 0 }))
     }
 
     // Expressions.
 
-    fn value(&mut self, e: &Exp) -> Lowered<Expr> {
-        let loaded = || Expr::Loaded.extended(WIDTH, true);
+    fn value(&mut self, e: &Exp) -> Lowered<RegisterExpr> {
+        let loaded = || RegisterExpr::Loaded.extended(WIDTH, true);
         match &e.node {
-            ExpressionKind::Number(v) => Ok(Expr::Const(*v as i32 as i64 as u64)),
+            ExpressionKind::Number(v) => Ok(RegisterExpr::Const(*v as i32 as i64 as u64)),
             ExpressionKind::Name(name) => {
                 if !self.known.contains(name) {
                     let number = self.number;
@@ -258,7 +259,7 @@ impl Lowering<'_> {
                     return Err(Diagnostic::at(Stage::Type, e.span, message)
                         .note("declare variables of the test as parameters, such as `int *x`"));
                 }
-                Ok(Expr::Register(self.thread.register(name)))
+                Ok(RegisterExpr::Register(self.thread.register(name)))
             }
             ExpressionKind::Load(pointer, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
@@ -282,7 +283,7 @@ impl Lowering<'_> {
                     reserve: false,
                     joined,
                 });
-                Ok(Expr::Register(into))
+                Ok(RegisterExpr::Register(into))
             }
             ExpressionKind::Binary(op, left, right) => {
                 let before = self.loads;
@@ -303,14 +304,14 @@ impl Lowering<'_> {
                 let op = update(address, (into, loaded()), value, None, (read, write));
                 self.update(op, e.span);
                 self.fence(around);
-                Ok(Expr::Register(into))
+                Ok(RegisterExpr::Register(into))
             }
             ExpressionKind::CompareExchange(of, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
                 let address = self.value(&of[0])?;
                 let old = self.value(&of[1])?;
                 let new = self.value(&of[2])?;
-                let when = Expr::binary(Binary::Eq, loaded(), old);
+                let when = RegisterExpr::binary(Binary::Eq, loaded(), old);
                 let op = |into, tags| {
                     update(address.clone(), (into, loaded()), new.clone(), Some(when.clone()), tags)
                 };
@@ -321,8 +322,8 @@ impl Lowering<'_> {
                 let address = self.value(&of[0])?;
                 let added = self.value(&of[1])?;
                 let unless = self.value(&of[2])?;
-                let when = Expr::binary(Binary::Ne, loaded(), unless);
-                let sum = Expr::binary(Binary::Add, loaded(), added).extended(WIDTH, true);
+                let when = RegisterExpr::binary(Binary::Ne, loaded(), unless);
+                let sum = RegisterExpr::binary(Binary::Add, loaded(), added).extended(WIDTH, true);
                 let op = |into, tags| {
                     let result = (into, when.clone());
                     update(address.clone(), result, sum.clone(), Some(when.clone()), tags)
@@ -336,19 +337,19 @@ impl Lowering<'_> {
                 self.fence(around);
                 let into = self.atomic((&of[0], *op, &of[1]), halves, !fetch, e.span)?;
                 self.fence(around);
-                Ok(Expr::Register(into))
+                Ok(RegisterExpr::Register(into))
             }
             ExpressionKind::TryLock(lock) => {
                 let address = self.value(lock)?;
                 let into = self.temporary();
                 let fails = self.push(Op::Either { to: 0 });
                 self.lock(address.clone());
-                self.push(Op::Let(into, Expr::Const(1)));
+                self.push(Op::Let(into, RegisterExpr::Const(1)));
                 let over = self.push(Op::Branch { when: None, to: 0 });
                 self.land(fails);
                 self.tested(address, tag::LOCK_FAIL, into, 0);
                 self.land(over);
-                Ok(Expr::Register(into))
+                Ok(RegisterExpr::Register(into))
             }
             ExpressionKind::IsLocked(lock) => {
                 let address = self.value(lock)?;
@@ -359,7 +360,7 @@ impl Lowering<'_> {
                 self.land(free);
                 self.tested(address, tag::READ_UNLOCKED, into, 0);
                 self.land(over);
-                Ok(Expr::Register(into))
+                Ok(RegisterExpr::Register(into))
             }
             ExpressionKind::Srcu(pointer, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
@@ -367,55 +368,63 @@ impl Lowering<'_> {
                 let into = self.temporary();
                 // An arbitrary value that identifies this operation.
                 let key = u64::from(self.number + 1) * 307 + self.thread.ops.len() as u64 * 599;
-                let value = Expr::Const(if annotations == &["srcu-lock"] { key } else { 0 });
+                let value =
+                    RegisterExpr::Const(if annotations == &["srcu-lock"] { key } else { 0 });
                 let into = Some((into, value.clone()));
                 self.push(Op::Mark { into: into.clone(), address, tags, ordered: false, value });
-                Ok(into.map_or(Expr::Const(0), |i| Expr::Register(i.0)))
+                Ok(into.map_or(RegisterExpr::Const(0), |i| RegisterExpr::Register(i.0)))
             }
             ExpressionKind::Call(..) => Err(Diagnostic::internal("a macro is not expanded")),
         }
     }
-    fn combined(&mut self, op: Operator, left: Expr, right: Expr) -> Expr {
-        let wrapped = |b, l, r| Expr::binary(b, l, r).extended(WIDTH, true);
+    fn combined(
+        &mut self,
+        op: BinaryOperator,
+        left: RegisterExpr,
+        right: RegisterExpr,
+    ) -> RegisterExpr {
+        let wrapped = |b, l, r| RegisterExpr::binary(b, l, r).extended(WIDTH, true);
         match op {
-            Operator::Add => wrapped(Binary::Add, left, right),
-            Operator::Sub => wrapped(Binary::Sub, left, right),
-            Operator::Mul => wrapped(Binary::Mul, left, right),
-            Operator::Div => {
+            BinaryOperator::Add => wrapped(Binary::Add, left, right),
+            BinaryOperator::Sub => wrapped(Binary::Sub, left, right),
+            BinaryOperator::Mul => wrapped(Binary::Mul, left, right),
+            BinaryOperator::Div => {
                 self.push(Op::Defined(right.clone()));
                 wrapped(Binary::Div, left, right)
             }
-            Operator::And => Expr::binary(Binary::And, left, right),
-            Operator::Or => Expr::binary(Binary::Or, left, right),
-            Operator::Xor => Expr::binary(Binary::Xor, left, right),
-            Operator::AndNot => Expr::binary(Binary::And, left, Expr::unary(Unary::Not, right)),
-            Operator::Eq => Expr::binary(Binary::Eq, left, right),
-            Operator::Ne => Expr::binary(Binary::Ne, left, right),
-            Operator::Less => Expr::binary(Binary::Less, left, right),
-            Operator::Greater => Expr::binary(Binary::Less, right, left),
-            Operator::LessEqual => Expr::binary(Binary::LessEqual, left, right),
-            Operator::GreaterEqual => Expr::binary(Binary::LessEqual, right, left),
+            BinaryOperator::And => RegisterExpr::binary(Binary::And, left, right),
+            BinaryOperator::Or => RegisterExpr::binary(Binary::Or, left, right),
+            BinaryOperator::Xor => RegisterExpr::binary(Binary::Xor, left, right),
+            BinaryOperator::AndNot => {
+                RegisterExpr::binary(Binary::And, left, RegisterExpr::unary(Unary::Not, right))
+            }
+            BinaryOperator::Eq => RegisterExpr::binary(Binary::Eq, left, right),
+            BinaryOperator::Ne => RegisterExpr::binary(Binary::Ne, left, right),
+            BinaryOperator::Less => RegisterExpr::binary(Binary::Less, left, right),
+            BinaryOperator::Greater => RegisterExpr::binary(Binary::Less, right, left),
+            BinaryOperator::LessEqual => RegisterExpr::binary(Binary::LessEqual, left, right),
+            BinaryOperator::GreaterEqual => RegisterExpr::binary(Binary::LessEqual, right, left),
         }
     }
 
     // Locks.
 
-    fn mark(&mut self, address: Expr, tags: u64, into: Option<(Register, Expr)>) {
+    fn mark(&mut self, address: RegisterExpr, tags: u64, into: Option<(Register, RegisterExpr)>) {
         let ordered = tags == tag::LOCK_WRITE;
-        self.push(Op::Mark { into, address, tags, ordered, value: Expr::Const(0) });
+        self.push(Op::Mark { into, address, tags, ordered, value: RegisterExpr::Const(0) });
     }
-    fn lock(&mut self, address: Expr) {
+    fn lock(&mut self, address: RegisterExpr) {
         self.mark(address.clone(), tag::LOCK_READ, None);
         self.mark(address, tag::LOCK_WRITE, None);
     }
     /// Adds an event that finds a lock taken or free. The result depends on it, unless it is a
     /// condition itself.
-    fn tested(&mut self, address: Expr, tags: u64, into: Register, result: u64) {
+    fn tested(&mut self, address: RegisterExpr, tags: u64, into: Register, result: u64) {
         if self.condition.is_some() {
             self.mark(address, tags, None);
-            self.push(Op::Let(into, Expr::Const(result)));
+            self.push(Op::Let(into, RegisterExpr::Const(result)));
         } else {
-            self.mark(address, tags, Some((into, Expr::Const(result))));
+            self.mark(address, tags, Some((into, RegisterExpr::Const(result))));
         }
     }
 
@@ -453,7 +462,7 @@ impl Lowering<'_> {
         op: impl Fn(Register, (u64, u64)) -> Op,
         (annotations, tags): (&[String], u64),
         span: Span,
-    ) -> Lowered<Expr> {
+    ) -> Lowered<RegisterExpr> {
         let into = self.temporary();
         let halves = self.halves(annotations, tags);
         let adds = annotations.is_empty();
@@ -462,7 +471,7 @@ impl Lowering<'_> {
             .or_else(|| (adds && self.language.first_edition).then(|| self.edition("mb")));
         let Some(fence) = fence else {
             self.update(op(into, halves), span);
-            return Ok(Expr::Register(into));
+            return Ok(RegisterExpr::Register(into));
         };
         // Only a success has barriers.
         let Op::Update { when: Some(when), into: Some((_, result)), address, .. } =
@@ -475,10 +484,10 @@ impl Lowering<'_> {
         let success = self.temporary();
         let mut succeeds = op(into, halves);
         if let Op::Update { into: Some((register, value)), .. } = &mut succeeds {
-            (*register, *value) = (success, Expr::Loaded.extended(WIDTH, true));
+            (*register, *value) = (success, RegisterExpr::Loaded.extended(WIDTH, true));
         }
         self.update(succeeds, span);
-        let found = |e: &Expr, r: Register| with_loaded(e, r);
+        let found = |e: &RegisterExpr, r: Register| with_loaded(e, r);
         self.push(Op::Assume(found(&when, success)));
         self.push(Op::Let(into, found(&result, success)));
         self.push(Op::Fence(fence));
@@ -487,37 +496,37 @@ impl Lowering<'_> {
         self.end(span);
         self.push(Op::Load {
             into: Some(success),
-            value: Expr::Loaded.extended(WIDTH, true),
+            value: RegisterExpr::Loaded.extended(WIDTH, true),
             address,
             width: WIDTH,
             tags: self.edition("once") | tag::ATOMIC,
             reserve: false,
             joined: false,
         });
-        self.push(Op::Assume(Expr::unary(Unary::IsZero, found(&when, success))));
+        self.push(Op::Assume(RegisterExpr::unary(Unary::IsZero, found(&when, success))));
         self.push(Op::Let(into, found(&result, success)));
         self.land(over);
         self.end(span);
-        Ok(Expr::Register(into))
+        Ok(RegisterExpr::Register(into))
     }
     /// Lowers an atomic operation. The result is the new value if `new`, otherwise the old one; it
     /// depends on the operand in both cases.
     fn atomic(
         &mut self,
-        (pointer, op, operand): (&Exp, Operator, &Exp),
+        (pointer, op, operand): (&Exp, BinaryOperator, &Exp),
         tags: (u64, u64),
         new: bool,
         span: Span,
     ) -> Lowered<Register> {
         let address = self.value(pointer)?;
         let operand = self.value(operand)?;
-        let loaded = Expr::Loaded.extended(WIDTH, true);
+        let loaded = RegisterExpr::Loaded.extended(WIDTH, true);
         let value = self.combined(op, loaded.clone(), operand.clone());
         let result = if new {
             value.clone()
         } else {
-            let nothing = Expr::binary(Binary::And, operand, Expr::Const(0));
-            Expr::binary(Binary::Or, loaded, nothing)
+            let nothing = RegisterExpr::binary(Binary::And, operand, RegisterExpr::Const(0));
+            RegisterExpr::binary(Binary::Or, loaded, nothing)
         };
         let into = self.temporary();
         self.update(update(address, (into, result), value, None, tags), span);
@@ -527,10 +536,10 @@ impl Lowering<'_> {
 
 /// Builds a read-modify-write of two events.
 fn update(
-    address: Expr,
-    into: (Register, Expr),
-    value: Expr,
-    when: Option<Expr>,
+    address: RegisterExpr,
+    into: (Register, RegisterExpr),
+    value: RegisterExpr,
+    when: Option<RegisterExpr>,
     (read, write): (u64, u64),
 ) -> Op {
     let read = read | tag::ATOMIC;
@@ -549,12 +558,12 @@ fn update(
 }
 
 /// Replaces the loaded value by a register.
-fn with_loaded(e: &Expr, register: Register) -> Expr {
+fn with_loaded(e: &RegisterExpr, register: Register) -> RegisterExpr {
     match e {
-        Expr::Loaded => Expr::Register(register),
-        Expr::Unary(op, a) => Expr::unary(*op, with_loaded(a, register)),
-        Expr::Binary(op, a, b) => {
-            Expr::binary(*op, with_loaded(a, register), with_loaded(b, register))
+        RegisterExpr::Loaded => RegisterExpr::Register(register),
+        RegisterExpr::Unary(op, a) => RegisterExpr::unary(*op, with_loaded(a, register)),
+        RegisterExpr::Binary(op, a, b) => {
+            RegisterExpr::binary(*op, with_loaded(a, register), with_loaded(b, register))
         }
         other => other.clone(),
     }

@@ -5,7 +5,7 @@
 //! not values: each use of a parameter evaluates the argument again, and a parameter that is
 //! assigned must be a local variable or a place `*p`. Recursion is an error.
 
-use super::syntax::{Exp, ExpressionKind, Form, Reader, Statement};
+use super::syntax::{Exp, ExpressionKind, KernelReader, Statement, StatementForm};
 use mu_base::words::{self, Cursor};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ impl Macros {
     ///
     /// A syntax error.
     pub fn parse(source: SourceId, text: &str) -> Expanded<Self> {
-        let list = words::tokens(source, text, 0, words::Form::Code)?;
+        let list = words::tokens(source, text, 0, words::LexicalForm::Code)?;
         let mut cursor = Cursor::new(&list);
         let mut macros = Macros::default();
         while !cursor.at_end() {
@@ -46,10 +46,10 @@ impl Macros {
                 }
             }
             if cursor.eat("{") {
-                let body = Reader::new(&mut cursor).statements()?;
+                let body = KernelReader::new(&mut cursor).statements()?;
                 macros.procedures.insert(name, (parameters, body));
             } else {
-                let body = Reader::new(&mut cursor).expression()?;
+                let body = KernelReader::new(&mut cursor).expression()?;
                 macros.values.insert(name, (parameters, body));
             }
         }
@@ -179,43 +179,51 @@ impl Macros {
         let inner = |s: &Statement| self.statement(s, frame, at, depth);
         let span = at.unwrap_or(s.span);
         let form = match &s.form {
-            Form::Block(list) => Form::Block(list.iter().map(inner).collect::<Expanded<_>>()?),
-            Form::If(c, yes, no) => Form::If(
+            StatementForm::Block(list) => {
+                StatementForm::Block(list.iter().map(inner).collect::<Expanded<_>>()?)
+            }
+            StatementForm::If(c, yes, no) => StatementForm::If(
                 value(c)?,
                 Box::new(inner(yes)?),
                 no.as_ref().map(|n| inner(n).map(Box::new)).transpose()?,
             ),
-            Form::While(c, body) => Form::While(value(c)?, Box::new(inner(body)?)),
-            Form::Declare(name) => Form::Declare(name.clone()),
-            Form::Set(name, e) => match frame.get(name).map(|a| (&a.node, a.span)) {
-                None => Form::Set(name.clone(), value(e)?),
-                Some((ExpressionKind::Name(variable), _)) => Form::Set(variable.clone(), value(e)?),
+            StatementForm::While(c, body) => {
+                StatementForm::While(value(c)?, Box::new(inner(body)?))
+            }
+            StatementForm::Declare(name) => StatementForm::Declare(name.clone()),
+            StatementForm::Set(name, e) => match frame.get(name).map(|a| (&a.node, a.span)) {
+                None => StatementForm::Set(name.clone(), value(e)?),
+                Some((ExpressionKind::Name(variable), _)) => {
+                    StatementForm::Set(variable.clone(), value(e)?)
+                }
                 Some((ExpressionKind::Load(p, a), place)) => {
                     let to = Exp { span: place, node: ExpressionKind::Load(p.clone(), Vec::new()) };
-                    Form::Store(to, value(e)?, a.clone())
+                    StatementForm::Store(to, value(e)?, a.clone())
                 }
                 Some((_, place)) => {
                     let message = "a macro assigns to this argument: expected a variable or `*p`";
                     return Err(Diagnostic::at(Stage::Type, place, message));
                 }
             },
-            Form::Evaluate(e) => Form::Evaluate(value(e)?),
-            Form::Store(p, v, a) => Form::Store(value(p)?, value(v)?, a.clone()),
-            Form::Fence(a) => Form::Fence(a.clone()),
-            Form::Lock(p) => Form::Lock(value(p)?),
-            Form::Unlock(p) => Form::Unlock(value(p)?),
-            Form::Atomic(p, op, v, a) => Form::Atomic(value(p)?, *op, value(v)?, a.clone()),
-            Form::Srcu(p, a, v) => {
-                Form::Srcu(value(p)?, a.clone(), v.as_ref().map(value).transpose()?)
+            StatementForm::Evaluate(e) => StatementForm::Evaluate(value(e)?),
+            StatementForm::Store(p, v, a) => StatementForm::Store(value(p)?, value(v)?, a.clone()),
+            StatementForm::Fence(a) => StatementForm::Fence(a.clone()),
+            StatementForm::Lock(p) => StatementForm::Lock(value(p)?),
+            StatementForm::Unlock(p) => StatementForm::Unlock(value(p)?),
+            StatementForm::Atomic(p, op, v, a) => {
+                StatementForm::Atomic(value(p)?, *op, value(v)?, a.clone())
             }
-            Form::Call(name, arguments) => {
+            StatementForm::Srcu(p, a, v) => {
+                StatementForm::Srcu(value(p)?, a.clone(), v.as_ref().map(value).transpose()?)
+            }
+            StatementForm::Call(name, arguments) => {
                 let Some((parameters, body)) = self.procedures.get(name) else {
                     return Err(self.unknown(name, span, true));
                 };
                 let here = (frame, at, depth);
                 let frame = self.frame((name, span), parameters, arguments, here)?;
                 let each = |s| self.statement(s, &frame, Some(span), depth + 1);
-                Form::Block(body.iter().map(each).collect::<Expanded<_>>()?)
+                StatementForm::Block(body.iter().map(each).collect::<Expanded<_>>()?)
             }
         };
         Ok(Statement { span, form })

@@ -2,8 +2,8 @@
 //! Maranget, McKenney, Parri, Stern: "Frightening Small Children and Disconcerting Grown-ups",
 //! ASPLOS 2018).
 //!
-//! A [`Language`] consists of a `.bell` file, which declares annotations, and a `.def` file, which
-//! maps functions of the kernel to primitives with annotations ([`macros`]). Tests are parsed
+//! A [`KernelLanguage`] consists of a `.bell` file, which declares annotations, and a `.def` file,
+//! which maps functions of the kernel to primitives with annotations ([`macros`]). Tests are parsed
 //! ([`syntax`]), expanded, and lowered to intermediate code (`lower`). Nothing about a function
 //! of the kernel is known here except its definition in the `.def` file.
 //!
@@ -16,7 +16,7 @@ pub mod macros;
 pub mod syntax;
 
 use crate::code::{Op, Thread};
-use crate::layout::Layout;
+use crate::layout::MemoryLayout;
 use macros::Macros;
 use mu_axioms::cat::Bell;
 use mu_base::words::Cursor;
@@ -59,7 +59,7 @@ const MAX_ANNOTATIONS: usize = 56;
 
 /// The language of tests of the kernel.
 #[derive(Clone, Debug)]
-pub struct Language {
+pub struct KernelLanguage {
     /// The name and the text of the `.bell` file.
     pub bell_file: (String, String),
     /// Its declarations.
@@ -87,7 +87,7 @@ pub fn files_of(
     Some([file("bell")?, file("def")?])
 }
 
-impl Language {
+impl KernelLanguage {
     /// Parses a `.bell` file and a `.def` file, each given as name and text. `variants` are the
     /// variants of a `.cfg` file; `None` if there is none: the variant `lkmmv2` then holds if the
     /// `.bell` file mentions it, or does not declare `'once`, which the first edition needs.
@@ -123,7 +123,7 @@ impl Language {
         };
         let first_edition = !variants.iter().any(|v| v == second);
         let bell_file = (bell_file.0.to_string(), bell_file.1.to_string());
-        Ok(Language { bell_file, bell, macros, variants, first_edition })
+        Ok(KernelLanguage { bell_file, bell, macros, variants, first_edition })
     }
     /// Returns the names of the sets of each bit of tags.
     pub fn sets(&self) -> Vec<Vec<String>> {
@@ -145,12 +145,12 @@ impl Language {
 /// initial state mentions.
 pub(crate) fn threads(
     cursor: &mut Cursor<'_, '_>,
-    layout: &mut Layout,
-    language: &Language,
+    layout: &mut MemoryLayout,
+    language: &KernelLanguage,
     text: &str,
     given: &HashSet<(u32, String)>,
 ) -> Result<Vec<Thread>, Diagnostic> {
-    let functions = syntax::Reader::new(cursor).functions()?;
+    let functions = syntax::KernelReader::new(cursor).functions()?;
     let threads: Result<Vec<Thread>, Diagnostic> = (0u32..)
         .zip(functions)
         .map(|(number, function)| {

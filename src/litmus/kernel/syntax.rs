@@ -6,13 +6,13 @@
 //! Output: trees that [`super::macros`] expands. Other constructs of C are rejected with their
 //! position.
 
-use mu_base::words::{Cursor, Kind};
+use mu_base::words::{Cursor, TokenKind};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_program::outcome::question::DEPTH;
 
 /// An operator on two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub enum BinaryOperator {
     /// `+`.
     Add,
     /// `-`.
@@ -43,10 +43,10 @@ pub enum Operator {
     GreaterEqual,
 }
 
-impl Operator {
+impl BinaryOperator {
     /// True for a comparison.
     pub fn compares(self) -> bool {
-        use Operator::*;
+        use BinaryOperator::*;
         matches!(self, Eq | Ne | Less | Greater | LessEqual | GreaterEqual)
     }
 }
@@ -73,7 +73,7 @@ pub enum ExpressionKind {
     /// `*e` without annotations, or `__load{a}(e)`; the argument must be `*e`.
     Load(Box<Exp>, Annotations),
     /// An operator on two values.
-    Binary(Operator, Box<Exp>, Box<Exp>),
+    Binary(BinaryOperator, Box<Exp>, Box<Exp>),
     /// `__xchg{a}(p, v)`.
     Exchange(Box<[Exp; 2]>, Annotations),
     /// `__cmpxchg{a}(p, old, new)`.
@@ -83,7 +83,7 @@ pub enum ExpressionKind {
         /// The pointer and the operand.
         of: Box<[Exp; 2]>,
         /// The operator.
-        op: Operator,
+        op: BinaryOperator,
         /// True if the result is the old value.
         fetch: bool,
         /// The annotations.
@@ -107,12 +107,12 @@ pub struct Statement {
     /// Its position.
     pub span: Span,
     /// Its form.
-    pub form: Form,
+    pub form: StatementForm,
 }
 
 /// The form of a statement.
 #[derive(Clone, Debug)]
-pub enum Form {
+pub enum StatementForm {
     /// `{ … }`.
     Block(Vec<Statement>),
     /// `if (c) s else t`.
@@ -134,7 +134,7 @@ pub enum Form {
     /// `__unlock(p)`.
     Unlock(Exp),
     /// `__atomic_op{a}(p, op, v)`.
-    Atomic(Exp, Operator, Exp, Annotations),
+    Atomic(Exp, BinaryOperator, Exp, Annotations),
     /// `__srcu{a}(p)`, `__srcu{a}(p, v)`.
     Srcu(Exp, Annotations, Option<Exp>),
     /// A call of a macro.
@@ -143,7 +143,7 @@ pub enum Form {
 
 /// A function: `P0(int *x) { … }`.
 #[derive(Clone, Debug)]
-pub struct Function {
+pub struct KernelFunction {
     /// The names of its parameters, with their positions.
     pub parameters: Vec<(String, Span)>,
     /// Its body.
@@ -181,13 +181,13 @@ const RESERVED: [&str; 7] = ["if", "else", "while", "struct", "volatile", "const
 type Parsed<T> = Result<T, Diagnostic>;
 
 /// Parser over a cursor.
-pub struct Reader<'c, 'a, 't> {
+pub struct KernelReader<'c, 'a, 't> {
     /// The tokens.
     pub cursor: &'c mut Cursor<'a, 't>,
     depth: u32,
 }
 
-impl<'c, 'a, 't> Reader<'c, 'a, 't> {
+impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
     /// Creates a parser.
     pub fn new(cursor: &'c mut Cursor<'a, 't>) -> Self {
         Self { cursor, depth: 0 }
@@ -210,7 +210,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
     // Functions and statements.
 
     /// Parses all functions.
-    pub fn functions(&mut self) -> Parsed<Vec<Function>> {
+    pub fn functions(&mut self) -> Parsed<Vec<KernelFunction>> {
         let mut list = Vec::new();
         loop {
             let number = list.len();
@@ -221,7 +221,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
                 ahead.eat("*");
             }
             let (name, next) = (ahead.peek(), ahead.ahead(1));
-            if name.kind != Kind::Name || next.text != "(" || !is_function(name.text) {
+            if name.kind != TokenKind::Name || next.text != "(" || !is_function(name.text) {
                 break;
             }
             if name.text != format!("P{number}") {
@@ -233,7 +233,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
             let parameters = self.parameters()?;
             self.cursor.expect("{")?;
             let body = self.statements()?;
-            list.push(Function { parameters, body });
+            list.push(KernelFunction { parameters, body });
         }
         if list.is_empty() {
             return Err(self.cursor.unexpected("a function: `P0(int *x) { … }`"));
@@ -275,7 +275,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         let mut any = false;
         loop {
             let token = self.cursor.peek();
-            if token.kind != Kind::Name {
+            if token.kind != TokenKind::Name {
                 break;
             }
             match token.text {
@@ -314,7 +314,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         loop {
             if self.cursor.eat("*") {
                 pointer = true;
-            } else if self.cursor.peek().kind == Kind::Name
+            } else if self.cursor.peek().kind == TokenKind::Name
                 && matches!(self.cursor.peek().text, "volatile" | "const")
             {
                 self.cursor.take();
@@ -347,7 +347,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         let form = match start.text {
             "{" => {
                 self.cursor.take();
-                Form::Block(self.statements()?)
+                StatementForm::Block(self.statements()?)
             }
             "if" => {
                 self.cursor.take();
@@ -359,12 +359,12 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
                 } else {
                     None
                 };
-                Form::If(condition, yes, no)
+                StatementForm::If(condition, yes, no)
             }
             "while" => {
                 self.cursor.take();
                 let condition = self.parenthesised()?;
-                Form::While(condition, Box::new(self.statement(false)?))
+                StatementForm::While(condition, Box::new(self.statement(false)?))
             }
             "for" | "do" | "goto" | "return" | "break" | "continue" | "switch"
                 if self.cursor.ahead(1).text != "=" =>
@@ -388,7 +388,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         Ok(e)
     }
     /// Parses a statement up to its semicolon.
-    fn simple(&mut self, declarations: bool) -> Parsed<Form> {
+    fn simple(&mut self, declarations: bool) -> Parsed<StatementForm> {
         let start = self.cursor.peek();
         if start.text == "("
             && self.cursor.ahead(1).text == "void"
@@ -397,26 +397,26 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
             for _ in 0..3 {
                 self.cursor.take();
             }
-            return Ok(Form::Evaluate(self.expression()?));
+            return Ok(StatementForm::Evaluate(self.expression()?));
         }
-        if start.kind == Kind::Sign && start.text == "*" {
+        if start.kind == TokenKind::Sign && start.text == "*" {
             let place = self.place()?;
             if self.cursor.eat("=") {
                 let value = self.expression()?;
-                return Ok(Form::Store(place, value, Vec::new()));
+                return Ok(StatementForm::Store(place, value, Vec::new()));
             }
             return Err(self.cursor.unexpected("`=`"));
         }
-        if start.kind == Kind::Name {
+        if start.kind == TokenKind::Name {
             if self.take_type()?.is_some() {
                 let name = self.variable()?;
                 if self.cursor.eat("=") {
-                    return Ok(Form::Set(name, self.expression()?));
+                    return Ok(StatementForm::Set(name, self.expression()?));
                 }
                 if !self.cursor.is(";") || !declarations {
                     return Err(self.cursor.unexpected("`=`"));
                 }
-                return Ok(Form::Declare(name));
+                return Ok(StatementForm::Declare(name));
             }
             if let Some(form) = self.primitive()? {
                 return Ok(form);
@@ -424,20 +424,20 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
             if self.cursor.ahead(1).text == "=" {
                 let name = self.variable()?;
                 self.cursor.take();
-                return Ok(Form::Set(name, self.expression()?));
+                return Ok(StatementForm::Set(name, self.expression()?));
             }
             if self.cursor.ahead(1).text == "(" && !start.text.starts_with("__") {
                 let mut ahead = self.cursor.clone();
-                let mut call = Reader { cursor: &mut ahead, depth: self.depth };
+                let mut call = KernelReader { cursor: &mut ahead, depth: self.depth };
                 call.cursor.take();
                 let arguments = call.arguments()?;
                 if call.cursor.is(";") {
                     *self.cursor = ahead;
-                    return Ok(Form::Call(start.text.to_string(), arguments));
+                    return Ok(StatementForm::Call(start.text.to_string(), arguments));
                 }
             }
         }
-        Ok(Form::Evaluate(self.expression()?))
+        Ok(StatementForm::Evaluate(self.expression()?))
     }
     /// Parses the place of a plain store: `*p`, `**p`, `*(e)`.
     fn place(&mut self) -> Parsed<Exp> {
@@ -466,37 +466,43 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         Ok(Exp { span: self.since(start), node: ExpressionKind::Name(name) })
     }
     /// Parses a primitive that is a statement.
-    fn primitive(&mut self) -> Parsed<Option<Form>> {
+    fn primitive(&mut self) -> Parsed<Option<StatementForm>> {
         let name = self.cursor.peek().text;
         match name {
             "__fence" => {
                 self.cursor.take();
-                Ok(Some(Form::Fence(self.annotations()?)))
+                Ok(Some(StatementForm::Fence(self.annotations()?)))
             }
             "__store" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
                 let [place, value] = self.fixed("__store")?;
-                Ok(Some(Form::Store(place, value, annotations)))
+                Ok(Some(StatementForm::Store(place, value, annotations)))
             }
             "__lock" | "__unlock" => {
                 self.cursor.take();
                 let [lock] = self.fixed(name)?;
-                Ok(Some(if name == "__lock" { Form::Lock(lock) } else { Form::Unlock(lock) }))
+                Ok(Some(if name == "__lock" {
+                    StatementForm::Lock(lock)
+                } else {
+                    StatementForm::Unlock(lock)
+                }))
             }
             "__atomic_op" => {
                 self.cursor.take();
                 let annotations =
                     if self.cursor.is("{") { self.annotations()? } else { Vec::new() };
                 let (place, op, value) = self.atomic()?;
-                Ok(Some(Form::Atomic(place, op, value, annotations)))
+                Ok(Some(StatementForm::Atomic(place, op, value, annotations)))
             }
             "__srcu" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
                 let mut list = self.arguments()?.into_iter();
                 match (list.next(), list.next(), list.next()) {
-                    (Some(place), value, None) => Ok(Some(Form::Srcu(place, annotations, value))),
+                    (Some(place), value, None) => {
+                        Ok(Some(StatementForm::Srcu(place, annotations, value)))
+                    }
                     _ => Err(self.cursor.unexpected("one or two arguments of `__srcu`")),
                 }
             }
@@ -545,18 +551,18 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         })
     }
     /// Parses `(p, op, v)`.
-    fn atomic(&mut self) -> Parsed<(Exp, Operator, Exp)> {
+    fn atomic(&mut self) -> Parsed<(Exp, BinaryOperator, Exp)> {
         self.cursor.expect("(")?;
         let place = self.expression()?;
         self.cursor.expect(",")?;
         let token = self.cursor.take();
         let op = match token.text {
-            "+" => Operator::Add,
-            "-" => Operator::Sub,
-            "&" if self.cursor.eat("~") => Operator::AndNot,
-            "&" => Operator::And,
-            "^" => Operator::Xor,
-            "|" => Operator::Or,
+            "+" => BinaryOperator::Add,
+            "-" => BinaryOperator::Sub,
+            "&" if self.cursor.eat("~") => BinaryOperator::AndNot,
+            "&" => BinaryOperator::And,
+            "^" => BinaryOperator::Xor,
+            "|" => BinaryOperator::Or,
             _ => {
                 let message = format!("`{}` is no operator: expected + - & | ^ &~", token.text);
                 return Err(Diagnostic::at(Stage::Syntax, token.span, message));
@@ -599,25 +605,25 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
         }
         Ok(left)
     }
-    fn operator(&self) -> Option<(u8, Operator)> {
+    fn operator(&self) -> Option<(u8, BinaryOperator)> {
         let token = self.cursor.peek();
-        if token.kind != Kind::Sign {
+        if token.kind != TokenKind::Sign {
             return None;
         }
         Some(match token.text {
-            "|" => (0, Operator::Or),
-            "^" => (1, Operator::Xor),
-            "&" => (2, Operator::And),
-            "==" => (3, Operator::Eq),
-            "!=" => (3, Operator::Ne),
-            "<" => (3, Operator::Less),
-            ">" => (3, Operator::Greater),
-            "<=" => (3, Operator::LessEqual),
-            ">=" => (3, Operator::GreaterEqual),
-            "+" => (4, Operator::Add),
-            "-" => (4, Operator::Sub),
-            "*" => (5, Operator::Mul),
-            "/" => (5, Operator::Div),
+            "|" => (0, BinaryOperator::Or),
+            "^" => (1, BinaryOperator::Xor),
+            "&" => (2, BinaryOperator::And),
+            "==" => (3, BinaryOperator::Eq),
+            "!=" => (3, BinaryOperator::Ne),
+            "<" => (3, BinaryOperator::Less),
+            ">" => (3, BinaryOperator::Greater),
+            "<=" => (3, BinaryOperator::LessEqual),
+            ">=" => (3, BinaryOperator::GreaterEqual),
+            "+" => (4, BinaryOperator::Add),
+            "-" => (4, BinaryOperator::Sub),
+            "*" => (5, BinaryOperator::Mul),
+            "/" => (5, BinaryOperator::Div),
             _ => return None,
         })
     }
@@ -656,7 +662,7 @@ impl<'c, 'a, 't> Reader<'c, 'a, 't> {
             }
             _ => {}
         }
-        if start.kind != Kind::Name && !self.cursor.is("%") {
+        if start.kind != TokenKind::Name && !self.cursor.is("%") {
             return Err(self.cursor.unexpected("a value"));
         }
         if let Some(node) = self.primitive_value()? {

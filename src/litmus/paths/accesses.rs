@@ -3,10 +3,10 @@
 //! Input: the state of a path before an operation. Output: its continuations, one for each value
 //! that the operation may read and each outcome.
 
-use super::{Access, Data, EventShape, Events, PathState, RESERVED, Runner, sources};
-use crate::code::{Atomicity, Expr, Flow, Op, Register};
+use super::{Data, EventShape, Events, KnownAccess, PathState, RESERVED, Runner, sources};
+use crate::code::{Atomicity, Flow, Op, Register, RegisterExpr};
 use crate::inside::{PathEvent, Port, memory};
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_base::Stop;
 use mu_base::narrow;
 
@@ -56,7 +56,7 @@ impl Runner<'_> {
         }
         let from = self.sources(&mut s, address, Port::Address, 0);
         let first = narrow::index(s.shape.events.len());
-        let event = EventShape::new(Kind::Read, None, *tags, &s, instruction).at(&access);
+        let event = EventShape::new(EventKind::Read, None, *tags, &s, instruction).at(&access);
         let mut one = first;
         match &mut s.reservation {
             // The loads of an exclusive pair are one access.
@@ -103,10 +103,10 @@ impl Runner<'_> {
         // As in the herd tools, the data of a store-conditional are no `DATA`.
         let with = self.sources(&mut s, value, Port::Other, 0);
         let then = second.as_ref().map(|v| self.sources(&mut s, v, Port::Other, 0));
-        let held = self.sources(&mut s, &Expr::Register(RESERVED), Port::Other, 0);
+        let held = self.sources(&mut s, &RegisterExpr::Register(RESERVED), Port::Other, 0);
         let mut failed = s.clone();
         self.end_reservation(&mut failed, &held);
-        self.assign(&mut failed, *status, &Expr::Const(1), 0, 0);
+        self.assign(&mut failed, *status, &RegisterExpr::Const(1), 0, 0);
         if let Some(r) = status {
             failed.chosen[*r as usize] = true;
         }
@@ -212,15 +212,20 @@ impl Runner<'_> {
         mut s: PathState,
         op: &Op,
         here: u32,
-        access: &Access,
+        access: &KnownAccess,
         loaded: u64,
     ) -> PathState {
         let Op::Update { into, value, when, read, address, .. } = op else { return s };
         let from = self.sources(&mut s, address, Port::Address, 0);
         let first = narrow::index(s.shape.events.len());
-        let event =
-            EventShape::new(Kind::Update, None, *read, &s, self.thread.instruction[here as usize])
-                .at(access);
+        let event = EventShape::new(
+            EventKind::Update,
+            None,
+            *read,
+            &s,
+            self.thread.instruction[here as usize],
+        )
+        .at(access);
         let source = self.read(&mut s, access, loaded, &event);
         let with = self.sources(&mut s, value, Port::Data, 0);
         s.recorder.data(&from, &memory(source));
@@ -251,7 +256,7 @@ impl Runner<'_> {
         mut s: PathState,
         op: &Op,
         here: u32,
-        access: &Access,
+        access: &KnownAccess,
         loaded: u64,
         outcome: AccessOutcome,
     ) -> PathState {
@@ -263,9 +268,14 @@ impl Runner<'_> {
         let from = self.sources(&mut s, address, Port::Address, 0);
         let first = narrow::index(s.shape.events.len());
         let tags = if outcome == AccessOutcome::Unwritten { *failed } else { *read };
-        let event =
-            EventShape::new(Kind::Read, None, tags, &s, self.thread.instruction[here as usize])
-                .at(access);
+        let event = EventShape::new(
+            EventKind::Read,
+            None,
+            tags,
+            &s,
+            self.thread.instruction[here as usize],
+        )
+        .at(access);
         let source = self.read(&mut s, access, loaded, &event);
         let loads = memory(source);
         s.recorder.data(&from, &loads);

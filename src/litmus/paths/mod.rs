@@ -1,24 +1,24 @@
 //! Paths of a thread: events, dependencies and final registers, for all values that its reads may
 //! take.
 //!
-//! Input: a thread, the values that each cell may contain. Output: [`Shape`]s, which contain
-//! everything except values, each with its [`Trace`]s, which contain the values. The values of
+//! Input: a thread, the values that each cell may contain. Output: [`PathShape`]s, which contain
+//! everything except values, each with its [`PathValues`]s, which contain the values. The values of
 //! cells are computed by iteration: loads may read the values that stores of other threads have
 //! written in an earlier round. If the model implies coherence, the value that a thread reads from
 //! its own stores is the last value that it wrote to the cell on this path. A value that needs more
 //! rounds than there are reads depends on itself, so no execution has it. The same holds for a
 //! value if every derivation needs the store that is to write it (`Origins`).
 //!
-//! Dependencies are syntactic. Loops are unrolled up to [`Bounds::loops`] backward jumps; longer
-//! paths are dropped and reported.
+//! Dependencies are syntactic. Loops are unrolled up to [`PathBounds::loops`] backward jumps;
+//! longer paths are dropped and reported.
 
 mod accesses;
 
-use crate::code::{self, Expr, Op, Register, Thread};
+use crate::code::{self, Op, Register, RegisterExpr, Thread};
 use crate::inside::{Inside, PathEvent, Port, Recorder, memory};
-use crate::layout::{Found, GRANULE, Layout};
+use crate::layout::{Found, GRANULE, MemoryLayout};
 use crate::speculation;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_base::{Budget, Stop, narrow};
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub type Events = u128;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventShape {
     /// Its effect.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The cell that it accesses.
     pub cell: Option<u32>,
     /// Its tags.
@@ -68,7 +68,7 @@ pub struct EventShape {
 
 /// The events of a path, without values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct PathShape {
     /// The events in order.
     pub events: Vec<EventShape>,
     /// Reads and writes of one atomic instruction.
@@ -85,7 +85,7 @@ pub struct Shape {
 
 /// The values of the events of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Trace {
+pub struct PathValues {
     /// The value that each event reads; 0 if none.
     pub reads: Vec<u64>,
     /// The value that each event writes; 0 if none.
@@ -98,12 +98,12 @@ pub struct Trace {
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
     /// The shapes, each with its traces.
-    pub shapes: Vec<(Shape, Vec<Trace>)>,
+    pub shapes: Vec<(PathShape, Vec<PathValues>)>,
 }
 
 /// Bounds of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct PathBounds {
     /// Largest number of backward jumps on a path that depend on values read from memory.
     pub loops: u32,
 }
@@ -174,7 +174,7 @@ struct Origins {
 }
 
 impl Origins {
-    fn new(threads: &[Thread], layout: &Layout) -> Self {
+    fn new(threads: &[Thread], layout: &MemoryLayout) -> Self {
         let mut next = 0;
         let first = threads.iter().map(|t| {
             let loops = t.ops.iter().enumerate().any(|(i, op)| {
@@ -202,7 +202,7 @@ impl Origins {
         }
     }
     /// Returns the stores that a write of a path needs; `None` if it needs itself.
-    fn of(&self, t: usize, shape: &Shape, trace: &Trace, e: usize) -> Option<u128> {
+    fn of(&self, t: usize, shape: &PathShape, trace: &PathValues, e: usize) -> Option<u128> {
         let event = &shape.events[e];
         let own = self.first[t].map_or(0, |first| 1 << (first + event.op));
         let own_read = if event.own { 1 << e } else { 0 };
@@ -219,7 +219,12 @@ impl Origins {
     }
     /// Adds the constants that stores write on paths with unknown values of reads. Returns true if
     /// one is new.
-    fn speculate(&mut self, threads: &[Thread], layout: &Layout, values: &mut Values) -> bool {
+    fn speculate(
+        &mut self,
+        threads: &[Thread],
+        layout: &MemoryLayout,
+        values: &mut Values,
+    ) -> bool {
         let mut grown = false;
         for (t, thread) in threads.iter().enumerate() {
             for (cell, value) in speculation::stores(thread, layout) {
@@ -291,9 +296,9 @@ pub enum Reads {
 /// Runs all threads. Divides the layout so that no access covers part of a cell.
 pub fn run(
     threads: &[Thread],
-    layout: &mut Layout,
+    layout: &mut MemoryLayout,
     requested: &[Vec<Register>],
-    bounds: Bounds,
+    bounds: PathBounds,
     take: Reads,
     inside: bool,
     budget: &Budget,
@@ -331,7 +336,7 @@ pub fn run(
                 };
                 runner.all()?;
                 let found = runner.found;
-                let count = |s: &Shape| s.events.iter().filter(|e| e.kind.reads()).count();
+                let count = |s: &PathShape| s.events.iter().filter(|e| e.kind.reads()).count();
                 reads = found.shapes.iter().map(|s| count(&s.0)).fold(reads, usize::max);
                 runs.threads.push(found);
             }
@@ -396,7 +401,7 @@ struct PathState {
     /// address.
     reservation: Option<(u32, u32, u64)>,
     recorder: Recorder,
-    shape: Shape,
+    shape: PathShape,
     reads: Vec<u64>,
     writes: Vec<u64>,
 }
@@ -404,10 +409,10 @@ struct PathState {
 struct Runner<'r> {
     number: u32,
     thread: &'r Thread,
-    layout: &'r Layout,
+    layout: &'r MemoryLayout,
     values: &'r Values,
     requested: &'r [Register],
-    bounds: Bounds,
+    bounds: PathBounds,
     take: Reads,
     /// True if events of registers are recorded.
     inside: bool,
@@ -415,14 +420,14 @@ struct Runner<'r> {
     temporary: Vec<Option<Port>>,
     budget: &'r Budget,
     runs: &'r mut Runs,
-    shapes: HashMap<Shape, usize>,
+    shapes: HashMap<PathShape, usize>,
     found: Paths,
     borders: &'r mut Vec<(u64, u8)>,
     steps: u64,
 }
 
 /// The properties of an access that are known before it is executed.
-struct Access {
+struct KnownAccess {
     address: u64,
     sources: Events,
     picks: Events,
@@ -458,7 +463,7 @@ impl Runner<'_> {
             jumps: [0, 0],
             reservation: None,
             recorder: Recorder::new(self.inside),
-            shape: Shape::default(),
+            shape: PathShape::default(),
             reads: Vec::new(),
             writes: Vec::new(),
         };
@@ -506,7 +511,7 @@ impl Runner<'_> {
                 Op::Fence(tags) => {
                     s.index += 1;
                     let event = EventShape::new(
-                        Kind::Fence,
+                        EventKind::Fence,
                         None,
                         *tags,
                         &s,
@@ -531,7 +536,7 @@ impl Runner<'_> {
                     s.index += 1;
                     let value = value.value(&s.registers, 0);
                     let mut event =
-                        EventShape::new(Kind::Other, None, *tags, &s, instruction).at(&access);
+                        EventShape::new(EventKind::Other, None, *tags, &s, instruction).at(&access);
                     (event.cell, event.ordered) = (Some(access.first), *ordered);
                     let source = 1 << s.shape.events.len();
                     s.push(event, value, value);
@@ -632,7 +637,13 @@ impl Runner<'_> {
         Some(s)
     }
     /// Returns the nodes that an expression reads, in the record of events of registers.
-    fn sources(&self, s: &mut PathState, e: &Expr, port: Port, loaded: Events) -> Vec<PathEvent> {
+    fn sources(
+        &self,
+        s: &mut PathState,
+        e: &RegisterExpr,
+        port: Port,
+        loaded: Events,
+    ) -> Vec<PathEvent> {
         if !self.inside {
             return Vec::new();
         }
@@ -646,7 +657,7 @@ impl Runner<'_> {
         &self,
         s: &mut PathState,
         into: Option<Register>,
-        value: &Expr,
+        value: &RegisterExpr,
         loaded: u64,
         source: Events,
     ) {
@@ -687,7 +698,12 @@ impl Runner<'_> {
     }
     /// Resolves the cells of an access. An error ends the path: true if there is no variable at
     /// the address, false if the run is repeated or rejected.
-    fn access(&mut self, s: &PathState, address: &Expr, width: u8) -> Result<Access, bool> {
+    fn access(
+        &mut self,
+        s: &PathState,
+        address: &RegisterExpr,
+        width: u8,
+    ) -> Result<KnownAccess, bool> {
         let (sources, picks) = (sources(address, &s.sources, 0), sources(address, &s.picks, 0));
         let address = address.value(&s.registers, 0);
         let place = (self.number, s.running.unwrap_or(0));
@@ -705,7 +721,7 @@ impl Runner<'_> {
                         self.runs.unaligned[1].get_or_insert(place);
                     }
                 }
-                Ok(Access { address, sources, picks, first, count })
+                Ok(KnownAccess { address, sources, picks, first, count })
             }
             Found::Cut => {
                 self.borders.push((address, width));
@@ -719,13 +735,13 @@ impl Runner<'_> {
         }
     }
     /// Returns the part of a value in a cell of an access.
-    fn part(&self, access: &Access, i: u32, value: u64) -> u64 {
+    fn part(&self, access: &KnownAccess, i: u32, value: u64) -> u64 {
         let cells = self.layout.cells();
         let (first, cell) = (&cells[access.first as usize], &cells[(access.first + i) as usize]);
         crate::code::low(value >> ((cell.offset - first.offset) * 8), u32::from(cell.width) * 8)
     }
     /// Returns all values that an access may read.
-    fn choices(&self, s: &PathState, access: &Access) -> Vec<u64> {
+    fn choices(&self, s: &PathState, access: &KnownAccess) -> Vec<u64> {
         let cells = self.layout.cells();
         let start = cells[access.first as usize].offset;
         let mut list = vec![0];
@@ -754,7 +770,13 @@ impl Runner<'_> {
         list
     }
     /// Adds an event of a read for each cell. Returns them.
-    fn read(&self, s: &mut PathState, access: &Access, loaded: u64, event: &EventShape) -> Events {
+    fn read(
+        &self,
+        s: &mut PathState,
+        access: &KnownAccess,
+        loaded: u64,
+        event: &EventShape,
+    ) -> Events {
         let first = narrow::index(s.shape.events.len());
         let mut all = 0;
         for i in 0..access.count {
@@ -772,16 +794,21 @@ impl Runner<'_> {
     fn write(
         &self,
         s: &mut PathState,
-        access: &Access,
+        access: &KnownAccess,
         value: u64,
         data: Data,
         tags: u64,
         here: u32,
     ) -> Events {
         let first = narrow::index(s.shape.events.len());
-        let mut event =
-            EventShape::new(Kind::Write, None, tags, s, self.thread.instruction[here as usize])
-                .at(access);
+        let mut event = EventShape::new(
+            EventKind::Write,
+            None,
+            tags,
+            s,
+            self.thread.instruction[here as usize],
+        )
+        .at(access);
         event.data = data.sources;
         (event.idle, event.copies) = (data.idle, data.copies);
         event.pick[1] |= data.picks | s.choice & !s.own();
@@ -799,7 +826,7 @@ impl Runner<'_> {
     fn end(&mut self, mut s: PathState) {
         s.shape.inside = s.recorder.finish();
         let registers = self.requested.iter().map(|r| s.registers[*r as usize]).collect();
-        let trace = Trace { reads: s.reads, writes: s.writes, registers };
+        let trace = PathValues { reads: s.reads, writes: s.writes, registers };
         let list = match self.shapes.get(&s.shape) {
             Some(&i) => i,
             None => {
@@ -817,7 +844,7 @@ impl Runner<'_> {
 }
 
 impl EventShape {
-    fn new(kind: Kind, cell: Option<u32>, tags: u64, s: &PathState, instruction: u32) -> Self {
+    fn new(kind: EventKind, cell: Option<u32>, tags: u64, s: &PathState, instruction: u32) -> Self {
         Self {
             kind,
             cell,
@@ -839,7 +866,7 @@ impl EventShape {
         }
     }
     /// Adds the dependencies of an access's address.
-    fn at(self, access: &Access) -> Self {
+    fn at(self, access: &KnownAccess) -> Self {
         Self { address: access.sources, pick: [access.picks, self.pick[1], self.pick[2]], ..self }
     }
 }
@@ -864,7 +891,7 @@ impl Data {
         self.sources &= !own;
         self.picks &= !own;
     }
-    fn of(value: &Expr, s: &PathState) -> Self {
+    fn of(value: &RegisterExpr, s: &PathState) -> Self {
         Self {
             sources: sources(value, &s.sources, 0),
             picks: sources(value, &s.picks, 0),
@@ -888,7 +915,7 @@ impl PathState {
         for (w, write) in events.iter().enumerate().filter(|(w, _)| written >> w & 1 == 1) {
             let reads = events.iter().enumerate().filter(|(r, read)| {
                 own >> r & 1 == 1
-                    && read.kind == Kind::Read
+                    && read.kind == EventKind::Read
                     && read.cell == write.cell
                     && read.tags & tag != 0
             });
@@ -896,11 +923,11 @@ impl PathState {
         }
     }
     /// Returns the reads that control the registers of a value.
-    fn taint(&self, value: &Expr) -> Events {
+    fn taint(&self, value: &RegisterExpr) -> Events {
         if self.taints.is_empty() { 0 } else { sources(value, &self.taints, 0) }
     }
     /// Returns the sources of a value on which it does not depend.
-    fn idle(&self, value: &Expr, loaded: Events) -> Events {
+    fn idle(&self, value: &RegisterExpr, loaded: Events) -> Events {
         let all = sources(value, &self.sources, loaded);
         if all == 0 {
             return 0;
@@ -919,7 +946,13 @@ impl PathState {
         self.reads.push(read);
         self.writes.push(write);
     }
-    fn assign(&mut self, into: Option<Register>, value: &Expr, loaded: u64, source: Events) {
+    fn assign(
+        &mut self,
+        into: Option<Register>,
+        value: &RegisterExpr,
+        loaded: u64,
+        source: Events,
+    ) {
         let Some(r) = into else { return };
         let (from, picks) =
             (sources(value, &self.sources, source), sources(value, &self.picks, source));
@@ -938,14 +971,14 @@ impl PathState {
 }
 
 /// True if a value uses one of some registers.
-fn uses(e: &Expr, of: &[bool]) -> bool {
+fn uses(e: &RegisterExpr, of: &[bool]) -> bool {
     let mut found = false;
     e.sources(&mut |r| found |= of[r as usize]);
     found
 }
 
 /// Returns the events that a value depends on: those of its registers and of the loaded value.
-fn sources(e: &Expr, of: &[Events], loaded: Events) -> Events {
+fn sources(e: &RegisterExpr, of: &[Events], loaded: Events) -> Events {
     let mut all = 0;
     let uses = e.sources(&mut |r| all |= of[r as usize]);
     if uses { all | loaded } else { all }

@@ -17,7 +17,7 @@
 //! omitted. Cost: one pass, linear in the text; terms share their parts and texts do not: one
 //! expression has at most a megabyte.
 
-use super::super::aterm::{Content, Item, Reader, Term};
+use super::super::aterm::{Content, StreamItem, Term, TermReader};
 use super::super::declarations::{Declarations, Printer, is_name};
 use super::{Texts, data, expect_term, refuse};
 use mu_base::Diagnostic;
@@ -103,11 +103,11 @@ pub(super) fn start<R: Read>(
     input: R,
     mark: &str,
     what: &str,
-) -> Result<Reader<BufReader<R>>, Diagnostic> {
-    let mut stream = Reader::new(BufReader::with_capacity(1 << 16, input))?;
+) -> Result<TermReader<BufReader<R>>, Diagnostic> {
+    let mut stream = TermReader::new(BufReader::with_capacity(1 << 16, input))?;
     match stream.item()? {
-        Item::Apply(s, _) if stream.name(s) == mark => Ok(stream),
-        Item::Apply(s, _) => {
+        StreamItem::Apply(s, _) if stream.name(s) == mark => Ok(stream),
+        StreamItem::Apply(s, _) => {
             let found: String = stream.name(s).chars().take(60).collect();
             Err(refuse(format!("this mCRL2 file contains no {what}"))
                 .note(format!("expected `{mark}`, found `{found}`")))
@@ -118,27 +118,27 @@ pub(super) fn start<R: Read>(
 }
 
 /// Reads the next term.
-pub(super) fn next_term<R: BufRead>(stream: &mut Reader<R>) -> Result<Term, Diagnostic> {
+pub(super) fn next_term<R: BufRead>(stream: &mut TermReader<R>) -> Result<Term, Diagnostic> {
     let (symbol, parts) = expect_term(stream)?;
     stream.store(symbol, parts).ok_or_else(|| refuse("the file has too many terms"))
 }
 
-pub(super) fn count<R: BufRead>(stream: &mut Reader<R>, what: &str) -> Result<u64, Diagnostic> {
+pub(super) fn count<R: BufRead>(stream: &mut TermReader<R>, what: &str) -> Result<u64, Diagnostic> {
     match stream.item()? {
-        Item::Int(count) => Ok(count),
+        StreamItem::Int(count) => Ok(count),
         _ => Err(refuse(format!("the file is damaged: the number of {what} is missing"))),
     }
 }
 
-pub(super) fn end<R: BufRead>(stream: &mut Reader<R>) -> Result<(), Diagnostic> {
+pub(super) fn end<R: BufRead>(stream: &mut TermReader<R>) -> Result<(), Diagnostic> {
     match stream.item()? {
-        Item::End => Ok(()),
+        StreamItem::End => Ok(()),
         _ => Err(refuse("the file is damaged: there is data after its end")),
     }
 }
 
 pub(super) fn globals<R: BufRead>(
-    stream: &mut Reader<R>,
+    stream: &mut TermReader<R>,
     declarations: &Declarations,
     out: &mut String,
 ) -> Result<(), Diagnostic> {
@@ -165,7 +165,7 @@ pub(super) fn head<R: BufRead>(
     Ok(())
 }
 
-fn action_name<R: BufRead>(stream: &Reader<R>, action: Term) -> Option<&str> {
+fn action_name<R: BufRead>(stream: &TermReader<R>, action: Term) -> Option<&str> {
     match stream.content(action) {
         Content::Apply("ActId", &[name, _]) => match stream.content(name) {
             Content::Apply(name, _) => Some(name),

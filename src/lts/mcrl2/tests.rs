@@ -1,6 +1,6 @@
 //! Files in mCRL2's format: round trips and damaged files.
 
-use super::super::aterm::{Term, Writer};
+use super::super::aterm::{Term, TermWriter};
 use super::super::typed::NumberSort;
 use super::super::{Labels, Lts};
 use super::write::{constant, named_sort, number};
@@ -77,7 +77,7 @@ fn systems_round_trip() {
 #[test]
 fn values_print_as_mcrl2_prints_them() {
     let mut bytes = Vec::new();
-    let mut out = Writer::new(&mut bytes).unwrap();
+    let mut out = TermWriter::new(&mut bytes).unwrap();
     let mark = out.symbol("labelled_transition_system", 0).unwrap();
     out.output(mark, &[]).unwrap();
     for _ in 0..5 {
@@ -86,8 +86,8 @@ fn values_print_as_mcrl2_prints_them() {
     let empty = out.symbol("<empty_list>", 0).unwrap();
     out.output(empty, &[]).unwrap();
     out.output(empty, &[]).unwrap();
-    let op = |out: &mut Writer<_>, name: &str| constant(out, name, "S").unwrap();
-    let apply = |out: &mut Writer<&mut Vec<u8>>, name: &str, arguments: &[Term]| {
+    let op = |out: &mut TermWriter<_>, name: &str| constant(out, name, "S").unwrap();
+    let apply = |out: &mut TermWriter<&mut Vec<u8>>, name: &str, arguments: &[Term]| {
         let mut all = vec![constant(out, name, "S").unwrap()];
         all.extend(arguments);
         out.share("DataAppl", &all).unwrap()

@@ -11,7 +11,7 @@
 //! system.
 
 use super::super::Lts;
-use super::super::aterm::{Term, Writer};
+use super::super::aterm::{Term, TermWriter};
 use super::super::typed::{self, Typed};
 use super::refuse;
 use super::write_behaviour::untimed;
@@ -75,41 +75,43 @@ fn split(text: &str, mark: char) -> Option<Vec<&str>> {
 
 /// Inferred sorts of arguments.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Sort {
+enum InferredSort {
     Bool,
     Nat,
     Int,
     Value,
 }
 
-impl Sort {
-    fn of(text: &str) -> Sort {
+impl InferredSort {
+    fn of(text: &str) -> InferredSort {
         let digits = text.strip_prefix('-').unwrap_or(text);
         // As printed: without leading zeros.
         let numeral = digits.bytes().all(|b| b.is_ascii_digit())
             && !digits.is_empty()
             && (digits == "0" || !digits.starts_with('0'));
         match text {
-            "true" | "false" => Sort::Bool,
-            "-0" => Sort::Value,
-            _ if numeral && text.len() == digits.len() => Sort::Nat,
-            _ if numeral => Sort::Int,
-            _ => Sort::Value,
+            "true" | "false" => InferredSort::Bool,
+            "-0" => InferredSort::Value,
+            _ if numeral && text.len() == digits.len() => InferredSort::Nat,
+            _ if numeral => InferredSort::Int,
+            _ => InferredSort::Value,
         }
     }
-    fn join(self, other: Sort) -> Sort {
+    fn join(self, other: InferredSort) -> InferredSort {
         match (self, other) {
             (a, b) if a == b => a,
-            (Sort::Nat | Sort::Int, Sort::Nat | Sort::Int) => Sort::Int,
-            _ => Sort::Value,
+            (InferredSort::Nat | InferredSort::Int, InferredSort::Nat | InferredSort::Int) => {
+                InferredSort::Int
+            }
+            _ => InferredSort::Value,
         }
     }
     fn name(self) -> &'static str {
         match self {
-            Sort::Bool => "Bool",
-            Sort::Nat => "Nat",
-            Sort::Int => "Int",
-            Sort::Value => "Value",
+            InferredSort::Bool => "Bool",
+            InferredSort::Nat => "Nat",
+            InferredSort::Int => "Int",
+            InferredSort::Value => "Value",
         }
     }
 }
@@ -124,7 +126,7 @@ pub fn write(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> Result<(),
 }
 
 fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Result<()> {
-    let mut out = Writer::new(BufWriter::with_capacity(1 << 20, output))?;
+    let mut out = TermWriter::new(BufWriter::with_capacity(1 << 20, output))?;
     let mark = out.symbol("labelled_transition_system", 0)?;
     out.output(mark, &[])?;
     let labels = match typed {
@@ -158,7 +160,10 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
 }
 
 /// Outputs a list: all cells except the first are shared.
-pub(super) fn output_list<W: Write>(out: &mut Writer<W>, items: &[Term]) -> std::io::Result<()> {
+pub(super) fn output_list<W: Write>(
+    out: &mut TermWriter<W>,
+    items: &[Term],
+) -> std::io::Result<()> {
     match items.split_first() {
         None => {
             let empty = out.symbol("<empty_list>", 0)?;
@@ -173,7 +178,7 @@ pub(super) fn output_list<W: Write>(out: &mut Writer<W>, items: &[Term]) -> std:
 }
 
 /// Outputs an empty list of process parameters and these actions.
-fn output_actions<W: Write>(out: &mut Writer<W>, actions: &[Term]) -> std::io::Result<()> {
+fn output_actions<W: Write>(out: &mut TermWriter<W>, actions: &[Term]) -> std::io::Result<()> {
     output_list(out, &[])?;
     output_list(out, actions)
 }
@@ -193,17 +198,17 @@ fn parts_of(label: &str) -> (Vec<(&str, Vec<&str>)>, Option<BigInt>) {
 /// Writes the declarations inferred from the labels' texts. Returns the list of actions of each
 /// label, and its time.
 fn write_inferred<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     lts: &Lts,
 ) -> std::io::Result<Vec<(Term, Option<Term>)>> {
     // Label 0 is tau, the empty multi-action, independent of its text.
     let (labels, times): (Vec<_>, Vec<_>) = (lts.table.texts.iter().enumerate())
         .map(|(i, t)| if i == 0 { (Vec::new(), None) } else { parts_of(t) })
         .unzip();
-    let mut sorts: AHashMap<(&str, usize), Vec<Sort>> = AHashMap::new();
+    let mut sorts: AHashMap<(&str, usize), Vec<InferredSort>> = AHashMap::new();
     let mut declared = Vec::new();
     for (name, arguments) in labels.iter().flatten() {
-        let own: Vec<Sort> = arguments.iter().map(|a| Sort::of(a)).collect();
+        let own: Vec<InferredSort> = arguments.iter().map(|a| InferredSort::of(a)).collect();
         let key = (*name, own.len());
         match sorts.get_mut(&key) {
             Some(known) => known.iter_mut().zip(own).for_each(|(k, o)| *k = k.join(o)),
@@ -267,14 +272,14 @@ fn write_inferred<W: Write>(
 /// Writes declarations. Returns the list of actions of each label, and its time; all labels have
 /// typed forms.
 fn write_declared<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     lts: &Lts,
     typed: &Typed,
 ) -> std::io::Result<Vec<(Term, Option<Term>)>> {
     let label = |(i, text): (usize, &String)| {
         if i == 0 { Default::default() } else { typed.label(text).expect("all labels are known") }
     };
-    let labels: Vec<(Vec<&typed::Part>, Option<typed::TermRef>)> =
+    let labels: Vec<(Vec<&typed::TypedPart>, Option<typed::TermRef>)> =
         lts.table.texts.iter().enumerate().map(label).collect();
     let arguments = labels.iter().flat_map(|(parts, _)| parts).flat_map(|p| &p.arguments);
     let times = labels.iter().filter_map(|(_, time)| time.as_ref());
@@ -292,7 +297,7 @@ fn write_declared<W: Write>(
 
 /// Shares the declarations of actions.
 pub(super) fn action_declarations<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     typed: &Typed,
     shared: &Shared,
 ) -> std::io::Result<Vec<Term>> {
@@ -307,10 +312,10 @@ pub(super) fn action_declarations<W: Write>(
 
 /// Shares the list of actions of a label.
 pub(super) fn multi_action<'p, W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     actions: &[Term],
     shared: &Shared,
-    parts: impl Iterator<Item = &'p typed::Part>,
+    parts: impl Iterator<Item = &'p typed::TypedPart>,
 ) -> std::io::Result<Term> {
     let mut all = Vec::new();
     for part in parts {
@@ -322,7 +327,7 @@ pub(super) fn multi_action<'p, W: Write>(
 
 /// Outputs the declarations of data.
 pub(super) fn data_specification<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     typed: &Typed,
     shared: &Shared,
 ) -> std::io::Result<()> {
@@ -382,7 +387,7 @@ impl Shared {
 
 /// Shares the sorts and terms that the declarations and these terms need.
 pub(super) fn share_needed<'t, W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     typed: &'t Typed,
     also: impl Iterator<Item = &'t typed::TermRef>,
 ) -> std::io::Result<Shared> {
@@ -452,7 +457,7 @@ pub(super) fn share_needed<'t, W: Write>(
 }
 
 fn share_sort<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     sort: &typed::Sort,
     known: &[Option<Term>],
 ) -> std::io::Result<Term> {
@@ -496,7 +501,7 @@ fn share_sort<W: Write>(
 }
 
 fn share_term<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     term: &typed::Term,
     known: &Shared,
 ) -> std::io::Result<Term> {
@@ -540,12 +545,12 @@ fn share_term<W: Write>(
 /// Returns the arguments of the sort `Value` without duplicates, in the order of occurrence.
 fn constants<'t>(
     labels: &[Vec<(&'t str, Vec<&'t str>)>],
-    sorts: &AHashMap<(&str, usize), Vec<Sort>>,
+    sorts: &AHashMap<(&str, usize), Vec<InferredSort>>,
 ) -> Vec<&'t str> {
     let (mut known, mut constants) = (ahash::AHashSet::new(), Vec::new());
     for (name, arguments) in labels.iter().flatten() {
         for (a, s) in arguments.iter().zip(&sorts[&(*name, arguments.len())]) {
-            if *s == Sort::Value && known.insert(*a) {
+            if *s == InferredSort::Value && known.insert(*a) {
                 constants.push(*a);
             }
         }
@@ -559,14 +564,14 @@ fn has_unnamed_state(lts: &Lts) -> bool {
     last != lts.initial && lts.successors(last).next().is_none() && !lts.targets.contains(&last)
 }
 
-pub(super) fn named_sort<W: Write>(out: &mut Writer<W>, name: &str) -> std::io::Result<Term> {
+pub(super) fn named_sort<W: Write>(out: &mut TermWriter<W>, name: &str) -> std::io::Result<Term> {
     let name = out.share(name, &[])?;
     out.share("SortId", &[name])
 }
 
 /// Shares an operation `from -> to`.
 fn function<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     name: &str,
     from: &[&str],
     to: &str,
@@ -582,7 +587,7 @@ fn function<W: Write>(
 
 /// Shares a constant of a named sort.
 pub(super) fn constant<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     name: &str,
     sort: &str,
 ) -> std::io::Result<Term> {
@@ -591,22 +596,26 @@ pub(super) fn constant<W: Write>(
 }
 
 /// Shares an argument of a label at its inferred sort.
-fn argument<W: Write>(out: &mut Writer<W>, text: &str, sort: Sort) -> std::io::Result<Term> {
+fn argument<W: Write>(
+    out: &mut TermWriter<W>,
+    text: &str,
+    sort: InferredSort,
+) -> std::io::Result<Term> {
     let sort = match sort {
-        Sort::Bool | Sort::Value => return constant(out, text, sort.name()),
-        Sort::Nat => typed::NumberSort::Nat,
-        Sort::Int => typed::NumberSort::Int,
+        InferredSort::Bool | InferredSort::Value => return constant(out, text, sort.name()),
+        InferredSort::Nat => typed::NumberSort::Nat,
+        InferredSort::Int => typed::NumberSort::Int,
     };
     number(out, &text.parse().map_err(std::io::Error::other)?, sort)
 }
 
 /// Shares an integer at a sort of numbers.
 pub(super) fn number<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     value: &BigInt,
     sort: typed::NumberSort,
 ) -> std::io::Result<Term> {
-    let unary = |out: &mut Writer<W>, name: &str, from: &str, inner: Term| {
+    let unary = |out: &mut TermWriter<W>, name: &str, from: &str, inner: Term| {
         let f = function(out, name, &[from], "Int")?;
         out.share("DataAppl", &[f, inner])
     };
@@ -632,7 +641,7 @@ pub(super) fn number<W: Write>(
 
 /// Shares the magnitude as a positive or natural number: digits of 64 bits, from the most
 /// significant one on.
-fn digits<W: Write>(out: &mut Writer<W>, value: &BigInt, sort: &str) -> std::io::Result<Term> {
+fn digits<W: Write>(out: &mut TermWriter<W>, value: &BigInt, sort: &str) -> std::io::Result<Term> {
     let (_, words) = value.to_u64_digits();
     let (first, rest) = words.split_last().map_or((0, [].as_slice()), |(f, r)| (*f, r));
     let start = function(

@@ -3,7 +3,7 @@
 //!
 //! Cost: one pass. Invariant: reading the file gives a text with the same meaning.
 
-use super::super::aterm::{Term, Writer};
+use super::super::aterm::{Term, TermWriter};
 use super::super::behaviour::{Equations, Predicate, Process};
 use super::super::typed::{NumberSort, TermRef};
 use super::refuse;
@@ -33,7 +33,7 @@ pub fn write_equations(equations: &Equations, output: impl Write) -> Result<(), 
 }
 
 fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> {
-    let mut out = Writer::with_contents(BufWriter::with_capacity(1 << 16, output))?;
+    let mut out = TermWriter::with_contents(BufWriter::with_capacity(1 << 16, output))?;
     let mark = out.symbol("linear_process_specification", 0)?;
     out.output(mark, &[])?;
     let shared = share_needed(&mut out, &process.typed, process.terms())?;
@@ -74,7 +74,7 @@ fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> 
 }
 
 fn equations_stream(system: &Equations, output: impl Write) -> std::io::Result<()> {
-    let mut out = Writer::with_contents(BufWriter::with_capacity(1 << 16, output))?;
+    let mut out = TermWriter::with_contents(BufWriter::with_capacity(1 << 16, output))?;
     let mark = out.symbol("parameterised_boolean_equation_system", 0)?;
     out.output(mark, &[])?;
     let shared = share_needed(&mut out, &system.typed, system.terms().into_iter())?;
@@ -99,7 +99,7 @@ fn equations_stream(system: &Equations, output: impl Write) -> std::io::Result<(
 }
 
 fn predicate<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     p: &Predicate,
     shared: &Shared,
 ) -> std::io::Result<Term> {
@@ -135,12 +135,12 @@ fn predicate<W: Write>(
 }
 
 /// Shares a constant predicate: the toolset accepts only data constants.
-fn truth<W: Write>(out: &mut Writer<W>, value: bool) -> std::io::Result<Term> {
+fn truth<W: Write>(out: &mut TermWriter<W>, value: bool) -> std::io::Result<Term> {
     constant(out, if value { "true" } else { "false" }, "Bool")
 }
 
 fn globals<W: Write>(
-    out: &mut Writer<W>,
+    out: &mut TermWriter<W>,
     globals: &[TermRef],
     shared: &Shared,
 ) -> std::io::Result<()> {
@@ -149,12 +149,12 @@ fn globals<W: Write>(
 }
 
 /// Shares the distribution of a single value.
-fn point_distribution<W: Write>(out: &mut Writer<W>) -> std::io::Result<[Term; 2]> {
+fn point_distribution<W: Write>(out: &mut TermWriter<W>) -> std::io::Result<[Term; 2]> {
     Ok([out.share_list(&[])?, number(out, &1.into(), NumberSort::Real)?])
 }
 
 /// Shares the time of untimed terms.
-pub(super) fn untimed<W: Write>(out: &mut Writer<W>) -> std::io::Result<Term> {
+pub(super) fn untimed<W: Write>(out: &mut TermWriter<W>) -> std::io::Result<Term> {
     let (real, undefined) = (named_sort(out, "Real")?, out.share("@undefined_real", &[])?);
     out.share("DataVarId", &[undefined, real])
 }

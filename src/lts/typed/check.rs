@@ -11,7 +11,8 @@
 //! shared terms, once for each scope that holds them.
 
 use super::{
-    Action, Binder, Container, NumberSort, Part, Sort, SortRef, Table, Term, TermRef, Typed,
+    Action, Binder, Container, InternTable, NumberSort, Sort, SortRef, Term, TermRef, Typed,
+    TypedPart,
 };
 use crate::behaviour::{Equations, Predicate, Process};
 use ahash::{AHashMap, AHashSet};
@@ -21,7 +22,7 @@ use num_bigint::Sign;
 
 /// Pattern of sorts over the variables `S` and `T`.
 #[derive(Clone, Copy)]
-enum Pattern {
+enum SortPattern {
     Basic(&'static str),
     S,
     T,
@@ -34,20 +35,20 @@ enum Pattern {
     Multiplicity,
 }
 
-use Pattern::{Basic, Function, Multiplicity, Of, S, T, Test};
-const BOOL: Pattern = Basic("Bool");
-const POS: Pattern = Basic("Pos");
-const NAT: Pattern = Basic("Nat");
-const INT: Pattern = Basic("Int");
-const REAL: Pattern = Basic("Real");
-const LIST: Pattern = Of(Container::List);
-const SET: Pattern = Of(Container::Set);
-const BAG: Pattern = Of(Container::Bag);
-const FSET: Pattern = Of(Container::FSet);
-const FBAG: Pattern = Of(Container::FBag);
+use SortPattern::{Basic, Function, Multiplicity, Of, S, T, Test};
+const BOOL: SortPattern = Basic("Bool");
+const POS: SortPattern = Basic("Pos");
+const NAT: SortPattern = Basic("Nat");
+const INT: SortPattern = Basic("Int");
+const REAL: SortPattern = Basic("Real");
+const LIST: SortPattern = Of(Container::List);
+const SET: SortPattern = Of(Container::Set);
+const BAG: SortPattern = Of(Container::Bag);
+const FSET: SortPattern = Of(Container::FSet);
+const FBAG: SortPattern = Of(Container::FBag);
 
 /// Operation: its name, its domain, its range.
-type Operation = (&'static str, &'static [Pattern], Pattern);
+type Operation = (&'static str, &'static [SortPattern], SortPattern);
 
 /// Built-in operations of the language, by their names in files.
 const OPERATIONS: &[Operation] = &[
@@ -186,10 +187,10 @@ const OPERATIONS: &[Operation] = &[
 const BASIC: [&str; 5] = ["Bool", "Pos", "Nat", "Int", "Real"];
 
 /// Type checker with the variables of the current scope.
-struct Checker<'t> {
+struct TermChecker<'t> {
     typed: &'t Typed,
     /// All sorts: those of the declarations, then those of abstractions.
-    table: Table<Sort>,
+    table: InternTable<Sort>,
     /// Sorts of all terms checked so far.
     sorts: Vec<SortRef>,
     /// Declared operations: their names and sorts.
@@ -215,9 +216,10 @@ impl Typed {
     /// # Errors
     /// A term is not well typed: an internal error.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        let labels =
-            |checker: &mut Checker<'_>| self.parts.values().try_for_each(|part| checker.part(part));
-        Checker::run(self, labels).map_err(report)
+        let labels = |checker: &mut TermChecker<'_>| {
+            self.parts.values().try_for_each(|part| checker.part(part))
+        };
+        TermChecker::run(self, labels).map_err(report)
     }
 }
 
@@ -227,7 +229,7 @@ impl Process {
     /// # Errors
     /// A term is not well typed: an internal error.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        Checker::run(&self.typed, |checker| checker.process(self)).map_err(report)
+        TermChecker::run(&self.typed, |checker| checker.process(self)).map_err(report)
     }
 }
 
@@ -237,7 +239,7 @@ impl Equations {
     /// # Errors
     /// A term is not well typed: an internal error.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        Checker::run(&self.typed, |checker| checker.equations(self)).map_err(report)
+        TermChecker::run(&self.typed, |checker| checker.equations(self)).map_err(report)
     }
 }
 
@@ -245,12 +247,12 @@ fn report(what: String) -> Diagnostic {
     Diagnostic::internal(format!("the file would not be well typed: {what}"))
 }
 
-impl<'t> Checker<'t> {
+impl<'t> TermChecker<'t> {
     fn run(typed: &'t Typed, rest: impl FnOnce(&mut Self) -> Checked<()>) -> Checked<()> {
         let mut by_name: AHashMap<&str, Vec<&Operation>> = AHashMap::new();
         OPERATIONS.iter().for_each(|o| by_name.entry(o.0).or_default().push(o));
         let mut table = typed.sorts.clone();
-        let mut checker = Checker {
+        let mut checker = TermChecker {
             typed,
             basic: BASIC
                 .iter()
@@ -368,7 +370,7 @@ impl<'t> Checker<'t> {
     }
 
     /// True if a sort is an instance of a pattern; records the values of the variables.
-    fn matches(&self, pattern: Pattern, sort: SortRef, of: &mut [Option<SortRef>; 2]) -> bool {
+    fn matches(&self, pattern: SortPattern, sort: SortRef, of: &mut [Option<SortRef>; 2]) -> bool {
         let mut is = |at: usize, sort: SortRef| *of[at].get_or_insert(sort) == sort;
         match (pattern, &self.table.all[sort.index()]) {
             (Basic(name), Sort::Named(own)) => name == own,
@@ -553,7 +555,7 @@ impl<'t> Checker<'t> {
         variables.iter().map(|v| self.sorts[v.index()]).collect()
     }
 
-    fn part(&mut self, part: &Part) -> Checked<()> {
+    fn part(&mut self, part: &TypedPart) -> Checked<()> {
         let Action { name, sorts } = &self.typed.actions.all[part.action.index()];
         self.values(sorts, &part.arguments, &format!("an argument of the action `{name}`"))
     }

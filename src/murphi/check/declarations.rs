@@ -6,7 +6,7 @@ use crate::ast::{self, Declaration, DeclarationKind};
 use crate::typed::{
     Constant, Function, FunctionId, Global, GlobalId, Local, LocalId, LocalKind, TypeId, TypeKind,
 };
-use mu_base::naming::{Role, line};
+use mu_base::naming::{NameRole, line};
 use mu_base::{Diagnostic, Span, Stage};
 
 /// Reason why a parameter by value cannot be written.
@@ -49,7 +49,13 @@ impl Checker<'_> {
             }
             let text = self.out.types.value_text(ty, value);
             let meaning = Meaning::Constant(ty, value);
-            self.declare(name, meaning, Role::Constant, declaration.span, &format!("value {text}"));
+            self.declare(
+                name,
+                meaning,
+                NameRole::Constant,
+                declaration.span,
+                &format!("value {text}"),
+            );
             if global {
                 let (name, span) = (name.text.clone(), name.span);
                 self.out.constants.push(Constant { name, span, ty, value });
@@ -70,7 +76,7 @@ impl Checker<'_> {
                 entry.name = Some(name.text.clone());
                 self.name_members(ty);
             }
-            self.declare(name, Meaning::Type(ty), Role::Type, declaration.span, "");
+            self.declare(name, Meaning::Type(ty), NameRole::Type, declaration.span, "");
             if global {
                 self.out.type_names.push((name.text.clone(), ty));
             }
@@ -100,7 +106,7 @@ impl Checker<'_> {
                 let id = GlobalId::new(self.out.globals.len());
                 self.out.globals.push(Global { name: name.text.clone(), span: name.span, ty });
                 let note = "a variable of the state";
-                self.declare(name, Meaning::Global(id), Role::Storage, declaration.span, note);
+                self.declare(name, Meaning::Global(id), NameRole::Storage, declaration.span, note);
             } else {
                 self.declare_local(name, ty, LocalKind::Variable, None, "a local variable");
             }
@@ -135,7 +141,7 @@ impl Checker<'_> {
                 (Meaning::Rejected, None, Vec::new())
             }
         };
-        self.declare(&tree.name, meaning, Role::Function, tree.name.span, note);
+        self.declare(&tree.name, meaning, NameRole::Function, tree.name.span, note);
         if let Some(binding) = self.declared.get(&tree.name.span.start) {
             let binding = &mut self.naming.bindings[*binding];
             (binding.whole, binding.declaration) = (tree.span, head);
@@ -204,7 +210,7 @@ impl Checker<'_> {
                 };
                 let local = Local { name: name.text.clone(), span: name.span, ty, kind };
                 let id: LocalId = self.frame.add(local);
-                self.declare(name, Meaning::Local(id, readonly), Role::Local, name.span, note);
+                self.declare(name, Meaning::Local(id, readonly), NameRole::Local, name.span, note);
                 by_reference.push(part.by_reference);
             }
         }

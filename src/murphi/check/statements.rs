@@ -10,7 +10,7 @@ use crate::typed::{
     Alias, AliasTarget, Case, Claim, ClaimStatement, Clause, Expr, ExprKind, LocalKind, Put, Stmt,
     StmtKind, TypeKind,
 };
-use mu_base::naming::Role;
+use mu_base::naming::NameRole;
 use mu_base::{Diagnostic, Span, Stage};
 
 /// Reason why a name for a value cannot be written.
@@ -258,7 +258,7 @@ impl Checker<'_> {
                 let (target, kind, readonly) = match (&value.kind, &place) {
                     (ExprKind::Constant(n), _) => {
                         let meaning = Meaning::Constant(value.ty, *n);
-                        self.declare(name, meaning, Role::Local, tree.span, "an alias");
+                        self.declare(name, meaning, NameRole::Local, tree.span, "an alias");
                         continue;
                     }
                     (_, Some((place, readonly))) => {
@@ -266,7 +266,7 @@ impl Checker<'_> {
                             (self.out.types.kind(place.ty), place.root)
                         {
                             let meaning = Meaning::Local(id, *readonly);
-                            self.declare(name, meaning, Role::Local, tree.span, "an alias");
+                            self.declare(name, meaning, NameRole::Local, tree.span, "an alias");
                             continue;
                         }
                         (AliasTarget::Place(place.clone()), LocalKind::Reference, *readonly)

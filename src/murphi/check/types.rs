@@ -3,7 +3,7 @@
 use super::{Checker, Meaning, Result, wrong};
 use crate::ast::{Name, TypeExpr, TypeExprKind};
 use crate::typed::{Field, Member, Type, TypeId, TypeKind, Types};
-use mu_base::naming::Role;
+use mu_base::naming::NameRole;
 use mu_base::{Diagnostic, Span, Stage};
 
 /// Limit on the number of simple values in a variable; a model beyond it is rejected.
@@ -215,7 +215,13 @@ impl Checker<'_> {
         let ty = self.add_type(span, TypeKind::Enum { first, members });
         for (i, name) in names.iter().enumerate() {
             let meaning = Meaning::Constant(ty, first + i as i64);
-            self.declare(name, meaning, Role::Constructor, name.span, "a member of an enumeration");
+            self.declare(
+                name,
+                meaning,
+                NameRole::Constructor,
+                name.span,
+                "a member of an enumeration",
+            );
         }
         Ok(ty)
     }
@@ -267,7 +273,7 @@ impl Checker<'_> {
             }
             let says = format!("{}: {}", field.name, self.out.types.text(field.ty));
             let binding =
-                self.naming.declare(Role::Storage, &field.name, field.span, field.span, says);
+                self.naming.declare(NameRole::Storage, &field.name, field.span, field.span, says);
             self.naming.bindings[binding].note = "a field of a record".into();
             self.declared.insert(field.span.start, binding);
             self.mentioned.insert(field.span.start);

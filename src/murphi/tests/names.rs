@@ -1,7 +1,7 @@
 //! Names for editors: every mention has its declaration, and a renamed text has the same typed
 //! tree; texts with errors.
 
-use mu_base::naming::{Naming, Role};
+use mu_base::naming::{NameRole, Naming};
 use mu_base::random::Random;
 use mu_base::{SourceId, SourceMap};
 use mu_murphi::{Settings, names, read};
@@ -20,17 +20,17 @@ fn roles_and_declarations() {
     let naming = names(SourceId::FIRST, MODEL);
     let of = |mark: &str| &naming.bindings[binding(&naming, MODEL, mark)];
     for (mark, name, role, says) in [
-        ("N : 3", "N", Role::Constant, "N : 3"),
-        ("Proc : Sc", "Proc", Role::Type, "Proc : Scalarset( N )"),
-        ("Busy then", "Busy", Role::Constructor, "Busy: State"),
-        ("kind := next", "kind", Role::Storage, "kind: State"),
-        ("owner := p", "owner", Role::Storage, "owner : Node"),
-        ("next(state", "next", Role::Function, "function next( s:State ) :State"),
-        ("send(p", "send", Role::Function, "procedure send(n:Node;var m: Message)"),
-        ("mine := Idle", "mine", Role::Local, "mine: State"),
-        ("q != p", "q", Role::Local, "q: Proc"),
-        ("j].kind", "j", Role::Local, "j: position in multiset [4] of Message"),
-        ("boolean;", "boolean", Role::Type, "boolean: `false` and `true`"),
+        ("N : 3", "N", NameRole::Constant, "N : 3"),
+        ("Proc : Sc", "Proc", NameRole::Type, "Proc : Scalarset( N )"),
+        ("Busy then", "Busy", NameRole::Constructor, "Busy: State"),
+        ("kind := next", "kind", NameRole::Storage, "kind: State"),
+        ("owner := p", "owner", NameRole::Storage, "owner : Node"),
+        ("next(state", "next", NameRole::Function, "function next( s:State ) :State"),
+        ("send(p", "send", NameRole::Function, "procedure send(n:Node;var m: Message)"),
+        ("mine := Idle", "mine", NameRole::Local, "mine: State"),
+        ("q != p", "q", NameRole::Local, "q: Proc"),
+        ("j].kind", "j", NameRole::Local, "j: position in multiset [4] of Message"),
+        ("boolean;", "boolean", NameRole::Type, "boolean: `false` and `true`"),
     ] {
         let found = of(mark);
         assert_eq!((found.name.as_str(), found.role), (name, role), "{mark}");

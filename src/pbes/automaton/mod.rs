@@ -72,7 +72,7 @@ pub enum Start {
 
 /// A compiled condition.
 #[derive(Clone, Debug)]
-enum Condition {
+enum CompiledCondition {
     Never,
     Always,
     Test(Code),
@@ -81,7 +81,7 @@ enum Condition {
 
 struct CompiledRule {
     /// Index 0 for `When::Always`; by class otherwise. Compiled at first use.
-    conditions: Vec<Option<Condition>>,
+    conditions: Vec<Option<CompiledCondition>>,
     /// Compiled at first use; `None` for `Decide`.
     target: Option<Target>,
     /// True if the target uses an unknown (if not, one solution suffices).
@@ -573,9 +573,9 @@ impl Automaton {
             values.iter().chain(label.iter().flat_map(|l| &l.args)).cloned().collect::<Vec<Value>>()
         };
         match &conditions[class] {
-            None | Some(Condition::Never) => Ok(false),
-            Some(condition @ (Condition::Always | Condition::Test(_))) => {
-                if let Condition::Test(code) = condition
+            None | Some(CompiledCondition::Never) => Ok(false),
+            Some(condition @ (CompiledCondition::Always | CompiledCondition::Test(_))) => {
+                if let CompiledCondition::Test(code) = condition
                     && !test(engine, code, &environment())?
                 {
                     return Ok(false);
@@ -583,7 +583,7 @@ impl Automaton {
                 *matched = true;
                 each(engine, Interner { states, state_ids }, target, values)
             }
-            Some(Condition::Solve(problem)) => {
+            Some(CompiledCondition::Solve(problem)) => {
                 let mut stopped = false;
                 engine.solve(
                     problem,
@@ -618,12 +618,12 @@ impl Automaton {
         rule: &rules::Rule,
         class: usize,
         live: &[VarId],
-    ) -> Result<Condition, Diagnostic> {
+    ) -> Result<CompiledCondition, Diagnostic> {
         let expr = match &rule.when {
             When::Always(None) => None,
             When::Always(Some(e)) => Some(e),
             When::Label(list) => match &list[class] {
-                None => return Ok(Condition::Never),
+                None => return Ok(CompiledCondition::Never),
                 Some(e) => Some(e),
             },
         };
@@ -633,8 +633,8 @@ impl Automaton {
         }
         if rule.unknowns.is_empty() {
             return Ok(match expr {
-                None => Condition::Always,
-                Some(e) => Condition::Test(self.engine.code(e, &layout)?),
+                None => CompiledCondition::Always,
+                Some(e) => CompiledCondition::Test(self.engine.code(e, &layout)?),
             });
         }
         let always;
@@ -645,7 +645,7 @@ impl Automaton {
                 &always
             }
         };
-        Ok(Condition::Solve(
+        Ok(CompiledCondition::Solve(
             self.engine.problem(&rule.unknowns, expr, &layout)?.bound_by("a quantifier"),
         ))
     }

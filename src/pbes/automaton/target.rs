@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Origin of a live variable's value in a target.
 #[derive(Clone, Debug)]
-pub(super) enum Source {
+pub(super) enum ValueOrigin {
     /// Position in the environment.
     Copy(usize),
     /// A term over the environment.
@@ -30,9 +30,9 @@ pub(super) enum Target {
         all: bool,
         tests: Vec<Code>,
         rest: Vec<Target>,
-        whole: Option<(NodeId, Vec<Source>)>,
+        whole: Option<(NodeId, Vec<ValueOrigin>)>,
     },
-    State(NodeId, Vec<Source>),
+    State(NodeId, Vec<ValueOrigin>),
 }
 
 impl Automaton {
@@ -41,14 +41,14 @@ impl Automaton {
         node: NodeId,
         fix: Option<(FixId, &[Expr])>,
         layout: &[VarId],
-    ) -> Result<Vec<Source>, Diagnostic> {
+    ) -> Result<Vec<ValueOrigin>, Diagnostic> {
         let live = self.normal.live(node).to_vec();
         let mut out = Vec::with_capacity(live.len());
         for v in live {
             if let Some((fix, args)) = fix
                 && let Some(i) = self.normal.fix(fix).params.iter().position(|p| *p == v)
             {
-                out.push(Source::Term(self.engine.code(&args[i], layout)?));
+                out.push(ValueOrigin::Term(self.engine.code(&args[i], layout)?));
                 continue;
             }
             let at = layout.iter().position(|l| *l == v).ok_or_else(|| {
@@ -57,7 +57,7 @@ impl Automaton {
                     "a live variable of a formula state is not in scope",
                 )
             })?;
-            out.push(Source::Copy(at));
+            out.push(ValueOrigin::Copy(at));
         }
         Ok(out)
     }
@@ -157,15 +157,15 @@ impl Interner<'_> {
         &mut self,
         engine: &mut Engine,
         node: NodeId,
-        sources: &[Source],
+        sources: &[ValueOrigin],
         env: &[Value],
         out: &mut Vec<FormulaState>,
     ) -> Result<bool, Diagnostic> {
         let mut values = Vec::with_capacity(sources.len());
         for s in sources {
             values.push(match s {
-                Source::Copy(i) => env[*i].clone(),
-                Source::Term(code) => engine.eval(code, env)?,
+                ValueOrigin::Copy(i) => env[*i].clone(),
+                ValueOrigin::Term(code) => engine.eval(code, env)?,
             });
         }
         let q = self.number((node, Rc::from(values)));

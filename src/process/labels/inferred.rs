@@ -33,14 +33,14 @@ pub struct InferredLabels {
 
 /// Shape of an argument, from which its sort follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Shape {
+enum ArgumentShape {
     Bool,
     /// Number of one of these sorts, from the smallest.
     Number(NumberSort),
     /// List; `None` for the elements of an empty one.
-    List(Option<Box<Shape>>),
+    List(Option<Box<ArgumentShape>>),
     /// Finite set.
-    Set(Option<Box<Shape>>),
+    Set(Option<Box<ArgumentShape>>),
     /// Constant of the sort `Value`.
     Value,
 }
@@ -52,7 +52,7 @@ enum NumberSort {
     Real,
 }
 
-impl Shape {
+impl ArgumentShape {
     fn of(data: &Data) -> Self {
         match &data.kind {
             DataKind::Name(n) if n == "true" || n == "false" => Self::Bool,
@@ -118,7 +118,7 @@ impl Shape {
 /// Argument with its shape and its text.
 struct Argument {
     data: Data,
-    shape: Shape,
+    shape: ArgumentShape,
     text: String,
 }
 
@@ -131,7 +131,7 @@ impl Argument {
             _ => (false, &self.data),
         };
         match &data.kind {
-            DataKind::Name(name) if self.shape == Shape::Bool => {
+            DataKind::Name(name) if self.shape == ArgumentShape::Bool => {
                 Some(Expr::boolean(signature, name == "true"))
             }
             DataKind::Number(digits) if [basic::NAT, basic::INT].contains(&sort) => {
@@ -152,7 +152,7 @@ fn parsed(text: &str) -> Vec<Action> {
     let argument = |data: Data| {
         let (start, end) = (data.span.start as usize, data.span.end as usize);
         let text = text.get(start..end).unwrap_or_default().to_string();
-        Argument { shape: Shape::of(&data), data, text }
+        Argument { shape: ArgumentShape::of(&data), data, text }
     };
     let action = |(name, args): (mu_syntax::ast::Ident, Vec<Data>)| {
         (name.kind, args.into_iter().map(argument).collect())
@@ -164,7 +164,7 @@ fn parsed(text: &str) -> Vec<Action> {
 #[derive(Default)]
 struct Overloads {
     /// By name and number of arguments: shapes of the arguments, and number of the action.
-    all: AHashMap<(String, usize), Vec<(Vec<Shape>, usize)>>,
+    all: AHashMap<(String, usize), Vec<(Vec<ArgumentShape>, usize)>>,
     /// Names and numbers of arguments, by number of the action.
     order: Vec<(String, usize)>,
 }
@@ -186,7 +186,7 @@ impl Overloads {
     }
     /// Returns the overload to which an action of a label was added.
     fn of(&self, (name, args): &Action) -> Option<usize> {
-        let belongs = |(shapes, _): &&(Vec<Shape>, usize)| {
+        let belongs = |(shapes, _): &&(Vec<ArgumentShape>, usize)| {
             shapes.iter().zip(args).all(|(s, a)| s.join(&a.shape).is_some())
         };
         self.all.get(&(name.clone(), args.len()))?.iter().find(belongs).map(|o| o.1)
@@ -229,7 +229,7 @@ impl InferredLabels {
                 for (argument, sort) in action.1.iter().zip(&actions[number].sorts) {
                     arguments.push(if let Some(e) = argument.plain(&mut data.signature, *sort) {
                         e
-                    } else if argument.shape == Shape::Value {
+                    } else if argument.shape == ArgumentShape::Value {
                         let next = narrow::index(constants.len());
                         let op = constants
                             .entry(argument.text.clone())

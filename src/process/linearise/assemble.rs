@@ -8,7 +8,7 @@
 
 use super::chance::product;
 use super::composition;
-use super::network::{Combined, Part, one_point};
+use super::network::{Combined, NetworkPart, one_point};
 use super::sequential::{Automaton, Location};
 use crate::anatomy::Anatomy;
 use crate::labels::ActionDecl;
@@ -231,7 +231,7 @@ fn termination(
 }
 
 /// Parameters and their assignment to components.
-struct Layout {
+struct ParameterLayout {
     params: Vec<Param>,
     /// Placeholder of each parameter.
     defaults: Vec<Expr>,
@@ -242,7 +242,11 @@ struct Layout {
     ending: Option<(usize, usize)>,
 }
 
-fn layout_parameters(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) -> Layout {
+fn layout_parameters(
+    automata: &[Automaton],
+    data: &mut DataSpec,
+    unused: &mut Unused,
+) -> ParameterLayout {
     let signature = &mut data.signature;
     let mut params: Vec<Param> = Vec::new();
     let mut defaults: Vec<Expr> = Vec::new();
@@ -284,7 +288,7 @@ fn layout_parameters(automata: &[Automaton], data: &mut DataSpec, unused: &mut U
         }
         placements.push(Placement { control, of_var });
     }
-    Layout { params, defaults, placements, ending }
+    ParameterLayout { params, defaults, placements, ending }
 }
 
 /// Builder of summands from joint steps of automata.
@@ -395,11 +399,11 @@ impl SummandBuilder<'_> {
     }
 
     /// Adds the step of one automaton.
-    fn add(&self, signature: &mut Signature, joint: &mut JointStep, c: usize, part: Part) {
+    fn add(&self, signature: &mut Signature, joint: &mut JointStep, c: usize, part: NetworkPart) {
         let placement = &self.placements[c];
         let edge = match part {
-            Part::Edge(e) => &self.automata[c].edges[e],
-            Part::Phase => {
+            NetworkPart::Edge(e) => &self.automata[c].edges[e],
+            NetworkPart::Phase => {
                 let p = placement.control.expect("a phase has two locations");
                 joint.updates.push((p, Expr::number(2, basic::POS)));
                 return;
@@ -453,7 +457,7 @@ pub(super) fn assemble(
     mut unused: Unused,
     eliminate: bool,
 ) -> Result<LinearProcess, Diagnostic> {
-    let Layout { mut params, defaults, placements, ending } =
+    let ParameterLayout { mut params, defaults, placements, ending } =
         layout_parameters(automata, &mut data, &mut unused);
     // Variables of locations, as parameters.
     let param_exprs: Vec<Expr> = params.iter().map(|p| Expr::var(&data.signature, p.var)).collect();

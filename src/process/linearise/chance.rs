@@ -13,8 +13,8 @@
 
 use super::assemble::default_value;
 use super::sequence::Sequence;
-use super::sequential::Builder;
-use super::term::Term;
+use super::sequential::AutomatonBuilder;
+use super::term::ProcessTerm;
 use crate::linear::Chance;
 use mu_base::ids::{ProcId, VarId};
 use mu_base::{Diagnostic, Stage};
@@ -24,7 +24,7 @@ use mu_data::sort::basic;
 use std::rc::Rc;
 
 /// Returns for each process whether it may start with a probabilistic choice. Least fixed point.
-pub(super) fn starts_with_dist(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
+pub(super) fn starts_with_dist(bodies: &[Option<Rc<ProcessTerm>>]) -> Vec<bool> {
     let mut known = vec![false; bodies.len()];
     loop {
         let mut changed = false;
@@ -41,15 +41,17 @@ pub(super) fn starts_with_dist(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
 }
 
 /// True if a term may start with a probabilistic choice.
-fn starts(term: &Term, starts_with_dist: &[bool]) -> bool {
+fn starts(term: &ProcessTerm, starts_with_dist: &[bool]) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match term {
-        Term::Dist(..) => true,
-        Term::Action(_) | Term::Delta => false,
-        Term::Call(p, _) => starts_with_dist[p.index()],
-        Term::Choice(p, q) | Term::If(_, p, q) => {
+        ProcessTerm::Dist(..) => true,
+        ProcessTerm::Action(_) | ProcessTerm::Delta => false,
+        ProcessTerm::Call(p, _) => starts_with_dist[p.index()],
+        ProcessTerm::Choice(p, q) | ProcessTerm::If(_, p, q) => {
             starts(p, starts_with_dist) || starts(q, starts_with_dist)
         }
-        Term::Seq(p, _) | Term::Sum(_, p) | Term::At(p, _) => starts(p, starts_with_dist),
+        ProcessTerm::Seq(p, _) | ProcessTerm::Sum(_, p) | ProcessTerm::At(p, _) => {
+            starts(p, starts_with_dist)
+        }
     })
 }
 
@@ -88,7 +90,7 @@ fn real(signature: &mut Signature, n: u32) -> Expr {
     Expr::builtin(signature, Builtin::IntToReal, vec![Expr::number(n, basic::INT)], basic::REAL)
 }
 
-impl Builder<'_> {
+impl AutomatonBuilder<'_> {
     /// Resolves the initial probabilistic choices of a sequence. `taken`: further variables to
     /// avoid.
     pub(super) fn resolve_choices(
@@ -123,17 +125,17 @@ impl Builder<'_> {
     /// by another.
     fn pull(
         &mut self,
-        term: &Rc<Term>,
+        term: &Rc<ProcessTerm>,
         more: bool,
         at: &mut PullContext,
         out: &mut PulledChoices,
-    ) -> Result<Rc<Term>, Diagnostic> {
+    ) -> Result<Rc<ProcessTerm>, Diagnostic> {
         if !starts(term, &self.starts_with_dist) {
             return Ok(term.clone());
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             Ok(Rc::new(match &**term {
-                Term::Dist(vars, weight, p) => {
+                ProcessTerm::Dist(vars, weight, p) => {
                     let mut by = Substitution::new();
                     for v in vars {
                         let fresh = self.rename(*v, &at.taken);
@@ -146,25 +148,25 @@ impl Builder<'_> {
                     out.weights.push(weight.substitute(&by));
                     return self.pull(&p.substitute(&by), more, at, out);
                 }
-                Term::Choice(p, q) => {
-                    Term::Choice(self.pull(p, more, at, out)?, self.pull(q, more, at, out)?)
+                ProcessTerm::Choice(p, q) => {
+                    ProcessTerm::Choice(self.pull(p, more, at, out)?, self.pull(q, more, at, out)?)
                 }
-                Term::If(c, p, q) => {
+                ProcessTerm::If(c, p, q) => {
                     let otherwise = Expr::negate(self.signature, c.clone());
                     let p = self.pull_if(c, p, more, at, out)?;
                     let q = self.pull_if(&otherwise, q, more, at, out)?;
-                    Term::If(c.clone(), p, q)
+                    ProcessTerm::If(c.clone(), p, q)
                 }
-                Term::Seq(p, q) => Term::Seq(self.pull(p, true, at, out)?, q.clone()),
-                Term::At(p, t) => Term::At(self.pull(p, more, at, out)?, t.clone()),
-                Term::Call(p, args) => return self.pull_call(*p, args, more, at, out),
-                Term::Sum(..) => {
+                ProcessTerm::Seq(p, q) => ProcessTerm::Seq(self.pull(p, true, at, out)?, q.clone()),
+                ProcessTerm::At(p, t) => ProcessTerm::At(self.pull(p, more, at, out)?, t.clone()),
+                ProcessTerm::Call(p, args) => return self.pull_call(*p, args, more, at, out),
+                ProcessTerm::Sum(..) => {
                     let message = "a `sum` over a process that starts with `dist` is not supported by linearisation";
                     return Err(Diagnostic::new(Stage::Unsupported, message).note(
                         "put an action between the `sum` and the `dist` to fix their order",
                     ));
                 }
-                Term::Action(_) | Term::Delta => return Ok(term.clone()),
+                ProcessTerm::Action(_) | ProcessTerm::Delta => return Ok(term.clone()),
             }))
         })
     }
@@ -174,11 +176,11 @@ impl Builder<'_> {
     fn pull_if(
         &mut self,
         c: &Expr,
-        p: &Rc<Term>,
+        p: &Rc<ProcessTerm>,
         more: bool,
         at: &mut PullContext,
         out: &mut PulledChoices,
-    ) -> Result<Rc<Term>, Diagnostic> {
+    ) -> Result<Rc<ProcessTerm>, Diagnostic> {
         let mut inner = PulledChoices::default();
         let p = self.pull(p, more, at, &mut inner)?;
         let Some(weight) = product(self.signature, inner.weights) else { return Ok(p) };
@@ -210,7 +212,7 @@ impl Builder<'_> {
         more: bool,
         at: &mut PullContext,
         out: &mut PulledChoices,
-    ) -> Result<Rc<Term>, Diagnostic> {
+    ) -> Result<Rc<ProcessTerm>, Diagnostic> {
         let def = &self.spec.procs[p.index()];
         if at.calls.contains(&p) {
             let message = format!(

@@ -5,9 +5,11 @@
 //! summands.
 
 use super::assemble::Placement;
-use super::network::{Bag, Name, Names, Network};
+use super::network::{ActionNames, Bag, Name, Network};
 use super::sequential;
-use crate::anatomy::{Anatomy, Automaton, Edge, Location, Operator, OperatorKind};
+use crate::anatomy::{
+    Anatomy, Automaton, ComponentEdge, ComponentOperator, Location, OperatorKind,
+};
 use crate::linear::{Act, Param};
 use mu_base::ids::VarId;
 use mu_data::expr::{Expr, Substitution};
@@ -61,7 +63,7 @@ impl PlacedAutomata<'_> {
                 guard = Expr::and(signature, guard, over(conjunct));
             }
             let act = |a: &Act| Act { args: a.args.iter().map(over).collect(), ..a.clone() };
-            edges.push(Edge {
+            edges.push(ComponentEdge {
                 from: e.from,
                 to: e.to,
                 sum_vars: e.sum_vars.clone(),
@@ -74,7 +76,7 @@ impl PlacedAutomata<'_> {
 }
 
 /// Adds the operators of a network, and the list of operators above each component.
-pub(super) fn operators(network: &Network, names: &Names, anatomy: &mut Anatomy) {
+pub(super) fn operators(network: &Network, names: &ActionNames, anatomy: &mut Anatomy) {
     anatomy.above = vec![Vec::new(); anatomy.components.len()];
     let mut todo = vec![(network, Vec::new())];
     while let Some((node, above)) = todo.pop() {
@@ -120,7 +122,7 @@ pub(super) fn operators(network: &Network, names: &Names, anatomy: &mut Anatomy)
                 place,
             ),
         };
-        anatomy.operators.push(Operator { kind, place: *place });
+        anatomy.operators.push(ComponentOperator { kind, place: *place });
         let mut above = above;
         above.push(anatomy.operators.len() - 1);
         todo.push((inner, above));

@@ -17,7 +17,7 @@
 //! to one; a parameter that is not live has the placeholder of `assemble`.
 
 use super::assemble::{Unused, shared_parameters};
-use super::sequential::{Automaton, Edge, Location};
+use super::sequential::{Automaton, Location, LocationEdge};
 use crate::linear::Act;
 use ahash::AHashMap;
 use mu_base::Place;
@@ -115,7 +115,7 @@ impl<'a> Fold<'a> {
     /// sort.
     fn row(
         &self,
-        edge: &Edge,
+        edge: &LocationEdge,
         signature: &mut Signature,
         unused: &mut Unused,
         sums: &mut AHashMap<(usize, SortId), VarId>,
@@ -240,7 +240,7 @@ fn edge(
     vars: &[VarId],
     ends: &AHashMap<usize, usize>,
     functions: &mut Functions,
-) -> Edge {
+) -> LocationEdge {
     let most = rows.iter().map(|r| r.number).max().unwrap_or(1);
     let number = (most > 1).then(|| functions.data.signature.fresh_var("k", basic::POS));
     functions.number = number;
@@ -278,7 +278,7 @@ fn edge(
         let (k, last) = (Expr::var(signature, k), Expr::number(narrow::index(most), basic::POS));
         Expr::builtin(signature, Builtin::LessEqual, vec![k, last], basic::BOOL)
     });
-    Edge {
+    LocationEdge {
         from: 0,
         sum_vars: kind.sum_vars.iter().copied().chain(number).collect(),
         guard: [condition].into_iter().chain(bound).chain(kind.guard.iter().cloned()).collect(),
@@ -292,7 +292,7 @@ fn edge(
 }
 
 /// Number of an edge, its location, and an expression for that edge.
-type Case = (usize, usize, Expr);
+type FoldCase = (usize, usize, Expr);
 
 /// Builder of functions of the location and of the edge number there.
 struct Functions<'a> {
@@ -311,7 +311,7 @@ impl Functions<'_> {
     /// there is none.
     fn condition(&mut self, rows: &[FoldRow], most: usize) -> Expr {
         let no = Expr::boolean(&mut self.data.signature, false);
-        let mut all: Vec<Case> = (1..=most)
+        let mut all: Vec<FoldCase> = (1..=most)
             .flat_map(|k| (0..self.last).map(move |l| (k, l)))
             .map(|(k, l)| (k, l, no.clone()))
             .collect();
@@ -328,7 +328,7 @@ impl Functions<'_> {
 
     /// Returns the expression of the edge with the current number at the current location. If there
     /// is no such edge, the value is arbitrary. `what` is part of the name of a new function.
-    fn choice(&mut self, what: &str, mut cases: Vec<Case>) -> Expr {
+    fn choice(&mut self, what: &str, mut cases: Vec<FoldCase>) -> Expr {
         cases.sort_by_key(|c| (c.0, c.1));
         let body = self.tree(&cases);
         if cases.iter().any(|c| c.2 == body) {
@@ -362,7 +362,7 @@ impl Functions<'_> {
     }
 
     /// Builds a balanced tree of comparisons of the edge number, then of the location.
-    fn tree(&mut self, cases: &[Case]) -> Expr {
+    fn tree(&mut self, cases: &[FoldCase]) -> Expr {
         let (first, last) = (&cases[0], &cases[cases.len() - 1]);
         if cases.iter().all(|c| c.2 == first.2) {
             return first.2.clone();

@@ -26,8 +26,8 @@ mod term;
 
 use self::assemble::Unused;
 use self::fold::Fold;
-use self::network::{Combined, Composer, Name, Names, Network};
-use self::sequential::{Automaton, Builder};
+use self::network::{ActionNames, Combined, Composer, Name, Network};
+use self::sequential::{Automaton, AutomatonBuilder};
 use crate::linear::LinearProcess;
 use crate::spec::{Proc, ProcKind, ProcSpec};
 use ahash::{AHashMap, AHashSet};
@@ -42,7 +42,7 @@ pub use self::assemble::{default_value, unused_name};
 
 /// Options of linearisation.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct LineariserOptions {
     /// Remove variables that are constant at a location.
     pub constants: bool,
     /// Remove variables that equal another one at a location.
@@ -72,7 +72,7 @@ pub struct Options {
     pub max_summands: usize,
 }
 
-impl Default for Options {
+impl Default for LineariserOptions {
     fn default() -> Self {
         Self {
             constants: true,
@@ -90,7 +90,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl LineariserOptions {
     /// Names of the simplifications.
     pub const SIMPLIFICATIONS: [&str; 7] =
         ["constants", "duplicates", "eliminate", "control", "unfold", "dead", "instantiate"];
@@ -155,7 +155,10 @@ const MAX_CONTROL_FLOW: usize = 100_000;
 ///
 /// Errors: unguarded recursion, constructs without untimed meaning, parallel operators without a
 /// finite network, each with its place.
-pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Diagnostic> {
+pub fn linearise(
+    spec: &ProcSpec,
+    options: &LineariserOptions,
+) -> Result<LinearProcess, Diagnostic> {
     let mut data = spec.data.clone();
     let parallel = term::parallel_equations(spec);
     // A global variable may have any value; none occurs in a continuation.
@@ -175,7 +178,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     }
     let ends = termination::terminating(&bodies);
     bodies.iter_mut().flatten().for_each(|body| *body = termination::trim(body, &ends));
-    let mut names = Names::new(&spec.actions);
+    let mut names = ActionNames::new(&spec.actions);
     let mut layout = NetworkBuilder {
         spec,
         parallel: &parallel,
@@ -187,7 +190,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     let network = layout.network(&spec.init, &Substitution::new())?;
     let components = layout.components;
     let titles = titles(&components, &data.signature);
-    let mut builder = Builder::new(spec, &mut data.signature, bodies);
+    let mut builder = AutomatonBuilder::new(spec, &mut data.signature, bodies);
     let mut automata = Vec::new();
     for component in components {
         automata.push(match component {
@@ -248,8 +251,8 @@ fn compose(
     data: &mut DataSpec,
     automata: Vec<Automaton>,
     network: &Network,
-    names: &Names,
-    options: &Options,
+    names: &ActionNames,
+    options: &LineariserOptions,
     unused: &mut Unused,
 ) -> Result<(Vec<Automaton>, Vec<Combined>), Diagnostic> {
     let rewritten: AHashSet<OpId> = data.equations.iter().filter_map(|e| e.lhs.head()).collect();
@@ -383,7 +386,7 @@ fn reachable_equations(spec: &ProcSpec) -> Vec<bool> {
 
 enum Component {
     /// Name, arguments of the process instance, and term.
-    Term(String, Vec<Expr>, Rc<term::Term>),
+    Term(String, Vec<Expr>, Rc<term::ProcessTerm>),
     /// Records whether a left merge or synchronisation has done its first step.
     Phase,
 }
@@ -392,7 +395,7 @@ enum Component {
 struct NetworkBuilder<'a> {
     spec: &'a ProcSpec,
     parallel: &'a [bool],
-    names: &'a mut Names,
+    names: &'a mut ActionNames,
     components: Vec<Component>,
     /// Instances of equations with parallel operators that are being unfolded.
     calls: Vec<(ProcId, Vec<Expr>)>,
@@ -432,10 +435,13 @@ impl NetworkBuilder<'_> {
 
     /// Replaces a process that is only another name of a process by that process, so that the name
     /// has no location of its own.
-    fn resolve_alias(&self, named: Rc<term::Term>) -> Result<Rc<term::Term>, Diagnostic> {
+    fn resolve_alias(
+        &self,
+        named: Rc<term::ProcessTerm>,
+    ) -> Result<Rc<term::ProcessTerm>, Diagnostic> {
         let mut term = named.clone();
         for _ in 0..self.spec.procs.len() {
-            let term::Term::Call(p, args) = &*term else { return Ok(term) };
+            let term::ProcessTerm::Call(p, args) = &*term else { return Ok(term) };
             let def = &self.spec.procs[p.index()];
             if !matches!(def.body.kind, ProcKind::Call(..)) {
                 return Ok(term);
@@ -520,7 +526,7 @@ impl NetworkBuilder<'_> {
                         self.components.push(Component::Term(
                             "delta".into(),
                             Vec::new(),
-                            Rc::new(term::Term::Delta),
+                            Rc::new(term::ProcessTerm::Delta),
                         ));
                         Ok(Network::Component(self.components.len() - 1))
                     }

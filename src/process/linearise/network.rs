@@ -11,7 +11,7 @@
 //! combinations that can still become allowed. Without any `allow` or `block` that is the product,
 //! by definition.
 
-use super::sequential::{Automaton, Edge};
+use super::sequential::{Automaton, LocationEdge};
 use crate::labels::ActionDecl;
 use crate::linear::{Act, Origin};
 use ahash::{AHashMap, AHashSet};
@@ -26,7 +26,7 @@ pub(super) type Name = u32;
 
 /// Bidirectional map of action names and numbers.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct ActionNames {
     ids: AHashMap<String, Name>,
     texts: Vec<String>,
     /// Name of each declared action.
@@ -34,7 +34,7 @@ pub(super) struct Names {
     overloads: AHashMap<(Name, Vec<mu_base::ids::SortId>), ActId>,
 }
 
-impl Names {
+impl ActionNames {
     pub(super) fn new(actions: &[ActionDecl]) -> Self {
         let mut names = Self::default();
         for (i, action) in actions.iter().enumerate() {
@@ -86,7 +86,7 @@ pub(super) enum Network {
 
 /// Step of a component in a combined summand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Part {
+pub(super) enum NetworkPart {
     /// An edge of its automaton, by index.
     Edge(usize),
     /// A phase component records that the first step is done.
@@ -97,7 +97,7 @@ pub(super) enum Part {
 #[derive(Clone, Debug)]
 pub(super) struct Combined {
     /// Components with their steps, ascending.
-    pub parts: Vec<(usize, Part)>,
+    pub parts: Vec<(usize, NetworkPart)>,
     /// Conditions added by communication, and phase requirements (component, value).
     pub guard: Vec<Expr>,
     pub phases: Vec<(usize, u32)>,
@@ -190,7 +190,7 @@ impl Allowed {
 /// Composition with its tables.
 pub(super) struct Composer<'a> {
     pub automata: &'a [Automaton],
-    pub names: &'a Names,
+    pub names: &'a ActionNames,
     pub signature: &'a mut Signature,
     pub actions: &'a [ActionDecl],
     /// Operations with equations, including constructors: different terms of them may be equal.
@@ -254,7 +254,7 @@ impl Composer<'_> {
                         .map(|act| Act { from: vec![origin(*c, e, act)], ..act.clone() })
                         .collect();
                     Combined {
-                        parts: vec![(*c, Part::Edge(i))],
+                        parts: vec![(*c, NetworkPart::Edge(i))],
                         guard: vec![],
                         phases: vec![],
                         acts,
@@ -352,7 +352,7 @@ impl Composer<'_> {
             let mut c = c.clone();
             c.phases.push((phase, before));
             if before == 0 {
-                c.parts.push((phase, Part::Phase));
+                c.parts.push((phase, NetworkPart::Phase));
                 c.parts.sort_unstable();
             }
             c
@@ -835,7 +835,7 @@ fn partners_together(
 }
 
 /// Returns the origin of an action of a component's edge.
-fn origin(component: usize, edge: &Edge, act: &Act) -> Origin {
+fn origin(component: usize, edge: &LocationEdge, act: &Act) -> Origin {
     let open = act
         .args
         .iter()

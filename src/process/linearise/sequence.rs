@@ -6,7 +6,7 @@
 //! linear in the size of the terms; each shared term is analysed once ([`CachedFacts`]). Invariant:
 //! no first term is a sequential composition, and nothing follows a deadlock.
 
-use super::term::Term;
+use super::term::ProcessTerm;
 use ahash::AHashMap;
 use mu_base::ids::VarId;
 use mu_base::narrow;
@@ -29,7 +29,7 @@ impl Sequence {
 }
 
 struct SequenceNode {
-    first: Rc<Term>,
+    first: Rc<ProcessTerm>,
     rest: Sequence,
     /// Free variables in order of first occurrence.
     vars: Rc<[VarId]>,
@@ -40,12 +40,12 @@ struct SequenceNode {
 /// Cached properties of a term.
 struct CachedFacts {
     /// The term itself, which prevents reuse of its address.
-    _term: Rc<Term>,
-    facts: Facts,
+    _term: Rc<ProcessTerm>,
+    facts: SequenceFacts,
 }
 
 #[derive(Clone)]
-struct Facts {
+struct SequenceFacts {
     /// Hash that is equal for equal terms.
     digest: u64,
     /// Hash that is equal for terms that differ only in the names of variables.
@@ -61,10 +61,10 @@ pub(super) struct Sequences {
     /// By the hash of the first term, and the rest.
     by_parts: AHashMap<(u64, Sequence), Vec<Sequence>>,
     /// Properties of terms by address.
-    known: AHashMap<*const Term, CachedFacts>,
+    known: AHashMap<*const ProcessTerm, CachedFacts>,
     /// Sequences of compositions with their continuation, by address; the entry holds the
     /// composition.
-    of_term: AHashMap<(*const Term, Sequence), (Rc<Term>, Sequence)>,
+    of_term: AHashMap<(*const ProcessTerm, Sequence), (Rc<ProcessTerm>, Sequence)>,
     /// Results of renaming.
     renamed: AHashMap<(Sequence, Vec<VarId>), Sequence>,
 }
@@ -72,7 +72,7 @@ pub(super) struct Sequences {
 impl Sequences {
     pub(super) fn new() -> Self {
         let empty = SequenceNode {
-            first: Rc::new(Term::Delta),
+            first: Rc::new(ProcessTerm::Delta),
             rest: Sequence::EMPTY,
             vars: Rc::from([]),
             shape: 0,
@@ -88,7 +88,7 @@ impl Sequences {
     }
 
     /// Returns the first term; `None` for the empty sequence.
-    pub(super) fn first(&self, sequence: Sequence) -> Option<&Rc<Term>> {
+    pub(super) fn first(&self, sequence: Sequence) -> Option<&Rc<ProcessTerm>> {
         (!sequence.is_empty()).then(|| &self.nodes[sequence.0 as usize].first)
     }
 
@@ -108,8 +108,8 @@ impl Sequences {
     }
 
     /// Returns the sequence of a term and a rest.
-    pub(super) fn push(&mut self, term: &Rc<Term>, rest: Sequence) -> Sequence {
-        let Term::Seq(p, q) = &**term else { return self.cons(term.clone(), rest) };
+    pub(super) fn push(&mut self, term: &Rc<ProcessTerm>, rest: Sequence) -> Sequence {
+        let ProcessTerm::Seq(p, q) = &**term else { return self.cons(term.clone(), rest) };
         let key = (Rc::as_ptr(term), rest);
         if let Some((_, known)) = self.of_term.get(&key) {
             return *known;
@@ -122,9 +122,9 @@ impl Sequences {
         sequence
     }
 
-    fn cons(&mut self, first: Rc<Term>, rest: Sequence) -> Sequence {
-        let rest = if matches!(*first, Term::Delta) { Sequence::EMPTY } else { rest };
-        let Facts { digest, shape, vars } = self.facts(&first);
+    fn cons(&mut self, first: Rc<ProcessTerm>, rest: Sequence) -> Sequence {
+        let rest = if matches!(*first, ProcessTerm::Delta) { Sequence::EMPTY } else { rest };
+        let SequenceFacts { digest, shape, vars } = self.facts(&first);
         let same = |known: &&Sequence| {
             let own = &self.nodes[known.0 as usize].first;
             Rc::ptr_eq(own, &first) || *own == first
@@ -144,30 +144,32 @@ impl Sequences {
     }
 
     /// Returns the properties of a term, computed from those of its parts.
-    fn facts(&mut self, term: &Rc<Term>) -> Facts {
+    fn facts(&mut self, term: &Rc<ProcessTerm>) -> SequenceFacts {
         if let Some(known) = self.known.get(&Rc::as_ptr(term)) {
             return known.facts.clone();
         }
         let facts = stacker::maybe_grow(64 << 10, 1 << 20, || {
-            let (exprs, parts, bound): (Vec<&Expr>, Vec<&Rc<Term>>, &[VarId]) = match &**term {
-                Term::Action(acts) => {
+            let (exprs, parts, bound): (Vec<&Expr>, Vec<&Rc<ProcessTerm>>, &[VarId]) = match &**term
+            {
+                ProcessTerm::Action(acts) => {
                     (acts.iter().flat_map(|a| &a.args).collect(), Vec::new(), &[])
                 }
-                Term::Call(_, args) => (args.iter().collect(), Vec::new(), &[]),
-                Term::Delta => (Vec::new(), Vec::new(), &[]),
-                Term::Choice(p, q) | Term::Seq(p, q) => (Vec::new(), vec![p, q], &[]),
-                Term::If(c, p, q) => (vec![c], vec![p, q], &[]),
-                Term::Sum(vars, p) => (Vec::new(), vec![p], vars),
-                Term::Dist(vars, weight, p) => (vec![weight], vec![p], vars),
-                Term::At(p, time) => (vec![time], vec![p], &[]),
+                ProcessTerm::Call(_, args) => (args.iter().collect(), Vec::new(), &[]),
+                ProcessTerm::Delta => (Vec::new(), Vec::new(), &[]),
+                ProcessTerm::Choice(p, q) | ProcessTerm::Seq(p, q) => (Vec::new(), vec![p, q], &[]),
+                ProcessTerm::If(c, p, q) => (vec![c], vec![p, q], &[]),
+                ProcessTerm::Sum(vars, p) => (Vec::new(), vec![p], vars),
+                ProcessTerm::Dist(vars, weight, p) => (vec![weight], vec![p], vars),
+                ProcessTerm::At(p, time) => (vec![time], vec![p], &[]),
             };
-            let parts: Vec<Facts> = parts.into_iter().map(|part| self.facts(part)).collect();
+            let parts: Vec<SequenceFacts> =
+                parts.into_iter().map(|part| self.facts(part)).collect();
             let mut vars = Vec::new();
             exprs.iter().for_each(|e| e.free_vars(&mut vars));
             let mut vars: Rc<[VarId]> = Rc::from(vars);
             for part in &parts {
                 // The time of an action comes after it.
-                let time_last = matches!(**term, Term::At(..));
+                let time_last = matches!(**term, ProcessTerm::At(..));
                 vars = if time_last { union(&part.vars, &vars) } else { union(&vars, &part.vars) };
             }
             if vars.iter().any(|v| bound.contains(v)) {
@@ -177,10 +179,10 @@ impl Sequences {
                 let mut h = h;
                 std::mem::discriminant(&**term).hash(&mut h);
                 match &**term {
-                    Term::Action(acts) => {
+                    ProcessTerm::Action(acts) => {
                         acts.iter().for_each(|a| (a.action, a.args.len()).hash(&mut h))
                     }
-                    Term::Call(p, _) => p.hash(&mut h),
+                    ProcessTerm::Call(p, _) => p.hash(&mut h),
                     _ => bound.len().hash(&mut h),
                 }
             };
@@ -195,7 +197,7 @@ impl Sequences {
                 exprs.iter().for_each(|e| shape_of(e, h));
                 parts.iter().for_each(|p| p.shape.hash(h));
             });
-            Facts { digest, shape, vars }
+            SequenceFacts { digest, shape, vars }
         });
         self.known
             .insert(Rc::as_ptr(term), CachedFacts { _term: term.clone(), facts: facts.clone() });

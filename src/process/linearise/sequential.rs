@@ -19,7 +19,7 @@
 
 use super::chance;
 use super::sequence::{Sequence, Sequences};
-use super::term::Term;
+use super::term::ProcessTerm;
 use crate::linear::{Act, Chance};
 use crate::spec::ProcSpec;
 use ahash::{AHashMap, AHashSet};
@@ -45,7 +45,7 @@ pub(super) struct Location {
 
 /// Summand between locations.
 #[derive(Clone, Debug)]
-pub(super) struct Edge {
+pub(super) struct LocationEdge {
     pub from: usize,
     pub sum_vars: Vec<VarId>,
     /// Conjuncts.
@@ -68,7 +68,7 @@ pub(super) struct Automaton {
     /// True for the auxiliary component that records whether a first step was done.
     pub phase: bool,
     pub locations: Vec<Location>,
-    pub edges: Vec<Edge>,
+    pub edges: Vec<LocationEdge>,
     /// Initial probabilistic choice.
     pub initial_chance: Option<Chance>,
     /// Initial location and values of its variables (closed except for chosen variables).
@@ -81,11 +81,11 @@ struct Stack {
     sort: SortId,
     var: VarId,
     empty: OpId,
-    frames: Vec<Frame>,
+    frames: Vec<StackFrame>,
     by_rest: AHashMap<Sequence, usize>,
 }
 
-struct Frame {
+struct StackFrame {
     rest: Sequence,
     vars: Vec<VarId>,
     constructor: OpId,
@@ -104,7 +104,7 @@ enum ShapeLocations {
 }
 
 /// Target of a step: a condition, and a location with its values (and the new stack).
-struct Target {
+struct StepTarget {
     guard: Vec<Expr>,
     /// `None`: the location that the stack determines.
     to: Option<usize>,
@@ -124,9 +124,9 @@ struct OpenEdge {
 }
 
 impl OpenEdge {
-    fn to(self, to: usize, assigns: Vec<(VarId, Expr)>, chance: Option<Chance>) -> Edge {
+    fn to(self, to: usize, assigns: Vec<(VarId, Expr)>, chance: Option<Chance>) -> LocationEdge {
         let OpenEdge { from, sum_vars, guard, acts, time, had_sum } = self;
-        Edge { from, sum_vars, guard, acts, time, chance, to, assigns, had_sum }
+        LocationEdge { from, sum_vars, guard, acts, time, chance, to, assigns, had_sum }
     }
 }
 
@@ -146,11 +146,11 @@ struct Unfolding {
 }
 
 /// Builder of automata from sequential terms; it shares converted equations between components.
-pub(super) struct Builder<'a> {
+pub(super) struct AutomatonBuilder<'a> {
     pub spec: &'a ProcSpec,
     pub signature: &'a mut Signature,
     /// Converted bodies, by process.
-    pub bodies: Vec<Option<Rc<Term>>>,
+    pub bodies: Vec<Option<Rc<ProcessTerm>>>,
     /// True for each process with calls that use a stack, see [`non_regular`].
     pub uses_stack: Vec<bool>,
     /// True for processes that may start with a probabilistic choice.
@@ -164,7 +164,7 @@ pub(super) struct Builder<'a> {
     /// Locations by sequence with canonical variables, for shapes that several sequences have.
     by_sequence: AHashMap<Sequence, usize>,
     by_shape: AHashMap<u64, ShapeLocations>,
-    edges: Vec<Edge>,
+    edges: Vec<LocationEdge>,
     /// Steps that end a process on the stack. Their edges are the pops, created when all frames
     /// are known.
     ends: Vec<OpenEdge>,
@@ -177,20 +177,22 @@ pub(super) struct Builder<'a> {
 
 /// Returns the processes on a cycle of calls that includes a call with a continuation: those need a
 /// stack. `bodies` of processes that are not sequential are `None`.
-pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
-    fn calls(term: &Term, tail: bool, out: &mut Vec<(ProcId, bool)>) {
+pub(super) fn non_regular(bodies: &[Option<Rc<ProcessTerm>>]) -> Vec<bool> {
+    fn calls(term: &ProcessTerm, tail: bool, out: &mut Vec<(ProcId, bool)>) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match term {
-            Term::Call(p, _) => out.push((*p, tail)),
-            Term::Seq(p, q) => {
+            ProcessTerm::Call(p, _) => out.push((*p, tail)),
+            ProcessTerm::Seq(p, q) => {
                 calls(p, false, out);
                 calls(q, tail, out);
             }
-            Term::Choice(p, q) | Term::If(_, p, q) => {
+            ProcessTerm::Choice(p, q) | ProcessTerm::If(_, p, q) => {
                 calls(p, tail, out);
                 calls(q, tail, out);
             }
-            Term::Sum(_, p) | Term::Dist(_, _, p) | Term::At(p, _) => calls(p, tail, out),
-            Term::Action(_) | Term::Delta => {}
+            ProcessTerm::Sum(_, p) | ProcessTerm::Dist(_, _, p) | ProcessTerm::At(p, _) => {
+                calls(p, tail, out)
+            }
+            ProcessTerm::Action(_) | ProcessTerm::Delta => {}
         });
     }
     let n = bodies.len();
@@ -230,11 +232,11 @@ pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
     uses_stack
 }
 
-impl<'a> Builder<'a> {
+impl<'a> AutomatonBuilder<'a> {
     pub(super) fn new(
         spec: &'a ProcSpec,
         signature: &'a mut Signature,
-        bodies: Vec<Option<Rc<Term>>>,
+        bodies: Vec<Option<Rc<ProcessTerm>>>,
     ) -> Self {
         let uses_stack = non_regular(&bodies);
         let starts_with_dist = chance::starts_with_dist(&bodies);
@@ -260,7 +262,11 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds the automaton of a closed sequential term.
-    pub(super) fn build(&mut self, name: String, term: Rc<Term>) -> Result<Automaton, Diagnostic> {
+    pub(super) fn build(
+        &mut self,
+        name: String,
+        term: Rc<ProcessTerm>,
+    ) -> Result<Automaton, Diagnostic> {
         self.locations.clear();
         self.at.clear();
         self.by_sequence.clear();
@@ -307,12 +313,12 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn reaches_stack(&self, term: &Term) -> bool {
+    fn reaches_stack(&self, term: &ProcessTerm) -> bool {
         let mut seen = AHashSet::new();
-        let mut todo: Vec<Rc<Term>> = vec![Rc::new(term.clone())];
+        let mut todo: Vec<Rc<ProcessTerm>> = vec![Rc::new(term.clone())];
         while let Some(t) = todo.pop() {
             match &*t {
-                Term::Call(p, _) => {
+                ProcessTerm::Call(p, _) => {
                     if self.uses_stack[p.index()] {
                         return true;
                     }
@@ -322,11 +328,13 @@ impl<'a> Builder<'a> {
                         todo.push(body.clone());
                     }
                 }
-                Term::Seq(p, q) | Term::Choice(p, q) | Term::If(_, p, q) => {
+                ProcessTerm::Seq(p, q) | ProcessTerm::Choice(p, q) | ProcessTerm::If(_, p, q) => {
                     todo.extend([p.clone(), q.clone()])
                 }
-                Term::Sum(_, p) | Term::Dist(_, _, p) | Term::At(p, _) => todo.push(p.clone()),
-                Term::Action(_) | Term::Delta => {}
+                ProcessTerm::Sum(_, p) | ProcessTerm::Dist(_, _, p) | ProcessTerm::At(p, _) => {
+                    todo.push(p.clone())
+                }
+                ProcessTerm::Action(_) | ProcessTerm::Delta => {}
             }
         }
         false
@@ -380,7 +388,7 @@ impl<'a> Builder<'a> {
             })
             .collect();
         let stack = self.stack.as_mut().expect("frames need a stack");
-        stack.frames.push(Frame { rest, vars, constructor, recogniser, projections });
+        stack.frames.push(StackFrame { rest, vars, constructor, recogniser, projections });
         stack.by_rest.insert(rest, index);
         index
     }
@@ -408,7 +416,7 @@ impl<'a> Builder<'a> {
         if let Some(v) = self.stack.as_ref().and_then(|s| values.get(&s.var)) {
             stack_value = Some(v.clone());
         }
-        if let Some(Term::Call(p, args)) = self.sequences.first(sequence).map(|t| &**t) {
+        if let Some(ProcessTerm::Call(p, args)) = self.sequences.first(sequence).map(|t| &**t) {
             let (p, args) = (*p, args.clone());
             let mut rest = self.sequences.rest(sequence);
             if self.uses_stack[p.index()] && !rest.is_empty() {
@@ -431,7 +439,7 @@ impl<'a> Builder<'a> {
                 new_values.push((formal, arg.substitute(&values)));
             }
             values.extend(new_values);
-            sequence = self.sequences.push(&Rc::new(Term::Call(p, formals)), rest);
+            sequence = self.sequences.push(&Rc::new(ProcessTerm::Call(p, formals)), rest);
         }
         let own = self.sequences.vars(sequence);
         let location = self.location(sequence);
@@ -460,22 +468,24 @@ impl<'a> Builder<'a> {
     }
 
     /// Renames bound variables of the term that are among `free`.
-    fn rename_bound(&mut self, term: &Rc<Term>, free: &[VarId]) -> Rc<Term> {
+    fn rename_bound(&mut self, term: &Rc<ProcessTerm>, free: &[VarId]) -> Rc<ProcessTerm> {
         if !term.sums_over(free) {
             return term.clone();
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             Rc::new(match &**term {
-                Term::Choice(p, q) => {
-                    Term::Choice(self.rename_bound(p, free), self.rename_bound(q, free))
+                ProcessTerm::Choice(p, q) => {
+                    ProcessTerm::Choice(self.rename_bound(p, free), self.rename_bound(q, free))
                 }
-                Term::Seq(p, q) => {
-                    Term::Seq(self.rename_bound(p, free), self.rename_bound(q, free))
+                ProcessTerm::Seq(p, q) => {
+                    ProcessTerm::Seq(self.rename_bound(p, free), self.rename_bound(q, free))
                 }
-                Term::If(c, p, q) => {
-                    Term::If(c.clone(), self.rename_bound(p, free), self.rename_bound(q, free))
-                }
-                Term::Sum(vars, p) => {
+                ProcessTerm::If(c, p, q) => ProcessTerm::If(
+                    c.clone(),
+                    self.rename_bound(p, free),
+                    self.rename_bound(q, free),
+                ),
+                ProcessTerm::Sum(vars, p) => {
                     let fresh: Vec<VarId> = vars.iter().map(|v| self.rename(*v, free)).collect();
                     let by: Substitution = vars
                         .iter()
@@ -483,9 +493,9 @@ impl<'a> Builder<'a> {
                         .filter(|(v, w)| v != w)
                         .map(|(v, w)| (*v, Expr::var(self.signature, *w)))
                         .collect();
-                    Term::Sum(fresh, self.rename_bound(p, free).substitute(&by))
+                    ProcessTerm::Sum(fresh, self.rename_bound(p, free).substitute(&by))
                 }
-                Term::Dist(vars, w, p) => {
+                ProcessTerm::Dist(vars, w, p) => {
                     let fresh: Vec<VarId> = vars.iter().map(|v| self.rename(*v, free)).collect();
                     let by: Substitution = vars
                         .iter()
@@ -493,10 +503,16 @@ impl<'a> Builder<'a> {
                         .filter(|(v, w)| v != w)
                         .map(|(v, w)| (*v, Expr::var(self.signature, *w)))
                         .collect();
-                    Term::Dist(fresh, w.substitute(&by), self.rename_bound(p, free).substitute(&by))
+                    ProcessTerm::Dist(
+                        fresh,
+                        w.substitute(&by),
+                        self.rename_bound(p, free).substitute(&by),
+                    )
                 }
-                Term::At(p, t) => Term::At(self.rename_bound(p, free), t.clone()),
-                Term::Action(_) | Term::Call(..) | Term::Delta => return term.clone(),
+                ProcessTerm::At(p, t) => ProcessTerm::At(self.rename_bound(p, free), t.clone()),
+                ProcessTerm::Action(_) | ProcessTerm::Call(..) | ProcessTerm::Delta => {
+                    return term.clone();
+                }
             })
         })
     }
@@ -543,7 +559,7 @@ impl<'a> Builder<'a> {
         }
         self.by_shape.insert(shape, alike.unwrap_or(ShapeLocations::One(l)));
         let vars = self.sequences.vars(sequence);
-        let over = self.sequences.first(sequence).is_none_or(|t| matches!(**t, Term::Delta));
+        let over = self.sequences.first(sequence).is_none_or(|t| matches!(**t, ProcessTerm::Delta));
         let stack = self.stack.as_ref().filter(|_| !over).map(|s| s.var);
         self.locations.push(Location {
             vars: stack.into_iter().chain(vars.iter().copied()).collect(),
@@ -579,11 +595,11 @@ impl<'a> Builder<'a> {
         guard: Vec<Expr>,
         values: &Substitution,
         taken: &[VarId],
-        out: &mut Vec<Target>,
+        out: &mut Vec<StepTarget>,
     ) -> Result<(), Diagnostic> {
         let first = self.sequences.first(sequence).cloned();
         match first.as_deref() {
-            Some(Term::If(c, p, q)) => {
+            Some(ProcessTerm::If(c, p, q)) => {
                 let (c, rest) = (c.substitute(values), self.sequences.rest(sequence));
                 for (condition, branch) in [(c.clone(), p), (Expr::negate(self.signature, c), q)] {
                     let mut guard = guard.clone();
@@ -598,13 +614,18 @@ impl<'a> Builder<'a> {
             }
             None if self.stack.is_some() => {
                 // Pops are completed when all frames are known.
-                out.push(Target { guard, to: None, assigns: Vec::new(), chance: None });
+                out.push(StepTarget { guard, to: None, assigns: Vec::new(), chance: None });
             }
             _ => {
                 let resolve_choices =
                     self.resolve_choices(sequence, values.clone(), taken.to_vec())?;
                 let (to, assigns) = self.enter(resolve_choices.sequence, &resolve_choices.values);
-                out.push(Target { guard, to: Some(to), assigns, chance: resolve_choices.chance });
+                out.push(StepTarget {
+                    guard,
+                    to: Some(to),
+                    assigns,
+                    chance: resolve_choices.chance,
+                });
             }
         }
         Ok(())
@@ -632,25 +653,25 @@ impl<'a> Builder<'a> {
     /// has as many locations as its text.
     fn unfold(
         &mut self,
-        term: &Rc<Term>,
+        term: &Rc<ProcessTerm>,
         rest: Sequence,
         values: &Substitution,
         at: &mut Unfolding,
     ) -> Result<(), Diagnostic> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &**term {
-            Term::Delta => Ok(()),
-            Term::Choice(p, q) => {
+            ProcessTerm::Delta => Ok(()),
+            ProcessTerm::Choice(p, q) => {
                 self.unfold(p, rest, values, at)?;
                 self.unfold(q, rest, values, at)
             }
-            Term::Seq(p, q) => {
+            ProcessTerm::Seq(p, q) => {
                 let longer = self.sequences.push(q, rest);
                 self.unfold(p, longer, values, at)
             }
-            Term::If(c, p, q) => {
+            ProcessTerm::If(c, p, q) => {
                 let c = c.substitute(values);
                 for (condition, branch) in [(c.clone(), p), (Expr::negate(self.signature, c), q)] {
-                    if matches!(**branch, Term::Delta) {
+                    if matches!(**branch, ProcessTerm::Delta) {
                         continue;
                     }
                     match condition.as_bool(self.signature) {
@@ -665,7 +686,7 @@ impl<'a> Builder<'a> {
                 }
                 Ok(())
             }
-            Term::Sum(vars, p) => {
+            ProcessTerm::Sum(vars, p) => {
                 let mut taken = self.in_use(at, rest);
                 let mut by = Substitution::new();
                 let n = at.sum_vars.len();
@@ -683,10 +704,10 @@ impl<'a> Builder<'a> {
                 at.sum_vars.truncate(n);
                 Ok(())
             }
-            Term::Call(p, args) => self.unfold_call(*p, args, rest, values, at),
-            Term::Action(acts) => self.unfold_action(acts, rest, values, at),
-            Term::At(p, t) => self.unfold_at(p, &t.substitute(values), rest, values, at),
-            Term::Dist(..) => {
+            ProcessTerm::Call(p, args) => self.unfold_call(*p, args, rest, values, at),
+            ProcessTerm::Action(acts) => self.unfold_action(acts, rest, values, at),
+            ProcessTerm::At(p, t) => self.unfold_at(p, &t.substitute(values), rest, values, at),
+            ProcessTerm::Dist(..) => {
                 Err(Diagnostic::internal("a location starts with a probabilistic choice"))
             }
         })
@@ -696,7 +717,7 @@ impl<'a> Builder<'a> {
     /// time, both must be equal.
     fn unfold_at(
         &mut self,
-        term: &Rc<Term>,
+        term: &Rc<ProcessTerm>,
         time: &Expr,
         rest: Sequence,
         values: &Substitution,

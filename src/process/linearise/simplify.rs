@@ -15,7 +15,7 @@ use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, OpKind, Signature};
 
 /// Rewrites an edge's expressions by a substitution for the variables of its source.
-fn substitute_edge(edge: &mut super::sequential::Edge, by: &Substitution) {
+fn substitute_edge(edge: &mut super::sequential::LocationEdge, by: &Substitution) {
     if by.is_empty() {
         return;
     }

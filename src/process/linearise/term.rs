@@ -1,10 +1,10 @@
 //! Sequential process terms in the form that linearisation works on: shared, hashable, without
 //! places.
 //!
-//! In: typed process terms (`process::spec`). Out: [`Term`], with multi-actions joined, `tau` as
-//! the empty multi-action and every conditional with an else-branch. Constructs that have no linear
-//! process in the reference either are rejected by name, with their place. Cost: linear in the size
-//! of the specification. Invariant: a term contains no parallel operator.
+//! In: typed process terms (`process::spec`). Out: [`ProcessTerm`], with multi-actions joined,
+//! `tau` as the empty multi-action and every conditional with an else-branch. Constructs that have
+//! no linear process in the reference either are rejected by name, with their place. Cost: linear
+//! in the size of the specification. Invariant: a term contains no parallel operator.
 
 use crate::linear::Act;
 use crate::spec::{Proc, ProcKind, ProcSpec};
@@ -15,44 +15,48 @@ use std::rc::Rc;
 
 /// Sequential process term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Term {
+pub(super) enum ProcessTerm {
     /// A multi-action; empty is tau.
     Action(Vec<Act>),
     Call(ProcId, Vec<Expr>),
     Delta,
-    Choice(Rc<Term>, Rc<Term>),
-    Seq(Rc<Term>, Rc<Term>),
-    If(Expr, Rc<Term>, Rc<Term>),
-    Sum(Vec<VarId>, Rc<Term>),
+    Choice(Rc<ProcessTerm>, Rc<ProcessTerm>),
+    Seq(Rc<ProcessTerm>, Rc<ProcessTerm>),
+    If(Expr, Rc<ProcessTerm>, Rc<ProcessTerm>),
+    Sum(Vec<VarId>, Rc<ProcessTerm>),
     /// Probabilistic choice: variables and their weight.
-    Dist(Vec<VarId>, Expr, Rc<Term>),
+    Dist(Vec<VarId>, Expr, Rc<ProcessTerm>),
     /// The first action happens at this time.
-    At(Rc<Term>, Expr),
+    At(Rc<ProcessTerm>, Expr),
 }
 
-impl Term {
+impl ProcessTerm {
     /// Replaces free data variables by expressions without variables that the term sums over;
     /// shares unchanged subterms.
-    pub(super) fn substitute(self: &Rc<Term>, by: &Substitution) -> Rc<Term> {
+    pub(super) fn substitute(self: &Rc<ProcessTerm>, by: &Substitution) -> Rc<ProcessTerm> {
         if by.is_empty() {
             return self.clone();
         }
         let exprs = |es: &[Expr]| es.iter().map(|e| e.substitute(by)).collect::<Vec<_>>();
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             Rc::new(match &**self {
-                Term::Action(acts) => Term::Action(
+                ProcessTerm::Action(acts) => ProcessTerm::Action(
                     acts.iter().map(|a| Act { args: exprs(&a.args), ..a.clone() }).collect(),
                 ),
-                Term::Call(p, args) => Term::Call(*p, exprs(args)),
-                Term::Delta => Term::Delta,
-                Term::Choice(p, q) => Term::Choice(p.substitute(by), q.substitute(by)),
-                Term::Seq(p, q) => Term::Seq(p.substitute(by), q.substitute(by)),
-                Term::If(c, p, q) => Term::If(c.substitute(by), p.substitute(by), q.substitute(by)),
-                Term::Sum(vars, p) => Term::Sum(vars.clone(), p.substitute(by)),
-                Term::Dist(vars, w, p) => {
-                    Term::Dist(vars.clone(), w.substitute(by), p.substitute(by))
+                ProcessTerm::Call(p, args) => ProcessTerm::Call(*p, exprs(args)),
+                ProcessTerm::Delta => ProcessTerm::Delta,
+                ProcessTerm::Choice(p, q) => {
+                    ProcessTerm::Choice(p.substitute(by), q.substitute(by))
                 }
-                Term::At(p, t) => Term::At(p.substitute(by), t.substitute(by)),
+                ProcessTerm::Seq(p, q) => ProcessTerm::Seq(p.substitute(by), q.substitute(by)),
+                ProcessTerm::If(c, p, q) => {
+                    ProcessTerm::If(c.substitute(by), p.substitute(by), q.substitute(by))
+                }
+                ProcessTerm::Sum(vars, p) => ProcessTerm::Sum(vars.clone(), p.substitute(by)),
+                ProcessTerm::Dist(vars, w, p) => {
+                    ProcessTerm::Dist(vars.clone(), w.substitute(by), p.substitute(by))
+                }
+                ProcessTerm::At(p, t) => ProcessTerm::At(p.substitute(by), t.substitute(by)),
             })
         })
     }
@@ -61,14 +65,14 @@ impl Term {
     pub(super) fn sums_over(&self, vars: &[VarId]) -> bool {
         !vars.is_empty()
             && stacker::maybe_grow(64 << 10, 1 << 20, || match self {
-                Term::Action(_) | Term::Call(..) | Term::Delta => false,
-                Term::Choice(p, q) | Term::Seq(p, q) | Term::If(_, p, q) => {
+                ProcessTerm::Action(_) | ProcessTerm::Call(..) | ProcessTerm::Delta => false,
+                ProcessTerm::Choice(p, q) | ProcessTerm::Seq(p, q) | ProcessTerm::If(_, p, q) => {
                     p.sums_over(vars) || q.sums_over(vars)
                 }
-                Term::Sum(own, p) | Term::Dist(own, _, p) => {
+                ProcessTerm::Sum(own, p) | ProcessTerm::Dist(own, _, p) => {
                     own.iter().any(|v| vars.contains(v)) || p.sums_over(vars)
                 }
-                Term::At(p, _) => p.sums_over(vars),
+                ProcessTerm::At(p, _) => p.sums_over(vars),
             })
     }
 }
@@ -127,7 +131,7 @@ pub(super) fn parallel_equations(spec: &ProcSpec) -> Vec<bool> {
 }
 
 /// Converts a sequential process term.
-pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
+pub(super) fn convert(proc: &Proc) -> Result<Rc<ProcessTerm>, Diagnostic> {
     let refuse = |what: &str| {
         Err(Diagnostic::at(
             Stage::Unsupported,
@@ -138,22 +142,22 @@ pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
     };
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         Ok(Rc::new(match &proc.kind {
-            ProcKind::Action(..) | ProcKind::Tau => Term::Action(multi_action(proc)?),
-            ProcKind::Sync(..) if is_multi_action(proc) => Term::Action(multi_action(proc)?),
-            ProcKind::Call(p, args) => Term::Call(*p, args.clone()),
-            ProcKind::Delta => Term::Delta,
-            ProcKind::Choice(p, q) => Term::Choice(convert(p)?, convert(q)?),
-            ProcKind::Seq(p, q) => Term::Seq(convert(p)?, convert(q)?),
+            ProcKind::Action(..) | ProcKind::Tau => ProcessTerm::Action(multi_action(proc)?),
+            ProcKind::Sync(..) if is_multi_action(proc) => ProcessTerm::Action(multi_action(proc)?),
+            ProcKind::Call(p, args) => ProcessTerm::Call(*p, args.clone()),
+            ProcKind::Delta => ProcessTerm::Delta,
+            ProcKind::Choice(p, q) => ProcessTerm::Choice(convert(p)?, convert(q)?),
+            ProcKind::Seq(p, q) => ProcessTerm::Seq(convert(p)?, convert(q)?),
             ProcKind::If(c, p, q) => {
                 let otherwise =
-                    q.as_ref().map_or_else(|| Ok(Rc::new(Term::Delta)), |q| convert(q))?;
-                Term::If(c.clone(), convert(p)?, otherwise)
+                    q.as_ref().map_or_else(|| Ok(Rc::new(ProcessTerm::Delta)), |q| convert(q))?;
+                ProcessTerm::If(c.clone(), convert(p)?, otherwise)
             }
-            ProcKind::Sum(vars, p) => Term::Sum(vars.clone(), convert(p)?),
+            ProcKind::Sum(vars, p) => ProcessTerm::Sum(vars.clone(), convert(p)?),
             ProcKind::BoundedInit(..) => return refuse("the bounded initialisation operator `<<`"),
-            ProcKind::At(p, t) => Term::At(convert(p)?, t.clone()),
+            ProcKind::At(p, t) => ProcessTerm::At(convert(p)?, t.clone()),
             ProcKind::Dist(vars, weight, p) => {
-                Term::Dist(vars.clone(), weight.clone(), convert(p)?)
+                ProcessTerm::Dist(vars.clone(), weight.clone(), convert(p)?)
             }
             ProcKind::Parallel(..) => {
                 return refuse(

@@ -1,7 +1,7 @@
 //! Printed linear processes can be parsed again.
 
 use mu_process::linear::LinearProcess;
-use mu_process::linearise::{Options, linearise};
+use mu_process::linearise::{LineariserOptions, linearise};
 use mu_process::print::{linear_process, parameter_names};
 use mu_process::typecheck::check_specification;
 use mu_syntax::parse_specification;
@@ -25,7 +25,7 @@ fn printed_processes_are_linear_again() {
         let text = text.replace(" <> delta", "");
         let spec =
             check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
-        let linear = linearise(&spec, &Options::default()).unwrap();
+        let linear = linearise(&spec, &LineariserOptions::default()).unwrap();
         let printed = linear_process(&linear);
         let again = check_specification(
             &parse_specification(Default::default(), &printed)
@@ -42,7 +42,7 @@ fn printed_processes_are_linear_again() {
             "{printed}"
         );
         assert_eq!(again.procs[0].params.len(), linear.params.len());
-        let twice = linearise(&again, &Options::default()).unwrap();
+        let twice = linearise(&again, &LineariserOptions::default()).unwrap();
         let actions = |p: &LinearProcess| {
             let mut all: Vec<Vec<String>> = p
                 .summands
@@ -63,7 +63,7 @@ fn hidden_actions_are_printed() {
     let text = MODEL.replace(" <> delta", "");
     let spec =
         check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
-    let printed = linear_process(&linearise(&spec, &Options::default()).unwrap());
+    let printed = linear_process(&linearise(&spec, &LineariserOptions::default()).unwrap());
     assert!(printed.contains("% hides deal(m"), "{printed}");
 }
 
@@ -84,6 +84,10 @@ fn sets_of_placeholders_are_no_obstacle() {
     ] {
         let spec =
             check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
-        assert_eq!(linearise(&spec, &Options::default()).unwrap().summands.len(), 4, "{text}");
+        assert_eq!(
+            linearise(&spec, &LineariserOptions::default()).unwrap().summands.len(),
+            4,
+            "{text}"
+        );
     }
 }

@@ -6,7 +6,7 @@
 //! condition on them alone. Cost: for each value an evaluation of each summand that changes the
 //! parameter, for each value of its sums.
 
-use super::{Instance, Unfolding};
+use super::{UnfoldedSummand, Unfolding};
 use mu_base::ids::VarId;
 use mu_data::expr::{Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, OpKind, Signature};
@@ -150,14 +150,14 @@ impl Unfolding<'_> {
     }
 
     /// Returns the average number of fields of parameters that instances use.
-    pub(super) fn width(&self, touched: &[usize], instances: &[Instance]) -> f64 {
+    pub(super) fn width(&self, touched: &[usize], instances: &[UnfoldedSummand]) -> f64 {
         let fields: Vec<VarId> = touched
             .iter()
             .filter_map(|p| self.candidates.get(p))
             .flat_map(|c| c.fields.iter().copied())
             .collect();
         let mut read = 0;
-        for Instance { summand, updates } in instances {
+        for UnfoldedSummand { summand, updates } in instances {
             let mut vars = Vec::new();
             summand.guard.free_vars(&mut vars);
             updates.iter().for_each(|u| u.1.free_vars(&mut vars));

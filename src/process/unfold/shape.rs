@@ -1,10 +1,11 @@
 //! Shapes of unfolded parameters: a record by its constructor, a list by its length, a function by
 //! its default and exceptions, recursively.
 //!
-//! In: a sort, and the initial value of the parameter if there is one. Out: [`Shape`], with a
-//! variable for each field. A list has its initial length: a guess, which [`Shape::split`] proves
-//! or refutes update by update. A function is its initial value except for the arguments at which
-//! some update changes it; these become known when updates are split. Cost: linear in the fields.
+//! In: a sort, and the initial value of the parameter if there is one. Out: [`FieldTree`], with a
+//! variable for each field. A list has its initial length: a guess, which [`FieldTree::split`]
+//! proves or refutes update by update. A function is its initial value except for the arguments at
+//! which some update changes it; these become known when updates are split. Cost: linear in the
+//! fields.
 //!
 //! Invariant: two values of one shape are equal exactly if their fields are. For functions this
 //! holds because the fields are data, for which equality is equality of terms.
@@ -21,23 +22,23 @@ use mu_data::sort::SortKind;
 const MAX_FIELDS: usize = 128;
 
 /// Parameter as a tree of fields.
-pub(super) enum Shape {
+pub(super) enum FieldTree {
     /// A parameter of its own.
     Field(VarId),
     /// Term of the only constructor of a sort.
-    Record(OpId, Vec<Shape>),
+    Record(OpId, Vec<FieldTree>),
     /// List of a fixed length, of this sort.
-    List(SortId, Vec<Shape>),
+    List(SortId, Vec<FieldTree>),
     /// A function.
-    Function(Box<Function>),
+    Function(Box<UpdatedFunction>),
 }
 
 /// Function that equals `base` except at some arguments.
-pub(super) struct Function {
+pub(super) struct UpdatedFunction {
     sort: SortId,
     base: Expr,
     /// Arguments, the value there, the value of `base` there.
-    entries: Vec<(Expr, Shape, Expr)>,
+    entries: Vec<(Expr, FieldTree, Expr)>,
     /// Placeholder of the parameter while it is not live, if that is not a value: it is treated as
     /// `base`.
     unused: Option<OpId>,
@@ -145,7 +146,7 @@ fn elements<'e>(signature: &Signature, list: &'e Expr) -> Option<Vec<&'e Expr>> 
 impl ShapeBuilder<'_> {
     /// Returns the shape of a value of a sort with initial value `init`; `None` if it has too many
     /// fields.
-    pub fn shape(&mut self, name: &str, sort: SortId, init: Option<&Expr>) -> Option<Shape> {
+    pub fn shape(&mut self, name: &str, sort: SortId, init: Option<&Expr>) -> Option<FieldTree> {
         if self.special.contains(&sort) {
             return self.field(name, sort);
         }
@@ -154,13 +155,13 @@ impl ShapeBuilder<'_> {
             && let Some(inits) = elements(self.signature, init)
         {
             self.lists -= 1;
-            let shapes: Option<Vec<Shape>> = inits
+            let shapes: Option<Vec<FieldTree>> = inits
                 .into_iter()
                 .enumerate()
                 .map(|(i, e)| self.shape(&format!("{name}_{i}"), element, Some(e)))
                 .collect();
             self.lists += 1;
-            return Some(Shape::List(sort, shapes?));
+            return Some(FieldTree::List(sort, shapes?));
         }
         if let (SortKind::Function(domain, range), Some(init)) =
             (self.signature.sorts.kind(sort).clone(), init)
@@ -199,7 +200,7 @@ impl ShapeBuilder<'_> {
         for (i, (name, part)) in names.iter().zip(parts).enumerate() {
             all.push(self.shape(name, part, inits.get(i))?);
         }
-        Some(Shape::Record(op, all))
+        Some(FieldTree::Record(op, all))
     }
 
     /// Returns the shape of a function with initial value `init`; a single field if its values may
@@ -209,7 +210,7 @@ impl ShapeBuilder<'_> {
         name: &str,
         (sort, range): (SortId, SortId),
         init: &Expr,
-    ) -> Option<Shape> {
+    ) -> Option<FieldTree> {
         let mut last = range;
         while let SortKind::Function(_, range) = self.signature.sorts.kind(last) {
             last = *range;
@@ -242,52 +243,57 @@ impl ShapeBuilder<'_> {
             entries.push((key, shape, before));
         }
         let unused = self.unused.iter().copied().find(|op| self.signature.op(*op).sort == sort);
-        Some(Shape::Function(Box::new(Function { sort, base: base.clone(), entries, unused })))
+        Some(FieldTree::Function(Box::new(UpdatedFunction {
+            sort,
+            base: base.clone(),
+            entries,
+            unused,
+        })))
     }
 
-    fn field(&mut self, name: &str, sort: SortId) -> Option<Shape> {
+    fn field(&mut self, name: &str, sort: SortId) -> Option<FieldTree> {
         let v = self.signature.fresh_var(name, sort);
         self.fields.push(v);
-        (self.fields.len() <= MAX_FIELDS).then_some(Shape::Field(v))
+        (self.fields.len() <= MAX_FIELDS).then_some(FieldTree::Field(v))
     }
 }
 
-impl Shape {
+impl FieldTree {
     /// True if the shape contains a list, so that its length is a guess.
     pub fn has_lists(&self) -> bool {
         match self {
-            Shape::Field(_) => false,
-            Shape::Record(_, parts) => parts.iter().any(Shape::has_lists),
-            Shape::List(..) => true,
-            Shape::Function(f) => f.entries.iter().any(|e| e.1.has_lists()),
+            FieldTree::Field(_) => false,
+            FieldTree::Record(_, parts) => parts.iter().any(FieldTree::has_lists),
+            FieldTree::List(..) => true,
+            FieldTree::Function(f) => f.entries.iter().any(|e| e.1.has_lists()),
         }
     }
 
     /// True if it is a record or a list.
     pub fn is_built(&self) -> bool {
-        matches!(self, Shape::Record(..) | Shape::List(..))
+        matches!(self, FieldTree::Record(..) | FieldTree::List(..))
     }
 
     /// True if it is a function, or contains one.
     pub fn has_functions(&self) -> bool {
         match self {
-            Shape::Field(_) => false,
-            Shape::Record(_, parts) | Shape::List(_, parts) => {
-                parts.iter().any(Shape::has_functions)
+            FieldTree::Field(_) => false,
+            FieldTree::Record(_, parts) | FieldTree::List(_, parts) => {
+                parts.iter().any(FieldTree::has_functions)
             }
-            Shape::Function(_) => true,
+            FieldTree::Function(_) => true,
         }
     }
 
     /// Returns the term composed of the fields.
     pub fn term(&self, signature: &mut Signature) -> Expr {
         match self {
-            Shape::Field(v) => Expr::var(signature, *v),
-            Shape::Record(op, fields) => {
+            FieldTree::Field(v) => Expr::var(signature, *v),
+            FieldTree::Record(op, fields) => {
                 let fields = fields.iter().map(|f| f.term(signature)).collect();
                 Expr::apply(signature, *op, fields)
             }
-            Shape::List(sort, elements) => {
+            FieldTree::List(sort, elements) => {
                 let mut list = Expr::builtin(signature, Builtin::EmptyList, vec![], *sort);
                 for e in elements.iter().rev() {
                     let head = e.term(signature);
@@ -295,7 +301,7 @@ impl Shape {
                 }
                 list
             }
-            Shape::Function(f) => {
+            FieldTree::Function(f) => {
                 let mut function = f.base.clone();
                 for (key, shape, _) in &f.entries {
                     let value = shape.term(signature);
@@ -314,13 +320,13 @@ impl Shape {
     /// Computes the new value of each field; `None` if the expression does not have this shape.
     pub fn split(&self, signature: &mut Signature, e: &Expr, out: &mut SplitFields) -> Option<()> {
         match self {
-            Shape::Field(v) => {
+            FieldTree::Field(v) => {
                 out.values.push((*v, e.clone()));
                 Some(())
             }
-            Shape::Function(f) => split_function(f, signature, e, out),
-            Shape::List(_, elements) => split_list(elements, signature, e, out),
-            Shape::Record(op, fields) => {
+            FieldTree::Function(f) => split_function(f, signature, e, out),
+            FieldTree::List(_, elements) => split_list(elements, signature, e, out),
+            FieldTree::Record(op, fields) => {
                 if let ExprKind::Apply(head, args) = &e.kind
                     && matches!(head.kind, ExprKind::Op(o) if o == *op)
                     && args.len() == fields.len()
@@ -339,7 +345,7 @@ impl Shape {
 }
 
 fn split_list(
-    elements: &[Shape],
+    elements: &[FieldTree],
     signature: &mut Signature,
     e: &Expr,
     out: &mut SplitFields,
@@ -357,12 +363,12 @@ fn split_list(
 }
 
 fn split_function(
-    shape: &Function,
+    shape: &UpdatedFunction,
     signature: &mut Signature,
     e: &Expr,
     out: &mut SplitFields,
 ) -> Option<()> {
-    let Function { base, entries, unused, .. } = shape;
+    let UpdatedFunction { base, entries, unused, .. } = shape;
     if matches!(e.kind, ExprKind::Op(op) if Some(op) == *unused) && e != base {
         return entries
             .iter()

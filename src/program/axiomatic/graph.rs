@@ -7,7 +7,7 @@
 use super::super::expr::Expr;
 use super::super::{Access, Fence, Next, Program, Register, Step};
 use super::Axioms;
-use super::relation::{MAX_EVENTS, Relation, bits};
+use super::relation::{EventRelation, MAX_EVENTS, bits};
 use mu_base::{Diagnostic, Stage};
 
 /// The kind of an event.
@@ -27,7 +27,7 @@ pub enum EventKind {
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct GraphEvent {
     /// Its thread.
     pub thread: usize,
     /// Its kind.
@@ -44,7 +44,7 @@ pub struct Event {
     pub instruction: u32,
 }
 
-impl Event {
+impl GraphEvent {
     /// True if it reads memory.
     pub fn reads(&self) -> bool {
         matches!(self.kind, EventKind::Read | EventKind::Update | EventKind::Test)
@@ -63,14 +63,14 @@ impl Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
     /// Its events; the events of a thread are in program order.
-    pub events: Vec<Event>,
+    pub events: Vec<GraphEvent>,
     /// For each cell, its writes in coherence order.
     pub coherence: Vec<Vec<usize>>,
 }
 
 /// A relation between events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Edge {
+pub enum RelationKind {
     /// Program order.
     Po,
     /// A load reads from a store.
@@ -84,20 +84,25 @@ pub enum Edge {
 impl Execution {
     /// Returns the edges between adjacent events; all others follow by composition with program
     /// order and coherence. Loads of an initial value have no reads-from edge.
-    pub fn edges(&self) -> Vec<(usize, Edge, usize)> {
+    pub fn edges(&self) -> Vec<(usize, RelationKind, usize)> {
         let mut out = Vec::new();
         for (a, e) in self.events.iter().enumerate() {
             out.extend(
                 (a + 1..self.events.len())
                     .find(|&b| self.events[b].thread == e.thread)
-                    .map(|b| (a, Edge::Po, b)),
+                    .map(|b| (a, RelationKind::Po, b)),
             );
         }
         out.extend(
-            self.events.iter().enumerate().filter_map(|(b, e)| e.source.map(|a| (a, Edge::Rf, b))),
+            self.events
+                .iter()
+                .enumerate()
+                .filter_map(|(b, e)| e.source.map(|a| (a, RelationKind::Rf, b))),
         );
         out.extend(
-            self.coherence.iter().flat_map(|list| list.windows(2).map(|w| (w[0], Edge::Co, w[1]))),
+            self.coherence
+                .iter()
+                .flat_map(|list| list.windows(2).map(|w| (w[0], RelationKind::Co, w[1]))),
         );
         for (a, e) in self.events.iter().enumerate().filter(|(_, e)| e.reads()) {
             let list = &self.coherence[e.cell];
@@ -105,7 +110,7 @@ impl Execution {
                 .source
                 .map_or(0, |s| list.iter().position(|&w| w == s).map_or(list.len(), |i| i + 1));
             // A locked instruction is itself the next store after the one that it reads from.
-            out.extend(list.get(next).filter(|&&b| b != a).map(|&b| (a, Edge::Fr, b)));
+            out.extend(list.get(next).filter(|&&b| b != a).map(|&b| (a, RelationKind::Fr, b)));
         }
         out
     }
@@ -126,26 +131,26 @@ struct ThreadState {
 
 /// The events that access a cell, as bits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Accesses {
+struct CellAccesses {
     reads: u64,
     writes: u64,
 }
 
 /// A partial execution.
 #[derive(Clone, Debug)]
-pub(super) struct Graph<'p> {
+pub(super) struct PartialExecution<'p> {
     program: &'p Program,
     axioms: Axioms,
-    events: Vec<Event>,
-    uniproc: Relation,
-    ghb: Relation,
+    events: Vec<GraphEvent>,
+    uniproc: EventRelation,
+    ghb: EventRelation,
     threads: Vec<ThreadState>,
     /// The registers of all threads.
     registers: Vec<u64>,
-    cells: Vec<Accesses>,
+    cells: Vec<CellAccesses>,
 }
 
-impl<'p> Graph<'p> {
+impl<'p> PartialExecution<'p> {
     /// Creates the graph with all threads at their start.
     pub fn new(program: &'p Program, axioms: Axioms) -> Self {
         let (mut threads, mut registers) = (Vec::new(), Vec::new());
@@ -158,13 +163,13 @@ impl<'p> Graph<'p> {
             });
             registers.extend(t.registers.iter().map(|r| r.initial));
         }
-        let cells = vec![Accesses::default(); program.cells.len()];
+        let cells = vec![CellAccesses::default(); program.cells.len()];
         Self {
             program,
             axioms,
             events: Vec::new(),
-            uniproc: Relation::default(),
-            ghb: Relation::default(),
+            uniproc: EventRelation::default(),
+            ghb: EventRelation::default(),
             threads,
             registers,
             cells,
@@ -225,7 +230,7 @@ impl<'p> Graph<'p> {
     pub fn run(&mut self) -> Result<bool, Diagnostic> {
         for t in 0..self.threads.len() {
             while let Some(step) = self.step(t) {
-                let event = |kind, cell, written| Event {
+                let event = |kind, cell, written| GraphEvent {
                     thread: t,
                     kind,
                     cell,
@@ -267,7 +272,7 @@ impl<'p> Graph<'p> {
     ) -> Result<bool, Diagnostic> {
         let Some(step) = self.step(t) else { return Ok(false) };
         let read = source.map_or(self.program.cells[cell].initial, |s| self.events[s].written);
-        let mut event = Event {
+        let mut event = GraphEvent {
             thread: t,
             kind: EventKind::Read,
             cell,
@@ -313,9 +318,9 @@ impl<'p> Graph<'p> {
     }
 
     /// True if the model preserves the order of two events of a thread.
-    fn preserves_order(&self, a: &Event, b: &Event) -> bool {
-        let store = |e: &Event| e.kind == EventKind::Write;
-        let mark = |e: &Event| e.kind == EventKind::Fence(Fence::Store);
+    fn preserves_order(&self, a: &GraphEvent, b: &GraphEvent) -> bool {
+        let store = |e: &GraphEvent| e.kind == EventKind::Write;
+        let mark = |e: &GraphEvent| e.kind == EventKind::Fence(Fence::Store);
         match self.axioms {
             _ if a.is_full() || b.is_full() => true,
             Axioms::Sc => true,
@@ -329,7 +334,7 @@ impl<'p> Graph<'p> {
     }
 
     /// Adds an event of a thread with all edges that it forces.
-    fn add(&mut self, event: Event) -> Result<bool, Diagnostic> {
+    fn add(&mut self, event: GraphEvent) -> Result<bool, Diagnostic> {
         let new = self.events.len();
         if new == MAX_EVENTS {
             return Err(Diagnostic::new(
@@ -403,7 +408,7 @@ impl<'p> Graph<'p> {
     }
 
     fn saturate_cell(&mut self, cell: usize, changed: &mut bool) -> bool {
-        let Accesses { reads, writes } = self.cells[cell];
+        let CellAccesses { reads, writes } = self.cells[cell];
         if writes == 0 {
             return true;
         }

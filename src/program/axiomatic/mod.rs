@@ -26,9 +26,9 @@ mod relation;
 #[cfg(test)]
 mod tests;
 
-pub use graph::{Edge, Event, EventKind, Execution};
+pub use graph::{EventKind, Execution, GraphEvent, RelationKind};
 
-use graph::Graph;
+use graph::PartialExecution;
 
 use super::liveness::{self, Future, cell_bit};
 use super::outcome_search::{Observable, Outcomes};
@@ -102,7 +102,7 @@ pub fn execution(
 
 /// Callback for an outcome and the graph in which its stores are last. Returns true to stop the
 /// search.
-type Visit<'a> = &'a mut dyn FnMut(&[u64], &Graph<'_>) -> bool;
+type Visit<'a> = &'a mut dyn FnMut(&[u64], &PartialExecution<'_>) -> bool;
 
 /// Calls `visit` for each rf and each combination of last stores. Returns the number of rf visited.
 fn search(
@@ -130,7 +130,7 @@ fn search(
         visit,
         stop: Stop::Complete,
     };
-    search.extend(Graph::new(program, axioms))?;
+    search.extend(PartialExecution::new(program, axioms))?;
     Ok((search.executions, search.stop))
 }
 
@@ -147,7 +147,7 @@ struct ExecutionSearch<'a> {
 impl<'a> ExecutionSearch<'a> {
     /// Enumerates all extensions of a graph. Returns true to stop the search. The recursion depth
     /// is the number of loads, at most [`relation::MAX_EVENTS`].
-    fn extend(&mut self, mut graph: Graph<'a>) -> Result<bool, Diagnostic> {
+    fn extend(&mut self, mut graph: PartialExecution<'a>) -> Result<bool, Diagnostic> {
         if let Err(stop) = self.budget.check(self.executions) {
             self.stop = stop;
             return Ok(true);
@@ -188,7 +188,11 @@ impl<'a> ExecutionSearch<'a> {
     }
 
     /// Chooses a last store for each observed cell.
-    fn last_stores(&mut self, graph: Graph<'a>, from: usize) -> Result<bool, Diagnostic> {
+    fn last_stores(
+        &mut self,
+        graph: PartialExecution<'a>,
+        from: usize,
+    ) -> Result<bool, Diagnostic> {
         for i in from..self.observables.len() {
             let Observable::Cell(cell) = self.observables[i] else { continue };
             let candidates = graph.last_candidates(cell as usize);

@@ -7,11 +7,11 @@ pub const MAX_EVENTS: usize = 64;
 
 /// The relation: row `a` contains the successors of `a` as bits.
 #[derive(Clone, Debug, Default)]
-pub struct Relation {
+pub struct EventRelation {
     after: Vec<u64>,
 }
 
-impl Relation {
+impl EventRelation {
     /// Adds an event after the events of a set, and so after all their predecessors.
     pub fn append(&mut self, before: u64) {
         let new = 1 << self.after.len();
@@ -67,7 +67,7 @@ mod tests {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let n = 2 + random.below(12);
-            let (mut relation, mut edges) = (Relation::default(), Vec::new());
+            let (mut relation, mut edges) = (EventRelation::default(), Vec::new());
             (0..n).for_each(|_| relation.append(0));
             let reach = |edges: &[(usize, usize)], a: usize, b: usize| {
                 let (mut seen, mut todo) = (vec![false; n], vec![a]);
@@ -101,7 +101,7 @@ mod tests {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let n = 2 + random.below(MAX_EVENTS - 2);
-            let (mut appended, mut added) = (Relation::default(), Relation::default());
+            let (mut appended, mut added) = (EventRelation::default(), EventRelation::default());
             (0..n).for_each(|_| added.append(0));
             for b in 0..n {
                 let before = (0..b).filter(|_| random.chance(1, 5)).fold(0, |set, a| set | 1 << a);

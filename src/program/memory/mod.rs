@@ -12,7 +12,7 @@ mod tso;
 
 /// An entry of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Entry {
+pub enum BufferEntry {
     /// A store.
     Store {
         /// The cell.
@@ -24,13 +24,13 @@ pub enum Entry {
     Mark,
 }
 
-impl Entry {
+impl BufferEntry {
     /// Returns the cell of a store; `None` for a mark.
     #[inline]
     pub fn cell(self) -> Option<u32> {
         match self {
-            Entry::Store { cell, .. } => Some(cell),
-            Entry::Mark => None,
+            BufferEntry::Store { cell, .. } => Some(cell),
+            BufferEntry::Mark => None,
         }
     }
 }
@@ -48,9 +48,9 @@ pub trait MemoryModel: Send + Sync + std::fmt::Debug {
         false
     }
     /// Calls `visit` with the index of each store that may move to memory next.
-    fn ready(&self, buffer: &[Entry], visit: &mut dyn FnMut(usize));
+    fn ready(&self, buffer: &[BufferEntry], visit: &mut dyn FnMut(usize));
     /// Converts a buffer to the normal form of all buffers with the same behaviour.
-    fn normalise(&self, buffer: &mut Vec<Entry>);
+    fn normalise(&self, buffer: &mut Vec<BufferEntry>);
 }
 
 /// All models.

@@ -4,7 +4,7 @@
 //! The queues are represented as one list: between two marks, the stores are sorted by cell. A
 //! store may move to memory if no mark and no store to the same cell is before it.
 
-use super::{Entry, MemoryModel};
+use super::{BufferEntry, MemoryModel};
 
 /// The model.
 #[derive(Debug)]
@@ -17,9 +17,9 @@ impl MemoryModel for PartialStoreOrder {
     fn marks_store_fences(&self) -> bool {
         true
     }
-    fn ready(&self, buffer: &[Entry], visit: &mut dyn FnMut(usize)) {
+    fn ready(&self, buffer: &[BufferEntry], visit: &mut dyn FnMut(usize)) {
         for (i, e) in buffer.iter().enumerate() {
-            if *e == Entry::Mark {
+            if *e == BufferEntry::Mark {
                 return;
             }
             if !buffer[..i].iter().any(|o| o.cell() == e.cell()) {
@@ -27,15 +27,15 @@ impl MemoryModel for PartialStoreOrder {
             }
         }
     }
-    fn normalise(&self, buffer: &mut Vec<Entry>) {
+    fn normalise(&self, buffer: &mut Vec<BufferEntry>) {
         // A mark at the front, or directly after another mark, has no effect.
-        let mut last = Entry::Mark;
+        let mut last = BufferEntry::Mark;
         buffer.retain(|e| {
-            let keep = *e != Entry::Mark || last != Entry::Mark;
+            let keep = *e != BufferEntry::Mark || last != BufferEntry::Mark;
             last = *e;
             keep
         });
-        for part in buffer.split_mut(|e| *e == Entry::Mark) {
+        for part in buffer.split_mut(|e| *e == BufferEntry::Mark) {
             part.sort_by_key(|e| e.cell());
         }
     }
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn marks_keep_stores_apart() {
-        let e = |cell, value| Entry::Store { cell, value };
-        let mark = Entry::Mark;
+        let e = |cell, value| BufferEntry::Store { cell, value };
+        let mark = BufferEntry::Mark;
         let mut buffer = vec![mark, e(2, 1), e(1, 1), e(2, 0), mark, mark, e(0, 5)];
         PartialStoreOrder.normalise(&mut buffer);
         assert_eq!(buffer, [e(1, 1), e(2, 1), e(2, 0), mark, e(0, 5)]);

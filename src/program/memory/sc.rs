@@ -1,6 +1,6 @@
 //! Sequential consistency (Lamport 1979): a store updates memory immediately.
 
-use super::{Entry, MemoryModel};
+use super::{BufferEntry, MemoryModel};
 
 /// The model.
 #[derive(Debug)]
@@ -13,6 +13,6 @@ impl MemoryModel for SequentialConsistency {
     fn buffered(&self) -> bool {
         false
     }
-    fn ready(&self, _: &[Entry], _: &mut dyn FnMut(usize)) {}
-    fn normalise(&self, _: &mut Vec<Entry>) {}
+    fn ready(&self, _: &[BufferEntry], _: &mut dyn FnMut(usize)) {}
+    fn normalise(&self, _: &mut Vec<BufferEntry>) {}
 }

@@ -3,7 +3,7 @@
 //! The lines `Witnesses` and `Observation` count outcomes; the herd tools count executions, and
 //! several executions may have one outcome.
 
-use super::question::{Addresses, Observed, Quantifier, Question};
+use super::question::{Addresses, Observed, OutcomeQuantifier, Question};
 
 /// A verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +35,7 @@ pub struct Answer {
     /// The memory model's name.
     pub model: String,
     /// The quantifier of the question.
-    pub quantifier: Quantifier,
+    pub quantifier: OutcomeQuantifier,
     /// The proposition's text.
     pub condition: String,
     /// For each outcome, the name and value of each observation.
@@ -132,9 +132,9 @@ impl Answer {
     pub fn observation(&self) -> &'static str {
         match (self.positive, self.negative) {
             (0, 0) if self.complete => "Never",
-            (0, 0) if self.quantifier == Quantifier::Forall => "Unknown",
-            (0, _) if self.decided && self.quantifier != Quantifier::Forall => "Never",
-            (_, 0) if self.decided && self.quantifier == Quantifier::Forall => "Always",
+            (0, 0) if self.quantifier == OutcomeQuantifier::Forall => "Unknown",
+            (0, _) if self.decided && self.quantifier != OutcomeQuantifier::Forall => "Never",
+            (_, 0) if self.decided && self.quantifier == OutcomeQuantifier::Forall => "Always",
             (0, _) | (_, 0) if !self.complete => "Unknown",
             (0, _) => "Never",
             (_, 0) => "Always",
@@ -157,7 +157,7 @@ impl Answer {
         }
         // The witnesses of `~exists` are the outcomes that violate the proposition.
         let (speak_for, against) = match self.quantifier {
-            Quantifier::NotExists => (self.negative, self.positive),
+            OutcomeQuantifier::NotExists => (self.negative, self.positive),
             _ => (self.positive, self.negative),
         };
         out += &format!("{}\nWitnesses\nPositive: {speak_for} Negative: {against}\n", self.word());

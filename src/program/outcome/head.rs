@@ -4,7 +4,7 @@
 //! Comments and quoted texts may occur anywhere in it. Other lines are for other tools and are
 //! skipped. Cost: linear.
 
-use mu_base::words::{Form, comment};
+use mu_base::words::{LexicalForm, comment};
 use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
 
 /// The head of a file.
@@ -39,7 +39,7 @@ pub fn head<A>(
         end: narrow::index(end),
     };
     let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let skip = |at: usize| match comment(bytes, at, Form::Free) {
+    let skip = |at: usize| match comment(bytes, at, LexicalForm::Free) {
         Some(None) => {
             Err(Diagnostic::at(Stage::Syntax, span(at, at + 2), "this comment is not closed"))
         }

@@ -13,4 +13,4 @@ pub mod table;
 
 pub use answer::{Answer, Verdict};
 pub use head::{Head, head};
-pub use question::{Addresses, Names, Observed, Prop, Quantifier, Question};
+pub use question::{Addresses, NameResolver, Observed, OutcomeQuantifier, Prop, Question};

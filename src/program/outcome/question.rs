@@ -1,11 +1,11 @@
 //! Questions about outcomes: `locations`, `filter`, `exists`, `~exists`, `forall`, with
 //! propositions over registers and memory.
 //!
-//! Input: tokens, and a resolver of names ([`Names`]). Output: a [`Question`]. As in the herd
-//! tools, `not` binds most tightly, then `=>` (right-associative), `/\`, `\/`. Invariant:
+//! Input: tokens, and a resolver of names ([`NameResolver`]). Output: a [`Question`]. As in the
+//! herd tools, `not` binds most tightly, then `=>` (right-associative), `/\`, `\/`. Invariant:
 //! conditions are nested at most [`DEPTH`] deep, which bounds all recursion over them.
 
-use mu_base::words::{Cursor, Kind};
+use mu_base::words::{Cursor, TokenKind};
 use mu_base::{Diagnostic, Stage};
 
 /// Largest nesting depth of parentheses, negations and expressions; deeper ones are rejected.
@@ -13,7 +13,7 @@ pub const DEPTH: u32 = 400;
 
 /// The quantifier over outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Quantifier {
+pub enum OutcomeQuantifier {
     /// Some outcome satisfies the proposition.
     Exists,
     /// No outcome satisfies it.
@@ -22,36 +22,36 @@ pub enum Quantifier {
     Forall,
 }
 
-impl Quantifier {
+impl OutcomeQuantifier {
     /// Returns the keyword.
     pub fn word(self) -> &'static str {
         match self {
-            Quantifier::Exists => "exists",
-            Quantifier::NotExists => "~exists",
-            Quantifier::Forall => "forall",
+            OutcomeQuantifier::Exists => "exists",
+            OutcomeQuantifier::NotExists => "~exists",
+            OutcomeQuantifier::Forall => "forall",
         }
     }
     /// Returns the herd tools' name of the kind of test.
     pub fn kind(self) -> &'static str {
         match self {
-            Quantifier::Exists => "Allowed",
-            Quantifier::NotExists => "Forbidden",
-            Quantifier::Forall => "Required",
+            OutcomeQuantifier::Exists => "Allowed",
+            OutcomeQuantifier::NotExists => "Forbidden",
+            OutcomeQuantifier::Forall => "Required",
         }
     }
     /// True if it holds, given the numbers of outcomes that satisfy and violate the proposition.
     pub fn holds(self, positive: u64, negative: u64) -> bool {
         match self {
-            Quantifier::Exists => positive > 0,
-            Quantifier::NotExists => positive == 0,
-            Quantifier::Forall => negative == 0,
+            OutcomeQuantifier::Exists => positive > 0,
+            OutcomeQuantifier::NotExists => positive == 0,
+            OutcomeQuantifier::Forall => negative == 0,
         }
     }
     /// True if further outcomes cannot change the answer.
     pub fn settled(self, positive: u64, negative: u64) -> bool {
         match self {
-            Quantifier::Exists | Quantifier::NotExists => positive > 0,
-            Quantifier::Forall => negative > 0,
+            OutcomeQuantifier::Exists | OutcomeQuantifier::NotExists => positive > 0,
+            OutcomeQuantifier::Forall => negative > 0,
         }
     }
 }
@@ -89,7 +89,7 @@ pub trait Addresses {
 }
 
 /// Resolver of the names of a condition.
-pub trait Names {
+pub trait NameResolver {
     /// The observations.
     type Observed: Observed;
     /// Parses a location.
@@ -237,7 +237,7 @@ pub struct Question<O> {
     /// Outcomes that violate it are ignored.
     pub filter: Option<Prop>,
     /// The quantifier over the outcomes.
-    pub quantifier: Quantifier,
+    pub quantifier: OutcomeQuantifier,
     /// The proposition.
     pub prop: Prop,
 }
@@ -248,11 +248,11 @@ impl<O: Observed> Question<O> {
     /// # Errors
     ///
     /// A syntax error; a name that `names` cannot resolve.
-    pub fn parse<N: Names<Observed = O>>(
+    pub fn parse<N: NameResolver<Observed = O>>(
         cursor: &mut Cursor<'_, '_>,
         names: &mut N,
     ) -> Result<Self, Diagnostic> {
-        let mut reader = Reader { names, observed: Vec::new(), located: 0 };
+        let mut reader = QuestionReader { names, observed: Vec::new(), located: 0 };
         let (filter, quantifier, prop) = reader.constraints(cursor)?;
         let mut listed: Vec<bool> =
             (0..reader.observed.len()).map(|i| i < reader.located).collect();
@@ -287,7 +287,8 @@ impl<O: Observed> Question<O> {
     /// True if an outcome decides the test: it passes the filter and satisfies the proposition or,
     /// for `forall`, violates it.
     pub fn decided_by(&self, outcome: &[u64]) -> bool {
-        self.counts(outcome) && self.holds(outcome) == (self.quantifier != Quantifier::Forall)
+        self.counts(outcome)
+            && self.holds(outcome) == (self.quantifier != OutcomeQuantifier::Forall)
     }
     /// Prints an outcome in one line.
     pub fn outcome_text(&self, outcome: &[u64], addresses: &dyn Addresses) -> String {
@@ -317,14 +318,14 @@ fn joined(mut list: Vec<Prop>, by: fn(Vec<Prop>) -> Prop) -> Prop {
     if list.len() == 1 { list.remove(0) } else { by(list) }
 }
 
-struct Reader<'n, N: Names> {
+struct QuestionReader<'n, N: NameResolver> {
     names: &'n mut N,
     observed: Vec<N::Observed>,
     /// Number of observations of `locations`, which come first.
     located: usize,
 }
 
-impl<N: Names> Reader<'_, N> {
+impl<N: NameResolver> QuestionReader<'_, N> {
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<usize, Diagnostic> {
         let found = self.names.location(cursor)?;
         Ok(self.number(found))
@@ -339,7 +340,7 @@ impl<N: Names> Reader<'_, N> {
     fn constraints(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
-    ) -> Result<(Option<Prop>, Quantifier, Prop), Diagnostic> {
+    ) -> Result<(Option<Prop>, OutcomeQuantifier, Prop), Diagnostic> {
         if cursor.eat_word("locations") {
             cursor.expect("[")?;
             while !cursor.eat("]") {
@@ -347,7 +348,7 @@ impl<N: Names> Reader<'_, N> {
                     self.number(found);
                 }
                 // Types are for other tools.
-                while cursor.peek().kind == Kind::Name || cursor.is("*") {
+                while cursor.peek().kind == TokenKind::Name || cursor.is("*") {
                     cursor.take();
                 }
                 if !cursor.eat(";") && !cursor.is("]") {
@@ -359,19 +360,19 @@ impl<N: Names> Reader<'_, N> {
         let filter =
             if cursor.eat_word("filter") { Some(self.proposition(cursor, 0)?) } else { None };
         let quantifier = if cursor.at_end() {
-            return Ok((filter, Quantifier::Forall, Prop::True));
+            return Ok((filter, OutcomeQuantifier::Forall, Prop::True));
         } else if cursor.eat_word("exists") || cursor.eat_word("final") || cursor.is("(") {
-            Quantifier::Exists
+            OutcomeQuantifier::Exists
         } else if cursor.eat_word("forall") {
-            Quantifier::Forall
+            OutcomeQuantifier::Forall
         } else if negated(cursor) {
             cursor.take();
             cursor.take();
-            Quantifier::NotExists
+            OutcomeQuantifier::NotExists
         } else if cursor.eat_word("observed") {
             let prop = self.outcomes(cursor)?;
             return if cursor.at_end() {
-                Ok((filter, Quantifier::Exists, prop))
+                Ok((filter, OutcomeQuantifier::Exists, prop))
             } else {
                 Err(cursor.unexpected("`;` or `and`"))
             };
@@ -480,9 +481,9 @@ impl<N: Names> Reader<'_, N> {
         }
         // On the right, a location is in brackets, starred, or a register; a bare name is an
         // address, and a name with a quoted text is the address of a label.
-        let register = matches!(cursor.peek().kind, Kind::Number | Kind::Name)
+        let register = matches!(cursor.peek().kind, TokenKind::Number | TokenKind::Name)
             && cursor.ahead(1).text == ":"
-            && cursor.ahead(2).kind != Kind::Text;
+            && cursor.ahead(2).kind != TokenKind::Text;
         let prop = if cursor.is("[") || cursor.is("*") || register {
             Prop::Same(left, self.location(cursor)?)
         } else {

@@ -1,10 +1,10 @@
 //! Tests of heads, tables, questions and answers with simple names: names are `0:x` and `[x]`,
 //! values are numbers.
 
-use mu_base::words::{Cursor, Form, Kind, tokens};
+use mu_base::words::{Cursor, LexicalForm, TokenKind, tokens};
 use mu_base::{Diagnostic, SourceId};
 use mu_program::outcome::{
-    Addresses, Answer, Names, Observed, Question, Verdict, head, question, table,
+    Addresses, Answer, NameResolver, Observed, Question, Verdict, head, question, table,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -40,10 +40,10 @@ impl Addresses for Plain {
     }
 }
 
-impl Names for Plain {
+impl NameResolver for Plain {
     type Observed = Place;
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Place, Diagnostic> {
-        if cursor.peek().kind == Kind::Number {
+        if cursor.peek().kind == TokenKind::Number {
             let thread = cursor.number()? as u32;
             cursor.expect(":")?;
             return Ok(Place {
@@ -62,7 +62,10 @@ impl Names for Plain {
 }
 
 fn read(text: &str) -> Result<Question<Place>, Diagnostic> {
-    Question::parse(&mut Cursor::new(&tokens(SourceId::FIRST, text, 0, Form::Free)?), &mut Plain)
+    Question::parse(
+        &mut Cursor::new(&tokens(SourceId::FIRST, text, 0, LexicalForm::Free)?),
+        &mut Plain,
+    )
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn heads_and_tables() {
     assert_eq!((found.name.as_str(), &text[found.body..found.body + 6]), ("name", "{ 0:x="));
     assert_eq!(found.info, [("Key".to_string(), "value { of it".to_string())]);
     let start = text.find("P0").unwrap();
-    let list = tokens(SourceId::FIRST, text, start, Form::Free).unwrap();
+    let list = tokens(SourceId::FIRST, text, start, LexicalForm::Free).unwrap();
     let mut cursor = Cursor::new(&list);
     let columns = table::columns(&mut cursor).unwrap();
     let mut cells = vec![String::new(); columns];

@@ -9,11 +9,11 @@ use super::super::registers;
 use super::lower::Lowered;
 use super::operand::Operand;
 use super::table::InstructionKind;
-use super::{Assembler, Refusal};
+use super::{Assembler, OperandError};
 use mu_base::{Diagnostic, Span, Stage};
 
-fn refuse<T>(span: Span, message: String, order: bool) -> Result<T, Refusal> {
-    Err(Refusal { diagnostic: Diagnostic::at(Stage::Type, span, message), order })
+fn refuse<T>(span: Span, message: String, order: bool) -> Result<T, OperandError> {
+    Err(OperandError { diagnostic: Diagnostic::at(Stage::Type, span, message), order })
 }
 
 /// Rejects a number of more than 32 bits in a 64-bit instruction. Only a move to a register has
@@ -22,7 +22,7 @@ pub(super) fn expect_small_number(
     word: &str,
     width: Width,
     operands: &[&Operand],
-) -> Result<(), Refusal> {
+) -> Result<(), OperandError> {
     let moves = word.to_ascii_lowercase().starts_with("mov")
         && operands.iter().any(|o| matches!(o, Operand::Register(..)));
     for operand in operands {
@@ -48,7 +48,7 @@ impl Assembler {
         kind: InstructionKind,
         target: &Operand,
         source: &Operand,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let word = i.word;
         match kind {
             InstructionKind::ExchangeAdd | InstructionKind::CompareExchange

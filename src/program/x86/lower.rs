@@ -1,13 +1,13 @@
 //! Lowering of an instruction to steps.
 
-use super::super::expr::{BinOp, Expr, Test, Width};
+use super::super::expr::{BinOp, Expr, FlagTest, Width};
 use super::super::registers::View;
 use super::super::variables::{Use, Variables};
 use super::super::{Access, CARRIED, FLAGS, Next, Register};
 use super::operand::Operand;
 use super::statement::{Number, SourceOperand, Statement};
-use super::table::{self, Entry, InstructionKind, Operands, Unary};
-use super::{Assembler, Order, Refusal, encoding};
+use super::table::{self, InstructionEntry, InstructionKind, Operands, UnaryOperation};
+use super::{Assembler, OperandError, OperandOrder, encoding};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Span, Stage};
 
@@ -17,7 +17,7 @@ impl Assembler {
         &mut self,
         cursor: &mut Cursor<'_, '_>,
         variables: &mut Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let Head { word, entry, width, locked } = head(cursor)?;
         let kind = entry.kind;
         if let InstructionKind::Jump | InstructionKind::JumpIf(_) = kind {
@@ -46,7 +46,7 @@ impl Assembler {
         // The count of a shift is optional and 1 by default.
         if operands.len() == 1 && entry.operands == Operands::Count {
             let one = Operand::Immediate(1, word.span);
-            let at = if self.order == Order::Intel { 1 } else { 0 };
+            let at = if self.order == OperandOrder::Intel { 1 } else { 0 };
             operands.insert(at, one);
             written.insert(at, SourceOperand::Immediate(Number::Literal(1), word.span));
         }
@@ -100,7 +100,7 @@ impl Assembler {
     fn record_statement(
         &mut self,
         word: &Token<'_>,
-        entry: Entry,
+        entry: InstructionEntry,
         width: Option<Width>,
         locked: bool,
         operands: Vec<SourceOperand>,
@@ -118,14 +118,14 @@ impl Assembler {
         first: Operand,
         second: Operand,
         variables: &mut Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let (mut target, mut source) = (first, second);
         // The operands of `xchg` are symmetric.
         let swapped = match kind {
             InstructionKind::Exchange if source.is_memory() != target.is_memory() => {
                 source.is_memory()
             }
-            _ => self.order == Order::Att,
+            _ => self.order == OperandOrder::Att,
         };
         if swapped {
             std::mem::swap(&mut source, &mut target);
@@ -139,11 +139,11 @@ impl Assembler {
                 target.span(),
                 format!("a number cannot be the destination of `{}`", i.word),
             );
-            return Err(Refusal { diagnostic: error, order: !source.is_immediate() });
+            return Err(OperandError { diagnostic: error, order: !source.is_immediate() });
         }
         if i.locked && !target.is_memory() {
             let error = Diagnostic::at(Stage::Type, i.span, super::unlockable(i.word));
-            return Err(Refusal { diagnostic: error, order: true });
+            return Err(OperandError { diagnostic: error, order: true });
         }
         if target.is_memory() && source.is_memory() {
             let span = target.span().to(source.span());
@@ -187,7 +187,7 @@ impl Assembler {
         i: &Lowered<'_>,
         operands: &[&Operand],
         variables: &Variables,
-    ) -> Result<Width, Refusal> {
+    ) -> Result<Width, OperandError> {
         let mut width = i.width;
         for o in operands {
             let Operand::Register(_, view, span) = o else { continue };
@@ -287,7 +287,7 @@ impl Assembler {
         target: Operand,
         source: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let width = self.width(i, &[&target, &source], variables)?;
         let value = Self::value(&source, width);
         match target {
@@ -309,7 +309,7 @@ impl Assembler {
         target: Operand,
         source: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let Operand::Register(r, view, _) = &target else {
             return Err(Diagnostic::at(
                 Stage::Type,
@@ -340,7 +340,12 @@ impl Assembler {
         Ok(())
     }
 
-    fn lea(&mut self, i: &Lowered<'_>, target: Operand, source: Operand) -> Result<(), Refusal> {
+    fn lea(
+        &mut self,
+        i: &Lowered<'_>,
+        target: Operand,
+        source: Operand,
+    ) -> Result<(), OperandError> {
         let (Operand::Register(r, view, _), Operand::Memory(address, _, _)) = (&target, source)
         else {
             return Err(Diagnostic::at(
@@ -362,7 +367,7 @@ impl Assembler {
         target: Operand,
         source: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let shift = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar);
         let width = if shift {
             self.width(i, &[&target], variables)?
@@ -424,10 +429,10 @@ impl Assembler {
     fn unary(
         &mut self,
         i: &Lowered<'_>,
-        op: Unary,
+        op: UnaryOperation,
         target: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         if target.is_immediate() {
             return Err(Diagnostic::at(
                 Stage::Type,
@@ -524,7 +529,7 @@ impl Assembler {
         target: Operand,
         source: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let width = self.width(i, &[&target, &source], variables)?;
         let flags =
             Expr::flags(op, width, Self::value(&target, width), Self::value(&source, width));
@@ -538,7 +543,7 @@ impl Assembler {
     fn register_operand<'o>(
         i: &Lowered<'_>,
         o: &'o Operand,
-    ) -> Result<(Register, &'o View), Refusal> {
+    ) -> Result<(Register, &'o View), OperandError> {
         match o {
             Operand::Register(r, view, _) => Ok((*r, view)),
             _ => Err(Diagnostic::at(
@@ -556,7 +561,7 @@ impl Assembler {
         target: Operand,
         source: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let width = self.width(i, &[&target, &source], variables)?;
         let (r, view) = Self::register_operand(i, &source)?;
         let back = Self::assign(r, view, width, Self::value(&target, width));
@@ -597,7 +602,7 @@ impl Assembler {
         target: Operand,
         source: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let width = self.width(i, &[&target, &source], variables)?;
         let (r, view) = Self::register_operand(i, &source)?;
         let old = Self::value(&target, width);
@@ -622,7 +627,7 @@ impl Assembler {
         target: Operand,
         source: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let width = self.width(i, &[&target, &source], variables)?;
         Self::register_operand(i, &source)?;
         let accumulator = self.thread.register("rax");
@@ -632,7 +637,7 @@ impl Assembler {
         let new = Self::value(&source, width);
         let flags = Expr::flags(BinOp::Sub, width, expected.clone(), found.clone());
         let equal = Expr::Test(
-            Test { kind: super::super::expr::TestKind::Equal, negated: false },
+            FlagTest { kind: super::super::expr::TestKind::Equal, negated: false },
             Box::new(flags.clone()),
         );
         let record_statement = Expr::Register(accumulator);
@@ -667,7 +672,7 @@ impl Assembler {
                 let (read, write) = self.stable_address(address, &[accumulator], &mut assigns);
                 self.push(Access::Read { address: read, width }, assigns, Next::Fall);
                 let when = Expr::Test(
-                    Test { kind: super::super::expr::TestKind::Equal, negated: false },
+                    FlagTest { kind: super::super::expr::TestKind::Equal, negated: false },
                     Box::new(Expr::Register(FLAGS)),
                 );
                 self.store(write, width, Expr::Register(CARRIED), Some(when));
@@ -688,7 +693,12 @@ impl Assembler {
         Ok(())
     }
 
-    fn set(&mut self, i: &Lowered<'_>, test: Test, target: Operand) -> Result<(), Refusal> {
+    fn set(
+        &mut self,
+        i: &Lowered<'_>,
+        test: FlagTest,
+        target: Operand,
+    ) -> Result<(), OperandError> {
         let value = Expr::Test(test, Box::new(Expr::Register(FLAGS)));
         match target {
             Operand::Register(r, view, span) => {
@@ -727,11 +737,11 @@ impl Assembler {
     fn move_if(
         &mut self,
         i: &Lowered<'_>,
-        test: Test,
+        test: FlagTest,
         target: Operand,
         source: Operand,
         variables: &Variables,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperandError> {
         let width = self.width(i, &[&target, &source], variables)?;
         let Operand::Register(r, view, _) = &target else {
             return Err(Diagnostic::at(
@@ -765,12 +775,12 @@ pub(super) struct Lowered<'a> {
 /// The part of an instruction before its operands.
 struct Head<'a> {
     word: Token<'a>,
-    entry: Entry,
+    entry: InstructionEntry,
     width: Option<Width>,
     locked: bool,
 }
 
-fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, Refusal> {
+fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, OperandError> {
     let mut locked = None;
     loop {
         let word = cursor.name("an instruction")?;

@@ -17,12 +17,12 @@ use self::statement::{Element, Statement};
 use super::expr::{Expr, Width};
 use super::variables::{Use, Variables};
 use super::{Access, Instruction, Next, Step, Thread};
-use mu_base::words::{Cursor, Kind};
+use mu_base::words::{Cursor, TokenKind};
 use mu_base::{Diagnostic, Span, Stage, narrow};
 
 /// The order of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum OperandOrder {
     /// Destination first.
     Intel,
     /// Destination last.
@@ -41,7 +41,7 @@ pub fn unlockable(word: &str) -> String {
 
 /// Assembler of one thread.
 pub(super) struct Assembler {
-    order: Order,
+    order: OperandOrder,
     /// The number of the thread.
     number: usize,
     /// The thread so far.
@@ -63,19 +63,19 @@ pub(super) struct Assembler {
 }
 
 /// An error, marked if the other order of operands should be tried.
-pub(super) struct Refusal {
+pub(super) struct OperandError {
     pub diagnostic: Diagnostic,
     pub order: bool,
 }
 
-impl From<Diagnostic> for Refusal {
+impl From<Diagnostic> for OperandError {
     fn from(diagnostic: Diagnostic) -> Self {
         Self { diagnostic, order: false }
     }
 }
 
 impl Assembler {
-    pub fn new(number: usize, order: Order) -> Self {
+    pub fn new(number: usize, order: OperandOrder) -> Self {
         Self {
             order,
             number,
@@ -108,8 +108,8 @@ impl Assembler {
         cursor: &mut Cursor<'_, '_>,
         variables: &mut Variables,
         text: &str,
-    ) -> Result<(), Refusal> {
-        while cursor.peek().kind == Kind::Name && cursor.ahead(1).text == ":" {
+    ) -> Result<(), OperandError> {
+        while cursor.peek().kind == TokenKind::Name && cursor.ahead(1).text == ":" {
             let label = cursor.take();
             cursor.take();
             let current_span = (narrow::index(self.thread.steps.len()), label.span);
@@ -122,7 +122,7 @@ impl Assembler {
                 return Err(error.related(before, "the other one").into());
             }
         }
-        if cursor.peek().kind != Kind::Name {
+        if cursor.peek().kind != TokenKind::Name {
             return Ok(());
         }
         let start = cursor.peek().span;

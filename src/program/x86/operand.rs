@@ -9,8 +9,8 @@ use super::super::expr::{BinOp, Expr, Width};
 use super::super::registers::{self, View};
 use super::super::variables::Variables;
 use super::statement::{AddressedMemory, Element, Number, SourceOperand};
-use super::{Assembler, Order};
-use mu_base::words::{Cursor, Kind};
+use super::{Assembler, OperandOrder};
+use mu_base::words::{Cursor, TokenKind};
 use mu_base::{Diagnostic, Span, Stage};
 
 /// An operand.
@@ -43,14 +43,14 @@ impl Operand {
 
 /// A sum of address parts.
 #[derive(Default)]
-struct Sum {
+struct AddressSum {
     constant: u64,
     rest: Option<Expr>,
     /// The width of its widest register, which is the width of the address.
     width: Option<Width>,
 }
 
-impl Sum {
+impl AddressSum {
     fn add(&mut self, e: Expr) {
         self.rest = Some(match self.rest.take() {
             None => e,
@@ -126,7 +126,7 @@ impl Assembler {
         let start = cursor.peek().span;
         let mut width = None;
         // Size prefixes: dword, byte ptr, …
-        while cursor.peek().kind == Kind::Name
+        while cursor.peek().kind == TokenKind::Name
             && !matches!(cursor.ahead(1).text, "," | ";" | "|" | "\n" | "")
         {
             match cursor.peek().text.to_ascii_lowercase().as_str() {
@@ -167,15 +167,15 @@ impl Assembler {
         }
         if cursor.is("[") || cursor.is("(") {
             return Ok(Operand::Memory(
-                self.address(cursor, variables, Sum::default())?,
+                self.address(cursor, variables, AddressSum::default())?,
                 None,
                 token.span,
             ));
         }
-        if token.kind == Kind::Number || cursor.is("-") {
+        if token.kind == TokenKind::Number || cursor.is("-") {
             let number = cursor.number()?;
             if cursor.is("[") || cursor.is("(") {
-                let sum = Sum { constant: number as u64, ..Sum::default() };
+                let sum = AddressSum { constant: number as u64, ..AddressSum::default() };
                 return Ok(Operand::Memory(
                     self.address(cursor, variables, sum)?,
                     None,
@@ -184,7 +184,7 @@ impl Assembler {
             }
             return Ok(Operand::Immediate(number, token.span));
         }
-        if token.kind != Kind::Name {
+        if token.kind != TokenKind::Name {
             return Err(cursor.unexpected("an operand"));
         }
         if let Some((register, view)) = self.view(token.text, false) {
@@ -206,11 +206,11 @@ impl Assembler {
         }
         let value = self.immediate(cursor, variables)?;
         if cursor.is("(") || cursor.is("[") {
-            let sum = Sum { constant: value as u64, ..Sum::default() };
+            let sum = AddressSum { constant: value as u64, ..AddressSum::default() };
             return Ok(Operand::Memory(self.address(cursor, variables, sum)?, None, token.span));
         }
         // A bare name is memory in AT&T's syntax and an address in Intel's.
-        if self.order == Order::Att && !self.constants.contains_key(token.text) {
+        if self.order == OperandOrder::Att && !self.constants.contains_key(token.text) {
             return Ok(Operand::Memory(Expr::Const(value as u64), None, token.span));
         }
         Ok(Operand::Immediate(value, token.span))
@@ -222,7 +222,7 @@ impl Assembler {
         cursor: &mut Cursor<'_, '_>,
         variables: &mut Variables,
     ) -> Result<i64, Diagnostic> {
-        if cursor.peek().kind == Kind::Name
+        if cursor.peek().kind == TokenKind::Name
             && let Some(&thread) = self.threads.get(cursor.peek().text)
         {
             let name = cursor.take();
@@ -240,7 +240,7 @@ impl Assembler {
         cursor: &mut Cursor<'_, '_>,
         variables: &mut Variables,
     ) -> Result<i64, Diagnostic> {
-        if cursor.peek().kind != Kind::Name {
+        if cursor.peek().kind != TokenKind::Name {
             return cursor.number();
         }
         let name = cursor.take();
@@ -252,7 +252,7 @@ impl Assembler {
                 variables.address(name.text, name.span, if other { 0 } else { self.number })? as i64
             }
         };
-        while (cursor.is("+") || cursor.is("-")) && cursor.ahead(1).kind == Kind::Number {
+        while (cursor.is("+") || cursor.is("-")) && cursor.ahead(1).kind == TokenKind::Number {
             cursor.eat("+");
             let by = cursor.number()?;
             if by != 0 && variables.get(name.text).is_some_and(|v| v.per_thread) {
@@ -276,7 +276,7 @@ impl Assembler {
         &mut self,
         cursor: &mut Cursor<'_, '_>,
         variables: &mut Variables,
-        mut sum: Sum,
+        mut sum: AddressSum,
     ) -> Result<Expr, Diagnostic> {
         let open = cursor.peek().span;
         let close = if cursor.eat("[") { "]" } else { ")" };
@@ -286,7 +286,7 @@ impl Assembler {
         loop {
             let negative = cursor.is("-");
             if cursor.is("%")
-                || cursor.peek().kind == Kind::Name
+                || cursor.peek().kind == TokenKind::Name
                     && registers::parse(cursor.peek().text).is_some()
             {
                 let span = cursor.peek().span;
@@ -323,11 +323,11 @@ impl Assembler {
                     }
                     sum.add(e);
                 }
-            } else if cursor.peek().kind == Kind::Number || negative {
+            } else if cursor.peek().kind == TokenKind::Number || negative {
                 let by = cursor.number()? as u64;
                 moved = moved.wrapping_add(by);
                 sum.constant = sum.constant.wrapping_add(by);
-            } else if cursor.peek().kind == Kind::Name {
+            } else if cursor.peek().kind == TokenKind::Name {
                 sum.constant = sum.constant.wrapping_add(self.immediate(cursor, variables)? as u64);
             } else if cursor.eat("$") {
                 // A thread: its element of thread data.

@@ -5,7 +5,7 @@
 
 use super::super::expr::Width;
 use super::super::registers::View;
-use super::table::Entry;
+use super::table::InstructionEntry;
 use mu_base::Span;
 
 /// A number, or `N`.
@@ -70,7 +70,7 @@ pub struct Statement {
     /// Its mnemonic, in lower case.
     pub word: String,
     /// Its entry in the table.
-    pub entry: Entry,
+    pub entry: InstructionEntry,
     /// True if it has the prefix `lock`.
     pub locked: bool,
     /// The width that its mnemonic implies.

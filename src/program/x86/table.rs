@@ -6,7 +6,7 @@
 //! result and the flags of an operator are defined by [`BinOp`].
 
 use super::super::Fence;
-use super::super::expr::{BinOp, Test, Width};
+use super::super::expr::{BinOp, FlagTest, Width};
 use mu_base::words::Token;
 use mu_base::{Diagnostic, Stage};
 
@@ -29,7 +29,7 @@ pub enum InstructionKind {
     /// Sets the flags of an operator without storing its result.
     Compare(BinOp),
     /// An operator on the destination alone.
-    Unary(Unary),
+    Unary(UnaryOperation),
     /// Exchanges its operands; locked if one is in memory.
     Exchange,
     /// Exchanges its operands and adds them.
@@ -37,13 +37,13 @@ pub enum InstructionKind {
     /// Compares with the accumulator, then stores the source or loads the accumulator.
     CompareExchange,
     /// Sets a byte to the result of a test of the flags.
-    Set(Test),
+    Set(FlagTest),
     /// A copy if the flags pass a test.
-    MoveIf(Test),
+    MoveIf(FlagTest),
     /// A jump.
     Jump,
     /// A jump if the flags pass a test.
-    JumpIf(Test),
+    JumpIf(FlagTest),
     /// A fence.
     Fence(Fence),
     /// A fence of loads. It has no effect, because loads are always in order.
@@ -58,7 +58,7 @@ pub enum InstructionKind {
 
 /// Operators of one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unary {
+pub enum UnaryOperation {
     /// Adds one.
     Inc,
     /// Subtracts one.
@@ -69,20 +69,20 @@ pub enum Unary {
     Not,
 }
 
-impl Unary {
+impl UnaryOperation {
     /// Returns the equivalent operator of two operands with its operands, given the old value;
     /// `number` builds constants of the width.
     pub fn operation<T>(self, old: T, number: impl Fn(i64) -> T) -> (BinOp, T, T) {
         match self {
-            Unary::Inc => (BinOp::Inc, old, number(1)),
-            Unary::Dec => (BinOp::Dec, old, number(1)),
-            Unary::Neg => (BinOp::Sub, number(0), old),
-            Unary::Not => (BinOp::Xor, old, number(-1)),
+            UnaryOperation::Inc => (BinOp::Inc, old, number(1)),
+            UnaryOperation::Dec => (BinOp::Dec, old, number(1)),
+            UnaryOperation::Neg => (BinOp::Sub, number(0), old),
+            UnaryOperation::Not => (BinOp::Xor, old, number(-1)),
         }
     }
     /// True if it sets flags.
     pub fn sets_flags(self) -> bool {
-        self != Unary::Not
+        self != UnaryOperation::Not
     }
 }
 
@@ -105,7 +105,7 @@ pub enum Operands {
 
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct InstructionEntry {
     /// The mnemonic without the suffix of the width. For `j`, `set` and `cmov`: the part before the
     /// condition.
     pub name: &'static str,
@@ -125,16 +125,16 @@ const fn entry(
     sized: bool,
     lockable: bool,
     kind: InstructionKind,
-) -> Entry {
-    Entry { name, operands, sized, lockable, kind }
+) -> InstructionEntry {
+    InstructionEntry { name, operands, sized, lockable, kind }
 }
 
-const EQUAL: Test = Test { kind: super::super::expr::TestKind::Equal, negated: false };
+const EQUAL: FlagTest = FlagTest { kind: super::super::expr::TestKind::Equal, negated: false };
 const ZERO: InstructionKind = InstructionKind::Extend { signed: false, from: None };
 const SIGN: InstructionKind = InstructionKind::Extend { signed: true, from: None };
 
 /// All instructions. The last three are families with one instruction for each condition.
-pub const TABLE: [Entry; 45] = [
+pub const TABLE: [InstructionEntry; 45] = [
     entry("mov", Operands::Two, true, false, InstructionKind::Mov),
     // As in the models of the herd tools, a non-temporal store is ordered like other stores.
     entry("movnti", Operands::Two, true, false, InstructionKind::Mov),
@@ -153,10 +153,10 @@ pub const TABLE: [Entry; 45] = [
     entry("sar", Operands::Count, true, false, InstructionKind::Arithmetic(BinOp::Sar)),
     entry("cmp", Operands::Two, true, false, InstructionKind::Compare(BinOp::Sub)),
     entry("test", Operands::Two, true, false, InstructionKind::Compare(BinOp::And)),
-    entry("inc", Operands::One, true, true, InstructionKind::Unary(Unary::Inc)),
-    entry("dec", Operands::One, true, true, InstructionKind::Unary(Unary::Dec)),
-    entry("neg", Operands::One, true, true, InstructionKind::Unary(Unary::Neg)),
-    entry("not", Operands::One, true, true, InstructionKind::Unary(Unary::Not)),
+    entry("inc", Operands::One, true, true, InstructionKind::Unary(UnaryOperation::Inc)),
+    entry("dec", Operands::One, true, true, InstructionKind::Unary(UnaryOperation::Dec)),
+    entry("neg", Operands::One, true, true, InstructionKind::Unary(UnaryOperation::Neg)),
+    entry("not", Operands::One, true, true, InstructionKind::Unary(UnaryOperation::Not)),
     entry("xchg", Operands::Two, true, true, InstructionKind::Exchange),
     entry("xadd", Operands::Two, true, true, InstructionKind::ExchangeAdd),
     entry("cmpxchg", Operands::Two, true, true, InstructionKind::CompareExchange),
@@ -227,7 +227,7 @@ fn suffix(letter: &str) -> Option<Width> {
 }
 
 /// Looks up a mnemonic without a suffix of the width.
-fn plain(word: &str) -> Option<Entry> {
+fn plain(word: &str) -> Option<InstructionEntry> {
     let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
     // AT&T's `movzb` always has a suffix.
     let named = single
@@ -238,19 +238,19 @@ fn plain(word: &str) -> Option<Entry> {
         .copied();
     named.or_else(|| {
         families.iter().find_map(|e| {
-            let test = Test::of_suffix(word.strip_prefix(e.name)?)?;
+            let test = FlagTest::of_suffix(word.strip_prefix(e.name)?)?;
             let kind = match e.kind {
                 InstructionKind::JumpIf(_) => InstructionKind::JumpIf(test),
                 InstructionKind::Set(_) => InstructionKind::Set(test),
                 _ => InstructionKind::MoveIf(test),
             };
-            Some(Entry { kind, ..*e })
+            Some(InstructionEntry { kind, ..*e })
         })
     })
 }
 
 /// Looks up a mnemonic; `None` if it is unknown. Returns also the width of AT&T's suffix.
-pub fn mnemonic(word: &str) -> Option<(Entry, Option<Width>)> {
+pub fn mnemonic(word: &str) -> Option<(InstructionEntry, Option<Width>)> {
     if let Some(entry) = plain(word) {
         return Some((entry, None));
     }

@@ -4,15 +4,19 @@
 //! Memory and views agree: entries of buffers that write a cell of the cube are removed. Cost:
 //! linear in the facts.
 
-use super::Check;
-use super::invariant::{Cell, Fact, Point};
-use super::machine::{Machine, MachineState};
-use super::value::{Number, Value, divided, plus, residue, times, whole};
+use super::InstanceAudit;
+use super::invariant::{Fact, InvariantCell, Point};
+use super::machine::{AuditMachine, MachineState};
+use super::value::{AuditValue, Number, divided, plus, residue, times, whole};
 use mu_cubicle::system::TypeId;
 
-impl Check<'_> {
+impl InstanceAudit<'_> {
     /// Draws a state that satisfies the facts of a random cube, as far as one pass can.
-    pub(super) fn near_cube(&mut self, machine: &Machine, from: &MachineState) -> MachineState {
+    pub(super) fn near_cube(
+        &mut self,
+        machine: &AuditMachine,
+        from: &MachineState,
+    ) -> MachineState {
         let mut state =
             if self.draw.random.chance(1, 4) { self.draw.any(machine) } else { from.clone() };
         let cube = self.draw.random.choose(&self.invariant.cubes).clone();
@@ -31,8 +35,15 @@ impl Check<'_> {
         state
     }
 
-    fn hold(&mut self, machine: &Machine, state: &mut MachineState, names: &[u32], fact: &Fact) {
-        let slot = |cell: &Cell| machine.slot(cell.symbol, cell.args.iter().map(|a| names[*a]));
+    fn hold(
+        &mut self,
+        machine: &AuditMachine,
+        state: &mut MachineState,
+        names: &[u32],
+        fact: &Fact,
+    ) {
+        let slot =
+            |cell: &InvariantCell| machine.slot(cell.symbol, cell.args.iter().map(|a| names[*a]));
         match fact {
             Fact::Processes { cell, names: listed, other } => {
                 let mut among: Vec<u32> = listed.iter().map(|at| names[*at]).collect();
@@ -40,11 +51,11 @@ impl Check<'_> {
                     among.extend((0..machine.n).filter(|p| !names.contains(p)));
                 }
                 if !among.is_empty() {
-                    write(state, slot(cell), Value::Process(*self.draw.random.choose(&among)));
+                    write(state, slot(cell), AuditValue::Process(*self.draw.random.choose(&among)));
                 }
             }
             Fact::Constructors(cell, among) if !among.is_empty() => {
-                write(state, slot(cell), Value::Constructor(*self.draw.random.choose(among)));
+                write(state, slot(cell), AuditValue::Constructor(*self.draw.random.choose(among)));
             }
             Fact::Constructors(..) => {}
             Fact::Equal(a, b, equal) => {
@@ -67,14 +78,14 @@ impl Check<'_> {
                 if let Some((at, n)) =
                     self.solved(machine, state, terms, *constant, sign.offset(), &slot)
                 {
-                    write(state, at, Value::Number(n));
+                    write(state, at, AuditValue::Number(n));
                 }
             }
             Fact::Words { bits, left, sign, right } => {
                 // Without wrapping, the comparison of the remainders is that of the sums.
                 let parts = left.0.iter().map(|t| (t.0, &t.1));
                 let others = right.0.iter().map(|t| (-t.0, &t.1));
-                let terms: Vec<(Number, Cell)> = parts
+                let terms: Vec<(Number, InvariantCell)> = parts
                     .chain(others)
                     .map(|(f, c)| (Number::from_integer(f), c.clone()))
                     .collect();
@@ -83,7 +94,7 @@ impl Check<'_> {
                     self.solved(machine, state, &terms, constant, sign.offset(), &slot)
                 {
                     let own = machine.sort(at).bits().unwrap_or(*bits);
-                    write(state, at, Value::Number(residue(n, own)));
+                    write(state, at, AuditValue::Number(residue(n, own)));
                 }
             }
             Fact::Fence(view) => state.buffers[names[view.0] as usize].clear(),
@@ -93,12 +104,12 @@ impl Check<'_> {
     /// Solves a sum for one of its slots. Returns the slot and its number.
     fn solved(
         &mut self,
-        machine: &Machine,
+        machine: &AuditMachine,
         state: &MachineState,
-        terms: &[(Number, Cell)],
+        terms: &[(Number, InvariantCell)],
         constant: Number,
         wanted: i64,
-        slot: &dyn Fn(&Cell) -> usize,
+        slot: &dyn Fn(&InvariantCell) -> usize,
     ) -> Option<(usize, Number)> {
         if terms.is_empty() {
             return None;
@@ -106,7 +117,7 @@ impl Check<'_> {
         let at = self.draw.random.below(terms.len());
         let mut total = constant;
         for (i, (factor, cell)) in terms.iter().enumerate() {
-            let Value::Number(n) = state.cells[slot(cell)] else { return None };
+            let AuditValue::Number(n) = state.cells[slot(cell)] else { return None };
             if i != at {
                 total = plus(total, times(*factor, n)?)?;
             }
@@ -118,7 +129,7 @@ impl Check<'_> {
 }
 
 /// Sets a cell in memory and in all views.
-fn write(state: &mut MachineState, slot: usize, value: Value) {
+fn write(state: &mut MachineState, slot: usize, value: AuditValue) {
     state.cells[slot] = value;
     for buffer in &mut state.buffers {
         buffer.retain(|entry| entry.iter().all(|w| w.0 != slot));

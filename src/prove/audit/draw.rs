@@ -4,12 +4,13 @@
 //! current state, and large ones (2^31, 2^32). A state is repaired towards a formula atom by atom:
 //! an equation is solved for one of its cells. Cost: linear in the atoms.
 
-use super::machine::{Entry, Env, Machine, MachineState};
-use super::value::{Number, Value, divided, number, plus, residue, times, whole};
+use super::machine::{AuditMachine, Entry, Env, MachineState};
+use super::value::{AuditValue, Number, divided, number, plus, residue, times, whole};
 use mu_base::narrow;
 use mu_base::random::Random;
 use mu_cubicle::system::{
-    Access, Atom, Cube, Op, Sum, SymbolKind, System, Term, TypeId, Update, Value as Stored, Words,
+    AssignedValue as Stored, Atom, CellAccess, ComparisonOp, Cube, Sum, SymbolKind, System, Term,
+    TypeId, Update, Words,
 };
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
@@ -88,22 +89,22 @@ impl Draw {
     /// Draws a value of a sort.
     pub fn value(
         &mut self,
-        machine: &Machine,
+        machine: &AuditMachine,
         sort: TypeId,
         state: Option<&MachineState>,
-    ) -> Value {
+    ) -> AuditValue {
         match sort {
-            TypeId::PROC => Value::Process(narrow::index(
+            TypeId::PROC => AuditValue::Process(narrow::index(
                 self.random.below(machine.n as usize + usize::from(self.beyond)),
             )),
-            TypeId::INT | TypeId::REAL => Value::Number(self.number(sort, state)),
-            t if t.bits().is_some() => Value::Number(self.number(sort, state)),
+            TypeId::INT | TypeId::REAL => AuditValue::Number(self.number(sort, state)),
+            t if t.bits().is_some() => AuditValue::Number(self.number(sort, state)),
             t => {
                 let constructors = &machine.system.type_of(t).constructors;
                 if constructors.is_empty() {
-                    return Value::Element(narrow::index(self.random.below(ELEMENTS)));
+                    return AuditValue::Element(narrow::index(self.random.below(ELEMENTS)));
                 }
-                Value::Constructor(self.random.choose(constructors).number())
+                AuditValue::Constructor(self.random.choose(constructors).number())
             }
         }
     }
@@ -116,7 +117,9 @@ impl Draw {
             _ => None,
         };
         let mut n = match neighbours {
-            Some(Value::Number(n)) => plus(n, whole(self.random.below(3) as i64 - 1)).unwrap_or(n),
+            Some(AuditValue::Number(n)) => {
+                plus(n, whole(self.random.below(3) as i64 - 1)).unwrap_or(n)
+            }
             _ if self.random.chance(1, 4) => whole(self.random.below(8) as i64),
             _ => *self.random.choose(&self.numbers),
         };
@@ -130,14 +133,14 @@ impl Draw {
     }
 
     /// Draws a state with random values and empty buffers.
-    pub fn any(&mut self, machine: &Machine) -> MachineState {
+    pub fn any(&mut self, machine: &AuditMachine) -> MachineState {
         let cells =
             (0..machine.slots).map(|slot| self.value(machine, machine.sort(slot), None)).collect();
         MachineState { cells, buffers: vec![VecDeque::new(); machine.n as usize] }
     }
 
     /// Draws an initial state; `None` if none was found.
-    pub fn initial(&mut self, machine: &Machine) -> Option<MachineState> {
+    pub fn initial(&mut self, machine: &AuditMachine) -> Option<MachineState> {
         let init = &machine.system.init;
         if init.dnf.is_empty() {
             return None;
@@ -170,7 +173,7 @@ impl Draw {
     }
 
     /// Changes some cells and buffers.
-    pub fn mutate(&mut self, machine: &Machine, state: &mut MachineState, buffered: &[usize]) {
+    pub fn mutate(&mut self, machine: &AuditMachine, state: &mut MachineState, buffered: &[usize]) {
         if machine.slots == 0 {
             return;
         }
@@ -199,7 +202,7 @@ impl Draw {
     }
 
     /// Repairs a state in one pass so that a random transition may be enabled.
-    pub fn enable(&mut self, machine: &Machine, state: &mut MachineState) {
+    pub fn enable(&mut self, machine: &AuditMachine, state: &mut MachineState) {
         let system = machine.system;
         if system.transitions.is_empty() {
             return;
@@ -233,13 +236,19 @@ impl Draw {
     }
 
     /// Changes one cell so that an atom holds, if possible.
-    pub fn repair(&mut self, machine: &Machine, state: &mut MachineState, env: &Env, atom: &Atom) {
+    pub fn repair(
+        &mut self,
+        machine: &AuditMachine,
+        state: &mut MachineState,
+        env: &Env,
+        atom: &Atom,
+    ) {
         if machine.atom(state, env, atom) != Some(false) {
             return;
         }
         match atom {
             Atom::False => {}
-            Atom::Fence(p) => state.buffers[Machine::process(env, *p) as usize].clear(),
+            Atom::Fence(p) => state.buffers[AuditMachine::process(env, *p) as usize].clear(),
             Atom::Compare(Term::Sum(a), op, Term::Sum(b)) => {
                 let minus = whole(-1);
                 let all =
@@ -250,7 +259,7 @@ impl Draw {
                 }
                 let ((access, factor), sign) = *self.random.choose(&all);
                 let difference = |state: &MachineState| {
-                    let (Value::Number(a), Value::Number(b)) = (
+                    let (AuditValue::Number(a), AuditValue::Number(b)) = (
                         machine.term(state, env, &Term::Sum(a.clone()))?,
                         machine.term(state, env, &Term::Sum(b.clone()))?,
                     ) else {
@@ -259,22 +268,22 @@ impl Draw {
                     plus(a, -b)
                 };
                 let wanted = match op {
-                    Op::Eq => whole(0),
-                    Op::Le => whole(-(self.random.below(3) as i64)),
-                    Op::Lt => whole(-1 - self.random.below(3) as i64),
-                    Op::Neq => whole(1),
+                    ComparisonOp::Eq => whole(0),
+                    ComparisonOp::Le => whole(-(self.random.below(3) as i64)),
+                    ComparisonOp::Lt => whole(-1 - self.random.below(3) as i64),
+                    ComparisonOp::Neq => whole(1),
                 };
                 let moved = || {
                     let change = plus(wanted, -difference(state)?)?;
                     let factor = times(number(factor)?, sign)?;
-                    let Value::Number(old) = machine.term(state, env, &as_sum(access))? else {
+                    let AuditValue::Number(old) = machine.term(state, env, &as_sum(access))? else {
                         return None;
                     };
                     plus(old, divided(change, factor)?)
                 };
                 let sort = machine.system.symbol(access.symbol).sort;
                 if let Some(n) = moved().filter(|n| sort == TypeId::REAL || n.is_integer()) {
-                    set(machine, state, env, access, Value::Number(n));
+                    set(machine, state, env, access, AuditValue::Number(n));
                 }
             }
             Atom::Words(w) => {
@@ -306,7 +315,7 @@ impl Draw {
                     return;
                 };
                 let value = match op {
-                    Op::Eq => machine.term(state, env, other),
+                    ComparisonOp::Eq => machine.term(state, env, other),
                     _ => Some(self.value(machine, machine.system.symbol(access.symbol).sort, None)),
                 };
                 if let Some(value) = value {
@@ -322,14 +331,14 @@ impl Draw {
     /// ones.
     fn repair_equation(
         &mut self,
-        machine: &Machine,
+        machine: &AuditMachine,
         state: &mut MachineState,
         env: &Env,
-        (words, access): (&Words, &Access),
+        (words, access): (&Words, &CellAccess),
     ) {
         let sum =
             |state: &MachineState, s: &Sum| match machine.term(state, env, &Term::Sum(s.clone())) {
-                Some(Value::Number(n)) => Some(n.to_integer()),
+                Some(AuditValue::Number(n)) => Some(n.to_integer()),
                 _ => None,
             };
         let own = |s: &Sum| {
@@ -343,17 +352,20 @@ impl Draw {
             return;
         };
         let bits = machine.system.symbol(access.symbol).sort.bits().unwrap_or(words.bits);
-        let Some(Value::Number(old)) = machine.term(state, env, &as_sum(access)) else { return };
+        let Some(AuditValue::Number(old)) = machine.term(state, env, &as_sum(access)) else {
+            return;
+        };
         if factor.abs() == 1 {
-            let wanted = if words.op == Op::Lt || words.op == Op::Neq { -1 } else { 0 };
+            let wanted =
+                if words.op == ComparisonOp::Lt || words.op == ComparisonOp::Neq { -1 } else { 0 };
             let moved = Number::from_integer(old.to_integer() + factor * (wanted + b - a));
-            set(machine, state, env, access, Value::Number(residue(moved, bits)));
+            set(machine, state, env, access, AuditValue::Number(residue(moved, bits)));
         }
     }
 }
 
 /// Converts a numeric cell to a term.
-fn as_sum(access: &Access) -> Term {
+fn as_sum(access: &CellAccess) -> Term {
     Term::Sum(Sum {
         constant: BigRational::zero(),
         terms: vec![(access.clone(), BigRational::one())],
@@ -362,10 +374,16 @@ fn as_sum(access: &Access) -> Term {
 
 /// Sets a cell in the view of a process: in the newest entry of its buffer that writes it, else in
 /// memory.
-fn set(machine: &Machine, state: &mut MachineState, env: &Env, access: &Access, value: Value) {
+fn set(
+    machine: &AuditMachine,
+    state: &mut MachineState,
+    env: &Env,
+    access: &CellAccess,
+    value: AuditValue,
+) {
     let slot = machine.accessed(env, access);
     if let (true, Some(by)) = (machine.tso, access.by) {
-        let buffer = &mut state.buffers[Machine::process(env, by) as usize];
+        let buffer = &mut state.buffers[AuditMachine::process(env, by) as usize];
         if let Some(write) =
             buffer.iter_mut().rev().find_map(|e| e.iter_mut().find(|w| w.0 == slot))
         {
@@ -377,7 +395,7 @@ fn set(machine: &Machine, state: &mut MachineState, env: &Env, access: &Access, 
 }
 
 /// Returns the slots that steps write through buffers.
-pub fn buffered_slots(machine: &Machine) -> Vec<usize> {
+pub fn buffered_slots(machine: &AuditMachine) -> Vec<usize> {
     let system = machine.system;
     let writes = |symbol: usize| {
         system

@@ -11,8 +11,8 @@
 //! The parser and the semantics of facts are independent of the verifier. Cost: choices of
 //! processes and moments, pruned by the facts that are decided.
 
-use super::machine::{Machine, MachineState};
-use super::value::{Number, Value, plus, times};
+use super::machine::{AuditMachine, MachineState};
+use super::value::{AuditValue, Number, plus, times};
 use mu_base::narrow;
 use mu_cubicle::system::{SymbolKind, System, TypeId};
 use num_bigint::BigInt;
@@ -28,7 +28,7 @@ type View = (usize, u16);
 
 /// A cell with its view.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
+pub(super) struct InvariantCell {
     pub(super) symbol: usize,
     pub(super) args: Vec<usize>,
     view: Option<View>,
@@ -38,7 +38,7 @@ pub(super) struct Cell {
 #[derive(Clone, Debug)]
 pub(super) enum Point {
     Name(usize),
-    Held(Cell),
+    Held(InvariantCell),
 }
 
 /// The comparison of a sum with zero.
@@ -72,23 +72,23 @@ impl Sign {
 #[derive(Clone, Debug)]
 pub(super) enum Fact {
     /// A cell contains one of the named processes, or an unnamed one.
-    Processes { cell: Cell, names: Vec<usize>, other: bool },
+    Processes { cell: InvariantCell, names: Vec<usize>, other: bool },
     /// A cell contains one of the constructors.
-    Constructors(Cell, Vec<u32>),
+    Constructors(InvariantCell, Vec<u32>),
     /// Two cells are equal, or differ.
-    Equal(Cell, Cell, bool),
+    Equal(InvariantCell, InvariantCell, bool),
     /// A process precedes another one, strictly or not.
     Before(Point, Point, bool),
     /// A sum compares with zero.
-    Sum { terms: Vec<(Number, Cell)>, constant: Number, sign: Sign },
+    Sum { terms: Vec<(Number, InvariantCell)>, constant: Number, sign: Sign },
     /// The remainders of two sums modulo 2^bits compare.
-    Words { bits: u32, left: Part, sign: Sign, right: Part },
+    Words { bits: u32, left: SumPart, sign: Sign, right: SumPart },
     /// All entries of a process are in memory at the stage.
     Fence(View),
 }
 
 /// A sum of words: cells with factors, and the constant part.
-pub(super) type Part = (Vec<(i128, Cell)>, i128);
+pub(super) type SumPart = (Vec<(i128, InvariantCell)>, i128);
 
 /// A cube, with its facts grouped by the choice after which they are decided.
 #[derive(Clone, Debug)]
@@ -118,12 +118,12 @@ pub struct Invariant {
     pub fixed: usize,
     /// Counting invariants: an array, the constructors that count, the number of bits, and the sum
     /// of memory after all buffers.
-    counts: Vec<(usize, Vec<u32>, u32, Part)>,
+    counts: Vec<(usize, Vec<u32>, u32, SumPart)>,
 }
 
 /// A state with an order in which the entries of its buffers reach memory.
 pub struct Timeline<'a> {
-    machine: &'a Machine<'a>,
+    machine: &'a AuditMachine<'a>,
     state: &'a MachineState,
     /// For each moment: the process of the next entry, and the position of the entry in its buffer.
     order: Vec<(u32, usize)>,
@@ -133,7 +133,7 @@ pub struct Timeline<'a> {
 
 impl<'a> Timeline<'a> {
     /// Creates a timeline; `order` contains each process once for each entry of its buffer.
-    pub fn new(machine: &'a Machine<'a>, state: &'a MachineState, order: &[u32]) -> Self {
+    pub fn new(machine: &'a AuditMachine<'a>, state: &'a MachineState, order: &[u32]) -> Self {
         let mut counts = vec![0; state.buffers.len()];
         let place = |p: &u32| {
             let count = &mut counts[*p as usize];
@@ -148,18 +148,18 @@ impl<'a> Timeline<'a> {
         self.overflow.get()
     }
 
-    fn entry(&self, at: usize, slot: usize) -> Option<Value> {
+    fn entry(&self, at: usize, slot: usize) -> Option<AuditValue> {
         let (p, place) = self.order[at];
         self.state.buffers[p as usize][place].iter().find(|w| w.0 == slot).map(|w| w.1)
     }
 
     /// Returns the value of memory at a moment.
-    fn memory(&self, moment: usize, slot: usize) -> Value {
+    fn memory(&self, moment: usize, slot: usize) -> AuditValue {
         (0..moment).rev().find_map(|at| self.entry(at, slot)).unwrap_or(self.state.cells[slot])
     }
 
     /// Returns the view of a process at a moment.
-    fn seen(&self, process: u32, moment: usize, slot: usize) -> Value {
+    fn seen(&self, process: u32, moment: usize, slot: usize) -> AuditValue {
         let own = (moment..self.order.len()).rev().filter(|at| self.order[*at].0 == process);
         own.into_iter()
             .find_map(|at| self.entry(at, slot))
@@ -173,14 +173,14 @@ impl<'a> Timeline<'a> {
 }
 
 /// A partial choice for a cube: processes of names, moments of views.
-struct Choice<'c, 't> {
+struct PartialAssignment<'c, 't> {
     cube: &'c Cube,
     timeline: &'c Timeline<'t>,
     names: Vec<u32>,
     moments: Vec<usize>,
 }
 
-impl Choice<'_, '_> {
+impl PartialAssignment<'_, '_> {
     /// True if the remaining choices can be made such that all facts hold.
     fn holds(&mut self) -> bool {
         let made = self.names.len() + self.moments.len();
@@ -220,7 +220,7 @@ impl Choice<'_, '_> {
         self.moments[at]
     }
 
-    fn value(&self, cell: &Cell) -> Value {
+    fn value(&self, cell: &InvariantCell) -> AuditValue {
         let t = self.timeline;
         let slot = t.machine.slot(cell.symbol, cell.args.iter().map(|a| self.names[*a]));
         if !t.machine.tso || t.machine.system.symbols[cell.symbol].kind != SymbolKind::Weak {
@@ -233,10 +233,10 @@ impl Choice<'_, '_> {
     }
 
     /// Returns the remainder of a sum of words.
-    fn remainder(&self, (terms, constant): &Part, bits: u32) -> Option<i128> {
+    fn remainder(&self, (terms, constant): &SumPart, bits: u32) -> Option<i128> {
         let mut total = *constant;
         for (factor, cell) in terms {
-            let Value::Number(n) = self.value(cell) else { return None };
+            let AuditValue::Number(n) = self.value(cell) else { return None };
             total += factor * n.to_integer();
         }
         Some(total.rem_euclid(1 << bits))
@@ -246,7 +246,7 @@ impl Choice<'_, '_> {
         match point {
             Point::Name(name) => Some(self.names[*name]),
             Point::Held(cell) => {
-                if let Value::Process(p) = self.value(cell) {
+                if let AuditValue::Process(p) = self.value(cell) {
                     Some(p)
                 } else {
                     None
@@ -258,7 +258,7 @@ impl Choice<'_, '_> {
     fn fact(&self, fact: &Fact) -> bool {
         match fact {
             Fact::Processes { cell, names, other } => {
-                let Value::Process(p) = self.value(cell) else { return false };
+                let AuditValue::Process(p) = self.value(cell) else { return false };
                 if *other {
                     // A process that is not listed is among the names chosen so far, so it is
                     // excluded.
@@ -269,7 +269,7 @@ impl Choice<'_, '_> {
                 }
             }
             Fact::Constructors(cell, among) => {
-                matches!(self.value(cell), Value::Constructor(c) if among.contains(&c))
+                matches!(self.value(cell), AuditValue::Constructor(c) if among.contains(&c))
             }
             Fact::Equal(a, b, equal) => (self.value(a) == self.value(b)) == *equal,
             Fact::Before(a, b, strict) => match (self.point(a), self.point(b)) {
@@ -279,7 +279,7 @@ impl Choice<'_, '_> {
             Fact::Sum { terms, constant, sign } => {
                 let mut total = *constant;
                 for (factor, cell) in terms {
-                    let Value::Number(n) = self.value(cell) else { return false };
+                    let AuditValue::Number(n) = self.value(cell) else { return false };
                     match times(*factor, n).and_then(|n| plus(total, n)) {
                         Some(sum) => total = sum,
                         None => {
@@ -312,12 +312,12 @@ impl Invariant {
             let (machine, state) = (timeline.machine, timeline.state);
             let counted = (0..machine.n).filter(|p| {
                 let value = state.cells[machine.slot(*symbol, [*p].into_iter())];
-                matches!(value, Value::Constructor(c) if among.contains(&c))
+                matches!(value, AuditValue::Constructor(c) if among.contains(&c))
             });
             let mut total = *constant;
             for (factor, cell) in terms {
                 let slot = machine.slot(cell.symbol, [].into_iter());
-                if let Value::Number(n) = timeline.memory(timeline.order.len(), slot) {
+                if let AuditValue::Number(n) = timeline.memory(timeline.order.len(), slot) {
                     total += factor * n.to_integer();
                 }
             }
@@ -338,7 +338,7 @@ impl Invariant {
             }
             // Facts at the first choices that name no process are decided with the fixed ones.
             let names = (0..narrow::index(self.fixed.min(cube.names))).collect();
-            let mut choice = Choice { cube, timeline, names, moments: Vec::new() };
+            let mut choice = PartialAssignment { cube, timeline, names, moments: Vec::new() };
             let early =
                 (0..choice.names.len()).all(|made| cube.facts[made].iter().all(|f| choice.fact(f)));
             early && choice.holds()
@@ -357,7 +357,7 @@ impl Invariant {
 }
 
 /// Parser of certificates.
-struct Reader<'a> {
+struct InvariantReader<'a> {
     system: &'a System,
     names: usize,
 }
@@ -386,7 +386,7 @@ pub fn read(system: &System, text: &str) -> Read<Invariant> {
     let mut counts = Vec::new();
     for (number, line) in lines {
         if let Some(count) = line.strip_prefix("count ") {
-            let count = Reader { system, names: 0 }.count(count);
+            let count = InvariantReader { system, names: 0 }.count(count);
             counts.push(count.ok_or_else(|| format!("line {number}: `{line}`: expected a count"))?);
             continue;
         }
@@ -398,7 +398,7 @@ pub fn read(system: &System, text: &str) -> Read<Invariant> {
         let Some((names, facts)) = found.last_mut() else {
             return Err(format!("line {number}: expected `never`"));
         };
-        let fact = Reader { system, names: *names }.fact(line);
+        let fact = InvariantReader { system, names: *names }.fact(line);
         facts.push(fact.ok_or_else(|| format!("line {number}: `{line}`: expected a fact"))?);
     }
     Ok(Invariant {
@@ -409,7 +409,7 @@ pub fn read(system: &System, text: &str) -> Read<Invariant> {
     })
 }
 
-impl Reader<'_> {
+impl InvariantReader<'_> {
     fn process(&self, text: &str) -> Option<usize> {
         let fixed = self.system.fixed as usize;
         let at = match (text.strip_prefix('#'), text.strip_prefix('p')) {
@@ -428,7 +428,7 @@ impl Reader<'_> {
         ))
     }
 
-    fn cell(&self, text: &str) -> Option<Cell> {
+    fn cell(&self, text: &str) -> Option<InvariantCell> {
         let (view, text) = match text.split_once('.') {
             Some((view, text)) => (Some(self.view(view)?), text),
             None => (None, text),
@@ -442,7 +442,11 @@ impl Reader<'_> {
         let symbol = self.system.symbols.iter().position(|s| s.name == name)?;
         let args: Vec<usize> =
             args.into_iter().map(|a: &str| self.process(a.trim())).collect::<Option<_>>()?;
-        (args.len() == self.system.symbols[symbol].arity).then_some(Cell { symbol, args, view })
+        (args.len() == self.system.symbols[symbol].arity).then_some(InvariantCell {
+            symbol,
+            args,
+            view,
+        })
     }
 
     fn point(&self, text: &str) -> Option<Point> {
@@ -496,7 +500,7 @@ impl Reader<'_> {
         Some(Fact::Constructors(cell, listed.into_iter().map(constructor).collect::<Option<_>>()?))
     }
 
-    fn count(&self, text: &str) -> Option<(usize, Vec<u32>, u32, Part)> {
+    fn count(&self, text: &str) -> Option<(usize, Vec<u32>, u32, SumPart)> {
         let (array, sum) = text.split_once(" = word ")?;
         let (name, values) = array.split_once(" in {")?;
         let symbol = self.system.symbols.iter().position(|s| s.name == name.trim())?;
@@ -512,7 +516,7 @@ impl Reader<'_> {
         Some((symbol, among, bits, self.part(sum)?))
     }
 
-    fn part(&self, words: &[&str]) -> Option<Part> {
+    fn part(&self, words: &[&str]) -> Option<SumPart> {
         let number = |w: &str| w.parse::<i128>().ok().filter(|n| n.unsigned_abs() <= 1 << 33);
         let [parts @ .., constant] = words else { return None };
         let mut terms = Vec::new();
@@ -548,7 +552,7 @@ impl Reader<'_> {
 }
 
 /// Returns the cells of a fact.
-fn cells(fact: &Fact) -> Vec<&Cell> {
+fn cells(fact: &Fact) -> Vec<&InvariantCell> {
     match fact {
         Fact::Processes { cell, .. } | Fact::Constructors(cell, _) => vec![cell],
         Fact::Equal(a, b, _) => vec![a, b],

@@ -7,22 +7,22 @@
 //!
 //! Cost: linear in the choices of processes for parameters.
 
-use super::value::{Number, Value, number, plus, residue, times};
+use super::value::{AuditValue, Number, number, plus, residue, times};
 use mu_base::narrow;
 use mu_cubicle::system::{
-    Access, Atom, Claim, Cube, Op, Proc, Sum, SymbolId, SymbolKind, System, Term, Transition,
-    TypeId, Update, Value as Stored,
+    AssignedValue as Stored, Atom, CellAccess, Claim, ComparisonOp, Cube, Proc, Sum, SymbolId,
+    SymbolKind, System, Term, Transition, TypeId, Update,
 };
 use std::collections::VecDeque;
 
 /// The writes of one transition: slots with values.
-pub type Entry = Vec<(usize, Value)>;
+pub type Entry = Vec<(usize, AuditValue)>;
 
 /// A state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineState {
     /// Memory and all other cells, by slot.
-    pub cells: Vec<Value>,
+    pub cells: Vec<AuditValue>,
     /// The store buffer of each process, oldest entry first.
     pub buffers: Vec<VecDeque<Entry>>,
 }
@@ -61,13 +61,13 @@ pub struct MachineStep {
 }
 
 /// Source of values for `X := .`.
-pub type Source<'s> = dyn FnMut(TypeId) -> Value + 's;
+pub type Source<'s> = dyn FnMut(TypeId) -> AuditValue + 's;
 
 /// Number of values drawn for each step that stores any value.
 const VARIANTS: usize = 3;
 
 /// The machine of a number of processes.
-pub struct Machine<'s> {
+pub struct AuditMachine<'s> {
     /// The system.
     pub system: &'s System,
     /// Number of processes.
@@ -87,7 +87,7 @@ pub struct Machine<'s> {
 /// The processes of variables.
 pub type Env = Vec<u32>;
 
-impl<'s> Machine<'s> {
+impl<'s> AuditMachine<'s> {
     /// Creates the machine of `n` processes.
     pub fn new(system: &'s System, n: u32, tso: bool) -> Self {
         let mut slots = 0;
@@ -147,7 +147,7 @@ impl<'s> Machine<'s> {
     }
 
     /// Returns the slot of an access.
-    pub fn accessed(&self, env: &Env, a: &Access) -> usize {
+    pub fn accessed(&self, env: &Env, a: &CellAccess) -> usize {
         self.slot(a.symbol.index(), a.args.iter().map(|p| Self::process(env, *p)))
     }
 
@@ -156,7 +156,7 @@ impl<'s> Machine<'s> {
         &self.distinct[params]
     }
 
-    fn read(&self, state: &MachineState, env: &Env, a: &Access) -> Value {
+    fn read(&self, state: &MachineState, env: &Env, a: &CellAccess) -> AuditValue {
         let slot = self.accessed(env, a);
         if let (true, Some(by)) = (self.tso, a.by) {
             let buffer = &state.buffers[Self::process(env, by) as usize];
@@ -171,19 +171,19 @@ impl<'s> Machine<'s> {
     fn sum(&self, state: &MachineState, env: &Env, sum: &Sum) -> Option<Number> {
         let mut total = number(&sum.constant)?;
         for (access, factor) in &sum.terms {
-            let Value::Number(n) = self.read(state, env, access) else { return None };
+            let AuditValue::Number(n) = self.read(state, env, access) else { return None };
             total = plus(total, times(number(factor)?, n)?)?;
         }
         Some(total)
     }
 
     /// Evaluates a term; `None` on overflow.
-    pub fn term(&self, state: &MachineState, env: &Env, term: &Term) -> Option<Value> {
+    pub fn term(&self, state: &MachineState, env: &Env, term: &Term) -> Option<AuditValue> {
         Some(match term {
-            Term::Proc(p) => Value::Process(Self::process(env, *p)),
-            Term::Cons(c) => Value::Constructor(c.number()),
+            Term::Proc(p) => AuditValue::Process(Self::process(env, *p)),
+            Term::Cons(c) => AuditValue::Constructor(c.number()),
             Term::Cell(a) => self.read(state, env, a),
-            Term::Sum(s) => Value::Number(self.sum(state, env, s)?),
+            Term::Sum(s) => AuditValue::Number(self.sum(state, env, s)?),
         })
     }
 
@@ -197,25 +197,25 @@ impl<'s> Machine<'s> {
             Atom::Compare(a, op, b) => {
                 let (a, b) = (self.term(state, env, a)?, self.term(state, env, b)?);
                 let less = |equal: bool| match (a, b) {
-                    (Value::Number(a), Value::Number(b)) => a < b || equal && a == b,
-                    (Value::Process(a), Value::Process(b)) => a < b || equal && a == b,
+                    (AuditValue::Number(a), AuditValue::Number(b)) => a < b || equal && a == b,
+                    (AuditValue::Process(a), AuditValue::Process(b)) => a < b || equal && a == b,
                     _ => false,
                 };
                 Some(match op {
-                    Op::Eq => a == b,
-                    Op::Neq => a != b,
-                    Op::Lt => less(false),
-                    Op::Le => less(true),
+                    ComparisonOp::Eq => a == b,
+                    ComparisonOp::Neq => a != b,
+                    ComparisonOp::Lt => less(false),
+                    ComparisonOp::Le => less(true),
                 })
             }
             Atom::Words(w) => {
                 let left = residue(self.sum(state, env, &w.left)?, w.bits);
                 let right = residue(self.sum(state, env, &w.right)?, w.bits);
                 Some(match w.op {
-                    Op::Eq => left == right,
-                    Op::Neq => left != right,
-                    Op::Lt => left < right,
-                    Op::Le => left <= right,
+                    ComparisonOp::Eq => left == right,
+                    ComparisonOp::Neq => left != right,
+                    ComparisonOp::Lt => left < right,
+                    ComparisonOp::Le => left <= right,
                 })
             }
         }
@@ -362,7 +362,7 @@ impl<'s> Machine<'s> {
         let mut value = |env: &Env, v: &Stored| match v {
             Stored::Any => Some(source(sort)),
             Stored::Term(t) => match (self.term(state, env, t)?, sort.bits()) {
-                (Value::Number(n), Some(bits)) => Some(Value::Number(residue(n, bits))),
+                (AuditValue::Number(n), Some(bits)) => Some(AuditValue::Number(residue(n, bits))),
                 (value, _) => Some(value),
             },
         };
@@ -404,7 +404,7 @@ impl<'s> Machine<'s> {
 
     /// Prints the entries of a buffer, oldest first.
     pub fn buffer_text(&self, buffer: &VecDeque<Entry>) -> String {
-        let write = |(slot, value): &(usize, Value)| {
+        let write = |(slot, value): &(usize, AuditValue)| {
             format!("{} = {}", self.slot_text(*slot), self.value_text(*value))
         };
         let entries = buffer.iter().map(|e| e.iter().map(write).collect::<Vec<_>>().join(" & "));
@@ -425,12 +425,12 @@ impl<'s> Machine<'s> {
         if args.is_empty() { name.clone() } else { format!("{name}[{}]", args.join(",")) }
     }
 
-    fn value_text(&self, value: Value) -> String {
+    fn value_text(&self, value: AuditValue) -> String {
         match value {
-            Value::Process(p) => format!("#{}", p + 1),
-            Value::Constructor(c) => self.system.constructors[c as usize].name.clone(),
-            Value::Element(e) => format!("element {e}"),
-            Value::Number(n) => n.to_string(),
+            AuditValue::Process(p) => format!("#{}", p + 1),
+            AuditValue::Constructor(c) => self.system.constructors[c as usize].name.clone(),
+            AuditValue::Element(e) => format!("element {e}"),
+            AuditValue::Number(n) => n.to_string(),
         }
     }
 }

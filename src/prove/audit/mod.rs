@@ -24,7 +24,7 @@ pub mod value;
 
 use draw::{Draw, MAX_ENTRIES, buffered_slots, constants};
 use invariant::{Invariant, Timeline, read};
-use machine::{Effect, Machine, MachineState, MachineStep};
+use machine::{AuditMachine, Effect, MachineState, MachineStep};
 use mu_base::{Diagnostic, Stage, narrow};
 use mu_cubicle::system::System;
 
@@ -78,7 +78,7 @@ pub struct AuditRequest<'a> {
     pub enough: &'a dyn Fn() -> bool,
 }
 
-struct Check<'a> {
+struct InstanceAudit<'a> {
     wanted: &'a AuditRequest<'a>,
     invariant: Invariant,
     draw: Draw,
@@ -86,8 +86,8 @@ struct Check<'a> {
 }
 
 /// An instance under audit.
-struct Instance<'s> {
-    machine: Machine<'s>,
+struct AuditedInstance<'s> {
+    machine: AuditMachine<'s>,
     /// Slots that are written through buffers.
     buffered: Vec<usize>,
     /// Number of attempts without an initial state.
@@ -105,8 +105,12 @@ pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
     let numbers =
         constants(wanted.system).into_iter().chain(invariant.numbers().collect::<Vec<_>>());
     let draw = Draw::new(wanted.seed, numbers);
-    let mut check =
-        Check { wanted, invariant, draw, audit: Audit { seed: wanted.seed, ..Audit::default() } };
+    let mut check = InstanceAudit {
+        wanted,
+        invariant,
+        draw,
+        audit: Audit { seed: wanted.seed, ..Audit::default() },
+    };
     let mut instances = instances(wanted.system, check.invariant.tso);
     let most = check.invariant.most();
     instances.retain(|i| most.is_none_or(|m| u64::from(i.machine.n) <= m));
@@ -122,7 +126,7 @@ pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
 }
 
 /// Returns the sufficiently small machines of 1 to 5 processes.
-fn instances(system: &System, tso: bool) -> Vec<Instance<'_>> {
+fn instances(system: &System, tso: bool) -> Vec<AuditedInstance<'_>> {
     let least = system.fixed.max(1);
     let most = system.processes.map_or(MAX_PROCESSES, |n| n.min(MAX_PROCESSES)).max(least);
     let is_small = |n: u32| {
@@ -134,19 +138,19 @@ fn instances(system: &System, tso: bool) -> Vec<Instance<'_>> {
     };
     let sizes = (least..=most).filter(|n| is_small(*n));
     let instance = |n| {
-        let machine = Machine::new(system, n, tso);
-        Instance { buffered: buffered_slots(&machine), machine, failed: 0 }
+        let machine = AuditMachine::new(system, n, tso);
+        AuditedInstance { buffered: buffered_slots(&machine), machine, failed: 0 }
     };
     sizes.map(instance).collect()
 }
 
-impl Check<'_> {
+impl InstanceAudit<'_> {
     fn is_done(&self) -> bool {
         self.audit.samples >= self.wanted.samples || (self.wanted.enough)()
     }
 
     /// Follows a run and draws further states around its states.
-    fn run(&mut self, instance: &mut Instance) -> Result<(), Diagnostic> {
+    fn run(&mut self, instance: &mut AuditedInstance) -> Result<(), Diagnostic> {
         let machine = &instance.machine;
         if self.is_done() {
             return Ok(());
@@ -183,7 +187,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn steps(&mut self, machine: &Machine, state: &MachineState) -> Vec<MachineStep> {
+    fn steps(&mut self, machine: &AuditMachine, state: &MachineState) -> Vec<MachineStep> {
         let draw = &mut self.draw;
         machine.steps(state, &mut |sort| draw.value(machine, sort, Some(state)))
     }
@@ -191,7 +195,7 @@ impl Check<'_> {
     /// Draws a state: a mutation of the given one, a state close to a cube, or any state.
     fn drawn(
         &mut self,
-        machine: &Machine,
+        machine: &AuditMachine,
         state: &MachineState,
         buffered: &[usize],
     ) -> MachineState {
@@ -210,7 +214,7 @@ impl Check<'_> {
     /// Checks a reachable state: it is not unsafe and in no cube, for some orders of its buffers.
     fn reached(
         &mut self,
-        machine: &Machine,
+        machine: &AuditMachine,
         state: &MachineState,
         how: &str,
         by: Option<(&MachineState, &MachineStep)>,
@@ -236,7 +240,7 @@ impl Check<'_> {
 
     /// Checks any state: if it is outside all cubes, it is not unsafe, and its steps do not lead
     /// into one.
-    fn outside(&mut self, machine: &Machine, state: &MachineState) -> Result<(), Diagnostic> {
+    fn outside(&mut self, machine: &AuditMachine, state: &MachineState) -> Result<(), Diagnostic> {
         let order = self.order(state);
         let timeline = Timeline::new(machine, state, &order);
         if !machine.is_state(state)
@@ -268,7 +272,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn count(&mut self, machine: &Machine, state: &MachineState) {
+    fn count(&mut self, machine: &AuditMachine, state: &MachineState) {
         self.audit.samples += 1;
         self.audit.buffered += usize::from(state.entries() > 0);
         let (least, most) = self.audit.processes.unwrap_or((machine.n, machine.n));
@@ -292,7 +296,7 @@ impl Check<'_> {
     /// Builds the error. `by`: the state before the step that leads to the state.
     fn violation(
         &self,
-        machine: &Machine,
+        machine: &AuditMachine,
         text: &str,
         state: &MachineState,
         by: Option<(&MachineState, &MachineStep)>,
@@ -320,7 +324,12 @@ impl Check<'_> {
 }
 
 /// Adds a state with its buffers to an error.
-fn described(error: Diagnostic, machine: &Machine, name: &str, state: &MachineState) -> Diagnostic {
+fn described(
+    error: Diagnostic,
+    machine: &AuditMachine,
+    name: &str,
+    state: &MachineState,
+) -> Diagnostic {
     let mut error = error.note(format!("{name}: {}", machine.cells_text(state)));
     for (p, buffer) in state.buffers.iter().enumerate().filter(|(_, b)| !b.is_empty()) {
         error = error.note(format!(
@@ -333,7 +342,7 @@ fn described(error: Diagnostic, machine: &Machine, name: &str, state: &MachineSt
 }
 
 /// Returns the index of an `unsafe` claim that holds.
-fn unsafe_claim(machine: &Machine, state: &MachineState) -> Option<usize> {
+fn unsafe_claim(machine: &AuditMachine, state: &MachineState) -> Option<usize> {
     machine.system.unsafes.iter().position(|c| machine.claim(state, c) == Some(true))
 }
 

@@ -10,7 +10,7 @@ pub type Number = Ratio<i128>;
 
 /// The value of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum AuditValue {
     /// A process, from 0.
     Process(u32),
     /// A constructor, by its index in the system.

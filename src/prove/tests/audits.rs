@@ -11,11 +11,11 @@ use mu_cubicle::ast::File;
 use mu_cubicle::system::{SymbolId, System};
 use mu_cubicle::value::Val;
 use mu_prove::audit::draw::{Draw, buffered_slots};
-use mu_prove::audit::machine::{Machine, MachineState};
-use mu_prove::audit::value::{Value, whole};
+use mu_prove::audit::machine::{AuditMachine, MachineState};
+use mu_prove::audit::value::{AuditValue, whole};
 use mu_prove::audit::{Audit, AuditRequest, audit};
 use mu_prove::rules::Memory;
-use mu_prove::{Options, Verdict, prove};
+use mu_prove::{ProofVerdict, ProverOptions, prove};
 use mu_testkit::cubicle_grammar;
 use mu_testkit::cubicle_interpreter::{self, Naive};
 use mu_testkit::cubicle_systems::{self, Shape};
@@ -27,9 +27,10 @@ fn system(text: &str) -> System {
 }
 
 fn certificate(system: &System, memory: Memory) -> Option<String> {
-    let options = Options { memory, instances: 3, work: Some(20_000), ..Options::default() };
+    let options =
+        ProverOptions { memory, instances: 3, work: Some(20_000), ..ProverOptions::default() };
     match prove(system, options, &Budget::default()).verdict {
-        Verdict::Safe { certificate, .. } => Some(certificate),
+        ProofVerdict::Safe { certificate, .. } => Some(certificate),
         _ => None,
     }
 }
@@ -223,19 +224,21 @@ fn certificates_of_systems_of_the_grammar_pass() {
 }
 
 /// Converts a state to one of the naive interpreter.
-fn as_naive(machine: &Machine, state: &MachineState) -> cubicle_interpreter::State {
-    let value = |v: &Value| match v {
-        Value::Process(p) => Val::Proc(*p),
-        Value::Constructor(c) => Val::Cons(mu_cubicle::system::ConsId::of(*c)),
-        Value::Element(e) => Val::Element(*e),
-        Value::Number(n) => Val::Number(BigRational::new((*n.numer()).into(), (*n.denom()).into())),
+fn as_naive(machine: &AuditMachine, state: &MachineState) -> cubicle_interpreter::State {
+    let value = |v: &AuditValue| match v {
+        AuditValue::Process(p) => Val::Proc(*p),
+        AuditValue::Constructor(c) => Val::Cons(mu_cubicle::system::ConsId::of(*c)),
+        AuditValue::Element(e) => Val::Element(*e),
+        AuditValue::Number(n) => {
+            Val::Number(BigRational::new((*n.numer()).into(), (*n.denom()).into()))
+        }
     };
     let cell = |slot: usize| {
         let (symbol, args) = machine.cell(slot);
         (SymbolId::new(symbol), args)
     };
     let entry =
-        |e: &Vec<(usize, Value)>| e.iter().map(|(slot, v)| (cell(*slot), value(v))).collect();
+        |e: &Vec<(usize, AuditValue)>| e.iter().map(|(slot, v)| (cell(*slot), value(v))).collect();
     cubicle_interpreter::State {
         cells: state.cells.iter().enumerate().map(|(slot, v)| (cell(slot), value(v))).collect(),
         buffers: state.buffers.iter().map(|b| b.iter().map(entry).collect()).collect(),
@@ -269,7 +272,7 @@ fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
             if n < system.fixed.max(1) || system.processes.is_some_and(|m| m < n) {
                 continue;
             }
-            let machine = Machine::new(&system, n, tso);
+            let machine = AuditMachine::new(&system, n, tso);
             let naive = Naive { system: &system, n, tso, most: usize::MAX, candidates: Vec::new() };
             let mut draw = Draw::new(seed, [whole(7)].into_iter());
             let buffered = buffered_slots(&machine);

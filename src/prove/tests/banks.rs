@@ -2,7 +2,7 @@
 
 use mu_base::random::Random;
 use mu_base::source::SourceMap;
-use mu_prove::atom::{Atom, Cell, Sort};
+use mu_prove::atom::{Atom, Cell, SymbolSort};
 use mu_prove::bank::Bank;
 use mu_prove::cube::Cube;
 use mu_prove::instance::{Instance, InstanceState};
@@ -55,7 +55,7 @@ fn columns_leave_out_no_state() {
             "{name}"
         );
         let finite: Vec<usize> = (0..signature.sorts.len())
-            .filter(|s| matches!(signature.sorts[*s], Sort::Finite(_)))
+            .filter(|s| matches!(signature.sorts[*s], SymbolSort::Finite(_)))
             .collect();
         for _ in 0..300 {
             let atoms = (0..1 + random.below(3)).map(|_| {

@@ -3,20 +3,20 @@
 //! failure prints its seed.
 
 use mu_base::random::Random;
-use mu_prove::atom::{Atom, Cell, Linear, Literal, OTHER, Point, Signature, Sort};
+use mu_prove::atom::{Atom, Cell, LinearConstraint, Literal, OTHER, Point, Signature, SymbolSort};
 use mu_prove::decide::Decider;
-use mu_prove::simplex::{Relation, SimplexAnswer};
+use mu_prove::simplex::{SimplexAnswer, ZeroRelation};
 use mu_prove::verify::logic::{self, Fact, ValueKind, World, only};
-use mu_prove::verify::sums::{Sign, Sum};
+use mu_prove::verify::sums::{CellSum, Sign};
 
-const SORTS: [Sort; 7] = [
-    Sort::Integer,
-    Sort::Integer,
-    Sort::Integer,
-    Sort::Finite(3),
-    Sort::Finite(3),
-    Sort::Process,
-    Sort::Process,
+const SORTS: [SymbolSort; 7] = [
+    SymbolSort::Integer,
+    SymbolSort::Integer,
+    SymbolSort::Integer,
+    SymbolSort::Finite(3),
+    SymbolSort::Finite(3),
+    SymbolSort::Process,
+    SymbolSort::Process,
 ];
 
 fn signature() -> Signature {
@@ -46,10 +46,11 @@ fn atom(random: &mut Random) -> Literal {
         0 | 1 => {
             let (a, b) = two(random, 0, 3);
             let factor = |random: &mut Random| random.below(5) as i64 - 2;
-            let relation =
-                [Relation::Le, Relation::Lt, Relation::Eq, Relation::Ne][random.below(4)];
+            let relation = [ZeroRelation::Le, ZeroRelation::Lt, ZeroRelation::Eq, ZeroRelation::Ne]
+                [random.below(4)];
             let terms = vec![(cell(a), factor(random)), (cell(b), factor(random))];
-            Linear::new(terms, random.below(9) as i64 - 4, relation, true).expect("small numbers")
+            LinearConstraint::new(terms, random.below(9) as i64 - 4, relation, true)
+                .expect("small numbers")
         }
         2 => Literal::Atom(Atom::In(cell(3 + random.below(2)), 1 + random.below(6) as u64)),
         3 => {
@@ -79,7 +80,7 @@ fn bounds() -> Vec<Atom> {
     for i in 0..3 {
         for (factor, constant) in [(1, -4), (-1, -4)] {
             if let Ok(Literal::Atom(a)) =
-                Linear::new(vec![(cell(i), factor)], constant, Relation::Le, true)
+                LinearConstraint::new(vec![(cell(i), factor)], constant, ZeroRelation::Le, true)
             {
                 found.push(a);
             }
@@ -100,10 +101,10 @@ fn has_solution(atoms: &[Atom]) -> bool {
             let sum: i64 =
                 l.terms.iter().map(|(c, f)| f * values[c.symbol()]).sum::<i64>() + l.constant;
             match l.relation {
-                Relation::Le => sum <= 0,
-                Relation::Lt => sum < 0,
-                Relation::Eq => sum == 0,
-                Relation::Ne => sum != 0,
+                ZeroRelation::Le => sum <= 0,
+                ZeroRelation::Lt => sum < 0,
+                ZeroRelation::Eq => sum == 0,
+                ZeroRelation::Ne => sum != 0,
             }
         })
     });
@@ -132,7 +133,7 @@ fn has_solution(atoms: &[Atom]) -> bool {
 }
 
 fn fact(atom: &Atom) -> Fact {
-    let cell = |c: &Cell| logic::Cell::new(c.symbol(), [], None);
+    let cell = |c: &Cell| logic::CertificateCell::new(c.symbol(), [], None);
     let point = |p: &Point| match p {
         Point::Variable(v) => logic::Point::Named(*v),
         Point::Cell(c) => logic::Point::Held(cell(c)),
@@ -147,12 +148,12 @@ fn fact(atom: &Atom) -> Fact {
         Atom::Linear(l) => {
             let terms = l.terms.iter().map(|(c, f)| (cell(c), i128::from(*f))).collect();
             let sign = match l.relation {
-                Relation::Le => Sign::AtMost,
-                Relation::Lt => Sign::Less,
-                Relation::Eq => Sign::Zero,
-                Relation::Ne => Sign::NotZero,
+                ZeroRelation::Le => Sign::AtMost,
+                ZeroRelation::Lt => Sign::Less,
+                ZeroRelation::Eq => Sign::Zero,
+                ZeroRelation::Ne => Sign::NotZero,
             };
-            Fact::Sum(Sum::new(terms, l.constant.into(), sign).expect("small numbers"))
+            Fact::Sum(CellSum::new(terms, l.constant.into(), sign).expect("small numbers"))
         }
         Atom::Residues(_) => unreachable!("no word is generated"),
         Atom::Fence(p, s) => Fact::Fence(*p, *s),

@@ -2,10 +2,10 @@
 //! of the listed orders.
 
 use mu_base::random::Random;
-use mu_prove::atom::{Atom, Cell, Linear, Literal, Signature, Sort};
+use mu_prove::atom::{Atom, Cell, LinearConstraint, Literal, Signature, SymbolSort};
 use mu_prove::cube::Cube;
 use mu_prove::derive::{comparisons, derived, loosened, numbers};
-use mu_prove::simplex::Relation;
+use mu_prove::simplex::ZeroRelation;
 
 const CELLS: usize = 4;
 
@@ -13,10 +13,10 @@ fn holds(atom: &Atom, values: &[i64]) -> bool {
     let Atom::Linear(l) = atom else { panic!("{atom:?} is no constraint") };
     let sum = l.constant + l.terms.iter().map(|(c, f)| f * values[c.symbol()]).sum::<i64>();
     match l.relation {
-        Relation::Le => sum <= 0,
-        Relation::Lt => sum < 0,
-        Relation::Eq => sum == 0,
-        Relation::Ne => sum != 0,
+        ZeroRelation::Le => sum <= 0,
+        ZeroRelation::Lt => sum < 0,
+        ZeroRelation::Eq => sum == 0,
+        ZeroRelation::Ne => sum != 0,
     }
 }
 
@@ -25,7 +25,7 @@ fn what_is_derived_follows() {
     let seed = std::env::var("DERIVED_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let mut random = Random::new(seed);
     let signature = Signature {
-        sorts: vec![Sort::Integer; CELLS],
+        sorts: vec![SymbolSort::Integer; CELLS],
         weak: vec![false; CELLS],
         arity: vec![0; CELLS],
         rigid: vec![false; CELLS],
@@ -36,14 +36,20 @@ fn what_is_derived_follows() {
     };
     let (mut derived_count, mut tested, mut compared) = (0, 0, 0);
     for _ in 0..3000 {
-        let relations = [Relation::Le, Relation::Lt, Relation::Eq, Relation::Eq, Relation::Ne];
+        let relations = [
+            ZeroRelation::Le,
+            ZeroRelation::Lt,
+            ZeroRelation::Eq,
+            ZeroRelation::Eq,
+            ZeroRelation::Ne,
+        ];
         let atoms: Vec<Atom> = (0..2 + random.below(2))
             .filter_map(|_| {
                 let factors = [-2, -1, -1, 1, 1, 2];
                 let terms = (0..1 + random.below(2))
                     .map(|_| (Cell::new(random.below(CELLS), &[]), factors[random.below(6)]))
                     .collect();
-                match Linear::new(
+                match LinearConstraint::new(
                     terms,
                     random.below(5) as i64 - 2,
                     relations[random.below(5)],

@@ -11,10 +11,10 @@ use mu_base::random::Random;
 use mu_cubicle::system::{Claim, SymbolId, System};
 use mu_cubicle::value::Val;
 use mu_prove::premises::premises;
-use mu_prove::replay::{Run, machine};
+use mu_prove::replay::{ReplayRun, machine};
 use mu_prove::rules::Memory;
 use mu_prove::verify::verify_within;
-use mu_prove::{Options, UnknownReason, Verdict, prove};
+use mu_prove::{ProofVerdict, ProverOptions, UnknownReason, prove};
 use mu_testkit::cubicle_grammar::{Generated, PRODUCTIONS, Shape, generate};
 use mu_testkit::cubicle_interpreter::{Naive, State};
 use std::collections::{BTreeSet, VecDeque};
@@ -45,8 +45,8 @@ struct Counts {
     replayed: usize,
 }
 
-fn options(memory: Memory) -> Options {
-    Options { memory, instances: 3, work: Some(WORK), ..Options::default() }
+fn options(memory: Memory) -> ProverOptions {
+    ProverOptions { memory, instances: 3, work: Some(WORK), ..ProverOptions::default() }
 }
 
 /// Returns true if the verifier accepts the certificate within a work limit.
@@ -68,7 +68,7 @@ fn sizes(system: &System) -> std::ops::RangeInclusive<u32> {
 
 /// Replays a run on the naive interpreter, which shares only the typed system with the machine;
 /// `None` if a cell stays open.
-fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
+fn is_run(system: &System, memory: Memory, run: &ReplayRun) -> Option<bool> {
     let claim: &Claim = &system.unsafes[run.claim.0];
     let machine = run.machine(system, memory).ok()?;
     // Codes of numbers and buffers belong to one machine.
@@ -139,7 +139,7 @@ fn without(system: &System, n: usize) -> System {
 
 fn certificate(system: &System, memory: Memory) -> Option<String> {
     match prove(system, options(memory), &Budget::default()).verdict {
-        Verdict::Safe { certificate, .. } => Some(certificate),
+        ProofVerdict::Safe { certificate, .. } => Some(certificate),
         _ => None,
     }
 }
@@ -152,7 +152,7 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
     let found: Vec<_> = sizes(system).map(|n| (n, violation(system, memory, n))).collect();
     let bad = found.iter().find(|f| f.1.is_some_and(|v| v.0)).map(|f| f.0);
     match outcome.verdict {
-        Verdict::Safe { certificate, .. } => {
+        ProofVerdict::Safe { certificate, .. } => {
             counts.safe += 1;
             assert!(allowed, "seed {seed}, {memory:?}: safe without its premises\n{text}");
             assert_eq!(bad, None, "seed {seed}, {memory:?}: safe, the machine says unsafe\n{text}");
@@ -171,7 +171,7 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
             );
             counts.complete += found.iter().filter(|f| f.1.is_some_and(|v| v.1)).count();
         }
-        Verdict::Unsafe(run) => {
+        ProofVerdict::Unsafe(run) => {
             counts.bad += 1;
             if let Some(is_run) = is_run(system, memory, &run) {
                 assert!(
@@ -182,11 +182,11 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
                 counts.replayed += 1;
             }
         }
-        Verdict::Searched(..) => {
+        ProofVerdict::Searched(..) => {
             assert!(allowed, "seed {seed}, {memory:?}: safe without its premises\n{text}");
             assert_eq!(bad, None, "seed {seed}, {memory:?}: safe, the machine says unsafe\n{text}");
         }
-        Verdict::Unknown(UnknownReason::NoInitialState) => {
+        ProofVerdict::Unknown(UnknownReason::NoInitialState) => {
             counts.no_initial_state += 1;
             for n in sizes(system) {
                 let none = machine(system, memory, n, None)
@@ -198,7 +198,7 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
                 );
             }
         }
-        Verdict::Unknown(why) => {
+        ProofVerdict::Unknown(why) => {
             counts.unknown += 1;
             if let UnknownReason::Unverified(refused) = &why
                 && !matches!(refused, mu_prove::verify::Refused::Stopped(_))

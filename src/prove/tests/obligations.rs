@@ -7,7 +7,7 @@ use mu_base::source::SourceId;
 use mu_cubicle::System;
 use mu_prove::rules::Memory;
 use mu_prove::verify::obligations;
-use mu_prove::{Options, Verdict, prove};
+use mu_prove::{ProofVerdict, ProverOptions, prove};
 use std::collections::HashMap;
 
 /// An expression of SMT-LIB.
@@ -180,8 +180,9 @@ requires { At[p] = D && X + 1 <> Y }
 #[test]
 fn obligations_with_counting_invariants_are_unsatisfiable() {
     let system = parsed(TICKETS);
-    let options = Options { memory: Memory::Sc, ..Options::default() };
-    let Verdict::Safe { certificate, .. } = prove(&system, options, &Budget::default()).verdict
+    let options = ProverOptions { memory: Memory::Sc, ..ProverOptions::default() };
+    let ProofVerdict::Safe { certificate, .. } =
+        prove(&system, options, &Budget::default()).verdict
     else {
         panic!("not safe")
     };
@@ -249,8 +250,9 @@ transition t () requires { X < 2 } { X := X + 1; Y := True }
 transition u () requires { X = 2 } { X := 0 }
 ";
     let system = parsed(text);
-    let options = Options { memory: Memory::Sc, ..Options::default() };
-    let Verdict::Safe { certificate, .. } = prove(&system, options, &Budget::default()).verdict
+    let options = ProverOptions { memory: Memory::Sc, ..ProverOptions::default() };
+    let ProofVerdict::Safe { certificate, .. } =
+        prove(&system, options, &Budget::default()).verdict
     else {
         panic!("not safe")
     };

@@ -8,7 +8,7 @@ use mu_cubicle::System;
 use mu_prove::premises::premises;
 use mu_prove::rules::Memory;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, ProofOutcome, UnknownReason, Verdict, prove, verify};
+use mu_prove::{ProofOutcome, ProofVerdict, ProverOptions, UnknownReason, prove, verify};
 
 fn system(text: &str) -> System {
     let mut map = SourceMap::default();
@@ -17,19 +17,23 @@ fn system(text: &str) -> System {
 }
 
 fn outcome(system: &System, memory: Memory) -> ProofOutcome {
-    prove(system, Options { memory, work: Some(30_000), ..Options::default() }, &Budget::default())
+    prove(
+        system,
+        ProverOptions { memory, work: Some(30_000), ..ProverOptions::default() },
+        &Budget::default(),
+    )
 }
 
 /// Returns the number of processes of the run to an unsafe state.
 fn run_of(system: &System, memory: Memory) -> Option<u32> {
     match outcome(system, memory).verdict {
-        Verdict::Unsafe(run) => Some(run.processes),
+        ProofVerdict::Unsafe(run) => Some(run.processes),
         _ => None,
     }
 }
 
 fn is_safe(system: &System, memory: Memory) -> bool {
-    matches!(outcome(system, memory).verdict, Verdict::Safe { .. })
+    matches!(outcome(system, memory).verdict, ProofVerdict::Safe { .. })
 }
 
 /// Returns the reason why a proof under total store order is rejected, with the text at its
@@ -126,7 +130,7 @@ transition read ([q]) requires { At[q] = Before && Turn = True && Flag = False }
         [shared.to_string(), HANDSHAKE.replace("GIVER", "p q"), STORE.replace("READ", "Cell")]
     {
         let system = system(&text);
-        let Verdict::Safe { certificate, .. } = outcome(&system, Memory::Sc).verdict else {
+        let ProofVerdict::Safe { certificate, .. } = outcome(&system, Memory::Sc).verdict else {
             panic!("safe under sc\n{text}")
         };
         assert!(verify(&system, &certificate, &Budget::default()).is_ok());
@@ -160,7 +164,7 @@ transition t ([p]) requires { At[p] = A } { At[p] := B; W[p] := True }";
     }
     // A proof under total store order is none without buffers.
     let handshake = self::system(HANDSHAKE_OF_ONE);
-    let Verdict::Safe { certificate, .. } = outcome(&handshake, Memory::Tso).verdict else {
+    let ProofVerdict::Safe { certificate, .. } = outcome(&handshake, Memory::Tso).verdict else {
         panic!("no proof")
     };
     assert!(certificate.contains('@'), "{certificate}");
@@ -197,9 +201,9 @@ transition t ({}) requires {{ {} }} {{ X[p0] := True }}",
         let timeout = std::time::Duration::from_millis(300);
         let limits = mu_base::Limits { timeout: Some(timeout), ..mu_base::Limits::default() };
         let begin = std::time::Instant::now();
-        let options = Options { threads: threads.into(), ..Options::default() };
+        let options = ProverOptions { threads: threads.into(), ..ProverOptions::default() };
         let found = prove(&system, options, &Budget::new(limits));
-        assert!(matches!(found.verdict, Verdict::Unknown(_)), "{:?}", found.verdict);
+        assert!(matches!(found.verdict, ProofVerdict::Unknown(_)), "{:?}", found.verdict);
         // A loaded machine is slow; without the limit the run takes minutes.
         assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
     }
@@ -213,7 +217,7 @@ fn an_empty_set_of_initial_states_is_reported() {
     for memory in [Memory::Sc, Memory::Tso] {
         assert!(matches!(
             outcome(&none, memory).verdict,
-            Verdict::Unknown(UnknownReason::NoInitialState)
+            ProofVerdict::Unknown(UnknownReason::NoInitialState)
         ));
     }
     let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {A}\n";
@@ -231,7 +235,7 @@ fn an_empty_set_of_initial_states_is_reported() {
         assert!(
             matches!(
                 outcome(&system, Memory::Tso).verdict,
-                Verdict::Unknown(UnknownReason::NoInitialState)
+                ProofVerdict::Unknown(UnknownReason::NoInitialState)
             ),
             "{text}"
         );
@@ -292,7 +296,7 @@ fn a_run_has_numbers_that_satisfy_its_path() {
     ];
     for text in runs {
         let system = system(text);
-        let Verdict::Unsafe(run) = outcome(&system, Memory::Sc).verdict else {
+        let ProofVerdict::Unsafe(run) = outcome(&system, Memory::Sc).verdict else {
             panic!("unsafe\n{text}")
         };
         // The machine with the run's numbers executes it from a complete initial state.
@@ -310,7 +314,7 @@ fn a_run_has_numbers_that_satisfy_its_path() {
 transition a () requires { S = 0 } { X := .; S := 1 } transition b () requires { S = 1 && X > 5000 } { Y := .; S := 2 }
 transition c () requires { S = 2 && Y = 2 * X + 77 } { S := 3 }";
     match outcome(&system(text), Memory::Sc).verdict {
-        Verdict::Unsafe(_) | Verdict::Unknown(UnknownReason::Numbers(_)) => {}
+        ProofVerdict::Unsafe(_) | ProofVerdict::Unknown(UnknownReason::Numbers(_)) => {}
         other => panic!("{other:?}"),
     }
 }
@@ -339,7 +343,7 @@ transition t (p) requires { At[p] = A } { At[p] := B }";
     for memory in [Memory::Sc, Memory::Tso] {
         assert!(matches!(
             outcome(&none, memory).verdict,
-            Verdict::Unknown(UnknownReason::NoInitialState)
+            ProofVerdict::Unknown(UnknownReason::NoInitialState)
         ));
     }
     assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
@@ -360,7 +364,7 @@ transition enter (p) requires { At[p] = Out } { At[p] := In; Count := Count + 1 
 transition leave (p) requires { At[p] = In } { At[p] := Out; Count := Count - 1 }",
     );
     let unknown = outcome(&counter, Memory::Sc);
-    assert!(matches!(unknown.verdict, Verdict::Unknown(_)), "{:?}", unknown.verdict);
+    assert!(matches!(unknown.verdict, ProofVerdict::Unknown(_)), "{:?}", unknown.verdict);
 }
 
 /// The sum counts processes, so there is no invariant; but larger numbers are excluded, or have no
@@ -378,9 +382,12 @@ transition leave (p) requires {{ At[p] = In }} {{ At[p] := Out; Count := Count {
     };
     let of = |text: &str| outcome(&system(text), Memory::Sc).verdict;
     let bounded = of(&format!("number_procs 3 {}", counter("", "- 1")));
-    assert!(matches!(bounded, Verdict::Searched(1, 3) | Verdict::Safe { .. }), "{bounded:?}");
+    assert!(
+        matches!(bounded, ProofVerdict::Searched(1, 3) | ProofVerdict::Safe { .. }),
+        "{bounded:?}"
+    );
     let few = of(&counter("&& (p = #1 || p = #2)", "- 1"));
-    assert!(!matches!(few, Verdict::Unsafe(_)), "{few:?}");
+    assert!(!matches!(few, ProofVerdict::Unsafe(_)), "{few:?}");
     let wrong = of(&format!("number_procs 3 {}", counter("", "- 2")));
-    assert!(matches!(wrong, Verdict::Unsafe(_)), "{wrong:?}");
+    assert!(matches!(wrong, ProofVerdict::Unsafe(_)), "{wrong:?}");
 }

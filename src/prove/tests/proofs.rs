@@ -8,9 +8,9 @@ use mu_prove::initial::initial;
 use mu_prove::oracle::Instances;
 use mu_prove::parallel::Threads;
 use mu_prove::rules::{Memory, Rules, translate};
-use mu_prove::search::{BackwardSearch, End, Oracle};
+use mu_prove::search::{BackwardSearch, Oracle, SearchEnd};
 use mu_prove::verify::Refused;
-use mu_prove::{Options, UnknownReason, Verdict, prove, verify};
+use mu_prove::{ProofVerdict, ProverOptions, UnknownReason, prove, verify};
 use std::time::Duration;
 
 fn system(text: &str) -> System {
@@ -24,12 +24,13 @@ fn budget(milliseconds: u64) -> Budget {
 }
 
 fn word(system: &System, memory: Memory) -> (&'static str, String, usize) {
-    let outcome = prove(system, Options { memory, ..Options::default() }, &budget(20_000));
+    let outcome =
+        prove(system, ProverOptions { memory, ..ProverOptions::default() }, &budget(20_000));
     match outcome.verdict {
-        Verdict::Safe { certificate, .. } => ("safe", certificate, 0),
-        Verdict::Searched(..) => ("safe", String::new(), 0),
-        Verdict::Unsafe(run) => ("unsafe", String::new(), run.steps.len()),
-        Verdict::Unknown(why) => ("unknown", format!("{why:?}"), 0),
+        ProofVerdict::Safe { certificate, .. } => ("safe", certificate, 0),
+        ProofVerdict::Searched(..) => ("safe", String::new(), 0),
+        ProofVerdict::Unsafe(run) => ("unsafe", String::new(), run.steps.len()),
+        ProofVerdict::Unknown(why) => ("unknown", format!("{why:?}"), 0),
     }
 }
 
@@ -217,10 +218,11 @@ fn large_systems_are_handled_or_refused_by_name() {
         "array X[proc] : int var T : int init (p) { X[p] = 0 && T = 0 } unsafe (p q) { X[p] = X[q] && X[p] = T && T = 5 }
 transition t (p q) requires { X[p] < X[q] } { X[p] := X[p] + X[q] + 1; T := T + X[q] } transition u (p) { X[p] := X[p] + 2; T := T - 1 }",
     );
-    let options = Options { memory: Memory::Sc, work: Some(2000), ..Options::default() };
+    let options =
+        ProverOptions { memory: Memory::Sc, work: Some(2000), ..ProverOptions::default() };
     let verdict = prove(&endless, options, &Budget::default()).verdict;
     assert!(
-        matches!(verdict, Verdict::Unknown(UnknownReason::Stopped(Stop::States))),
+        matches!(verdict, ProofVerdict::Unknown(UnknownReason::Stopped(Stop::States))),
         "{verdict:?}"
     );
 }
@@ -312,7 +314,7 @@ fn an_approximation_that_initial_states_are_in_is_not_taken() {
         .unwrap_or_else(|_| panic!("is handled"));
     let (limits, mut oracle) = (budget(20_000), Careless(&rules, 0));
     let mut search = BackwardSearch::new(&rules, &limits, 1.into());
-    let End::Fixpoint(cubes) = search.run(&mut oracle, 1000) else {
+    let SearchEnd::Fixpoint(cubes) = search.run(&mut oracle, 1000) else {
         panic!("without approximations the search ends")
     };
     assert_eq!((search.counts.approximations, oracle.1 > 0), (0, true));
@@ -376,9 +378,12 @@ fn what_was_refuted_is_not_proposed_again() {
     oracle.refute(proposed[0].clone(), &[]);
     assert!(oracle.has_refuted(&proposed[0]) && oracle.instead(&cube) != proposed);
     let system = system(include_str!("../../../specs/cubicle/lamport_full.cub"));
-    let outcome =
-        prove(&system, Options { memory: Memory::Sc, ..Options::default() }, &budget(20_000));
-    assert!(matches!(outcome.verdict, Verdict::Safe { .. }), "{:?}", outcome.verdict);
+    let outcome = prove(
+        &system,
+        ProverOptions { memory: Memory::Sc, ..ProverOptions::default() },
+        &budget(20_000),
+    );
+    assert!(matches!(outcome.verdict, ProofVerdict::Safe { .. }), "{:?}", outcome.verdict);
     assert!(
         outcome.refuted > 0 && outcome.repeated == 0,
         "{} refuted, {} again",
@@ -443,9 +448,12 @@ fn a_certificate_does_not_depend_on_the_number_of_threads() {
         let of = |count: usize| {
             // Even if there is little to distribute.
             let threads = Threads { count, from: Duration::ZERO };
-            let outcome =
-                prove(&system, Options { threads, ..Options::default() }, &budget(60_000));
-            let Verdict::Safe { certificate, queries } = outcome.verdict else {
+            let outcome = prove(
+                &system,
+                ProverOptions { threads, ..ProverOptions::default() },
+                &budget(60_000),
+            );
+            let ProofVerdict::Safe { certificate, queries } = outcome.verdict else {
                 panic!("{count} threads: {:?}", outcome.verdict)
             };
             (certificate, queries.decisions, outcome.counts, outcome.searches, outcome.refuted)
@@ -461,9 +469,12 @@ fn states_on_refuted_runs_refute_other_approximations() {
     // Its instances are too large to be explored up to a writer's second version: most
     // approximations are refuted by states learnt from earlier ones.
     let system = system(include_str!("../../../specs/challenges/seqlock.cub"));
-    let outcome =
-        prove(&system, Options { work: Some(20_000), ..Options::default() }, &budget(60_000));
-    assert!(matches!(outcome.verdict, Verdict::Safe { .. }), "{:?}", outcome.verdict);
+    let outcome = prove(
+        &system,
+        ProverOptions { work: Some(20_000), ..ProverOptions::default() },
+        &budget(60_000),
+    );
+    assert!(matches!(outcome.verdict, ProofVerdict::Safe { .. }), "{:?}", outcome.verdict);
     assert!(outcome.refuted > 0, "{outcome:?}");
 }
 

@@ -10,7 +10,7 @@ use mu_cubicle::System;
 use mu_cubicle::ast::File;
 use mu_prove::rules::Memory;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, UnknownReason, Verdict, prove};
+use mu_prove::{ProofVerdict, ProverOptions, UnknownReason, prove};
 use mu_testkit::cubicle_systems::{Shape, file};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 /// The work limit of a proof: less than a second, and the same on every machine.
 const WORK: u64 = 30_000;
 
-fn options(memory: Memory) -> Options {
-    Options { memory, instances: 3, work: Some(WORK), ..Options::default() }
+fn options(memory: Memory) -> ProverOptions {
+    ProverOptions { memory, instances: 3, work: Some(WORK), ..ProverOptions::default() }
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, coun
     let outcome = prove(&system, options(memory), &Budget::default());
     let sizes = system.fixed.max(1)..=system.processes.unwrap_or(sizes).min(sizes);
     let word = match outcome.verdict {
-        Verdict::Safe { .. } | Verdict::Searched(..) => {
+        ProofVerdict::Safe { .. } | ProofVerdict::Searched(..) => {
             counts.safe += 1;
             for n in sizes {
                 let Some((bad, complete)) = machine(&system, memory, n, most) else { continue };
@@ -65,17 +65,19 @@ fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, coun
             "SAFE"
         }
         // The machine has executed the run, so nothing remains to compare.
-        Verdict::Unsafe(_) => {
+        ProofVerdict::Unsafe(_) => {
             counts.bad += 1;
             "UNSAFE"
         }
-        Verdict::Unknown(UnknownReason::Unverified(r)) if !matches!(r, Refused::Stopped(_)) => {
+        ProofVerdict::Unknown(UnknownReason::Unverified(r))
+            if !matches!(r, Refused::Stopped(_)) =>
+        {
             counts
                 .unverified
                 .push(format!("seed {seed}, {memory:?}: an invariant is not verified, {r:?}"));
             return;
         }
-        Verdict::Unknown(_) => {
+        ProofVerdict::Unknown(_) => {
             counts.unknown.push(seed);
             counts.missed += usize::from(
                 sizes.into_iter().any(|n| machine(&system, memory, n, most).is_some_and(|m| m.0)),
@@ -190,7 +192,7 @@ fn invariants_of_shared_stages_are_verified() {
     for seed in [16551, 4938, 6397] {
         let system = mu_cubicle::check(&generated(seed, Memory::Tso)).unwrap();
         let verdict = prove(&system, options(Memory::Tso), &Budget::default()).verdict;
-        assert!(matches!(verdict, Verdict::Safe { .. }), "seed {seed}: {verdict:?}");
+        assert!(matches!(verdict, ProofVerdict::Safe { .. }), "seed {seed}: {verdict:?}");
     }
 }
 

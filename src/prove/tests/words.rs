@@ -7,17 +7,17 @@ use mu_base::limits::{Budget, Limits};
 use mu_base::random::Random;
 use mu_base::source::SourceId;
 use mu_cubicle::System;
-use mu_prove::atom::{Atom, Cell, Literal, Signature, Sort};
+use mu_prove::atom::{Atom, Cell, Literal, Signature, SymbolSort};
 use mu_prove::audit::AuditRequest;
 use mu_prove::decide::Decider;
-use mu_prove::residues::{Residues, Side};
+use mu_prove::residues::{ResidueSum, Residues};
 use mu_prove::rules::Memory;
-use mu_prove::simplex::{Relation, SimplexAnswer};
+use mu_prove::simplex::{SimplexAnswer, ZeroRelation};
 use mu_prove::verify::Refused;
 use mu_prove::verify::logic::{self, Fact, ValueKind, World};
 use mu_prove::verify::sums::Sign;
-use mu_prove::verify::words::{Part, Words};
-use mu_prove::{Options, UnknownReason, Verdict, prove};
+use mu_prove::verify::words::{WordSum, Words};
+use mu_prove::{ProofVerdict, ProverOptions, UnknownReason, prove};
 use mu_testkit::cubicle_interpreter::Naive;
 use std::fmt::Write;
 
@@ -37,23 +37,26 @@ fn comparison(random: &mut Random) -> Literal {
                 (cell(random.below(3)), if random.chance(1, 2) { factor } else { -factor })
             })
             .collect();
-        Side::new(terms, random.below(8) as i128, bits)
+        ResidueSum::new(terms, random.below(8) as i128, bits)
     };
-    let relation = [Relation::Le, Relation::Lt, Relation::Eq, Relation::Ne][random.below(4)];
+    let relation =
+        [ZeroRelation::Le, ZeroRelation::Lt, ZeroRelation::Eq, ZeroRelation::Ne][random.below(4)];
     Residues::compare(&side(random), relation, &side(random), bits)
 }
 
 fn fact(r: &Residues) -> Fact {
-    let part = |s: &Side| {
-        let terms =
-            s.terms.iter().map(|(c, f)| (logic::Cell::new(c.symbol(), [], None), i128::from(*f)));
-        Part::new(terms, s.constant.into(), r.bits)
+    let part = |s: &ResidueSum| {
+        let terms = s
+            .terms
+            .iter()
+            .map(|(c, f)| (logic::CertificateCell::new(c.symbol(), [], None), i128::from(*f)));
+        WordSum::new(terms, s.constant.into(), r.bits)
     };
     let sign = match r.relation {
-        Relation::Le => Sign::AtMost,
-        Relation::Lt => Sign::Less,
-        Relation::Eq => Sign::Zero,
-        Relation::Ne => Sign::NotZero,
+        ZeroRelation::Le => Sign::AtMost,
+        ZeroRelation::Lt => Sign::Less,
+        ZeroRelation::Eq => Sign::Zero,
+        ZeroRelation::Ne => Sign::NotZero,
     };
     Fact::Words(Box::new(Words::new(r.bits, &part(&r.left), sign, &part(&r.right))))
 }
@@ -61,7 +64,7 @@ fn fact(r: &Residues) -> Fact {
 #[test]
 fn decisions_agree_with_all_values() {
     let signature = Signature {
-        sorts: vec![Sort::Word(BITS); 3],
+        sorts: vec![SymbolSort::Word(BITS); 3],
         weak: vec![false; 3],
         arity: vec![0; 3],
         rigid: vec![false; 3],
@@ -132,7 +135,7 @@ fn fact_holds(fact: &Fact) -> impl Fn(&[i64; 3]) -> bool + use<> {
     let fact = fact.clone();
     move |values| {
         let Fact::Words(w) = &fact else { return false };
-        let part = |p: &Part| {
+        let part = |p: &WordSum| {
             let sum = p.terms.iter().map(|(c, f)| f * i128::from(values[c.symbol()]));
             (sum.sum::<i128>() + p.constant).rem_euclid(1 << w.bits)
         };
@@ -240,10 +243,11 @@ struct Counts {
 fn compare(seed: u64, bits: u32, memory: Memory, sizes: u32, counts: &mut Counts) {
     let text = system(seed, bits);
     let system = parsed(&text);
-    let options = Options { memory, instances: 3, work: Some(10_000), ..Options::default() };
+    let options =
+        ProverOptions { memory, instances: 3, work: Some(10_000), ..ProverOptions::default() };
     let budget = Budget::default();
     match prove(&system, options, &budget).verdict {
-        Verdict::Safe { .. } | Verdict::Searched(..) => {
+        ProofVerdict::Safe { .. } | ProofVerdict::Searched(..) => {
             counts.safe += 1;
             for n in 1..=sizes {
                 let machine = mu_prove::replay::machine(&system, memory, n, None).expect("small");
@@ -255,11 +259,11 @@ fn compare(seed: u64, bits: u32, memory: Memory, sizes: u32, counts: &mut Counts
                 );
             }
         }
-        Verdict::Unsafe(_) => counts.bad += 1,
-        Verdict::Unknown(UnknownReason::Unverified(r)) => {
+        ProofVerdict::Unsafe(_) => counts.bad += 1,
+        ProofVerdict::Unknown(UnknownReason::Unverified(r)) => {
             counts.unverified.push(format!("seed {seed}, {memory:?}: {r:?}"));
         }
-        Verdict::Unknown(_) => counts.unknown += 1,
+        ProofVerdict::Unknown(_) => counts.unknown += 1,
     }
 }
 
@@ -364,8 +368,9 @@ fn ticket_locks_with_words_that_wrap_are_proved() {
         for bits in [2, 3, 16, 32] {
             let text = ticket_lock(bits, None);
             let system = parsed(&text);
-            let outcome = prove(&system, Options { memory, ..Options::default() }, &budget);
-            let Verdict::Safe { certificate, queries } = outcome.verdict else {
+            let outcome =
+                prove(&system, ProverOptions { memory, ..ProverOptions::default() }, &budget);
+            let ProofVerdict::Safe { certificate, queries } = outcome.verdict else {
                 panic!("{bits} bits, {memory:?}: {:?}", outcome.verdict)
             };
             assert_eq!(queries.most, Some((1 << bits) - 1), "{certificate}");
@@ -448,9 +453,9 @@ requires {{ At[p] = A && L[p] = X + Y + 1 }}
             Limits { timeout: Some(std::time::Duration::from_secs(3)), ..Limits::default() };
         let budget = Budget::new(limits);
         let start = std::time::Instant::now();
-        let outcome = prove(&parsed(&text(mask)), Options::default(), &budget);
+        let outcome = prove(&parsed(&text(mask)), ProverOptions::default(), &budget);
         assert!(
-            !matches!(outcome.verdict, Verdict::Unsafe { .. }),
+            !matches!(outcome.verdict, ProofVerdict::Unsafe { .. }),
             "{mask}: {:?}",
             outcome.verdict
         );
@@ -466,16 +471,16 @@ fn ticket_locks_of_x86_programs_are_proved() {
     let narrow = wide.replace(" dd ", " dw ").replace("eax", "ax").replace("dword", "word");
     for (text, bits) in [(wide, 32), (narrow, 16)] {
         let program = mu_program::parametric::parse(SourceId::FIRST, &text).expect("a program");
-        let options = mu_cubicle::x86::Options {
+        let options = mu_cubicle::x86::TranslationOptions {
             wrapping: true,
             words: true,
-            ..mu_cubicle::x86::Options::default()
+            ..mu_cubicle::x86::TranslationOptions::default()
         };
         let translation = mu_cubicle::x86::translate(&program, options).expect("a system");
         let system = parsed(&translation.file.to_string());
-        let options = Options { work: Some(2_000_000), ..Options::default() };
+        let options = ProverOptions { work: Some(2_000_000), ..ProverOptions::default() };
         let outcome = prove(&system, options, &budget);
-        let Verdict::Safe { certificate, queries } = outcome.verdict else {
+        let ProofVerdict::Safe { certificate, queries } = outcome.verdict else {
             panic!("{bits} bits: {:?}\n{}", outcome.verdict, translation.file)
         };
         assert_eq!(queries.most, Some((1 << bits) - 1), "{certificate}");
@@ -489,8 +494,8 @@ fn the_ticket_lock_of_the_challenges_is_proved() {
     let budget = Budget::default();
     let path = format!("{}/../../specs/challenges/ticket_words.cub", env!("CARGO_MANIFEST_DIR"));
     let system = parsed(&std::fs::read_to_string(path).expect("a system"));
-    let outcome = prove(&system, Options::default(), &budget);
-    let Verdict::Safe { certificate, queries } = outcome.verdict else {
+    let outcome = prove(&system, ProverOptions::default(), &budget);
+    let ProofVerdict::Safe { certificate, queries } = outcome.verdict else {
         panic!("{:?}", outcome.verdict)
     };
     assert_eq!(queries.most, Some(65_535), "{certificate}");

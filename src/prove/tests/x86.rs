@@ -3,15 +3,15 @@
 
 use mu_base::SourceId;
 use mu_base::limits::{Budget, Limits};
-use mu_cubicle::x86::{Options, translate};
-use mu_prove::{Verdict, prove};
+use mu_cubicle::x86::{TranslationOptions, translate};
+use mu_prove::{ProofVerdict, prove};
 use std::path::Path;
 use std::time::Duration;
 
 #[test]
 fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
-    let split = Options { split_xchg: true, ..Options::default() };
-    let plain = Options::default();
+    let split = TranslationOptions { split_xchg: true, ..TranslationOptions::default() };
+    let plain = TranslationOptions::default();
     // Program (`unlocked`: without the prefix), and the length of the shortest run, if there is
     // one.
     let rows = [
@@ -30,18 +30,18 @@ fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
 /// lets threads in while the lock is taken.
 #[test]
 fn jumps_on_parity_are_proved_and_refuted_for_any_number_of_threads() {
-    check("mutex_xchg.asm jne jnp", Options::default(), None);
-    check("mutex_xchg.asm jne jp", Options::default(), Some(8));
+    check("mutex_xchg.asm jne jnp", TranslationOptions::default(), None);
+    check("mutex_xchg.asm jne jp", TranslationOptions::default(), Some(8));
 }
 
 #[test]
 #[ignore = "seconds"]
 fn the_barrier_of_several_rounds_is_proved_for_any_number_of_threads() {
-    check("barrier_multiple.asm", Options::default(), None);
+    check("barrier_multiple.asm", TranslationOptions::default(), None);
 }
 
 /// Checks the verdict of a row, and that its run is not shorter than the shortest one.
-fn check(name: &str, options: Options, length: Option<usize>) {
+fn check(name: &str, options: TranslationOptions, length: Option<usize>) {
     let file = name.split(' ').next().unwrap_or(name);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/x86").join(file);
     let text = std::fs::read_to_string(&path)
@@ -61,10 +61,11 @@ fn check(name: &str, options: Options, length: Option<usize>) {
         Budget::new(Limits { timeout: Some(Duration::from_secs(60)), ..Limits::default() });
     // Words that count without bound wrap after 2^32 steps: the search ends before, and a few
     // processes are searched.
-    let limited = mu_prove::Options { work: Some(100_000), ..mu_prove::Options::default() };
+    let limited =
+        mu_prove::ProverOptions { work: Some(100_000), ..mu_prove::ProverOptions::default() };
     match (prove(&system, limited, &budget).verdict, length) {
-        (Verdict::Safe { .. }, None) => {}
-        (Verdict::Unsafe(run), Some(length)) => {
+        (ProofVerdict::Safe { .. }, None) => {}
+        (ProofVerdict::Unsafe(run), Some(length)) => {
             let steps = run.steps.iter().filter(|s| !s.starts_with("flush")).count();
             assert!(steps >= length, "{name}: {steps} steps, the shortest run has {length}");
         }

@@ -8,10 +8,10 @@
 //! numbers is inside the cubes of the certificate. Cost: the choices of the transition's processes
 //! and cases.
 
-use super::logic::{Cell, Domains, Fact, Set, World};
+use super::logic::{CertificateCell, Domains, Fact, Set, World};
 use super::step::Changed;
 use super::sums::Sign;
-use super::words::{Part, Words};
+use super::words::{WordSum, Words};
 use super::{ExcludedCube, Refused, Verifier};
 use mu_base::narrow;
 use mu_cubicle::system::Update;
@@ -26,31 +26,31 @@ pub struct Count {
     /// Number of bits of the remainder.
     pub bits: u32,
     /// The sum, of memory now.
-    pub sum: Part,
+    pub sum: WordSum,
     /// The largest number of processes.
     pub most: u64,
 }
 
 impl Count {
-    fn compared(&self, left: &Part, sign: Sign, right: &Part) -> Fact {
+    fn compared(&self, left: &WordSum, sign: Sign, right: &WordSum) -> Fact {
         Fact::Words(Box::new(Words::new(self.bits, left, sign, right)))
     }
     /// Returns the fact that a process counts.
     pub(super) fn counts(&self, process: u8) -> Fact {
-        Fact::Among(Cell::new(self.symbol, [process], None), self.values)
+        Fact::Among(CertificateCell::new(self.symbol, [process], None), self.values)
     }
     /// Returns facts, of which one holds in an initial state of these processes if the invariant
     /// does not: a process counts, or the remainder is not zero.
     pub(super) fn wrong_initially(&self, named: usize) -> Vec<Fact> {
-        let other = self.compared(&self.sum, Sign::NotZero, &Part::default());
+        let other = self.compared(&self.sum, Sign::NotZero, &WordSum::default());
         (0..narrow::byte(named)).map(|p| self.counts(p)).chain([other]).collect()
     }
-    fn number(&self, n: i128) -> Part {
-        Part::new([], n, self.bits)
+    fn number(&self, n: i128) -> WordSum {
+        WordSum::new([], n, self.bits)
     }
     /// Returns the facts that follow for the named processes with these domains.
     pub fn facts(&self, world: World<'_>, domains: &Domains) -> Vec<Fact> {
-        let held = |p: u8| world.held(domains, &Cell::new(self.symbol, [p], None));
+        let held = |p: u8| world.held(domains, &CertificateCell::new(self.symbol, [p], None));
         let all = || 0..narrow::byte(world.named);
         let inside = all().filter(|p| held(*p) & !self.values == 0).count() as i128;
         let outside = all().filter(|p| held(*p) & self.values == 0).count() as i128;
@@ -128,14 +128,15 @@ impl Verifier<'_> {
         self.for_each_binding(t.params.len(), self.system.fixed as usize, &mut |binding, named| {
             self.budget.check(0).map_err(Refused::Stopped)?;
             let step = self.step(t, binding, self.world(named));
-            let sum: Vec<Cell> = count.sum.terms.iter().map(|t| t.0).collect();
-            let places =
-                (0..narrow::byte(named)).map(|p| Cell::new(count.symbol, [p], None)).collect();
+            let sum: Vec<CertificateCell> = count.sum.terms.iter().map(|t| t.0).collect();
+            let places = (0..narrow::byte(named))
+                .map(|p| CertificateCell::new(count.symbol, [p], None))
+                .collect();
             let cases = step.changes(&sum, places, count.bits).ok_or_else(refused)?;
             for Changed { before, sums, values } in cases {
                 for (facts, change) in self.moved(count, &values) {
                     let after = count.sum.replaced(&sums, count.bits);
-                    let expected = Part::new(
+                    let expected = WordSum::new(
                         count.sum.terms.iter().copied(),
                         count.sum.constant + change,
                         count.bits,
@@ -154,7 +155,7 @@ impl Verifier<'_> {
         })
     }
     /// Returns the cases of processes that counted before a step, with the change of the number.
-    fn moved(&self, count: &Count, values: &[(Cell, u32)]) -> Vec<(Vec<Fact>, i128)> {
+    fn moved(&self, count: &Count, values: &[(CertificateCell, u32)]) -> Vec<(Vec<Fact>, i128)> {
         let mut cases: Vec<(Vec<Fact>, i128)> = vec![(Vec::new(), 0)];
         for (cell, value) in values {
             let counts = i128::from(count.values & super::logic::only(*value) != 0);

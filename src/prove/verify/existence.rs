@@ -8,8 +8,8 @@
 //! and the processes in variables, so that many numbers decide the question. Cost: the instances of
 //! `init` for a few numbers.
 
-use super::logic::{self, Cell, Fact, OTHER, Point, Set, ValueKind, only};
-use super::{Reader, Refused, Verifier, choices};
+use super::logic::{self, CertificateCell, Fact, OTHER, Point, Set, ValueKind, only};
+use super::{ComparisonTranslator, Refused, Verifier, choices};
 use mu_base::narrow;
 use mu_cubicle::system::Proc;
 
@@ -27,7 +27,7 @@ impl Verifier<'_> {
         let assumed = self.system.invariants.iter().map(|c| c.params.len()).max().unwrap_or(0);
         let size = least.max(assumed);
         let cells = self.holders(&[self.initial(size), self.excluded(size)].concat());
-        let (arrays, variables): (Vec<Cell>, Vec<Cell>) =
+        let (arrays, variables): (Vec<CertificateCell>, Vec<CertificateCell>) =
             cells.iter().partition(|c| c.args().next().is_some());
         let bound = least + variables.len() + if arrays.is_empty() { 0 } else { MORE_SIZES };
         let most = self.system.processes.map_or(usize::MAX, |m| m as usize);
@@ -41,9 +41,9 @@ impl Verifier<'_> {
         })
     }
     /// Returns the cells of processes that instances mention.
-    fn holders(&self, instances: &Instances) -> Vec<Cell> {
+    fn holders(&self, instances: &Instances) -> Vec<CertificateCell> {
         let facts = instances.iter().flatten().flatten();
-        let mut found: Vec<Cell> = facts
+        let mut found: Vec<CertificateCell> = facts
             .flat_map(logic::cells)
             .filter(|c| self.kinds[c.symbol()] == ValueKind::Process)
             .collect();
@@ -62,7 +62,7 @@ impl Verifier<'_> {
                     Proc::Fixed(n) => narrow::byte(n as usize - 1),
                 };
                 let world = self.world(named);
-                let reader = Reader {
+                let reader = ComparisonTranslator {
                     process: &process,
                     look: &|_| None,
                     index: &self.index,
@@ -87,7 +87,7 @@ impl Verifier<'_> {
         let all = [instances.as_slice(), &excluded].concat();
         let cells = self.holders(&all);
         let inside: Set = only(narrow::index(named)) - 1;
-        let among = |c: &Cell| Fact::Among(*c, inside);
+        let among = |c: &CertificateCell| Fact::Among(*c, inside);
         if !self.meets_none(named, cells.iter().map(among).collect(), &instances) {
             return excluded.is_empty()
                 || !self.meets_none(named, cells.iter().map(among).collect(), &all);
@@ -99,7 +99,8 @@ impl Verifier<'_> {
                 (0..narrow::byte(named))
                     .map(|p| Fact::Ahead(Point::Named(p), Point::Held(*further), true)),
             );
-            let either = |c: &Cell| vec![vec![among(c)], vec![Fact::Twins(*c, *further, true)]];
+            let either =
+                |c: &CertificateCell| vec![vec![among(c)], vec![Fact::Twins(*c, *further, true)]];
             let choices: Vec<_> =
                 all.iter().cloned().chain(cells[first + 1..].iter().map(either)).collect();
             !self.meets_none(named, facts, &choices)

@@ -4,8 +4,8 @@
 //! possible. Decisions of facts are cached for the cube, since instances share most of their facts.
 
 use super::logic::{
-    Cell, Domains, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members, only, recell,
-    stages_of,
+    CertificateCell, Domains, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members,
+    only, recell, stages_of,
 };
 use super::{ExcludedCube, Verifier};
 use mu_base::narrow;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub(super) type Places = Vec<((u8, u8), Option<u8>)>;
 
 /// A cube of the certificate prepared for matching.
-pub(super) struct Plan {
+pub(super) struct MatchingPlan {
     /// The order in which processes are mapped, after the fixed ones.
     order: Vec<u8>,
     /// For each number of mapped processes: the facts without stages that can then be decided;
@@ -63,9 +63,9 @@ fn needs(kinds: &[ValueKind], fact: &Fact, named: usize) -> Set {
     found
 }
 
-impl Plan {
+impl MatchingPlan {
     /// Prepares the cube.
-    pub(super) fn new(kinds: &[ValueKind], fixed: usize, cube: &ExcludedCube) -> Plan {
+    pub(super) fn new(kinds: &[ValueKind], fixed: usize, cube: &ExcludedCube) -> MatchingPlan {
         let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
         let mut order: Vec<u8> = (narrow::byte(fixed)..narrow::byte(cube.named)).collect();
         order.sort_by_key(|p| {
@@ -92,7 +92,15 @@ impl Plan {
         });
         let wanted = wanted.collect();
         let mentions = cube.facts.iter().map(|f| symbols(std::slice::from_ref(f))).collect();
-        Plan { order, steps, staged, views, symbols: symbols(&cube.facts), mentions, wanted }
+        MatchingPlan {
+            order,
+            steps,
+            staged,
+            views,
+            symbols: symbols(&cube.facts),
+            mentions,
+            wanted,
+        }
     }
 }
 
@@ -105,14 +113,14 @@ enum Truth {
 }
 
 /// A cube that others are matched against.
-pub(super) struct Target<'a> {
+pub(super) struct MatchedCube<'a> {
     verifier: &'a Verifier<'a>,
     cube: &'a ExcludedCube,
     world: World<'a>,
     domains: Domains,
-    cells: Vec<Cell>,
+    cells: Vec<CertificateCell>,
     /// Cells that equalities or differences relate to others.
-    joined: Vec<Cell>,
+    joined: Vec<CertificateCell>,
     stages: Vec<Vec<u8>>,
     judged: HashMap<Fact, Truth>,
     /// The facts of the best instance so far that do not follow, and the largest number of such
@@ -123,15 +131,18 @@ pub(super) struct Target<'a> {
     single: Option<Vec<Fact>>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> MatchedCube<'a> {
     /// Prepares a cube with a named process; `None` if its facts are contradictory.
-    pub(super) fn new(verifier: &'a Verifier<'a>, cube: &'a ExcludedCube) -> Option<Target<'a>> {
+    pub(super) fn new(
+        verifier: &'a Verifier<'a>,
+        cube: &'a ExcludedCube,
+    ) -> Option<MatchedCube<'a>> {
         let world = verifier.world(cube.named);
         if verifier.contradicts(cube.named, &cube.facts) {
             return None;
         }
         let domains = world.domains(&cube.facts)?;
-        let mut all: Vec<Cell> = cube.facts.iter().flat_map(cells).collect();
+        let mut all: Vec<CertificateCell> = cube.facts.iter().flat_map(cells).collect();
         all.sort_unstable();
         all.dedup();
         let joined =
@@ -143,7 +154,7 @@ impl<'a> Target<'a> {
             }
         }
         stages.iter_mut().for_each(|s: &mut Vec<u8>| s.sort_unstable());
-        Some(Target {
+        Some(MatchedCube {
             verifier,
             cube,
             world,
@@ -163,7 +174,7 @@ impl<'a> Target<'a> {
     }
     /// Returns the number of facts of the plan's cube with symbols that it does not mention: such a
     /// fact never follows.
-    pub(super) fn lacks(&self, plan: &Plan) -> usize {
+    pub(super) fn lacks(&self, plan: &MatchingPlan) -> usize {
         if self.mentions(&plan.symbols) {
             0
         } else {
@@ -171,7 +182,7 @@ impl<'a> Target<'a> {
         }
     }
     /// True if each fact about values that the plan requires may follow for some cell.
-    pub(super) fn may_hold(&self, plan: &Plan) -> bool {
+    pub(super) fn may_hold(&self, plan: &MatchingPlan) -> bool {
         plan.wanted.iter().all(|(symbol, set)| {
             self.cells
                 .iter()
@@ -183,7 +194,7 @@ impl<'a> Target<'a> {
     pub(super) fn closest(
         &mut self,
         inner: &ExcludedCube,
-        plan: &Plan,
+        plan: &MatchingPlan,
         most: usize,
     ) -> Option<Vec<Fact>> {
         if inner.named > self.cube.named {
@@ -197,7 +208,7 @@ impl<'a> Target<'a> {
     }
     /// Returns the facts that are the only one of some instance that does not follow: if one of
     /// them holds, the target is inside.
-    pub(super) fn singles(&mut self, inner: &ExcludedCube, plan: &Plan) -> Vec<Fact> {
+    pub(super) fn singles(&mut self, inner: &ExcludedCube, plan: &MatchingPlan) -> Vec<Fact> {
         self.single = Some(Vec::new());
         self.closest(inner, plan, 1);
         self.single.take().unwrap_or_default()
@@ -209,7 +220,7 @@ impl<'a> Target<'a> {
     fn name(
         &mut self,
         inner: &ExcludedCube,
-        plan: &Plan,
+        plan: &MatchingPlan,
         at: usize,
         names: &mut Vec<u8>,
         open: &mut Vec<Fact>,
@@ -240,7 +251,7 @@ impl<'a> Target<'a> {
     fn place(
         &mut self,
         inner: &ExcludedCube,
-        plan: &Plan,
+        plan: &MatchingPlan,
         names: &[u8],
         places: &mut Places,
         open: &mut Vec<Fact>,
@@ -393,7 +404,7 @@ pub(super) fn instance(
     let name = |p: u8| names[usize::from(p)];
     let place =
         |v: (u8, u8)| places.iter().find(|p| p.0 == v).and_then(|p| p.1).map(|s| (name(v.0), s));
-    let cell = |c: &Cell| c.renamed(name).seen(c.look.and_then(place));
+    let cell = |c: &CertificateCell| c.renamed(name).seen(c.look.and_then(place));
     match fact {
         Fact::Among(c, set) if kinds[c.symbol()] == ValueKind::Process => {
             let mut image =

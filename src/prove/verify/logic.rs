@@ -7,7 +7,7 @@
 //! too large gets the answer *no contradiction*, so that a certificate is rejected, not accepted.
 
 use super::counts::Count;
-use super::sums::{Sum, unbalanced};
+use super::sums::{CellSum, unbalanced};
 use super::words::{Words, inconsistent};
 use mu_base::narrow;
 use std::sync::atomic::AtomicU64;
@@ -35,17 +35,21 @@ pub fn members(set: Set) -> impl DoubleEndedIterator<Item = u32> {
 
 /// A cell, in the view of a process at a stage, or now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Cell {
+pub struct CertificateCell {
     symbol: u32,
     args: [u8; 3],
     /// The process and stage of the view.
     pub look: Option<(u8, u8)>,
 }
 
-impl Cell {
+impl CertificateCell {
     /// Creates a cell with at most three indices.
-    pub fn new(symbol: usize, args: impl IntoIterator<Item = u8>, look: Option<(u8, u8)>) -> Cell {
-        let mut cell = Cell { symbol: narrow::index(symbol), args: [NO_INDEX; 3], look };
+    pub fn new(
+        symbol: usize,
+        args: impl IntoIterator<Item = u8>,
+        look: Option<(u8, u8)>,
+    ) -> CertificateCell {
+        let mut cell = CertificateCell { symbol: narrow::index(symbol), args: [NO_INDEX; 3], look };
         for (to, from) in cell.args.iter_mut().zip(args) {
             *to = from;
         }
@@ -61,13 +65,13 @@ impl Cell {
     }
     /// Returns the cell with other indices.
     #[must_use]
-    pub fn renamed(&self, to: impl Fn(u8) -> u8) -> Cell {
-        Cell { args: self.args.map(|a| if a == NO_INDEX { a } else { to(a) }), ..*self }
+    pub fn renamed(&self, to: impl Fn(u8) -> u8) -> CertificateCell {
+        CertificateCell { args: self.args.map(|a| if a == NO_INDEX { a } else { to(a) }), ..*self }
     }
     /// Returns the cell in another view.
     #[must_use]
-    pub fn seen(&self, look: Option<(u8, u8)>) -> Cell {
-        Cell { look, ..*self }
+    pub fn seen(&self, look: Option<(u8, u8)>) -> CertificateCell {
+        CertificateCell { look, ..*self }
     }
 }
 
@@ -77,20 +81,20 @@ pub enum Point {
     /// The named process.
     Named(u8),
     /// The content of the cell.
-    Held(Cell),
+    Held(CertificateCell),
 }
 
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fact {
     /// The cell contains one of the values.
-    Among(Cell, Set),
+    Among(CertificateCell, Set),
     /// Two cells are equal, or different.
-    Twins(Cell, Cell, bool),
+    Twins(CertificateCell, CertificateCell, bool),
     /// The first process precedes the second, strictly or not.
     Ahead(Point, Point, bool),
     /// A sum of cells with factors and a constant compares with zero.
-    Sum(Sum),
+    Sum(CellSum),
     /// A comparison of words.
     Words(Box<Words>),
     /// All writes of the process are in memory at the stage.
@@ -135,14 +139,14 @@ pub struct World<'a> {
 
 /// The remaining values of cells; unlisted cells may have any.
 #[derive(Clone, Default)]
-pub struct Domains(Vec<(Cell, Set)>);
+pub struct Domains(Vec<(CertificateCell, Set)>);
 
 impl Domains {
-    fn get(&self, cell: &Cell) -> Option<Set> {
+    fn get(&self, cell: &CertificateCell) -> Option<Set> {
         self.0.iter().find(|d| d.0 == *cell).map(|d| d.1)
     }
     /// Intersects the set of a cell with `set`. Returns true if that changed it.
-    fn narrow(&mut self, world: World<'_>, cell: &Cell, set: Set) -> bool {
+    fn narrow(&mut self, world: World<'_>, cell: &CertificateCell, set: Set) -> bool {
         match self.0.iter_mut().find(|d| d.0 == *cell) {
             Some(d) => {
                 let old = d.1;
@@ -163,7 +167,7 @@ impl Domains {
 
 impl World<'_> {
     /// Returns all values of a cell.
-    pub fn all(&self, cell: &Cell) -> Set {
+    pub fn all(&self, cell: &CertificateCell) -> Set {
         match self.kinds.get(cell.symbol()) {
             Some(ValueKind::Values(n)) => only(*n) - 1,
             Some(ValueKind::Process) if self.closed => only(narrow::index(self.named)) - 1,
@@ -171,15 +175,15 @@ impl World<'_> {
             _ => 0,
         }
     }
-    fn is_discrete(&self, cell: &Cell) -> bool {
+    fn is_discrete(&self, cell: &CertificateCell) -> bool {
         matches!(self.kinds.get(cell.symbol()), Some(ValueKind::Process | ValueKind::Values(_)))
     }
     /// True if the cell is an integer.
-    pub fn is_integer(&self, cell: &Cell) -> bool {
+    pub fn is_integer(&self, cell: &CertificateCell) -> bool {
         matches!(self.kinds.get(cell.symbol()), Some(ValueKind::Integer | ValueKind::Word(_)))
     }
     /// Returns the possible values of a cell.
-    pub fn held(&self, domains: &Domains, cell: &Cell) -> Set {
+    pub fn held(&self, domains: &Domains, cell: &CertificateCell) -> Set {
         domains.get(cell).unwrap_or_else(|| self.all(cell))
     }
     /// Returns the set if it contains one process, which has a name.
@@ -219,8 +223,8 @@ impl World<'_> {
             return true;
         }
         // The cell with the fewest values that occurs in a difference or an order.
-        let mut open: Option<(u32, Cell)> = None;
-        let mut offer = |c: &Cell| {
+        let mut open: Option<(u32, CertificateCell)> = None;
+        let mut offer = |c: &CertificateCell| {
             let size = self.held(&domains, c).count_ones();
             if size > 1 && open.is_none_or(|o| size < o.0) {
                 open = Some((size, *c));
@@ -263,7 +267,7 @@ impl World<'_> {
         })
     }
     /// Returns the unnamed processes, as values of the cell: two cells may contain different ones.
-    fn unnamed(&self, cell: &Cell) -> Set {
+    fn unnamed(&self, cell: &CertificateCell) -> Set {
         if self.kinds.get(cell.symbol()) == Some(&ValueKind::Process) { only(OTHER) } else { 0 }
     }
     /// Returns the values that the facts allow for each cell; `None` if some cell has none.
@@ -319,7 +323,7 @@ impl World<'_> {
             return false;
         }
         // Nodes: named processes, then the cells with an unnamed one.
-        let mut held: Vec<Cell> = Vec::new();
+        let mut held: Vec<CertificateCell> = Vec::new();
         let mut node = |p: &Point| match p {
             Point::Named(n) => usize::from(*n),
             Point::Held(c) => match self.single(self.held(domains, c)) {
@@ -370,7 +374,7 @@ impl World<'_> {
         (0..count).any(|x| reach[x * count + x] == 2)
     }
     /// Returns facts that follow without the cell, which is eliminated as an arbitrary value.
-    pub fn without(&self, facts: Vec<Fact>, cell: &Cell) -> Vec<Fact> {
+    pub fn without(&self, facts: Vec<Fact>, cell: &CertificateCell) -> Vec<Fact> {
         let (with, mut rest): (Vec<Fact>, Vec<Fact>) =
             facts.into_iter().partition(|f| cells(f).contains(cell));
         let twin = with.iter().find_map(|f| match f {
@@ -397,7 +401,7 @@ fn unequal(facts: &[Fact]) -> bool {
     if facts.iter().all(|f| !matches!(f, Fact::Twins(_, _, false))) {
         return false;
     }
-    let mut groups: Vec<Vec<Cell>> = Vec::new();
+    let mut groups: Vec<Vec<CertificateCell>> = Vec::new();
     for f in facts {
         if let Fact::Twins(a, b, true) = f {
             let (mut joined, rest): (Vec<_>, Vec<_>) =
@@ -411,7 +415,7 @@ fn unequal(facts: &[Fact]) -> bool {
 }
 
 /// Returns the cells of a fact.
-pub fn cells(fact: &Fact) -> Vec<Cell> {
+pub fn cells(fact: &Fact) -> Vec<CertificateCell> {
     match fact {
         Fact::Among(c, _) => vec![*c],
         Fact::Twins(a, b, _) => vec![*a, *b],
@@ -434,7 +438,7 @@ pub fn stages_of(fact: &Fact) -> Vec<(u8, u8)> {
 }
 
 /// Replaces each cell of a fact.
-pub fn recell(fact: &Fact, to: &dyn Fn(&Cell) -> Cell) -> Fact {
+pub fn recell(fact: &Fact, to: &dyn Fn(&CertificateCell) -> CertificateCell) -> Fact {
     match fact {
         Fact::Among(c, set) => Fact::Among(to(c), *set),
         Fact::Twins(a, b, same) => Fact::Twins(to(a), to(b), *same),

@@ -28,14 +28,14 @@ pub mod words;
 use crate::premises::{Refusal, premises};
 use crate::rules::Memory;
 use counts::Count;
-use inclusion::{Plan, Target};
-use logic::{Cell, Fact, JOINT, ValueKind, World, recell};
+use inclusion::{MatchedCube, MatchingPlan};
+use logic::{CertificateCell, Fact, JOINT, ValueKind, World, recell};
 use mu_base::limits::{Budget, Stop};
 use mu_base::narrow;
-use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, Transition, TypeId};
+use mu_cubicle::system::{Atom, CellAccess, Claim, Proc, System, Term, Transition, TypeId};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use step::{BackwardStep, Reader, wider};
+use step::{BackwardStep, ComparisonTranslator, wider};
 
 const MAX_CASES: u32 = 12;
 /// Largest number of open facts of an instance on which a case is split.
@@ -124,7 +124,7 @@ struct Verifier<'a> {
     index: Vec<u32>,
     /// The certificate's cubes, then the assumptions.
     cubes: Vec<ExcludedCube>,
-    plans: Vec<Plan>,
+    plans: Vec<MatchingPlan>,
     counts: Vec<Count>,
     queries: AtomicU64,
     /// Number of cases of words that were tried.
@@ -211,7 +211,7 @@ fn prepare<'a>(
     verifier.plans = verifier
         .cubes
         .iter()
-        .map(|c| Plan::new(&verifier.kinds, system.fixed as usize, c))
+        .map(|c| MatchingPlan::new(&verifier.kinds, system.fixed as usize, c))
         .collect();
     Ok((verifier, count))
 }
@@ -315,7 +315,7 @@ pub fn obligations(
 ) -> Result<(), Refused> {
     let budget = Budget::default();
     let (verifier, count) = prepare(system, text, &budget)?;
-    let mut smt = smt::Writer { verifier: &verifier, write, number: 0 };
+    let mut smt = smt::SmtWriter { verifier: &verifier, write, number: 0 };
     for count in &verifier.counts {
         smt.count_initiation(count);
     }
@@ -343,7 +343,7 @@ pub fn obligations(
 }
 
 /// Returns the cells of a term.
-fn accesses(term: &Term) -> Vec<&Access> {
+fn accesses(term: &Term) -> Vec<&CellAccess> {
     match term {
         Term::Cell(a) => vec![a],
         Term::Sum(s) => s.terms.iter().map(|t| &t.0).collect(),
@@ -489,10 +489,10 @@ impl Verifier<'_> {
                 Proc::Var(v) => binding[v as usize],
                 Proc::Fixed(n) => narrow::byte(n as usize - 1),
             };
-            let look = |a: &Access| {
+            let look = |a: &CellAccess| {
                 if self.weak[a.symbol.index()] { a.by.map(|p| (process(p), JOINT)) } else { None }
             };
-            let reader = Reader {
+            let reader = ComparisonTranslator {
                 process: &process,
                 look: &look,
                 index: &self.index,
@@ -510,7 +510,7 @@ impl Verifier<'_> {
     /// True if the claim has the same truth in the machine's states and in those in which writes
     /// reach memory immediately. This holds if it concerns only constants, or one process alone.
     fn holds_of_both(&self, claim: &Claim) -> bool {
-        let written = |a: &Access| {
+        let written = |a: &CellAccess| {
             self.system.transitions.iter().any(|t| t.updates.iter().any(|u| u.symbol() == a.symbol))
         };
         let accesses = claim.cube.iter().flat_map(|atom| match atom {
@@ -518,7 +518,7 @@ impl Verifier<'_> {
             Atom::Words(w) => w.left.terms.iter().chain(&w.right.terms).map(|t| &t.0).collect(),
             _ => Vec::new(),
         });
-        let changing: Vec<&Access> = accesses.filter(|a| written(a)).collect();
+        let changing: Vec<&CellAccess> = accesses.filter(|a| written(a)).collect();
         let one = changing
             .iter()
             .flat_map(|a| &a.args)
@@ -528,7 +528,7 @@ impl Verifier<'_> {
     /// Returns the conditions of a cube on an initial state, in which all reads read memory now.
     fn at_the_start(&self, cube: &ExcludedCube) -> Vec<Fact> {
         let named = cube.named.max(1);
-        let now = |c: &Cell| c.seen(None);
+        let now = |c: &CertificateCell| c.seen(None);
         let facts = cube
             .facts
             .iter()
@@ -553,7 +553,7 @@ impl Verifier<'_> {
                     Proc::Var(v) => map[v as usize],
                     Proc::Fixed(n) => narrow::byte(n as usize - 1),
                 };
-                let reader = Reader {
+                let reader = ComparisonTranslator {
                     process: &process,
                     look: &|_| None,
                     index: &self.index,
@@ -671,7 +671,7 @@ impl Verifier<'_> {
         Cow::Owned(ExcludedCube { named: 1, facts: self.widened(cube, 1) })
     }
     fn split(&self, cube: &ExcludedCube, first: Option<usize>, depth: u32) -> bool {
-        let Some(mut target) = Target::new(self, cube) else { return true };
+        let Some(mut target) = MatchedCube::new(self, cube) else { return true };
         for i in first.into_iter().chain((0..self.cubes.len()).filter(|i| Some(*i) != first)) {
             let plan = &self.plans[i];
             if target.mentions(&plan.symbols)

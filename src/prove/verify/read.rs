@@ -2,9 +2,9 @@
 //! the expected input.
 
 use super::counts::Count;
-use super::logic::{Cell, Fact, JOINT, OTHER, Point, ValueKind, only};
-use super::sums::{Sign, Sum};
-use super::words::{Part, Words};
+use super::logic::{CertificateCell, Fact, JOINT, OTHER, Point, ValueKind, only};
+use super::sums::{CellSum, Sign};
+use super::words::{WordSum, Words};
 use super::{Certificate, ExcludedCube};
 use mu_base::narrow;
 use mu_cubicle::system::{SymbolKind, System};
@@ -21,7 +21,7 @@ pub struct ReadError {
     pub message: String,
 }
 
-struct Reader<'a> {
+struct CertificateReader<'a> {
     system: &'a System,
     kinds: &'a [ValueKind],
     symbols: HashMap<&'a str, usize>,
@@ -33,7 +33,7 @@ struct Reader<'a> {
 
 type Read<T> = Result<T, ReadError>;
 
-impl Reader<'_> {
+impl CertificateReader<'_> {
     fn fail<T>(&self, message: impl Into<String>) -> Read<T> {
         Err(ReadError { line: self.line, message: message.into() })
     }
@@ -64,7 +64,7 @@ impl Reader<'_> {
             None => self.fail(format!("`{text}`: expected a stage below 250, or `*`")),
         }
     }
-    fn cell(&self, text: &str) -> Read<Cell> {
+    fn cell(&self, text: &str) -> Read<CertificateCell> {
         let (look, rest) = match text.split_once('.') {
             Some((view, rest)) => (Some(self.view(view)?), rest),
             None => (None, text),
@@ -93,7 +93,7 @@ impl Reader<'_> {
         if arity != args.len() {
             return self.fail(format!("`{text}`: `{name}` has {arity} indices"));
         }
-        Ok(Cell::new(symbol, args, look))
+        Ok(CertificateCell::new(symbol, args, look))
     }
     fn point(&self, text: &str) -> Read<Point> {
         if let Ok(p) = self.process(text) {
@@ -168,7 +168,7 @@ impl Reader<'_> {
         let number = |w: &str| {
             w.parse::<BigRational>().or_else(|_| self.fail(format!("`{w}`: expected a number")))
         };
-        let (mut terms, mut rest): (Vec<(Cell, BigRational)>, _) = (Vec::new(), words);
+        let (mut terms, mut rest): (Vec<(CertificateCell, BigRational)>, _) = (Vec::new(), words);
         while let [factor, cell, "+", tail @ ..] = rest {
             let cell = self.cell(cell)?;
             if !matches!(self.kinds[cell.symbol()], ValueKind::Integer | ValueKind::Real) {
@@ -192,14 +192,14 @@ impl Reader<'_> {
             "!=" => Sign::NotZero,
             other => return self.fail(format!("`{other}`: expected <=, <, = or !=")),
         };
-        match Sum::of(&terms, &number(constant)?, sign) {
+        match CellSum::of(&terms, &number(constant)?, sign) {
             Some(sum) => Ok(Fact::Sum(sum)),
             None => self.fail("a number in the sum needs more than 60 bits"),
         }
     }
 }
 
-impl Reader<'_> {
+impl CertificateReader<'_> {
     /// Parses a comparison of words after its keyword.
     fn words(&self, words: &[&str]) -> Read<Fact> {
         let [bits, rest @ ..] = words else { return self.fail("expected a number of bits") };
@@ -258,7 +258,7 @@ impl Reader<'_> {
         Ok(Count { symbol, values: set, bits, sum, most })
     }
     /// Parses a sum of words.
-    fn part(&self, words: &[&str], bits: u32) -> Read<Part> {
+    fn part(&self, words: &[&str], bits: u32) -> Read<WordSum> {
         let number = |w: &str| match w.parse::<i128>() {
             Ok(n) if n.unsigned_abs() <= 1 << 32 => Ok(n),
             _ => self.fail(format!("`{w}`: expected a number of at most 33 bits")),
@@ -276,7 +276,7 @@ impl Reader<'_> {
         let [constant] = rest else {
             return self.fail("expected FACTOR CELL + .. + CONSTANT on both sides");
         };
-        Ok(Part::new(terms, number(constant)?, bits))
+        Ok(WordSum::new(terms, number(constant)?, bits))
     }
 }
 
@@ -320,7 +320,7 @@ pub fn memory(text: &str) -> Result<bool, ReadError> {
 pub fn read(system: &System, kinds: &[ValueKind], text: &str) -> Result<Certificate, ReadError> {
     let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
     let tso = memory(text)?;
-    let mut reader = Reader { system, kinds, symbols, line: 0, named: 0, tso };
+    let mut reader = CertificateReader { system, kinds, symbols, line: 0, named: 0, tso };
     let mut cubes: Vec<ExcludedCube> = Vec::new();
     let mut counts = Vec::new();
     for (i, l) in text.lines().enumerate().skip(2) {

@@ -14,16 +14,18 @@
 
 use super::counts::Count;
 use super::inclusion::{Places, ends_last, instance};
-use super::logic::{Cell, Fact, JOINT, OTHER, Point, ValueKind, members, only, stages_of};
+use super::logic::{
+    CertificateCell, Fact, JOINT, OTHER, Point, ValueKind, members, only, stages_of,
+};
 use super::sums::Sign;
-use super::words::Part;
+use super::words::WordSum;
 use super::{ExcludedCube, Verifier, choices};
 use mu_base::narrow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Printer of obligations.
-pub(super) struct Writer<'a> {
+pub(super) struct SmtWriter<'a> {
     pub(super) verifier: &'a Verifier<'a>,
     pub(super) write: &'a mut dyn FnMut(&str, &str),
     pub(super) number: usize,
@@ -32,12 +34,12 @@ pub(super) struct Writer<'a> {
 struct Text<'a> {
     verifier: &'a Verifier<'a>,
     named: usize,
-    cells: BTreeSet<Cell>,
+    cells: BTreeSet<CertificateCell>,
     body: String,
 }
 
 impl Text<'_> {
-    fn cell(&mut self, c: &Cell) -> String {
+    fn cell(&mut self, c: &CertificateCell) -> String {
         self.cells.insert(*c);
         let mut name = self.verifier.system.symbols[c.symbol()].name.clone();
         for a in c.args() {
@@ -115,7 +117,7 @@ impl Text<'_> {
         }
     }
     /// Prints the remainder of a sum of words.
-    fn remainder(&mut self, part: &Part, bits: u32) -> String {
+    fn remainder(&mut self, part: &WordSum, bits: u32) -> String {
         let mut sum = format!("(mod (+ {} 0", Self::number(part.constant, false));
         for (c, f) in &part.terms {
             let name = self.cell(c);
@@ -192,7 +194,7 @@ impl Text<'_> {
     }
 }
 
-impl Writer<'_> {
+impl SmtWriter<'_> {
     fn emit(&mut self, kind: &str, mut text: Text<'_>) {
         for count in &self.verifier.counts {
             text.assert_count(count);

@@ -6,12 +6,15 @@
 //! *every* division that preserves the order of stages is tried; none is dropped for being covered.
 
 use super::logic::{
-    Cell, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members, only, recell, stages_of,
+    CertificateCell, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members, only,
+    recell, stages_of,
 };
-use super::sums::{LARGEST, Sign, Sum};
-use super::words::{Part, Words};
+use super::sums::{CellSum, LARGEST, Sign};
+use super::words::{WordSum, Words};
 use mu_base::narrow;
-use mu_cubicle::system::{self, Access, Atom, Op, Proc, System, Term, Transition, Update, Value};
+use mu_cubicle::system::{
+    self, AssignedValue, Atom, CellAccess, ComparisonOp, Proc, System, Term, Transition, Update,
+};
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
@@ -43,22 +46,22 @@ pub struct BackwardStep<'a> {
 enum Held {
     Process(u8),
     Constant(u32),
-    Cell(Cell),
+    Cell(CertificateCell),
     Sum(Scaled),
 }
 
 /// Cells with integer factors and a constant, divided by a positive number.
 #[derive(Clone, Debug)]
 struct Scaled {
-    terms: Vec<(Cell, i128)>,
+    terms: Vec<(CertificateCell, i128)>,
     constant: i128,
     scale: i128,
 }
 
 impl Scaled {
     /// Returns the sum as one of words; `None` if it has fractions.
-    fn part(&self, bits: u32) -> Option<Part> {
-        (self.scale == 1).then(|| Part::new(self.terms.iter().copied(), self.constant, bits))
+    fn part(&self, bits: u32) -> Option<WordSum> {
+        (self.scale == 1).then(|| WordSum::new(self.terms.iter().copied(), self.constant, bits))
     }
     /// True if it is, or contains, a value that an update leaves open.
     fn is_arbitrary(&self) -> bool {
@@ -78,7 +81,7 @@ impl Scaled {
             }
             sum = sum.checked_add(part.constant.checked_mul(by)?)?;
         }
-        Sum::new(terms, sum, sign).map(Fact::Sum)
+        CellSum::new(terms, sum, sign).map(Fact::Sum)
     }
 }
 
@@ -90,11 +93,11 @@ type Bound = Vec<(u32, u8)>;
 type Choice = (Vec<Fact>, Option<Held>);
 
 /// Translator of comparisons to facts, with processes and cells given by functions.
-pub struct Reader<'a> {
+pub struct ComparisonTranslator<'a> {
     /// Maps a process.
     pub process: &'a dyn Fn(Proc) -> u8,
     /// Maps an access to its view.
-    pub look: &'a dyn Fn(&Access) -> Option<(u8, u8)>,
+    pub look: &'a dyn Fn(&CellAccess) -> Option<(u8, u8)>,
     /// The index of each constructor in its type.
     pub index: &'a [u32],
     /// The processes.
@@ -103,9 +106,13 @@ pub struct Reader<'a> {
     pub overflow: &'a AtomicBool,
 }
 
-impl Reader<'_> {
-    fn cell(&self, a: &Access) -> Cell {
-        Cell::new(a.symbol.index(), a.args.iter().map(|p| (self.process)(*p)), (self.look)(a))
+impl ComparisonTranslator<'_> {
+    fn cell(&self, a: &CellAccess) -> CertificateCell {
+        CertificateCell::new(
+            a.symbol.index(),
+            a.args.iter().map(|p| (self.process)(*p)),
+            (self.look)(a),
+        )
     }
     fn held(&self, term: &Term) -> Held {
         match term {
@@ -142,20 +149,20 @@ impl Reader<'_> {
     fn words(&self, w: &system::Words) -> Option<Fact> {
         let part = |sum: &system::Sum| match self.held(&Term::Sum(sum.clone())) {
             Held::Sum(s) => self.part(&s, w.bits),
-            _ => Part::default(),
+            _ => WordSum::default(),
         };
         let sign = match w.op {
-            Op::Eq => Sign::Zero,
-            Op::Neq => Sign::NotZero,
-            Op::Lt => Sign::Less,
-            Op::Le => Sign::AtMost,
+            ComparisonOp::Eq => Sign::Zero,
+            ComparisonOp::Neq => Sign::NotZero,
+            ComparisonOp::Lt => Sign::Less,
+            ComparisonOp::Le => Sign::AtMost,
         };
         compared(Words::new(w.bits, &part(&w.left), sign, &part(&w.right)))
     }
-    fn part(&self, sum: &Scaled, bits: u32) -> Part {
+    fn part(&self, sum: &Scaled, bits: u32) -> WordSum {
         sum.part(bits).unwrap_or_else(|| {
             self.overflow.store(true, Ordering::Relaxed);
-            Part::default()
+            WordSum::default()
         })
     }
     /// Returns the facts of a cube without fences, with true if it requires one.
@@ -193,19 +200,19 @@ fn compared(words: Words) -> Option<Fact> {
 fn compare(
     world: World<'_>,
     left: &Held,
-    op: Op,
+    op: ComparisonOp,
     right: &Held,
     overflow: &AtomicBool,
 ) -> Option<Fact> {
     let known = |holds: bool| if holds { None } else { Some(Fact::ExcludedCube) };
-    let equal = op == Op::Eq;
-    let among = |c: &Cell, v: u32| {
+    let equal = op == ComparisonOp::Eq;
+    let among = |c: &CertificateCell, v: u32| {
         let set = if equal { only(v) } else { !only(v) };
         Some(Fact::Among(*c, world.all(c) & set))
     };
     let order = |a: Point, b: Point| match (&a, &b) {
-        (Point::Named(x), Point::Named(y)) if x == y => known(op == Op::Le),
-        _ => Some(Fact::Ahead(a, b, op == Op::Lt)),
+        (Point::Named(x), Point::Named(y)) if x == y => known(op == ComparisonOp::Le),
+        _ => Some(Fact::Ahead(a, b, op == ComparisonOp::Lt)),
     };
     let point = |h: &Held| match h {
         Held::Process(p) => Point::Named(*p),
@@ -215,10 +222,10 @@ fn compare(
     match (left, right) {
         (Held::Sum(a), Held::Sum(b)) => {
             let sign = match op {
-                Op::Eq => Sign::Zero,
-                Op::Neq => Sign::NotZero,
-                Op::Lt => Sign::Less,
-                Op::Le => Sign::AtMost,
+                ComparisonOp::Eq => Sign::Zero,
+                ComparisonOp::Neq => Sign::NotZero,
+                ComparisonOp::Lt => Sign::Less,
+                ComparisonOp::Le => Sign::AtMost,
             };
             let fact = Scaled::compared(&[(a, 1), (b, -1)], 0, sign);
             if fact.is_none() {
@@ -226,7 +233,7 @@ fn compare(
             }
             fact
         }
-        (l, r) if matches!(op, Op::Lt | Op::Le) => order(point(l), point(r)),
+        (l, r) if matches!(op, ComparisonOp::Lt | ComparisonOp::Le) => order(point(l), point(r)),
         (Held::Process(a), Held::Process(b)) => known((a == b) == equal),
         (Held::Constant(a), Held::Constant(b)) => known((a == b) == equal),
         (Held::Cell(c), Held::Constant(v)) | (Held::Constant(v), Held::Cell(c)) => among(c, *v),
@@ -244,15 +251,20 @@ pub struct Changed {
     /// The conditions before the step.
     pub before: Vec<Fact>,
     /// The assigned words, with their new values.
-    pub sums: Vec<(Cell, Part)>,
+    pub sums: Vec<(CertificateCell, WordSum)>,
     /// The assigned cells of an enumeration, with their new values.
-    pub values: Vec<(Cell, u32)>,
+    pub values: Vec<(CertificateCell, u32)>,
 }
 
 impl BackwardStep<'_> {
     /// Returns the cases of the step with the new values of words and of cells of an enumeration;
     /// `None` if a new value is not a sum of words or no constant, or is arbitrary.
-    pub fn changes(&self, words: &[Cell], places: Vec<Cell>, bits: u32) -> Option<Vec<Changed>> {
+    pub fn changes(
+        &self,
+        words: &[CertificateCell],
+        places: Vec<CertificateCell>,
+        bits: u32,
+    ) -> Option<Vec<Changed>> {
         let (mut base, fence) = self.with(&Vec::new(), |r| r.facts(&self.transition.guard));
         if fence && self.weak.contains(&true) && !self.locked() {
             base.extend(self.actor().map(|p| Fact::Fence(p, 0)));
@@ -301,15 +313,15 @@ impl BackwardStep<'_> {
     fn locked(&self) -> bool {
         self.transition.locked && self.writes()
     }
-    fn with<T>(&self, bound: &Bound, f: impl FnOnce(&Reader<'_>) -> T) -> T {
+    fn with<T>(&self, bound: &Bound, f: impl FnOnce(&ComparisonTranslator<'_>) -> T) -> T {
         let process = |p: Proc| self.process(p, bound);
         let actor = self.actor();
         let locked = self.locked();
         // The actor reads at its first stage from here on, or now if the access is locked.
-        let look = |a: &Access| {
+        let look = |a: &CellAccess| {
             if self.weak[a.symbol.index()] && !locked { actor.map(|p| (p, 0)) } else { None }
         };
-        f(&Reader {
+        f(&ComparisonTranslator {
             process: &process,
             look: &look,
             index: self.index,
@@ -381,7 +393,7 @@ impl BackwardStep<'_> {
     }
     fn choices(&self, facts: &[Fact], late: &[(u8, u8)], found: &mut Vec<Vec<Fact>>) {
         let actor = self.actor();
-        let mut cells: Vec<Cell> = facts.iter().flat_map(cells).collect();
+        let mut cells: Vec<CertificateCell> = facts.iter().flat_map(cells).collect();
         cells.sort();
         cells.dedup();
         let (mut base, fence) = self.with(&Vec::new(), |r| r.facts(&self.transition.guard));
@@ -392,7 +404,7 @@ impl BackwardStep<'_> {
         {
             base.push(Fact::Fence(p, 0));
         }
-        let mut values: BTreeMap<Cell, Vec<Choice>> = BTreeMap::new();
+        let mut values: BTreeMap<CertificateCell, Vec<Choice>> = BTreeMap::new();
         for cell in cells {
             let now = cell.seen(None);
             let stays = match cell.look {
@@ -417,10 +429,10 @@ impl BackwardStep<'_> {
             .filter(|f| !matches!(f, Fact::Fence(p, s) if late.contains(&(*p, *s))))
             .cloned()
             .collect();
-        let order: Vec<&Cell> = values.keys().collect();
+        let order: Vec<&CertificateCell> = values.keys().collect();
         self.combine(&facts, &order, &values, &mut BTreeMap::new(), base, found);
     }
-    fn own(&self, cell: &Cell) -> Held {
+    fn own(&self, cell: &CertificateCell) -> Held {
         match self.kinds[cell.symbol()] {
             ValueKind::Integer | ValueKind::Real | ValueKind::Word(_) => {
                 Held::Sum(Scaled { terms: vec![(*cell, 1)], constant: 0, scale: 1 })
@@ -429,14 +441,14 @@ impl BackwardStep<'_> {
         }
     }
     /// Returns the cell that represents an arbitrary value after an update.
-    fn forgotten(&self, cell: &Cell) -> Held {
+    fn forgotten(&self, cell: &CertificateCell) -> Held {
         self.own(&cell.seen(FORGOTTEN))
     }
     /// Returns the possible values that the step gives a cell.
-    fn set(&self, cell: &Cell) -> Vec<Choice> {
-        let value = |v: &Value, bound: &Bound| match v {
-            Value::Any => self.forgotten(cell),
-            Value::Term(t) => self.with(bound, |r| r.held(t)),
+    fn set(&self, cell: &CertificateCell) -> Vec<Choice> {
+        let value = |v: &AssignedValue, bound: &Bound| match v {
+            AssignedValue::Any => self.forgotten(cell),
+            AssignedValue::Term(t) => self.with(bound, |r| r.held(t)),
         };
         for u in &self.transition.updates {
             if u.symbol().index() != cell.symbol() {
@@ -486,9 +498,9 @@ impl BackwardStep<'_> {
     fn combine(
         &self,
         facts: &[Fact],
-        order: &[&Cell],
-        values: &BTreeMap<Cell, Vec<Choice>>,
-        chosen: &mut BTreeMap<Cell, Held>,
+        order: &[&CertificateCell],
+        values: &BTreeMap<CertificateCell, Vec<Choice>>,
+        chosen: &mut BTreeMap<CertificateCell, Held>,
         so_far: Vec<Fact>,
         found: &mut Vec<Vec<Fact>>,
     ) {
@@ -497,7 +509,7 @@ impl BackwardStep<'_> {
             for f in facts {
                 before.extend(self.put(f, chosen));
             }
-            let lost: Vec<Cell> =
+            let lost: Vec<CertificateCell> =
                 before.iter().flat_map(cells).filter(|c| c.look == FORGOTTEN).collect();
             if !lost.is_empty() && self.world.contradicts(&before) {
                 return;
@@ -529,8 +541,8 @@ impl BackwardStep<'_> {
         }
     }
     /// Substitutes the chosen values in a fact.
-    fn put(&self, fact: &Fact, chosen: &BTreeMap<Cell, Held>) -> Option<Fact> {
-        let of = |c: &Cell| chosen.get(c).cloned().unwrap_or_else(|| self.own(c));
+    fn put(&self, fact: &Fact, chosen: &BTreeMap<CertificateCell, Held>) -> Option<Fact> {
+        let of = |c: &CertificateCell| chosen.get(c).cloned().unwrap_or_else(|| self.own(c));
         let point = |p: &Point| match p {
             Point::Named(n) => Held::Process(*n),
             Point::Held(c) => of(c),
@@ -544,10 +556,14 @@ impl BackwardStep<'_> {
                 Held::Cell(c) => Some(Fact::Among(c, *set)),
                 Held::Sum(..) => None,
             },
-            Fact::Twins(a, b, same) => compare(of(a), if *same { Op::Eq } else { Op::Neq }, of(b)),
-            Fact::Ahead(a, b, strict) => {
-                compare(point(a), if *strict { Op::Lt } else { Op::Le }, point(b))
+            Fact::Twins(a, b, same) => {
+                compare(of(a), if *same { ComparisonOp::Eq } else { ComparisonOp::Neq }, of(b))
             }
+            Fact::Ahead(a, b, strict) => compare(
+                point(a),
+                if *strict { ComparisonOp::Lt } else { ComparisonOp::Le },
+                point(b),
+            ),
             Fact::Sum(s) if s.terms.iter().all(|t| !chosen.contains_key(&t.0)) => {
                 Some(fact.clone())
             }
@@ -564,7 +580,7 @@ impl BackwardStep<'_> {
                 fact
             }
             Fact::Words(w) => {
-                let sum = |c: &Cell| {
+                let sum = |c: &CertificateCell| {
                     let Held::Sum(s) = chosen.get(c)? else { return None };
                     let part = s.part(w.bits);
                     if part.is_none() {

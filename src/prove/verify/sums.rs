@@ -3,7 +3,7 @@
 //! Motzkin, sums over integers are rounded, differences are split. Factors are integers; if one
 //! exceeds 127 bits, the derived sum is dropped, which can only reject a certificate.
 
-use super::logic::{Cell, Fact, World};
+use super::logic::{CertificateCell, Fact, World};
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
@@ -28,9 +28,9 @@ pub enum Sign {
 
 /// A sum of cells with integer factors and a constant, compared with zero.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Sum {
+pub struct CellSum {
     /// Cells, ascending, with their factors, none of them zero.
-    pub terms: Arc<[(Cell, i128)]>,
+    pub terms: Arc<[(CertificateCell, i128)]>,
     /// The constant part.
     pub constant: i128,
     /// The comparison.
@@ -38,9 +38,9 @@ pub struct Sum {
 }
 
 /// Sorts terms and combines equal cells, without zero factors; `None` if a number is too large.
-fn merged(mut terms: Vec<(Cell, i128)>) -> Option<Vec<(Cell, i128)>> {
+fn merged(mut terms: Vec<(CertificateCell, i128)>) -> Option<Vec<(CertificateCell, i128)>> {
     terms.sort_unstable_by_key(|t| t.0);
-    let mut list: Vec<(Cell, i128)> = Vec::with_capacity(terms.len());
+    let mut list: Vec<(CertificateCell, i128)> = Vec::with_capacity(terms.len());
     for (cell, factor) in terms {
         match list.last_mut() {
             Some(last) if last.0 == cell => last.1 = last.1.checked_add(factor)?,
@@ -51,14 +51,18 @@ fn merged(mut terms: Vec<(Cell, i128)>) -> Option<Vec<(Cell, i128)>> {
     list.iter().all(|t| t.1 != i128::MIN).then_some(list)
 }
 
-impl Sum {
+impl CellSum {
     /// Builds the sum without a common divisor; `None` if a number is too large.
-    pub fn new(terms: Vec<(Cell, i128)>, constant: i128, sign: Sign) -> Option<Sum> {
-        let sum = Sum::divided(terms, constant, sign)?;
+    pub fn new(terms: Vec<(CertificateCell, i128)>, constant: i128, sign: Sign) -> Option<CellSum> {
+        let sum = CellSum::divided(terms, constant, sign)?;
         let small = |n: &i128| (-LARGEST..=LARGEST).contains(n);
         (sum.terms.iter().all(|t| small(&t.1)) && small(&sum.constant)).then_some(sum)
     }
-    fn divided(terms: Vec<(Cell, i128)>, mut constant: i128, sign: Sign) -> Option<Sum> {
+    fn divided(
+        terms: Vec<(CertificateCell, i128)>,
+        mut constant: i128,
+        sign: Sign,
+    ) -> Option<CellSum> {
         let mut terms = merged(terms)?;
         let divisor = terms.iter().fold(constant.checked_abs()?, |g, t| g.gcd(&t.1));
         // Normal form of an equation: the first factor is positive.
@@ -69,11 +73,15 @@ impl Sum {
             terms.iter_mut().for_each(|t| t.1 /= divisor);
             constant /= divisor;
         }
-        Some(Sum { terms: terms.into(), constant, sign })
+        Some(CellSum { terms: terms.into(), constant, sign })
     }
     /// Builds the sum from rational numbers. `None` if a number, multiplied by the common
     /// denominator, is too large.
-    pub fn of(terms: &[(Cell, BigRational)], constant: &BigRational, sign: Sign) -> Option<Sum> {
+    pub fn of(
+        terms: &[(CertificateCell, BigRational)],
+        constant: &BigRational,
+        sign: Sign,
+    ) -> Option<CellSum> {
         let mut scale = constant.denom().clone();
         for (_, f) in terms {
             scale = scale.lcm(f.denom());
@@ -82,7 +90,7 @@ impl Sum {
         let whole = |n: &BigRational| {
             (n * &scale).to_integer().to_i128().filter(|n| (-LARGEST..=LARGEST).contains(n))
         };
-        Sum::new(
+        CellSum::new(
             terms.iter().map(|(c, f)| Some((*c, whole(f)?))).collect::<Option<_>>()?,
             whole(constant)?,
             sign,
@@ -90,7 +98,7 @@ impl Sum {
     }
     /// Returns the negated comparison.
     #[must_use]
-    pub fn opposite(&self) -> Sum {
+    pub fn opposite(&self) -> CellSum {
         let sign = match self.sign {
             Sign::Zero => Sign::NotZero,
             Sign::NotZero => Sign::Zero,
@@ -98,8 +106,8 @@ impl Sum {
             Sign::Less => Sign::AtMost,
         };
         match sign {
-            Sign::Zero | Sign::NotZero => Sum { sign, ..self.clone() },
-            _ => Sum {
+            Sign::Zero | Sign::NotZero => CellSum { sign, ..self.clone() },
+            _ => CellSum {
                 terms: self.terms.iter().map(|t| (t.0, -t.1)).collect(),
                 constant: -self.constant,
                 sign,
@@ -108,9 +116,10 @@ impl Sum {
     }
     /// Returns the sum with each cell replaced.
     #[must_use]
-    pub fn map(&self, to: &dyn Fn(&Cell) -> Cell) -> Sum {
-        let terms: Vec<(Cell, i128)> = self.terms.iter().map(|t| (to(&t.0), t.1)).collect();
-        Sum::divided(terms, self.constant, self.sign)
+    pub fn map(&self, to: &dyn Fn(&CertificateCell) -> CertificateCell) -> CellSum {
+        let terms: Vec<(CertificateCell, i128)> =
+            self.terms.iter().map(|t| (to(&t.0), t.1)).collect();
+        CellSum::divided(terms, self.constant, self.sign)
             .expect("a few numbers of 60 bits add up to fewer than 127")
     }
 }
@@ -118,24 +127,24 @@ impl Sum {
 /// A sum that is at most zero, less than zero, or zero.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SumRow {
-    terms: Vec<(Cell, i128)>,
+    terms: Vec<(CertificateCell, i128)>,
     constant: i128,
     sign: Sign,
 }
 
 impl SumRow {
     /// Builds the comparison of a sum of a few small numbers: at most zero.
-    pub(super) fn at_most(terms: Vec<(Cell, i128)>, constant: i128) -> SumRow {
+    pub(super) fn at_most(terms: Vec<(CertificateCell, i128)>, constant: i128) -> SumRow {
         SumRow { terms: merged(terms).unwrap_or_default(), constant, sign: Sign::AtMost }
     }
     /// Builds the equation of a sum of a few small numbers and zero.
-    pub(super) fn zero(terms: Vec<(Cell, i128)>, constant: i128) -> SumRow {
+    pub(super) fn zero(terms: Vec<(CertificateCell, i128)>, constant: i128) -> SumRow {
         SumRow { sign: Sign::Zero, ..SumRow::at_most(terms, constant) }
     }
-    fn of(sum: &Sum) -> SumRow {
+    fn of(sum: &CellSum) -> SumRow {
         SumRow { terms: sum.terms.to_vec(), constant: sum.constant, sign: sum.sign }
     }
-    fn factor(&self, cell: &Cell) -> i128 {
+    fn factor(&self, cell: &CertificateCell) -> i128 {
         self.terms.iter().find(|t| t.0 == *cell).map_or(0, |t| t.1)
     }
     /// True if the row has no cells and is false.
@@ -201,7 +210,7 @@ impl SumRow {
 
 /// Adds the two rows so that the cell cancels, if they bound it from opposite sides or one is an
 /// equation.
-fn joined(a: &SumRow, b: &SumRow, cell: &Cell) -> Option<SumRow> {
+fn joined(a: &SumRow, b: &SumRow, cell: &CertificateCell) -> Option<SumRow> {
     let (f, g) = (a.factor(cell), b.factor(cell));
     if a.sign == Sign::Zero {
         // b * |f| - a * g * sign(f)
@@ -332,8 +341,8 @@ pub(super) fn eliminated_within(world: World<'_>, rows: Vec<SumRow>, most: usize
 }
 
 /// Returns the cell with the elimination that creates the fewest new rows.
-fn cheapest(rows: &[SumRow]) -> Option<Cell> {
-    let mut counts: Vec<(Cell, usize, usize)> = Vec::new();
+fn cheapest(rows: &[SumRow]) -> Option<CertificateCell> {
+    let mut counts: Vec<(CertificateCell, usize, usize)> = Vec::new();
     for (c, f) in rows.iter().flat_map(|r| &r.terms) {
         let at = counts.iter().position(|x| x.0 == *c).unwrap_or_else(|| {
             counts.push((*c, 0, 0));
@@ -345,7 +354,7 @@ fn cheapest(rows: &[SumRow]) -> Option<Cell> {
 }
 
 /// Returns consequences of the sums among the facts without the cell.
-pub fn without(facts: &[Fact], cell: &Cell) -> Vec<Sum> {
+pub fn without(facts: &[Fact], cell: &CertificateCell) -> Vec<CellSum> {
     let rows: Vec<SumRow> = facts
         .iter()
         .filter_map(|f| if let Fact::Sum(s) = f { Some(SumRow::of(s)) } else { None })
@@ -356,8 +365,9 @@ pub fn without(facts: &[Fact], cell: &Cell) -> Vec<Sum> {
         for b in &rows[i + 1..] {
             let opposite = (a.factor(cell) > 0) != (b.factor(cell) > 0);
             if opposite || a.sign == Sign::Zero || b.sign == Sign::Zero {
-                found
-                    .extend(joined(a, b, cell).and_then(|r| Sum::new(r.terms, r.constant, r.sign)));
+                found.extend(
+                    joined(a, b, cell).and_then(|r| CellSum::new(r.terms, r.constant, r.sign)),
+                );
             }
         }
     }

@@ -9,7 +9,7 @@
 //! Cost: exponential in the comparisons of sums that may wrap, within a budget. An exhausted budget
 //! gives *no contradiction*, which can only reject a certificate.
 
-use super::logic::{Cell, Fact, World};
+use super::logic::{CertificateCell, Fact, World};
 use super::sums::{Sign, SumRow, eliminated_within};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -22,9 +22,9 @@ const MAX_ROWS: usize = 80;
 /// A sum of cells with factors and a constant, modulo 2^bits: factors from 1 and the constant from
 /// 0 to 2^bits - 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Part {
+pub struct WordSum {
     /// Cells, ascending, with their factors.
-    pub terms: Vec<(Cell, i128)>,
+    pub terms: Vec<(CertificateCell, i128)>,
     /// The constant part.
     pub constant: i128,
 }
@@ -35,31 +35,35 @@ pub struct Words {
     /// Number of bits of the remainders.
     pub bits: u32,
     /// The left sum.
-    pub left: Part,
+    pub left: WordSum,
     /// The comparison: [`Sign::Zero`] is equality.
     pub sign: Sign,
     /// The right sum.
-    pub right: Part,
+    pub right: WordSum,
 }
 
 fn modulus(bits: u32) -> i128 {
     1 << bits
 }
 
-impl Part {
+impl WordSum {
     /// Builds a sum; cells may occur several times.
-    pub fn new(terms: impl IntoIterator<Item = (Cell, i128)>, constant: i128, bits: u32) -> Part {
+    pub fn new(
+        terms: impl IntoIterator<Item = (CertificateCell, i128)>,
+        constant: i128,
+        bits: u32,
+    ) -> WordSum {
         let m = modulus(bits);
-        let mut list: BTreeMap<Cell, i128> = BTreeMap::new();
+        let mut list: BTreeMap<CertificateCell, i128> = BTreeMap::new();
         for (cell, factor) in terms {
             let sum = list.entry(cell).or_default();
             *sum = (*sum + factor.rem_euclid(m)).rem_euclid(m);
         }
         let terms = list.into_iter().filter(|t| t.1 != 0).collect();
-        Part { terms, constant: constant.rem_euclid(m) }
+        WordSum { terms, constant: constant.rem_euclid(m) }
     }
     /// Substitutes sums for cells; `None` keeps a cell.
-    fn put(&self, of: &dyn Fn(&Cell) -> Option<Part>, bits: u32) -> Part {
+    fn put(&self, of: &dyn Fn(&CertificateCell) -> Option<WordSum>, bits: u32) -> WordSum {
         let mut terms = Vec::new();
         let mut constant = self.constant;
         for (cell, factor) in &self.terms {
@@ -73,35 +77,35 @@ impl Part {
                 }
             }
         }
-        Part::new(terms, constant, bits)
+        WordSum::new(terms, constant, bits)
     }
     /// Returns the sum after an assignment of sums to cells.
-    pub(super) fn replaced(&self, sums: &[(Cell, Part)], bits: u32) -> Part {
+    pub(super) fn replaced(&self, sums: &[(CertificateCell, WordSum)], bits: u32) -> WordSum {
         self.put(&|c| sums.iter().find(|s| s.0 == *c).map(|s| s.1.clone()), bits)
     }
     /// Returns the factor of a cell with the smallest absolute value.
     fn short(factor: i128, bits: u32) -> i128 {
         if factor > modulus(bits) / 2 { factor - modulus(bits) } else { factor }
     }
-    fn factor(&self, cell: &Cell) -> i128 {
+    fn factor(&self, cell: &CertificateCell) -> i128 {
         self.terms.iter().find(|t| t.0 == *cell).map_or(0, |t| t.1)
     }
 }
 
 impl Words {
     /// Builds a comparison; equations have zero on the right and are the smaller of two forms.
-    pub fn new(bits: u32, left: &Part, sign: Sign, right: &Part) -> Words {
-        let keep = |p: &Part| Part::new(p.terms.iter().copied(), p.constant, bits);
+    pub fn new(bits: u32, left: &WordSum, sign: Sign, right: &WordSum) -> Words {
+        let keep = |p: &WordSum| WordSum::new(p.terms.iter().copied(), p.constant, bits);
         let (left, right) = (keep(left), keep(right));
         if matches!(sign, Sign::AtMost | Sign::Less) {
             return Words { bits, left, sign, right };
         }
-        let difference = |a: &Part, b: &Part| {
+        let difference = |a: &WordSum, b: &WordSum| {
             let negated = b.terms.iter().map(|t| (t.0, -t.1));
-            Part::new(a.terms.iter().copied().chain(negated), a.constant - b.constant, bits)
+            WordSum::new(a.terms.iter().copied().chain(negated), a.constant - b.constant, bits)
         };
         let left = difference(&left, &right).min(difference(&right, &left));
-        Words { bits, left, sign, right: Part::default() }
+        Words { bits, left, sign, right: WordSum::default() }
     }
     /// Returns the truth of a comparison without cells; `None` if it has cells.
     pub fn known(&self) -> Option<bool> {
@@ -129,26 +133,26 @@ impl Words {
     }
     /// Returns the comparison with each cell replaced.
     #[must_use]
-    pub fn map(&self, to: &dyn Fn(&Cell) -> Cell) -> Words {
-        self.put(&|c| Some(Part { terms: vec![(to(c), 1)], constant: 0 }))
+    pub fn map(&self, to: &dyn Fn(&CertificateCell) -> CertificateCell) -> Words {
+        self.put(&|c| Some(WordSum { terms: vec![(to(c), 1)], constant: 0 }))
     }
     /// Returns the comparison with sums for cells; `None` keeps a cell.
     #[must_use]
-    pub fn put(&self, of: &dyn Fn(&Cell) -> Option<Part>) -> Words {
+    pub fn put(&self, of: &dyn Fn(&CertificateCell) -> Option<WordSum>) -> Words {
         let (left, right) = (self.left.put(of, self.bits), self.right.put(of, self.bits));
         Words::new(self.bits, &left, self.sign, &right)
     }
     /// Returns the cells that it mentions.
-    pub fn cells(&self) -> impl Iterator<Item = Cell> {
+    pub fn cells(&self) -> impl Iterator<Item = CertificateCell> {
         self.left.terms.iter().chain(&self.right.terms).map(|t| t.0)
     }
-    fn mentions(&self, cell: &Cell) -> bool {
+    fn mentions(&self, cell: &CertificateCell) -> bool {
         self.left.factor(cell) != 0 || self.right.factor(cell) != 0
     }
 }
 
 /// Returns the largest number of bits with which a comparison mentions the cell.
-fn width(words: &[Words], cell: &Cell) -> u32 {
+fn width(words: &[Words], cell: &CertificateCell) -> u32 {
     words.iter().filter(|w| w.mentions(cell)).map(|w| w.bits).max().unwrap_or(0)
 }
 
@@ -168,7 +172,7 @@ fn inverse(odd: i128, bits: u32) -> i128 {
 }
 
 /// Substitutes a sum for a cell. Returns false if a comparison fails.
-fn replaced(words: &mut Vec<Words>, cell: &Cell, by: &Part) -> bool {
+fn replaced(words: &mut Vec<Words>, cell: &CertificateCell, by: &WordSum) -> bool {
     for w in words.iter_mut() {
         if w.mentions(cell) {
             *w = w.put(&|c| (c == cell).then(|| by.clone()));
@@ -187,7 +191,7 @@ fn replaced(words: &mut Vec<Words>, cell: &Cell, by: &Part) -> bool {
 fn solved(words: &mut Vec<Words>) -> bool {
     let find = |words: &[Words]| {
         words.iter().enumerate().filter(|w| w.1.sign == Sign::Zero).find_map(|(i, w)| {
-            let odd = |t: &&(Cell, i128)| t.1 % 2 == 1 && width(words, &t.0) == w.bits;
+            let odd = |t: &&(CertificateCell, i128)| t.1 % 2 == 1 && width(words, &t.0) == w.bits;
             w.left.terms.iter().find(odd).map(|t| (i, *t))
         })
     };
@@ -195,7 +199,7 @@ fn solved(words: &mut Vec<Words>) -> bool {
         let w = words.remove(at);
         let by = inverse(factor, w.bits);
         let rest = w.left.terms.iter().filter(|t| t.0 != cell).map(|t| (t.0, -(t.1 * by)));
-        let sum = Part::new(rest, -(w.left.constant * by), w.bits);
+        let sum = WordSum::new(rest, -(w.left.constant * by), w.bits);
         if !replaced(words, &cell, &sum) {
             return false;
         }
@@ -206,7 +210,7 @@ fn solved(words: &mut Vec<Words>) -> bool {
 /// Sets one cell of each group of related cells to 0 if adding a number to all cells of the group
 /// changes no comparison. Returns false if a comparison fails.
 fn translated(words: &mut Vec<Words>) -> bool {
-    let mut done: Vec<Cell> = Vec::new();
+    let mut done: Vec<CertificateCell> = Vec::new();
     loop {
         let Some(first) = words.iter().flat_map(Words::cells).find(|c| !done.contains(c)) else {
             return true;
@@ -224,7 +228,7 @@ fn translated(words: &mut Vec<Words>) -> bool {
             }
         }
         let balanced =
-            |p: &Part, bits: u32| p.terms.iter().map(|t| t.1).sum::<i128>() % modulus(bits) == 0;
+            |p: &WordSum, bits: u32| p.terms.iter().map(|t| t.1).sum::<i128>() % modulus(bits) == 0;
         let own = |w: &&Words| w.cells().any(|c| group.contains(&c));
         let free = words
             .iter()
@@ -232,10 +236,10 @@ fn translated(words: &mut Vec<Words>) -> bool {
             .all(|w| balanced(&w.left, w.bits) && balanced(&w.right, w.bits));
         done.extend(&group);
         // The cell that occurs most often.
-        let count = |c: &Cell| words.iter().filter(|w| w.mentions(c)).count();
+        let count = |c: &CertificateCell| words.iter().filter(|w| w.mentions(c)).count();
         if free
             && let Some(cell) = group.iter().max_by_key(|c| (count(c), **c)).copied()
-            && !replaced(words, &cell, &Part::default())
+            && !replaced(words, &cell, &WordSum::default())
         {
             return false;
         }
@@ -274,7 +278,7 @@ pub fn inconsistent(world: World<'_>, facts: &[Fact], budget: &u32) -> bool {
     // Differences come last, because they have the most cases.
     words.sort_by_key(|w| (w.sign == Sign::NotZero, w.left.terms.len() + w.right.terms.len()));
     let mut rows = Vec::new();
-    let mut cells: Vec<Cell> = words.iter().flat_map(Words::cells).collect();
+    let mut cells: Vec<CertificateCell> = words.iter().flat_map(Words::cells).collect();
     cells.sort_unstable();
     cells.dedup();
     for c in &cells {
@@ -292,11 +296,11 @@ pub fn inconsistent(world: World<'_>, facts: &[Fact], budget: &u32) -> bool {
 
 /// Returns the possible remainders of a sum, each as a sum of cells; `None` if there are more than
 /// `most`.
-fn remainders(all: &[Words], part: &Part, bits: u32, most: u32) -> Option<Vec<Part>> {
+fn remainders(all: &[Words], part: &WordSum, bits: u32, most: u32) -> Option<Vec<WordSum>> {
     let m = modulus(bits);
-    let terms: Vec<(Cell, i128)> =
-        part.terms.iter().map(|t| (t.0, Part::short(t.1, bits))).collect();
-    let greatest = |t: &(Cell, i128)| t.1 * (modulus(width(all, &t.0)) - 1);
+    let terms: Vec<(CertificateCell, i128)> =
+        part.terms.iter().map(|t| (t.0, WordSum::short(t.1, bits))).collect();
+    let greatest = |t: &(CertificateCell, i128)| t.1 * (modulus(width(all, &t.0)) - 1);
     let low: i128 = terms.iter().map(|t| greatest(t).min(0)).sum::<i128>() + part.constant;
     let high: i128 = terms.iter().map(|t| greatest(t).max(0)).sum::<i128>() + part.constant;
     let (first, last) = (low.div_euclid(m), high.div_euclid(m));
@@ -304,7 +308,7 @@ fn remainders(all: &[Words], part: &Part, bits: u32, most: u32) -> Option<Vec<Pa
     if last - first >= i128::from(most) {
         return None;
     }
-    let remainder = |q| Part { terms: terms.clone(), constant: part.constant - q * m };
+    let remainder = |q| WordSum { terms: terms.clone(), constant: part.constant - q * m };
     Some((first..=last).map(remainder).collect())
 }
 
@@ -318,8 +322,8 @@ fn cases(
 ) -> bool {
     let Some((first, rest)) = left.split_first() else { return false };
     let greatest = modulus(first.bits) - 1;
-    let negated = |p: &Part| p.terms.iter().map(|t| (t.0, -t.1)).collect::<Vec<_>>();
-    let inside = |p: &Part| {
+    let negated = |p: &WordSum| p.terms.iter().map(|t| (t.0, -t.1)).collect::<Vec<_>>();
+    let inside = |p: &WordSum| {
         [
             SumRow::at_most(negated(p), -p.constant),
             SumRow::at_most(p.terms.clone(), p.constant - greatest),

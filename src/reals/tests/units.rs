@@ -5,7 +5,7 @@ use mu_base::Budget;
 use mu_base::random::Random;
 use mu_reals::number::Real;
 use mu_reals::solve::{Bounds, solve};
-use mu_reals::system::{Equations, Op};
+use mu_reals::system::{RealEquations, RealOp};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
@@ -14,14 +14,14 @@ fn number(n: i64, d: i64) -> Real {
     Real::Number(BigRational::new(BigInt::from(n), BigInt::from(d)))
 }
 
-fn solved(equations: &Equations) -> Bounds {
+fn solved(equations: &RealEquations) -> Bounds {
     solve(equations, &Budget::default()).unwrap()
 }
 
 /// Generates a random system with a fixed-point variable as node 0: means, added constants, minima
 /// and maxima of two nodes.
-fn random_equations(random: &mut Random, signs: usize) -> Equations {
-    let mut equations = Equations::default();
+fn random_equations(random: &mut Random, signs: usize) -> RealEquations {
+    let mut equations = RealEquations::default();
     let n = 3 + random.below(9);
     for _ in 0..n {
         equations.reserve();
@@ -36,28 +36,28 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
                     1 => Real::Plus,
                     k => number(k as i64 - 4, 1 + random.below(3) as i64),
                 };
-                Op::Value(equations.value(value))
+                RealOp::Value(equations.value(value))
             }
             kind @ 1..=4 => {
                 // Often with a number: otherwise hardly any cycle has a finite value.
                 let number = equations.value(number(random.below(4) as i64 - 1, 1));
                 let other = if random.chance(1, 2) {
-                    equations.add(Op::Value(number))
+                    equations.add(RealOp::Value(number))
                 } else {
                     node(random)
                 };
                 let args = [node(random), other].into();
-                if kind <= 2 { Op::Least(args) } else { Op::Greatest(args) }
+                if kind <= 2 { RealOp::Least(args) } else { RealOp::Greatest(args) }
             }
             5 => {
                 let constant = equations.value(number(random.below(5) as i64 - 2, 2));
                 let (constant, one) =
-                    (equations.add(Op::Value(constant)), equations.factor(&BigRational::one()));
-                Op::Sum([(one, node(random)), (one, constant)].into(), false)
+                    (equations.add(RealOp::Value(constant)), equations.factor(&BigRational::one()));
+                RealOp::Sum([(one, node(random)), (one, constant)].into(), false)
             }
             _ => {
                 let half = equations.factor(&BigRational::new(1.into(), 2.into()));
-                Op::Sum([(half, node(random)), (half, node(random))].into(), false)
+                RealOp::Sum([(half, node(random)), (half, node(random))].into(), false)
             }
         };
         equations.nodes[i] = op;
@@ -65,7 +65,7 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
     // Every node is a head of its own, so that every cycle passes one.
     for i in 0..n {
         let inner = equations.add(equations.nodes[i].clone());
-        equations.nodes[i] = Op::Head(inner);
+        equations.nodes[i] = RealOp::Head(inner);
         equations.ranks[i] = Some(random.below(signs) as u32);
     }
     equations
@@ -73,7 +73,7 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
 
 /// Returns the values of all nodes after some exact rounds of iteration: from minus infinity for a
 /// least fixed point, from plus infinity for a greatest one.
-fn iterated(equations: &Equations, least: bool, rounds: usize) -> Vec<Real> {
+fn iterated(equations: &RealEquations, least: bool, rounds: usize) -> Vec<Real> {
     let mut values = vec![Real::truth(!least); equations.nodes.len()];
     for _ in 0..rounds {
         values = (0..equations.nodes.len())
@@ -138,16 +138,16 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
 }
 
 /// Builds `X = max(0, factor * X + added)`.
-fn growth(factor: BigRational, added: Real) -> Equations {
-    let mut equations = Equations::default();
+fn growth(factor: BigRational, added: Real) -> RealEquations {
+    let mut equations = RealEquations::default();
     equations.least = vec![true];
     let head = equations.reserve();
     let (zero, added) = (equations.value(Real::zero()), equations.value(added));
-    let (zero, added) = (equations.add(Op::Value(zero)), equations.add(Op::Value(added)));
+    let (zero, added) = (equations.add(RealOp::Value(zero)), equations.add(RealOp::Value(added)));
     let (factor, one) = (equations.factor(&factor), equations.factor(&BigRational::one()));
-    let sum = equations.add(Op::Sum([(factor, head), (one, added)].into(), false));
-    let body = equations.add(Op::Greatest([zero, sum].into()));
-    equations.nodes[head as usize] = Op::Head(body);
+    let sum = equations.add(RealOp::Sum([(factor, head), (one, added)].into(), false));
+    let body = equations.add(RealOp::Greatest([zero, sum].into()));
+    equations.nodes[head as usize] = RealOp::Head(body);
     equations.ranks[head as usize] = Some(0);
     equations
 }

@@ -20,7 +20,7 @@
 use super::draw::{count, in_sort, is_number, parts};
 use super::translate::Translation;
 use super::view::{FormulaEvaluator, FormulaView};
-use super::{Audit, AuditRequest, Check, Explored, ordered};
+use super::{Audit, AuditRequest, CaseAudit, Explored, ordered};
 use crate::base::AbstractableModel;
 use crate::merged_constants::mapped;
 use crate::replicas::{Replicas, owners};
@@ -47,7 +47,7 @@ const DRAWN: usize = 4;
 const MAX_VALUES: usize = 24;
 
 /// An instance with its components expanded.
-pub struct Instance {
+pub struct ExpandedInstance {
     /// The process.
     pub process: LinearProcess,
     /// The names of the identities, in the order of the list of all identities.
@@ -61,7 +61,7 @@ pub struct Components<'a> {
     /// The local states of untracked components.
     pub members: &'a [LocalState],
     /// An instance.
-    pub instance: &'a Instance,
+    pub instance: &'a ExpandedInstance,
 }
 
 /// The embedding of an instance into the model with [`SIZE`] components.
@@ -117,7 +117,7 @@ pub fn audit_components(
     let view = FormulaView::new(&wanted.study.rewritten().formula);
     literals.extend(view.literals());
     let draw = super::draw::Draw::new(wanted.seed, &literals, wanted.base.engine());
-    let mut check = Check {
+    let mut check = CaseAudit {
         wanted,
         draw,
         explored: Explored::new(wanted.base),
@@ -294,7 +294,7 @@ impl<'a> Embedding<'a> {
     }
 }
 
-impl Check<'_> {
+impl CaseAudit<'_> {
     /// Samples a random run and states drawn along it, for one choice of tracked identities and
     /// parameters.
     fn turn(

@@ -9,7 +9,7 @@
 //! values.
 
 use super::draw::Draw;
-use crate::abstraction::{Content, Facts, Regions};
+use crate::abstraction::{AbstractionFacts, Content, Regions};
 use crate::base::AbstractableModel;
 use crate::cuts::Grain;
 use crate::merged_constants::{MergedConstants, mapped};
@@ -115,7 +115,7 @@ impl Concretise for Regions<'_> {
 impl Regions<'_> {
     fn region(
         &self,
-        facts: &Facts,
+        facts: &AbstractionFacts,
         layout: &Layout,
         grain: Grain,
         e: &Expr,

@@ -21,7 +21,7 @@ pub mod translate;
 pub mod view;
 
 use crate::base::AbstractableModel;
-use crate::cuts::{Case, Test};
+use crate::cuts::{Case, CutTest};
 use crate::study::Study;
 use ahash::{AHashMap, AHashSet};
 use draw::{Draw, literals_of};
@@ -186,13 +186,13 @@ fn ordered(label: &MultiAction) -> MultiAction {
 }
 
 /// The audit of one case.
-struct Check<'a> {
+struct CaseAudit<'a> {
     wanted: &'a AuditRequest<'a>,
     draw: Draw,
     explored: Explored<'a>,
     view: FormulaView,
     /// The tests with a fixed outcome in the case.
-    tests: Vec<Test>,
+    tests: Vec<CutTest>,
     audit: Audit,
 }
 
@@ -223,7 +223,7 @@ pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
     let view = FormulaView::new(&wanted.study.rewritten().formula);
     literals.extend(view.literals());
     let draw = Draw::new(wanted.seed, &literals, wanted.base.engine());
-    let mut check = Check {
+    let mut check = CaseAudit {
         wanted,
         draw,
         explored: Explored::new(wanted.base),
@@ -238,7 +238,7 @@ pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
     Ok(check.audit)
 }
 
-impl<'a> Check<'a> {
+impl<'a> CaseAudit<'a> {
     /// Audits samples for one valuation.
     fn valuation(&mut self, two: &mut FormulaEvaluator) -> Result<(), Diagnostic> {
         let wanted = self.wanted;

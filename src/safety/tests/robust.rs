@@ -10,7 +10,7 @@ use mu_base::random::Random;
 use mu_base::{Budget, SourceId, Stop};
 use mu_explore::Silent;
 use mu_program::litmus::{self, Litmus};
-use mu_program::machine::{Event, Machine};
+use mu_program::machine::{Machine, MoveEffect};
 use mu_program::memory::{self, MemoryModel};
 use mu_program::nasm::{self, X86Program};
 use mu_program::{Program, axiomatic};
@@ -61,12 +61,12 @@ fn traces(program: &Program, model: &'static dyn MemoryModel) -> BTreeSet<Traced
             let newest = |r: &Traced, cell: u32| *r.coherence[cell as usize].last().unwrap();
             if let Some(event) = m.advance(t, &mut s).unwrap() {
                 match event {
-                    Event::Read { cell, .. } => {
+                    MoveEffect::Read { cell, .. } => {
                         let own = r.waiting[t].iter().rev().find(|w| w.0 == cell).map(|w| w.1);
                         let from = own.unwrap_or(newest(&r, cell));
                         r.taken[t].push(from);
                     }
-                    Event::Write { cell, .. } => {
+                    MoveEffect::Write { cell, .. } => {
                         r.stores[t] += 1;
                         let name = Some((t as u8, r.stores[t]));
                         if m.memory.buffered() {
@@ -75,7 +75,7 @@ fn traces(program: &Program, model: &'static dyn MemoryModel) -> BTreeSet<Traced
                             r.coherence[cell as usize].push(name)
                         }
                     }
-                    Event::Update { cell, wrote, .. } => {
+                    MoveEffect::Update { cell, wrote, .. } => {
                         let from = newest(&r, cell);
                         r.taken[t].push(from);
                         if wrote {

@@ -2,7 +2,7 @@
 
 use mu_base::{Budget, Diagnostic, SourceId};
 use mu_explore::Silent;
-use mu_program::machine::Event;
+use mu_program::machine::MoveEffect;
 use mu_program::memory;
 use mu_program::nasm::{self, X86Program};
 use mu_safety::reach::{Reached, Safety, in_memory, reach};
@@ -73,7 +73,7 @@ fn what_the_order_of_stores_saves() {
     let m = &found.machine;
     // The new sense overtakes the reset of the count in some buffer.
     let overtaken = way.steps.iter().any(|s| {
-        let sense = matches!(s.event, Event::Flush { cell, .. } if m.program.cells[cell as usize].name == "sense");
+        let sense = matches!(s.event, MoveEffect::Flush { cell, .. } if m.program.cells[cell as usize].name == "sense");
         sense && mu_safety::reach::buffered(m, s.thread, &s.state).iter().any(|(n, _)| n == "count")
     });
     assert!(overtaken);

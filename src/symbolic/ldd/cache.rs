@@ -19,7 +19,7 @@ use mu_base::narrow;
 
 /// The two words of an entry.
 #[derive(Debug, Default)]
-struct Entry([AtomicU64; 2]);
+struct EntryWords([AtomicU64; 2]);
 
 /// An entry's content.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ struct CacheEntry {
 
 #[derive(Debug)]
 pub(super) struct Cache {
-    entries: Vec<Entry>,
+    entries: Vec<EntryWords>,
     shift: u32,
 }
 
@@ -64,11 +64,11 @@ impl CacheEntry {
 impl Cache {
     pub fn new(bits: u32) -> Self {
         let mut entries = Vec::new();
-        entries.resize_with(1 << bits, Entry::default);
+        entries.resize_with(1 << bits, EntryWords::default);
         Self { entries, shift: 64 - bits }
     }
     pub fn bytes(&self) -> u64 {
-        (self.entries.len() * size_of::<Entry>()) as u64
+        (self.entries.len() * size_of::<EntryWords>()) as u64
     }
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -81,7 +81,7 @@ impl Cache {
     }
     #[inline]
     fn load(&self, at: usize) -> CacheEntry {
-        let Entry([first, second]) = &self.entries[at];
+        let EntryWords([first, second]) = &self.entries[at];
         // Makes the writer's nodes visible, through the first word: if the two words belong to
         // different entries, the entry is rejected.
         CacheEntry::of([first.load(Ordering::Acquire), second.load(Ordering::Relaxed)])
@@ -95,7 +95,7 @@ impl Cache {
     /// Stores a result. Returns true if that overwrites another one.
     #[inline]
     pub fn put(&self, op: u32, a: Ldd, b: Ldd, result: Ldd) -> bool {
-        let Entry([first, second]) = &self.entries[self.place(op, a, b)];
+        let EntryWords([first, second]) = &self.entries[self.place(op, a, b)];
         let words = CacheEntry { op, a: a.0, b: b.0, result: result.0 }.words();
         let lost = first.load(Ordering::Relaxed) != 0;
         second.store(words[1], Ordering::Relaxed);
@@ -127,7 +127,7 @@ impl Cache {
         for at in 0..self.entries.len() {
             let f = self.load(at);
             if f.op != 0 && !(marks.get(f.a) && marks.get(f.b) && marks.get(f.result)) {
-                self.entries[at] = Entry::default();
+                self.entries[at] = EntryWords::default();
             }
         }
     }
@@ -190,7 +190,7 @@ mod tests {
         ];
         cache.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result));
         let at = cache.place(f.op, Ldd(f.a), Ldd(f.b));
-        let Entry([_, second]) = &cache.entries[at];
+        let EntryWords([_, second]) = &cache.entries[at];
         second.store(g.words()[1], Ordering::Relaxed);
         cache.grow();
         cache.sweep(&Marks::new(64));

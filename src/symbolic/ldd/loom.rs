@@ -7,7 +7,7 @@
 
 use super::Ldd;
 use super::cache::Cache;
-use super::table::{Ids, LddNode, Table};
+use super::table::{Ids, LddNode, LddTable};
 use std::sync::Arc;
 
 fn node(value: u32, down: Ldd) -> LddNode {
@@ -15,7 +15,7 @@ fn node(value: u32, down: Ldd) -> LddNode {
 }
 
 /// Returns the node's id, as a manager does.
-fn intern(table: &Table, ids: &mut Ids, node: LddNode) -> Ldd {
+fn intern(table: &LddTable, ids: &mut Ids, node: LddNode) -> Ldd {
     let id = match table.find(node) {
         Ok(id) => id,
         Err(at) => table.insert(at, node, ids).expect("there are ids").0,
@@ -25,8 +25,8 @@ fn intern(table: &Table, ids: &mut Ids, node: LddNode) -> Ldd {
 }
 
 /// Returns a small table, and ids of it for two threads.
-fn table() -> (Arc<Table>, [Ids; 2]) {
-    let (table, mut ids) = (Table::new(0), Ids::default());
+fn table() -> (Arc<LddTable>, [Ids; 2]) {
+    let (table, mut ids) = (LddTable::new(0), Ids::default());
     assert!(table.hand_out(&mut ids));
     let half = ids.half();
     (Arc::new(table), [ids, half])
@@ -80,7 +80,7 @@ fn of_nodes_with_one_place_in_the_index() {
 fn of_threads_that_ask_for_ids() {
     every_order(|| {
         // Ids for one thread only.
-        let table = Arc::new(Table::new(0));
+        let table = Arc::new(LddTable::new(0));
         let threads = [0, 1].map(|_| {
             let table = table.clone();
             loom::thread::spawn(move || table.hand_out(&mut Ids::default()))

@@ -39,7 +39,7 @@ use ahash::AHashMap;
 use mu_base::narrow;
 pub use paths::Paths;
 use plan::Plans;
-pub use plan::{Action, Plan};
+pub use plan::{LevelAction, Plan};
 pub use prefetch::{LentManager, Task, Team};
 use std::sync::Arc;
 use store::Tables;
@@ -80,7 +80,7 @@ pub(crate) mod op {
 
 /// Sizes and limits of a manager.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ManagerSettings {
     /// Initial entries of node index and cache, as powers of two.
     pub initial_bits: u32,
     /// Limit on the entries of the operation cache, as a power of two.
@@ -94,7 +94,7 @@ pub struct Settings {
     pub max_made: Option<u64>,
 }
 
-impl Default for Settings {
+impl Default for ManagerSettings {
     fn default() -> Self {
         Self {
             initial_bits: 16,
@@ -130,7 +130,7 @@ pub enum Halt {
 pub struct Manager {
     tables: Arc<Tables>,
     plans: Arc<Plans>,
-    settings: Settings,
+    settings: ManagerSettings,
     /// Ids for new nodes.
     ids: Ids,
     /// Cache entries lost since the cache was last enlarged.
@@ -163,18 +163,18 @@ impl std::fmt::Debug for Manager {
 
 impl Default for Manager {
     fn default() -> Self {
-        Self::new(Settings::default())
+        Self::new(ManagerSettings::default())
     }
 }
 
 impl Manager {
     /// Creates an empty manager.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: ManagerSettings) -> Self {
         let bits = settings.initial_bits.clamp(4, 30);
         let tables = Arc::new(Tables::new(bits, bits.min(settings.max_cache_bits)));
         Self::on(tables, Arc::default(), settings)
     }
-    fn on(tables: Arc<Tables>, plans: Arc<Plans>, settings: Settings) -> Self {
+    fn on(tables: Arc<Tables>, plans: Arc<Plans>, settings: ManagerSettings) -> Self {
         Self {
             tables,
             plans,
@@ -204,7 +204,7 @@ impl Manager {
         team: Arc<Team>,
         round: u64,
     ) -> Self {
-        let settings = Settings { collect_at: usize::MAX, ..Settings::default() };
+        let settings = ManagerSettings { collect_at: usize::MAX, ..ManagerSettings::default() };
         let mut manager = Self::on(tables, plans, settings);
         (manager.rank, manager.team, manager.helping) = (rank, Some(team), Some(round));
         manager
@@ -415,28 +415,28 @@ impl Manager {
     }
 
     /// Returns the plan that applies `action` at one level and continues with `next`.
-    pub fn plan(&mut self, action: Action, next: Plan) -> Plan {
+    pub fn plan(&mut self, action: LevelAction, next: Plan) -> Plan {
         // Helpers may hold the current plans.
         self.plans
             .known(action, next)
             .unwrap_or_else(|| Arc::make_mut(&mut self.plans).intern(action, next))
     }
     /// Returns the action that keeps a level with some values only (ascending).
-    pub fn among(&mut self, values: &[u32]) -> Action {
-        Action::Among(Arc::make_mut(&mut self.plans).list(values))
+    pub fn among(&mut self, values: &[u32]) -> LevelAction {
+        LevelAction::Among(Arc::make_mut(&mut self.plans).list(values))
     }
-    /// Returns the plan of a list of actions, first level first. Omits trailing [`Action::Skip`]
-    /// and [`Action::Drop`].
-    pub fn plan_of(&mut self, actions: &[Action]) -> Plan {
+    /// Returns the plan of a list of actions, first level first. Omits trailing
+    /// [`LevelAction::Skip`] and [`LevelAction::Drop`].
+    pub fn plan_of(&mut self, actions: &[LevelAction]) -> Plan {
         let keep = actions
             .iter()
-            .rposition(|a| !matches!(a, Action::Skip | Action::Drop))
+            .rposition(|a| !matches!(a, LevelAction::Skip | LevelAction::Drop))
             .map_or(0, |i| i + 1);
         actions[..keep].iter().rev().fold(Plan::END, |next, &action| self.plan(action, next))
     }
     /// Returns the first action of a plan and its rest; `None` at the end.
     #[inline]
-    pub(crate) fn step(&self, plan: Plan) -> Option<(Action, Plan)> {
+    pub(crate) fn step(&self, plan: Plan) -> Option<(LevelAction, Plan)> {
         self.plans.step(plan)
     }
 

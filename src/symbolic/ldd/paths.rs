@@ -9,7 +9,7 @@
 //! the last one that it reads. Invariant: numbers belong to one set and have at most 128 bits; no
 //! collection happens while they are in use.
 
-use super::{Action, Ldd, Manager, Plan};
+use super::{Ldd, LevelAction, Manager, Plan};
 use ahash::AHashMap;
 
 /// Numbers of paths of a set.
@@ -62,7 +62,7 @@ impl Manager {
     /// `Read` levels in `short` that satisfy the `Require` levels.
     pub fn count_matching(&self, paths: &Paths, short: Ldd, mut plan: Plan) -> u128 {
         let mut level = 0;
-        while let Some((Action::Skip, next)) = self.step(plan) {
+        while let Some((LevelAction::Skip, next)) = self.step(plan) {
             plan = next;
             level += 1;
         }
@@ -86,14 +86,14 @@ impl Manager {
             return 0;
         }
         let Some((action, next)) = self.step(plan) else { return paths.below[&set] };
-        if let Action::Require(value) = action {
+        if let LevelAction::Require(value) = action {
             return self.matches_below(paths, self.child(set, value), short, next, memo);
         }
         if let Some(&count) = memo.get(&(set, short)) {
             return count;
         }
         let mut sum = 0;
-        if action == Action::Read {
+        if action == LevelAction::Read {
             let (mut x, mut y) = (set, short);
             while let Some((n, m)) = self.next_common(&mut x, &mut y) {
                 sum += self.matches_below(paths, n.down, m.down, next, memo);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Action at one level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Action {
+pub enum LevelAction {
     /// The level is not touched (all operations but projection).
     Skip,
     /// The relation or the matched set reads values here.
@@ -44,14 +44,14 @@ impl Plan {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plans {
-    steps: Vec<(Action, Plan)>,
-    ids: AHashMap<(Action, Plan), Plan>,
+    steps: Vec<(LevelAction, Plan)>,
+    ids: AHashMap<(LevelAction, Plan), Plan>,
     /// Lists of values, ascending.
     lists: Vec<Arc<[u32]>>,
 }
 
 impl Plans {
-    pub fn intern(&mut self, action: Action, next: Plan) -> Plan {
+    pub fn intern(&mut self, action: LevelAction, next: Plan) -> Plan {
         let steps = &mut self.steps;
         *self.ids.entry((action, next)).or_insert_with(|| {
             steps.push((action, next));
@@ -70,11 +70,11 @@ impl Plans {
     pub fn values(&self, list: u32) -> Arc<[u32]> {
         self.lists[list as usize].clone()
     }
-    pub fn known(&self, action: Action, next: Plan) -> Option<Plan> {
+    pub fn known(&self, action: LevelAction, next: Plan) -> Option<Plan> {
         self.ids.get(&(action, next)).copied()
     }
     #[inline]
-    pub fn step(&self, plan: Plan) -> Option<(Action, Plan)> {
+    pub fn step(&self, plan: Plan) -> Option<(LevelAction, Plan)> {
         match plan.0 {
             0 => None,
             i => Some(self.steps[i as usize - 1]),

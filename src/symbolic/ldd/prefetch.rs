@@ -141,7 +141,7 @@ impl Drop for LentManager {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::{Ldd, Settings};
+    use super::super::{Ldd, ManagerSettings};
     use super::*;
 
     /// An owner and three helpers unite random sets, with growth and collections in between;
@@ -173,10 +173,10 @@ mod tests {
                     }
                 });
             }
-            let mut m = Manager::new(Settings {
+            let mut m = Manager::new(ManagerSettings {
                 initial_bits: 4,
                 max_cache_bits: 10,
-                ..Settings::default()
+                ..ManagerSettings::default()
             });
             m.set_team(team.clone());
             for seed in 0..rounds {

@@ -4,7 +4,7 @@
 //! the value read (if it reads), then the value written (if it writes). Other levels do not occur
 //! in it.
 
-use super::{Action, Ldd, Manager, Plan, op};
+use super::{Ldd, LevelAction, Manager, Plan, op};
 
 impl Manager {
     /// Returns the parts of an image at a level: pairs of a set and a relation from the next level
@@ -13,21 +13,21 @@ impl Manager {
         &mut self,
         set: Ldd,
         relation: Ldd,
-        action: Action,
+        action: LevelAction,
     ) -> Vec<(Ldd, Ldd)> {
         let mut parts = Vec::new();
         match action {
-            Action::Read | Action::ReadWrite => {
+            LevelAction::Read | LevelAction::ReadWrite => {
                 let (mut x, mut y) = (set, relation);
                 while let Some((n, m)) = self.next_common(&mut x, &mut y) {
-                    if action == Action::Read {
+                    if action == LevelAction::Read {
                         parts.push((n.down, m.down));
                     } else {
                         parts.extend(self.tails_of(m.down).into_iter().map(|down| (n.down, down)));
                     }
                 }
             }
-            Action::Write => {
+            LevelAction::Write => {
                 let below = self.tails(set);
                 parts.extend(self.tails_of(relation).into_iter().map(|down| (below, down)));
             }
@@ -74,7 +74,7 @@ impl Manager {
         if set.is_empty() || self.halted().is_some() {
             return Ldd::EMPTY;
         }
-        if let Action::Require(value) = action {
+        if let LevelAction::Require(value) = action {
             let down = self.child(set, value);
             return self.project(down, next);
         }
@@ -83,14 +83,14 @@ impl Manager {
             return r;
         }
         // Not the tails of values that the plan excludes.
-        if self.helps() && !matches!(action, Action::Among(_)) {
+        if self.helps() && !matches!(action, LevelAction::Among(_)) {
             let parts = self.tails_of(set);
             for &down in self.ahead(&parts) {
                 self.project(down, next);
             }
         }
         let mut at = set;
-        let r = if let Action::Among(list) = action {
+        let r = if let LevelAction::Among(list) = action {
             let (base, values) = (self.stack.len(), self.plans.values(list));
             let mut wanted = values.iter().copied().peekable();
             while at != Ldd::EMPTY
@@ -109,7 +109,7 @@ impl Manager {
                 }
             }
             self.build(base, Ldd::EMPTY)
-        } else if action == Action::Keep {
+        } else if action == LevelAction::Keep {
             let base = self.stack.len();
             while at != Ldd::EMPTY {
                 let n = self.node(at);
@@ -147,7 +147,7 @@ impl Manager {
         }
         let (double, next) = self
             .step(plan)
-            .map_or((false, Plan::END), |(action, next)| (action == Action::Keep, next));
+            .map_or((false, Plan::END), |(action, next)| (action == LevelAction::Keep, next));
         let base = self.stack.len();
         let mut at = set;
         while at != Ldd::EMPTY {
@@ -180,7 +180,7 @@ impl Manager {
         }
         let base = self.stack.len();
         let r = match action {
-            Action::Read => {
+            LevelAction::Read => {
                 let (mut x, mut y) = (set, short);
                 while let Some((n, m)) = self.next_common(&mut x, &mut y) {
                     let down = self.matching(n.down, m.down, next);
@@ -188,7 +188,7 @@ impl Manager {
                 }
                 self.build(base, Ldd::EMPTY)
             }
-            Action::Require(value) => {
+            LevelAction::Require(value) => {
                 let down = self.child(set, value);
                 let down = self.matching(down, short, next);
                 self.make(value, down, Ldd::EMPTY)
@@ -233,7 +233,7 @@ impl Manager {
         }
         let base = self.stack.len();
         let r = match action {
-            Action::Read => {
+            LevelAction::Read => {
                 let (mut x, mut y) = (set, relation);
                 while let Some((n, m)) = self.next_common(&mut x, &mut y) {
                     let down = self.relprod(n.down, m.down, next);
@@ -241,7 +241,7 @@ impl Manager {
                 }
                 self.build(base, Ldd::EMPTY)
             }
-            Action::ReadWrite => {
+            LevelAction::ReadWrite => {
                 let (mut x, mut y) = (set, relation);
                 while let Some((n, m)) = self.next_common(&mut x, &mut y) {
                     let mut write = m.down;
@@ -256,7 +256,7 @@ impl Manager {
                 }
                 self.build_unsorted(base)
             }
-            Action::Write => {
+            LevelAction::Write => {
                 let (below, mut write) = (self.tails(set), relation);
                 while write != Ldd::EMPTY {
                     let w = self.node(write);
@@ -300,7 +300,7 @@ impl Manager {
         }
         let base = self.stack.len();
         match action {
-            Action::Read => {
+            LevelAction::Read => {
                 let (mut y, mut at) = (relation, within);
                 while let Some((m, u)) = self.next_common(&mut y, &mut at) {
                     let below = self.child(goal, m.value);
@@ -308,14 +308,14 @@ impl Manager {
                     self.stack.push((m.value, down));
                 }
             }
-            Action::ReadWrite => {
+            LevelAction::ReadWrite => {
                 let (mut y, mut at) = (relation, within);
                 while let Some((m, u)) = self.next_common(&mut y, &mut at) {
                     let down = self.prev_over(goal, m.down, next, u.down);
                     self.stack.push((u.value, down));
                 }
             }
-            Action::Write => {
+            LevelAction::Write => {
                 let mut at = within;
                 while at != Ldd::EMPTY {
                     let u = self.node(at);

@@ -2,13 +2,13 @@
 //! use.
 
 use super::cache::Cache;
-use super::table::{Ids, Table};
+use super::table::{Ids, LddTable};
 use std::sync::{Mutex, PoisonError};
 
 /// The tables of a manager and its helpers.
 #[derive(Debug)]
 pub(super) struct Tables {
-    pub table: Table,
+    pub table: LddTable,
     pub cache: Cache,
     /// Unused ids that were returned.
     spare: Mutex<Vec<Ids>>,
@@ -18,7 +18,7 @@ impl Tables {
     /// Creates empty tables, with this many entries of index and cache as powers of two.
     pub fn new(index_bits: u32, cache_bits: u32) -> Self {
         Self {
-            table: Table::new(index_bits),
+            table: LddTable::new(index_bits),
             cache: Cache::new(cache_bits),
             spare: Mutex::default(),
         }

@@ -32,7 +32,7 @@ pub struct LddNode {
 
 /// A node as its three words.
 #[derive(Debug, Default)]
-struct Cell([AtomicU32; 3]);
+struct LddCell([AtomicU32; 3]);
 
 /// Number of 64-id words in a batch.
 const BATCH: usize = 4;
@@ -48,8 +48,8 @@ pub(super) struct Ids {
 
 /// The table; ids 0 and 1 are the terminals and have no meaningful node.
 #[derive(Debug)]
-pub(super) struct Table {
-    nodes: Vec<Cell>,
+pub(super) struct LddTable {
+    nodes: Vec<LddCell>,
     index: Vec<AtomicU32>,
     shift: u32,
     /// Bits of the ids that were in use after the last collection; ids beyond its end were not.
@@ -80,7 +80,7 @@ impl LddNode {
     }
 }
 
-impl Table {
+impl LddTable {
     /// Creates a table with an index of 2^`index_bits` entries, and room for half as many nodes.
     pub fn new(index_bits: u32) -> Self {
         let index_bits = index_bits.max(7);
@@ -93,12 +93,12 @@ impl Table {
             used: AtomicUsize::new(0),
         };
         table.reindex(index_bits);
-        table.nodes.resize_with((1 << index_bits) / 2, Cell::default);
+        table.nodes.resize_with((1 << index_bits) / 2, LddCell::default);
         table
     }
     #[inline]
     pub fn node(&self, id: Ldd) -> LddNode {
-        let Cell([value, down, right]) = &self.nodes[id.0 as usize];
+        let LddCell([value, down, right]) = &self.nodes[id.0 as usize];
         LddNode {
             value: value.load(Ordering::Relaxed),
             down: Ldd(down.load(Ordering::Relaxed)),
@@ -106,7 +106,7 @@ impl Table {
         }
     }
     fn write(&self, id: u32, node: LddNode) {
-        let Cell(words) = &self.nodes[id as usize];
+        let LddCell(words) = &self.nodes[id as usize];
         for (word, value) in words.iter().zip([node.value, node.down.0, node.right.0]) {
             word.store(value, Ordering::Relaxed);
         }
@@ -120,7 +120,7 @@ impl Table {
         self.nodes.len()
     }
     pub fn bytes(&self) -> u64 {
-        (self.nodes.capacity() * size_of::<Cell>() + self.index.capacity() * 4) as u64
+        (self.nodes.capacity() * size_of::<LddCell>() + self.index.capacity() * 4) as u64
     }
 
     /// Returns the id of the node if it is stored; otherwise its position in the index.
@@ -143,9 +143,9 @@ impl Table {
             at = (at + 1) & mask;
         }
     }
-    /// Stores a node that [`Table::find`] did not find; `at` is the position it returned, without
-    /// growth since then. The flag is true if the node is new: another thread may have stored it
-    /// first.
+    /// Stores a node that [`LddTable::find`] did not find; `at` is the position it returned,
+    /// without growth since then. The flag is true if the node is new: another thread may have
+    /// stored it first.
     pub fn insert(&self, mut at: usize, node: LddNode, ids: &mut Ids) -> Option<(Ldd, bool)> {
         let id = ids.next()?;
         self.write(id, node);
@@ -201,7 +201,7 @@ impl Table {
     pub fn growth_bytes(&self) -> u64 {
         let (nodes, index) = self.growth();
         // The old index is freed only after the new one is allocated.
-        (nodes * size_of::<Cell>() + index * 8) as u64
+        (nodes * size_of::<LddCell>() + index * 8) as u64
     }
     /// True if the table cannot grow any more.
     pub fn full(&self) -> bool {
@@ -211,7 +211,7 @@ impl Table {
     pub fn grow(&mut self) {
         let (nodes, index) = self.growth();
         self.nodes.reserve_exact(nodes);
-        self.nodes.resize_with(self.nodes.len() + nodes, Cell::default);
+        self.nodes.resize_with(self.nodes.len() + nodes, LddCell::default);
         if index > 0 {
             self.reindex(self.index.len().trailing_zeros() + 1);
         }
@@ -223,7 +223,7 @@ impl Table {
             if marked.get(narrow::index(id)) {
                 live += 1;
             } else if self.nodes[id].0[1].load(Ordering::Relaxed) != 0 {
-                self.nodes[id] = Cell::default();
+                self.nodes[id] = LddCell::default();
             }
         }
         self.taken = marked;

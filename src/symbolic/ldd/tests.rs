@@ -17,7 +17,7 @@ fn to_set(m: &Manager, set: Ldd) -> Set {
     all
 }
 fn small() -> Manager {
-    Manager::new(Settings {
+    Manager::new(ManagerSettings {
         initial_bits: 4,
         max_cache_bits: 8,
         collect_at: 64,
@@ -73,23 +73,26 @@ fn vectors_in_any_order_make_the_same_set() {
 }
 
 /// Creates random actions of a relation.
-fn relation_actions(random: &mut Random, width: usize) -> Vec<Action> {
+fn relation_actions(random: &mut Random, width: usize) -> Vec<LevelAction> {
     (0..width)
-        .map(|_| [Action::Skip, Action::Read, Action::Write, Action::ReadWrite][random.below(4)])
+        .map(|_| {
+            [LevelAction::Skip, LevelAction::Read, LevelAction::Write, LevelAction::ReadWrite]
+                [random.below(4)]
+        })
         .collect()
 }
 
-fn naive_step(actions: &[Action], rel: &[u32], from: &[u32]) -> Option<Vec<u32>> {
+fn naive_step(actions: &[LevelAction], rel: &[u32], from: &[u32]) -> Option<Vec<u32>> {
     let (mut at, mut to) = (0, from.to_vec());
     for (i, action) in actions.iter().enumerate() {
         match action {
-            Action::Read | Action::ReadWrite if rel[at] != from[i] => return None,
-            Action::Read => at += 1,
-            Action::ReadWrite => {
+            LevelAction::Read | LevelAction::ReadWrite if rel[at] != from[i] => return None,
+            LevelAction::Read => at += 1,
+            LevelAction::ReadWrite => {
                 to[i] = rel[at + 1];
                 at += 2;
             }
-            Action::Write => {
+            LevelAction::Write => {
                 to[i] = rel[at];
                 at += 1;
             }
@@ -109,7 +112,7 @@ fn images_and_preimages_of_random_relations() {
         let rel_width = actions
             .iter()
             .map(|a| {
-                [0, 1, 1, 2][[Action::Skip, Action::Read, Action::Write]
+                [0, 1, 1, 2][[LevelAction::Skip, LevelAction::Read, LevelAction::Write]
                     .iter()
                     .position(|b| a == b)
                     .unwrap_or(3)]
@@ -155,18 +158,23 @@ fn projections_and_matches() {
 
         let some: Vec<u32> = (0..3).filter(|_| random.below(2) == 0).collect();
         let among = m.among(&some);
-        let actions: Vec<Action> = (0..width)
-            .map(|_| [Action::Keep, Action::Drop, Action::Require(1), among][random.below(4)])
+        let actions: Vec<LevelAction> = (0..width)
+            .map(|_| {
+                [LevelAction::Keep, LevelAction::Drop, LevelAction::Require(1), among]
+                    [random.below(4)]
+            })
             .collect();
         let naive: Set = set
             .iter()
-            .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(1) || x == 1))
+            .filter(|v| {
+                actions.iter().zip(*v).all(|(a, &x)| *a != LevelAction::Require(1) || x == 1)
+            })
             .filter(|v| actions.iter().zip(*v).all(|(a, x)| *a != among || some.contains(x)))
             .map(|v| {
                 actions
                     .iter()
                     .zip(v)
-                    .filter(|(a, _)| [Action::Keep, among].contains(*a))
+                    .filter(|(a, _)| [LevelAction::Keep, among].contains(*a))
                     .map(|(_, &x)| x)
                     .collect()
             })
@@ -175,20 +183,28 @@ fn projections_and_matches() {
         let got = m.project(s, plan);
         assert_eq!(to_set(&m, got), naive, "seed {seed}");
 
-        let actions: Vec<Action> = (0..width)
-            .map(|_| [Action::Read, Action::Skip, Action::Require(2)][random.below(3)])
+        let actions: Vec<LevelAction> = (0..width)
+            .map(|_| {
+                [LevelAction::Read, LevelAction::Skip, LevelAction::Require(2)][random.below(3)]
+            })
             .collect();
-        let short =
-            random_set(&mut random, actions.iter().filter(|a| **a == Action::Read).count(), 3, 10);
+        let short = random_set(
+            &mut random,
+            actions.iter().filter(|a| **a == LevelAction::Read).count(),
+            3,
+            10,
+        );
         let naive: Set = set
             .iter()
-            .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(2) || x == 2))
+            .filter(|v| {
+                actions.iter().zip(*v).all(|(a, &x)| *a != LevelAction::Require(2) || x == 2)
+            })
             .filter(|v| {
                 short.contains(
                     &actions
                         .iter()
                         .zip(*v)
-                        .filter(|(a, _)| **a == Action::Read)
+                        .filter(|(a, _)| **a == LevelAction::Read)
                         .map(|(_, &x)| x)
                         .collect::<Vec<_>>(),
                 )
@@ -247,7 +263,7 @@ fn counts_beyond_128_bits() {
 
 #[test]
 fn a_memory_limit_halts() {
-    let mut m = Manager::new(Settings {
+    let mut m = Manager::new(ManagerSettings {
         initial_bits: 6,
         max_cache_bits: 6,
         collect_at: 1 << 20,
@@ -272,7 +288,7 @@ fn a_memory_limit_halts() {
 #[test]
 fn the_cache_makes_room_for_nodes() {
     let build = |max_bytes: Option<u64>| {
-        let mut m = Manager::new(Settings {
+        let mut m = Manager::new(ManagerSettings {
             initial_bits: 17,
             max_cache_bits: 17,
             collect_at: 1 << 20,

@@ -5,8 +5,8 @@
 //! operators, operands are indented further, by the width of the operators.
 
 use super::LayoutToken;
-use super::spaces::Role;
-use crate::tokens::{Kind, SECTIONS};
+use super::spaces::SymbolRole;
+use crate::tokens::{SECTIONS, TokenKind};
 
 /// Indentation of one level.
 const STEP: usize = 2;
@@ -22,7 +22,7 @@ enum GroupKind {
     Formula,
 }
 
-struct Group {
+struct LayoutGroup {
     kind: GroupKind,
     /// Piece that opened it.
     id: usize,
@@ -32,10 +32,10 @@ struct Group {
     content: usize,
 }
 
-struct Layout<'p, 'a> {
+struct PrintLayout<'p, 'a> {
     pieces: &'p [LayoutToken<'a>],
     formula: bool,
-    stack: Vec<Group>,
+    stack: Vec<LayoutGroup>,
     /// Column of sections.
     base: usize,
     column: usize,
@@ -51,8 +51,8 @@ struct Layout<'p, 'a> {
 
 /// Returns the width of an operator that indents operands further.
 fn hangs(piece: &LayoutToken) -> Option<usize> {
-    (piece.token.kind == Kind::Sign
-        && piece.role == Role::Other
+    (piece.token.kind == TokenKind::Sign
+        && piece.role == SymbolRole::Other
         && matches!(piece.text, "+" | "||" | "|" | "&&" | "||_" | "<<"))
     .then(|| piece.text.len() + 1)
 }
@@ -60,7 +60,7 @@ fn hangs(piece: &LayoutToken) -> Option<usize> {
 /// Returns the indentation of each piece that starts a line; zero for others.
 pub(super) fn indents(pieces: &[LayoutToken], formula: bool) -> Vec<usize> {
     let run = |hang| {
-        let mut layout = Layout {
+        let mut layout = PrintLayout {
             pieces,
             formula,
             stack: Vec::new(),
@@ -95,12 +95,12 @@ pub(super) fn indents(pieces: &[LayoutToken], formula: bool) -> Vec<usize> {
 
 fn is_close(piece: &LayoutToken) -> bool {
     match piece.role {
-        Role::ModalityClose | Role::DirectiveClose => true,
-        _ => piece.token.kind == Kind::Sign && matches!(piece.text, ")" | "]" | "}"),
+        SymbolRole::ModalityClose | SymbolRole::DirectiveClose => true,
+        _ => piece.token.kind == TokenKind::Sign && matches!(piece.text, ")" | "]" | "}"),
     }
 }
 
-impl Layout<'_, '_> {
+impl PrintLayout<'_, '_> {
     fn run(&mut self) -> Vec<usize> {
         let pieces = self.pieces;
         let mut indents = vec![0; pieces.len()];
@@ -141,8 +141,8 @@ impl Layout<'_, '_> {
         }
         if self.between_declarations() {
             return match piece.token.kind {
-                Kind::Word if SECTIONS.contains(&piece.text) => self.base,
-                Kind::Directive if self.holds_sections(i) => self.base,
+                TokenKind::Word if SECTIONS.contains(&piece.text) => self.base,
+                TokenKind::Directive if self.holds_sections(i) => self.base,
                 _ => self.column,
             };
         }
@@ -150,7 +150,7 @@ impl Layout<'_, '_> {
         if group.kind == GroupKind::Formula {
             let before = self.pieces[..i].iter().rfind(|p| !p.is_comment());
             let continues = before.is_some_and(|p| {
-                p.token.kind == Kind::Sign && matches!(p.text, "&&" | "||" | "=>")
+                p.token.kind == TokenKind::Sign && matches!(p.text, "&&" | "||" | "=>")
             });
             return if continues || hangs(piece).is_some() || piece.is("=>") {
                 0
@@ -166,7 +166,7 @@ impl Layout<'_, '_> {
                 group.content
             }
             Some(_) => group.content,
-            None if piece.token.kind == Kind::Directive => group.content,
+            None if piece.token.kind == TokenKind::Directive => group.content,
             None => group.content + self.hang[group.id],
         }
     }
@@ -176,13 +176,13 @@ impl Layout<'_, '_> {
         if self.pieces[i].text == "$param" {
             return true;
         }
-        let brace = self.pieces[i..].iter().position(|p| p.role == Role::DirectiveOpen);
+        let brace = self.pieces[i..].iter().position(|p| p.role == SymbolRole::DirectiveOpen);
         let first = brace.and_then(|b| self.pieces[i + b + 1..].iter().find(|p| !p.is_comment()));
         first.is_some_and(|p| p.is_word(&SECTIONS))
     }
 
     fn push(&mut self, kind: GroupKind, id: usize, close: usize, content: usize) {
-        self.stack.push(Group { kind, id, close, content });
+        self.stack.push(LayoutGroup { kind, id, close, content });
     }
 
     /// Processes a piece on a line.
@@ -191,7 +191,7 @@ impl Layout<'_, '_> {
         let piece = &pieces[i];
         let between = self.between_declarations();
         match piece.role {
-            Role::DirectiveOpen => {
+            SymbolRole::DirectiveOpen => {
                 self.header = false;
                 let around = between.then_some((self.base, self.column));
                 self.push(GroupKind::Block(around), i, line, line + STEP);
@@ -204,7 +204,7 @@ impl Layout<'_, '_> {
             _ if is_close(piece) => return self.close(),
             _ => {}
         }
-        if piece.token.kind == Kind::Directive && piece.text != "$param" {
+        if piece.token.kind == TokenKind::Directive && piece.text != "$param" {
             self.header = true;
             return;
         }
@@ -227,8 +227,8 @@ impl Layout<'_, '_> {
             if self.stack.last().is_some_and(|g| g.kind == GroupKind::Declaration) {
                 self.stack.pop();
             }
-        } else if piece.role == Role::ModalityOpen
-            || piece.token.kind == Kind::Sign && matches!(piece.text, "(" | "[" | "{")
+        } else if piece.role == SymbolRole::ModalityOpen
+            || piece.token.kind == TokenKind::Sign && matches!(piece.text, "(" | "[" | "{")
         {
             self.push(GroupKind::Bracket, i, operand, operand + STEP);
         }
@@ -307,10 +307,10 @@ fn place_to_break(line: &[LayoutToken], indent: usize, width: usize) -> Option<u
         }
         column += piece.width();
         match piece.role {
-            Role::DirectiveOpen => (header, depth) = (false, depth + 1),
-            Role::ModalityOpen => depth += 1,
-            _ if piece.token.kind == Kind::Directive => header = piece.text != "$param",
-            _ if piece.token.kind == Kind::Sign && matches!(piece.text, "(" | "[" | "{") => {
+            SymbolRole::DirectiveOpen => (header, depth) = (false, depth + 1),
+            SymbolRole::ModalityOpen => depth += 1,
+            _ if piece.token.kind == TokenKind::Directive => header = piece.text != "$param",
+            _ if piece.token.kind == TokenKind::Sign && matches!(piece.text, "(" | "[" | "{") => {
                 depth += 1
             }
             _ => {}
@@ -320,15 +320,15 @@ fn place_to_break(line: &[LayoutToken], indent: usize, width: usize) -> Option<u
 }
 
 fn may_break(first: &LayoutToken, second: &LayoutToken) -> bool {
-    if second.token.kind == Kind::Directive
-        || matches!(second.role, Role::DirectiveOpen | Role::DirectiveClose)
+    if second.token.kind == TokenKind::Directive
+        || matches!(second.role, SymbolRole::DirectiveOpen | SymbolRole::DirectiveClose)
     {
         return false;
     }
     let sign = |p: &LayoutToken, list: &[&str]| {
-        p.token.kind == Kind::Sign && p.role == Role::Other && list.contains(&p.text)
+        p.token.kind == TokenKind::Sign && p.role == SymbolRole::Other && list.contains(&p.text)
     };
-    first.role == Role::BinderDot
+    first.role == SymbolRole::BinderDot
         || sign(first, &[",", ";", ".", "->", "="])
         || hangs(second).is_some()
         || sign(second, &["=>", "<>"])

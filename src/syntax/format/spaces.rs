@@ -5,11 +5,11 @@
 //! a binder or composes processes.
 
 use super::{LayoutToken, ends_operand};
-use crate::tokens::{BINDERS, Kind, SECTIONS, SORTS, is_reserved, tokens};
+use crate::tokens::{BINDERS, SECTIONS, SORTS, TokenKind, is_reserved, tokens};
 
 /// Role of a symbol, if its text alone does not determine it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(super) enum SymbolRole {
     /// The role that the text suggests.
     Other,
     /// The dot after bound variables.
@@ -30,7 +30,7 @@ pub(super) enum Role {
 
 /// Language between two brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Language {
+enum BracketLanguage {
     State,
     Regular,
     /// Everything else: data, sorts, processes.
@@ -39,8 +39,8 @@ enum Language {
 
 struct OpenBracket {
     bracket: char,
-    language: Language,
-    role: Role,
+    language: BracketLanguage,
+    role: SymbolRole,
     /// Number of binders without a dot so far.
     binders: usize,
 }
@@ -49,9 +49,9 @@ struct OpenBracket {
 pub(super) fn decide(pieces: &mut [LayoutToken], formula: bool) {
     let sections =
         formula && pieces.iter().find(|p| !p.is_comment()).is_some_and(|p| p.is_word(&SECTIONS));
-    let outer = if formula && !sections { Language::State } else { Language::Data };
+    let outer = if formula && !sections { BracketLanguage::State } else { BracketLanguage::Data };
     let mut open =
-        vec![OpenBracket { bracket: ' ', language: outer, role: Role::Other, binders: 0 }];
+        vec![OpenBracket { bracket: ' ', language: outer, role: SymbolRole::Other, binders: 0 }];
     // After the keyword of a directive: the next brace belongs to the directive.
     let mut header = false;
     let mut last: Option<usize> = None;
@@ -62,15 +62,18 @@ pub(super) fn decide(pieces: &mut [LayoutToken], formula: bool) {
         let next = pieces[i + 1..].iter().position(|p| !p.is_comment()).map(|n| i + 1 + n);
         let operand = last.is_some_and(|l| ends_operand(&pieces[l]));
         match pieces[i].token.kind {
-            Kind::Directive => header = matches!(pieces[i].text, "$for" | "$if" | "$else"),
-            Kind::Word if pieces[i].is_word(&BINDERS) => {
+            TokenKind::Directive => header = matches!(pieces[i].text, "$for" | "$if" | "$else"),
+            TokenKind::Word if pieces[i].is_word(&BINDERS) => {
                 open.last_mut().into_iter().for_each(|o| o.binders += 1)
             }
-            Kind::Word if sections && open.len() == 1 && pieces[i].is_word(&SECTIONS) => {
-                open[0].language =
-                    if pieces[i].text == "form" { Language::State } else { Language::Data };
+            TokenKind::Word if sections && open.len() == 1 && pieces[i].is_word(&SECTIONS) => {
+                open[0].language = if pieces[i].text == "form" {
+                    BracketLanguage::State
+                } else {
+                    BracketLanguage::Data
+                };
             }
-            Kind::Sign => {
+            TokenKind::Sign => {
                 let next_starts = next.is_some_and(|n| starts_operand(&pieces[n]));
                 pieces[i].role = role(
                     pieces[i].text,
@@ -80,7 +83,7 @@ pub(super) fn decide(pieces: &mut [LayoutToken], formula: bool) {
                     next_starts,
                     last.map(|l| &pieces[l]),
                 );
-                if pieces[i].role == Role::DirectiveOpen {
+                if pieces[i].role == SymbolRole::DirectiveOpen {
                     header = false;
                 }
             }
@@ -97,8 +100,8 @@ pub(super) fn decide(pieces: &mut [LayoutToken], formula: bool) {
 
 fn starts_operand(piece: &LayoutToken) -> bool {
     match piece.token.kind {
-        Kind::Word | Kind::Number | Kind::Value => true,
-        Kind::Sign => matches!(piece.text, "(" | "!" | "[" | "{" | "{:}" | "#"),
+        TokenKind::Word | TokenKind::Number | TokenKind::Value => true,
+        TokenKind::Sign => matches!(piece.text, "(" | "!" | "[" | "{" | "{:}" | "#"),
         _ => false,
     }
 }
@@ -111,9 +114,9 @@ fn role(
     operand: bool,
     next_starts: bool,
     last: Option<&LayoutToken>,
-) -> Role {
+) -> SymbolRole {
     let Some(&OpenBracket { bracket, language, role: opened, binders }) = open.last() else {
-        return Role::Other;
+        return SymbolRole::Other;
     };
     let mut push = |bracket, language, role| {
         open.push(OpenBracket { bracket, language, role, binders: 0 });
@@ -122,35 +125,41 @@ fn role(
     match text {
         "." if binders > 0 => {
             open.last_mut().into_iter().for_each(|o| o.binders -= 1);
-            Role::BinderDot
+            SymbolRole::BinderDot
         }
-        "-" | "!" | "#" if !operand => Role::Prefix,
-        "*" | "+" if language == Language::Regular && operand && !next_starts => Role::Postfix,
-        "[" if language == Language::State => push(']', Language::Regular, Role::ModalityOpen),
-        "<" if language == Language::State => push('>', Language::Regular, Role::ModalityOpen),
-        "[" => push(']', Language::Data, Role::Other),
-        "{" if header => push('}', language, Role::DirectiveOpen),
-        "{" => push('}', Language::Data, Role::Other),
+        "-" | "!" | "#" if !operand => SymbolRole::Prefix,
+        "*" | "+" if language == BracketLanguage::Regular && operand && !next_starts => {
+            SymbolRole::Postfix
+        }
+        "[" if language == BracketLanguage::State => {
+            push(']', BracketLanguage::Regular, SymbolRole::ModalityOpen)
+        }
+        "<" if language == BracketLanguage::State => {
+            push('>', BracketLanguage::Regular, SymbolRole::ModalityOpen)
+        }
+        "[" => push(']', BracketLanguage::Data, SymbolRole::Other),
+        "{" if header => push('}', language, SymbolRole::DirectiveOpen),
+        "{" => push('}', BracketLanguage::Data, SymbolRole::Other),
         "(" => {
             // Arguments of a name, and of `val`, are data.
             let applied = last.is_some_and(|l| {
-                l.token.kind == Kind::Word && (!is_reserved(l.text) || l.text == "val")
+                l.token.kind == TokenKind::Word && (!is_reserved(l.text) || l.text == "val")
             });
-            push(')', if applied { Language::Data } else { language }, Role::Other)
+            push(')', if applied { BracketLanguage::Data } else { language }, SymbolRole::Other)
         }
         ")" | "]" | "}" | ">" if text.starts_with(bracket) => {
             open.pop();
             match opened {
-                Role::ModalityOpen => Role::ModalityClose,
-                Role::DirectiveOpen => Role::DirectiveClose,
+                SymbolRole::ModalityOpen => SymbolRole::ModalityClose,
+                SymbolRole::DirectiveOpen => SymbolRole::DirectiveClose,
                 role => role,
             }
         }
         ";" => {
             open.last_mut().into_iter().for_each(|o| o.binders = 0);
-            Role::Other
+            SymbolRole::Other
         }
-        _ => Role::Other,
+        _ => SymbolRole::Other,
     }
 }
 
@@ -164,61 +173,69 @@ fn joins(first: &str, second: &str) -> bool {
 fn space(first: &LayoutToken, second: &LayoutToken, operand: bool) -> bool {
     let had = second.space;
     let words = |p: &LayoutToken| {
-        matches!(p.token.kind, Kind::Word | Kind::Number | Kind::Value | Kind::Unknown)
+        matches!(
+            p.token.kind,
+            TokenKind::Word | TokenKind::Number | TokenKind::Value | TokenKind::Unknown
+        )
     };
     match (first.role, second.role) {
-        (Role::DirectiveOpen, Role::DirectiveClose) => return had,
-        (Role::DirectiveOpen, _) | (_, Role::DirectiveClose | Role::DirectiveOpen) => return true,
+        (SymbolRole::DirectiveOpen, SymbolRole::DirectiveClose) => return had,
+        (SymbolRole::DirectiveOpen, _)
+        | (_, SymbolRole::DirectiveClose | SymbolRole::DirectiveOpen) => return true,
         // This text may be joined with the result of the directive.
-        (Role::DirectiveClose, _) => return had || second.text == "$else",
+        (SymbolRole::DirectiveClose, _) => return had || second.text == "$else",
         _ => {}
     }
-    if matches!(second.token.kind, Kind::Directive)
-        || first.token.kind == Kind::Value
-        || second.token.kind == Kind::Value && words(first)
+    if matches!(second.token.kind, TokenKind::Directive)
+        || first.token.kind == TokenKind::Value
+        || second.token.kind == TokenKind::Value && words(first)
     {
         return had;
     }
-    if matches!(first.token.kind, Kind::Directive | Kind::Text) || second.token.kind == Kind::Text {
+    if matches!(first.token.kind, TokenKind::Directive | TokenKind::Text)
+        || second.token.kind == TokenKind::Text
+    {
         return true;
     }
     if words(first) && words(second)
-        || first.token.kind == Kind::Unknown
-        || second.token.kind == Kind::Unknown
+        || first.token.kind == TokenKind::Unknown
+        || second.token.kind == TokenKind::Unknown
     {
         return had;
     }
     match (first.text, second.text) {
         ("{", ":") => return had,
         (_, "," | ";" | ")" | ":") => return false,
-        (_, "]" | "}") if second.token.kind == Kind::Sign => return false,
+        (_, "]" | "}") if second.token.kind == TokenKind::Sign => return false,
         ("(" | "[" | "{", _) => return false,
         ("," | ";" | ":", _) => return true,
         _ => {}
     }
     match (first.role, second.role) {
-        (Role::ModalityOpen | Role::Prefix, _)
-        | (_, Role::ModalityClose | Role::Postfix | Role::BinderDot) => return false,
-        (Role::ModalityClose, _) => return had,
-        (Role::BinderDot, _) => return true,
+        (SymbolRole::ModalityOpen | SymbolRole::Prefix, _)
+        | (_, SymbolRole::ModalityClose | SymbolRole::Postfix | SymbolRole::BinderDot) => {
+            return false;
+        }
+        (SymbolRole::ModalityClose, _) => return had,
+        (SymbolRole::BinderDot, _) => return true,
         _ => {}
     }
     match second.text {
-        "(" if first.token.kind == Kind::Word => return !applies(first.text),
+        "(" if first.token.kind == TokenKind::Word => return !applies(first.text),
         "(" | "[" if operand => return had,
         _ => {}
     }
     // Symbols with two common styles, `a|b` and `a | b`, and one that is tokenised differently in
     // data and in processes.
     let as_written = |p: &LayoutToken| {
-        p.token.kind == Kind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/")
+        p.token.kind == TokenKind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/")
     };
     if as_written(first) || as_written(second) {
         return had;
     }
     let infix = |p: &LayoutToken| {
-        p.token.kind == Kind::Sign
-            && p.role == Role::Other
+        p.token.kind == TokenKind::Sign
+            && p.role == SymbolRole::Other
             && !matches!(p.text, "(" | ")" | "[" | "]" | "{" | "}" | "!" | "{:}")
     };
     infix(first) || infix(second) || had

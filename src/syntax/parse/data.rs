@@ -1,8 +1,8 @@
 //! Sorts, variables and data expressions: from grammar pairs to [`ast`](crate::ast) trees. Cost:
 //! linear in the pairs.
 
-use super::operators::{Operands, Operator, OperatorStack};
-use super::{Builder, Built, P, Rule};
+use super::operators::{Operands, OperatorStack, StackOperator};
+use super::{Built, P, Rule, TreeBuilder};
 use crate::ast::*;
 use crate::precedence::data as level;
 use mu_base::{Diagnostic, Span};
@@ -22,7 +22,7 @@ pub(super) enum Binder {
     Lambda,
 }
 
-impl Operator for DataOp {
+impl StackOperator for DataOp {
     type Tree = Data;
     fn reduce(self, operands: &mut Operands<Data>) {
         let last = operands.pop();
@@ -51,7 +51,7 @@ impl Operator for DataOp {
     }
 }
 
-impl Builder {
+impl TreeBuilder {
     // ---- sorts
 
     /// Builds a sort that is not a product.

@@ -12,7 +12,7 @@ use pest::Parser as _;
 use pest::error::{Error, InputLocation};
 use pest::set_error_detail;
 
-use super::{Builder, Grammar, Rule};
+use super::{Grammar, Rule, TreeBuilder};
 use crate::tokens::SECTIONS;
 use mu_base::Diagnostic;
 
@@ -20,7 +20,7 @@ use mu_base::Diagnostic;
 static ACCOUNT: Mutex<()> = Mutex::new(());
 
 /// Explains why the grammar rejects `text`.
-pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
+pub(super) fn explain(builder: &TreeBuilder, text: &str, rule: Rule) -> Diagnostic {
     let refusal = {
         let _guard = ACCOUNT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         set_error_detail(true);

@@ -4,8 +4,8 @@
 //! as regular formulas; an operator of action formulas extracts the action formula from its
 //! operands, or rejects them.
 
-use super::operators::{Operands, Operator, OperatorStack};
-use super::{Builder, Built, P, Rule};
+use super::operators::{Operands, OperatorStack, StackOperator};
+use super::{Built, P, Rule, TreeBuilder};
 use crate::ast::*;
 use crate::precedence::{Assoc, action, regular, state};
 use mu_base::{Diagnostic, Span, Stage};
@@ -27,7 +27,7 @@ enum StateOperator {
     Infix(StateOp),
 }
 
-impl Operator for StateOperator {
+impl StackOperator for StateOperator {
     type Tree = StateFormula;
     fn reduce(self, operands: &mut Operands<StateFormula>) {
         let last = operands.pop();
@@ -70,7 +70,7 @@ enum RegularOperator {
     Infix(StateOp),
 }
 
-impl Operator for RegularOperator {
+impl StackOperator for RegularOperator {
     type Tree = Built<RegularFormula>;
     fn reduce(self, operands: &mut Operands<Built<RegularFormula>>) {
         let last = operands.pop();
@@ -132,7 +132,7 @@ fn as_action(formula: RegularFormula, operator: &str) -> Built<ActionFormula> {
         .note("`!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which describe one step, without `.`, `+` and `*`"))
 }
 
-impl Builder {
+impl TreeBuilder {
     /// Builds a `state` pair.
     pub(super) fn state(&self, pair: P) -> Built<StateFormula> {
         let mut pairs = self.parts(pair).peekable();

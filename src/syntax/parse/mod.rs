@@ -70,7 +70,7 @@ pub fn parse_formula_in(
     part: Range<usize>,
 ) -> Result<ast::FormulaFile, Diagnostic> {
     run_shifted(
-        Builder { source, shift: part.start as i64 },
+        TreeBuilder { source, shift: part.start as i64 },
         &text[part],
         Rule::formula_file,
         |b, p| b.formula_file(p),
@@ -105,7 +105,7 @@ fn head_in(
 ) -> Result<ast::ProcessEquation, Diagnostic> {
     let [before, after] = around;
     let builder =
-        Builder { source, shift: part.start as i64 - ("proc ".len() + before.len()) as i64 };
+        TreeBuilder { source, shift: part.start as i64 - ("proc ".len() + before.len()) as i64 };
     let whole = format!("proc {before}{}{after}= delta;", &text[part.clone()]);
     let read = run_shifted(builder, &whole, Rule::specification, |b, p| b.specification(p))?;
     let sections = <[ast::Section; 1]>::try_from(read.sections).ok();
@@ -126,7 +126,7 @@ pub fn parse_data_in(
     part: Range<usize>,
 ) -> Result<ast::Data, Diagnostic> {
     run_shifted(
-        Builder { source, shift: part.start as i64 },
+        TreeBuilder { source, shift: part.start as i64 },
         &text[part],
         Rule::data_file,
         |b, p| b.data(b.only(p)),
@@ -166,16 +166,16 @@ fn run<T>(
     source: SourceId,
     text: &str,
     rule: Rule,
-    build: impl FnOnce(&Builder, P) -> Built<T>,
+    build: impl FnOnce(&TreeBuilder, P) -> Built<T>,
 ) -> Built<T> {
-    run_shifted(Builder { source, shift: 0 }, text, rule, build)
+    run_shifted(TreeBuilder { source, shift: 0 }, text, rule, build)
 }
 
 fn run_shifted<T>(
-    builder: Builder,
+    builder: TreeBuilder,
     text: &str,
     rule: Rule,
-    build: impl FnOnce(&Builder, P) -> Built<T>,
+    build: impl FnOnce(&TreeBuilder, P) -> Built<T>,
 ) -> Built<T> {
     if u32::try_from(text.len()).is_err() {
         return Err(Diagnostic::new(Stage::Syntax, "the text is longer than 4 GiB"));
@@ -243,13 +243,13 @@ fn is_part(pair: &P) -> bool {
 }
 
 /// Builder of trees from pairs.
-struct Builder {
+struct TreeBuilder {
     source: SourceId,
     /// Start of the parsed text in the source.
     shift: i64,
 }
 
-impl Builder {
+impl TreeBuilder {
     fn range(&self, start: usize, end: usize) -> Span {
         let place = |at: usize| narrow::word((at as i64 + self.shift).max(0).unsigned_abs());
         Span { source: self.source, start: place(start), end: place(end) }

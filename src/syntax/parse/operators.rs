@@ -12,7 +12,7 @@
 use crate::precedence::Assoc;
 
 /// Pending operator that consumes operands.
-pub(crate) trait Operator {
+pub(crate) trait StackOperator {
     /// Type of the tree.
     type Tree;
     /// Takes its operands from the end of `operands` and pushes the result.
@@ -40,12 +40,12 @@ struct PendingOperator<O> {
 }
 
 /// Operator-precedence stack.
-pub(crate) struct OperatorStack<O: Operator> {
+pub(crate) struct OperatorStack<O: StackOperator> {
     operands: Operands<O::Tree>,
     pending: Vec<PendingOperator<O>>,
 }
 
-impl<O: Operator> OperatorStack<O> {
+impl<O: StackOperator> OperatorStack<O> {
     pub fn new() -> Self {
         Self { operands: Operands(Vec::new()), pending: Vec::new() }
     }

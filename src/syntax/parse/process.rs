@@ -4,8 +4,8 @@
 //! data, everything else a process. A `<>` belongs to the nearest preceding `->` without one, in
 //! the same parentheses. Cost: linear in the pairs.
 
-use super::operators::{Operands, Operator, OperatorStack};
-use super::{Builder, Built, P, Rule};
+use super::operators::{Operands, OperatorStack, StackOperator};
+use super::{Built, P, Rule, TreeBuilder};
 use crate::ast::*;
 use crate::precedence::{Assoc, process as level};
 use mu_base::{Diagnostic, Span};
@@ -23,7 +23,7 @@ enum ProcessOp {
     Infix(Combine),
 }
 
-impl Operator for ProcessOp {
+impl StackOperator for ProcessOp {
     type Tree = Process;
     fn reduce(self, operands: &mut Operands<Process>) {
         let last = operands.pop();
@@ -52,7 +52,7 @@ impl Operator for ProcessOp {
     }
 }
 
-impl Builder {
+impl TreeBuilder {
     /// Builds a `proc` pair.
     pub(super) fn process(&self, pair: P) -> Built<Process> {
         let pairs: Vec<P> = self.parts(pair).collect();

@@ -1,10 +1,10 @@
 //! Sections of specifications and formula files: from grammar pairs to [`Section`]s. Cost: linear
 //! in the pairs.
 
-use super::{Builder, Built, P, Rule};
+use super::{Built, P, Rule, TreeBuilder};
 use crate::ast::*;
 
-impl Builder {
+impl TreeBuilder {
     /// Builds the sections of a `specification` pair.
     pub(super) fn specification(&self, pair: P) -> Built<Specification> {
         let mut sections = Vec::new();

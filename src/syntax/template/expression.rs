@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-use super::{Fault, MAX_NESTING};
+use super::{MAX_NESTING, TemplateFault};
 use mu_base::Stage;
 
 /// Value of a parameter or expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Value {
+pub enum TemplateValue {
     /// A number.
     Int(i64),
     /// A truth value.
@@ -23,13 +23,13 @@ pub enum Value {
     },
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for TemplateValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Int(n) => n.fmt(f),
-            Value::Bool(b) => b.fmt(f),
-            Value::Any { plus: 0, .. } => f.write_str("any"),
-            Value::Any { plus, .. } => write!(f, "any + {plus}"),
+            TemplateValue::Int(n) => n.fmt(f),
+            TemplateValue::Bool(b) => b.fmt(f),
+            TemplateValue::Any { plus: 0, .. } => f.write_str("any"),
+            TemplateValue::Any { plus, .. } => write!(f, "any + {plus}"),
         }
     }
 }
@@ -90,18 +90,18 @@ impl<'a> Cursor<'a> {
         found
     }
     /// Consumes `token`. Error: another text is next.
-    pub fn expect(&mut self, token: &str, context: &str) -> Result<(), Fault> {
+    pub fn expect(&mut self, token: &str, context: &str) -> Result<(), TemplateFault> {
         if self.eat(token) { Ok(()) } else { Err(self.unexpected(&format!("`{token}` {context}"))) }
     }
     /// Consumes a name: letters, digits, `_`, not starting with a digit.
-    pub fn name(&mut self, what: &str) -> Result<(&'a str, usize), Fault> {
+    pub fn name(&mut self, what: &str) -> Result<(&'a str, usize), TemplateFault> {
         self.skip();
         let (word, start) = (self.peek_word(), self.at);
         if word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit() || c == '\'') {
             return Err(self.unexpected(what));
         }
         if RESERVED.contains(&word) {
-            return Err(Fault::at(
+            return Err(TemplateFault::at(
                 Stage::Syntax,
                 start,
                 start + word.len(),
@@ -112,7 +112,7 @@ impl<'a> Cursor<'a> {
         Ok((word, start))
     }
     /// Returns the error "expected … but here is …" at the cursor.
-    pub fn unexpected(&self, expected: &str) -> Fault {
+    pub fn unexpected(&self, expected: &str) -> TemplateFault {
         let word = self.peek_word();
         let (found, length) = match self.rest().chars().next() {
             None => ("the file ends".to_string(), 0),
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
             Some('\n') => ("the line ends".to_string(), 1),
             Some(c) => (format!("here is `{c}`"), c.len_utf8()),
         };
-        Fault::at(
+        TemplateFault::at(
             Stage::Syntax,
             self.at,
             self.at + length,
@@ -129,9 +129,12 @@ impl<'a> Cursor<'a> {
     }
     /// Runs `f` one level deeper; rejects nesting beyond the limit, so that no input exhausts the
     /// stack.
-    pub fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+    pub fn nested<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, TemplateFault>,
+    ) -> Result<T, TemplateFault> {
         if self.depth == MAX_NESTING {
-            return Err(Fault::at(
+            return Err(TemplateFault::at(
                 Stage::Syntax,
                 self.at,
                 self.at + 1,
@@ -148,7 +151,7 @@ impl<'a> Cursor<'a> {
 const RESERVED: [&str; 8] = ["div", "mod", "true", "false", "in", "join", "where", "param"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Op {
+pub(super) enum TemplateOp {
     Implies,
     Or,
     And,
@@ -169,28 +172,28 @@ pub(super) enum Op {
 
 /// Binary operators: token, operator, level. Tokens precede their prefixes. All except `=>` are
 /// left associative.
-const BINARY: [(&str, Op, u8); 14] = [
-    ("=>", Op::Implies, 2),
-    ("||", Op::Or, 3),
-    ("&&", Op::And, 4),
-    ("==", Op::Equal, 5),
-    ("!=", Op::NotEqual, 5),
-    ("<=", Op::LessEqual, 6),
-    (">=", Op::GreaterEqual, 6),
-    ("<", Op::Less, 6),
-    (">", Op::Greater, 6),
-    ("+", Op::Add, 10),
-    ("-", Op::Subtract, 10),
-    ("div", Op::Div, 11),
-    ("mod", Op::Mod, 11),
-    ("*", Op::Multiply, 12),
+const BINARY: [(&str, TemplateOp, u8); 14] = [
+    ("=>", TemplateOp::Implies, 2),
+    ("||", TemplateOp::Or, 3),
+    ("&&", TemplateOp::And, 4),
+    ("==", TemplateOp::Equal, 5),
+    ("!=", TemplateOp::NotEqual, 5),
+    ("<=", TemplateOp::LessEqual, 6),
+    (">=", TemplateOp::GreaterEqual, 6),
+    ("<", TemplateOp::Less, 6),
+    (">", TemplateOp::Greater, 6),
+    ("+", TemplateOp::Add, 10),
+    ("-", TemplateOp::Subtract, 10),
+    ("div", TemplateOp::Div, 11),
+    ("mod", TemplateOp::Mod, 11),
+    ("*", TemplateOp::Multiply, 12),
 ];
 
-impl Op {
+impl TemplateOp {
     fn token(self) -> &'static str {
         match self {
-            Op::Not => "!",
-            Op::Negate => "-",
+            TemplateOp::Not => "!",
+            TemplateOp::Negate => "-",
             _ => BINARY.iter().find(|b| b.1 == self).map_or("?", |b| b.0),
         }
     }
@@ -198,8 +201,8 @@ impl Op {
 
 /// Expression with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Expr {
-    kind: Kind,
+pub(super) struct TemplateExpr {
+    kind: TemplateExprKind,
     pub start: usize,
     pub end: usize,
     /// Height of the tree, at most [`MAX_NESTING`], which bounds the stack for evaluation.
@@ -207,19 +210,19 @@ pub(super) struct Expr {
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
-    Literal(Value),
+enum TemplateExprKind {
+    Literal(TemplateValue),
     Name(String),
-    Unary(Op, Box<Expr>),
-    Binary(Op, Box<Expr>, Box<Expr>),
+    Unary(TemplateOp, Box<TemplateExpr>),
+    Binary(TemplateOp, Box<TemplateExpr>, Box<TemplateExpr>),
 }
 
 /// Parses the longest expression at the cursor.
-pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Expr, Fault> {
+pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<TemplateExpr, TemplateFault> {
     binary(cursor, 0)
 }
 
-fn binary(cursor: &mut Cursor<'_>, least: u8) -> Result<Expr, Fault> {
+fn binary(cursor: &mut Cursor<'_>, least: u8) -> Result<TemplateExpr, TemplateFault> {
     let mut left = cursor.nested(operand)?;
     loop {
         cursor.skip();
@@ -232,49 +235,59 @@ fn binary(cursor: &mut Cursor<'_>, least: u8) -> Result<Expr, Fault> {
         });
         let Some(&(token, op, level)) = next.filter(|n| n.2 >= least) else { return Ok(left) };
         cursor.at += token.len();
-        let right =
-            cursor.nested(|c| binary(c, if op == Op::Implies { level } else { level + 1 }))?;
+        let right = cursor
+            .nested(|c| binary(c, if op == TemplateOp::Implies { level } else { level + 1 }))?;
         let (start, end, height) = (left.start, right.end, left.height.max(right.height) + 1);
         if height > MAX_NESTING {
-            return Err(Fault::at(
+            return Err(TemplateFault::at(
                 Stage::Syntax,
                 start,
                 end,
                 format!("an expression with operators nested more than {MAX_NESTING} deep"),
             ));
         }
-        left = Expr { kind: Kind::Binary(op, Box::new(left), Box::new(right)), start, end, height };
+        left = TemplateExpr {
+            kind: TemplateExprKind::Binary(op, Box::new(left), Box::new(right)),
+            start,
+            end,
+            height,
+        };
     }
 }
 
-fn operand(cursor: &mut Cursor<'_>) -> Result<Expr, Fault> {
+fn operand(cursor: &mut Cursor<'_>) -> Result<TemplateExpr, TemplateFault> {
     cursor.skip();
     let start = cursor.at;
-    for op in [Op::Not, Op::Negate] {
+    for op in [TemplateOp::Not, TemplateOp::Negate] {
         if cursor.rest().starts_with(op.token()) {
             cursor.at += 1;
             let inner = cursor.nested(operand)?;
             let (end, height) = (inner.end, inner.height + 1);
-            return Ok(Expr { kind: Kind::Unary(op, Box::new(inner)), start, end, height });
+            return Ok(TemplateExpr {
+                kind: TemplateExprKind::Unary(op, Box::new(inner)),
+                start,
+                end,
+                height,
+            });
         }
     }
     if cursor.eat("(") {
         let inner = cursor.nested(|c| binary(c, 0))?;
         cursor.expect(")", "to close the parenthesis")?;
-        return Ok(Expr { start, end: cursor.at, ..inner });
+        return Ok(TemplateExpr { start, end: cursor.at, ..inner });
     }
     let word = cursor.peek_word();
     let kind = match word {
-        "true" | "false" => Kind::Literal(Value::Bool(word == "true")),
+        "true" | "false" => TemplateExprKind::Literal(TemplateValue::Bool(word == "true")),
         _ if word.starts_with(|c: char| c.is_ascii_digit()) => match word.parse() {
-            Ok(n) => Kind::Literal(Value::Int(n)),
+            Ok(n) => TemplateExprKind::Literal(TemplateValue::Int(n)),
             Err(_) => {
                 let why = if word.bytes().all(|b| b.is_ascii_digit()) {
                     "is too large"
                 } else {
                     "is not a number"
                 };
-                return Err(Fault::at(
+                return Err(TemplateFault::at(
                     Stage::Syntax,
                     start,
                     start + word.len(),
@@ -284,8 +297,8 @@ fn operand(cursor: &mut Cursor<'_>) -> Result<Expr, Fault> {
         },
         _ => {
             let (name, _) = cursor.name("a number, a parameter or a loop variable")?;
-            return Ok(Expr {
-                kind: Kind::Name(name.to_string()),
+            return Ok(TemplateExpr {
+                kind: TemplateExprKind::Name(name.to_string()),
                 start,
                 end: cursor.at,
                 height: 1,
@@ -293,15 +306,15 @@ fn operand(cursor: &mut Cursor<'_>) -> Result<Expr, Fault> {
         }
     };
     cursor.at += word.len();
-    Ok(Expr { kind, start, end: cursor.at, height: 1 })
+    Ok(TemplateExpr { kind, start, end: cursor.at, height: 1 })
 }
 
-impl Expr {
+impl TemplateExpr {
     /// Evaluates in a scope of names, innermost last.
-    pub fn value(&self, scope: &[(String, Value)]) -> Result<Value, Fault> {
+    pub fn value(&self, scope: &[(String, TemplateValue)]) -> Result<TemplateValue, TemplateFault> {
         match &self.kind {
-            Kind::Literal(v) => Ok(*v),
-            Kind::Name(name) => {
+            TemplateExprKind::Literal(v) => Ok(*v),
+            TemplateExprKind::Name(name) => {
                 scope.iter().rev().find(|s| s.0 == *name).map(|s| s.1).ok_or_else(|| {
                     let known: Vec<&str> = scope.iter().map(|s| s.0.as_str()).collect();
                     let known = if known.is_empty() {
@@ -309,7 +322,7 @@ impl Expr {
                     } else {
                         format!("known here: {}", known.join(", "))
                     };
-                    Fault::at(
+                    TemplateFault::at(
                         Stage::Type,
                         self.start,
                         self.end,
@@ -318,63 +331,84 @@ impl Expr {
                     .note(known)
                 })
             }
-            Kind::Unary(Op::Not, e) => Ok(Value::Bool(!e.boolean(scope, "!")?)),
-            Kind::Unary(_, e) => {
-                e.integer(scope, "-")?.checked_neg().map(Value::Int).ok_or_else(|| self.overflow())
+            TemplateExprKind::Unary(TemplateOp::Not, e) => {
+                Ok(TemplateValue::Bool(!e.boolean(scope, "!")?))
             }
-            Kind::Binary(op, a, b) => self.binary_value(*op, a, b, scope),
+            TemplateExprKind::Unary(_, e) => e
+                .integer(scope, "-")?
+                .checked_neg()
+                .map(TemplateValue::Int)
+                .ok_or_else(|| self.overflow()),
+            TemplateExprKind::Binary(op, a, b) => self.binary_value(*op, a, b, scope),
         }
     }
 
     fn binary_value(
         &self,
-        op: Op,
-        a: &Expr,
-        b: &Expr,
-        scope: &[(String, Value)],
-    ) -> Result<Value, Fault> {
+        op: TemplateOp,
+        a: &TemplateExpr,
+        b: &TemplateExpr,
+        scope: &[(String, TemplateValue)],
+    ) -> Result<TemplateValue, TemplateFault> {
         let token = op.token();
         match op {
-            Op::Implies => {
-                return Ok(Value::Bool(!a.boolean(scope, token)? || b.boolean(scope, token)?));
+            TemplateOp::Implies => {
+                return Ok(TemplateValue::Bool(
+                    !a.boolean(scope, token)? || b.boolean(scope, token)?,
+                ));
             }
-            Op::Or => return Ok(Value::Bool(a.boolean(scope, token)? || b.boolean(scope, token)?)),
-            Op::And => {
-                return Ok(Value::Bool(a.boolean(scope, token)? && b.boolean(scope, token)?));
+            TemplateOp::Or => {
+                return Ok(TemplateValue::Bool(
+                    a.boolean(scope, token)? || b.boolean(scope, token)?,
+                ));
             }
-            Op::Equal | Op::NotEqual => {
+            TemplateOp::And => {
+                return Ok(TemplateValue::Bool(
+                    a.boolean(scope, token)? && b.boolean(scope, token)?,
+                ));
+            }
+            TemplateOp::Equal | TemplateOp::NotEqual => {
                 let (x, y) = (a.value(scope)?, b.value(scope)?);
                 if let Some(order) = self.without_value(x, y)? {
-                    return Ok(Value::Bool(order.is_eq() == (op == Op::Equal)));
+                    return Ok(TemplateValue::Bool(order.is_eq() == (op == TemplateOp::Equal)));
                 }
-                if matches!(x, Value::Int(_)) != matches!(y, Value::Int(_)) {
+                if matches!(x, TemplateValue::Int(_)) != matches!(y, TemplateValue::Int(_)) {
                     return Err(self.mismatch(format!(
                         "`{token}` compares a number with a truth value: {x} and {y}"
                     )));
                 }
-                return Ok(Value::Bool((x == y) == (op == Op::Equal)));
+                return Ok(TemplateValue::Bool((x == y) == (op == TemplateOp::Equal)));
             }
             _ => {}
         }
         match (op, a.value(scope)?, b.value(scope)?) {
-            (Op::Add, Value::Any { param, plus }, Value::Int(n))
-            | (Op::Add, Value::Int(n), Value::Any { param, plus })
+            (TemplateOp::Add, TemplateValue::Any { param, plus }, TemplateValue::Int(n))
+            | (TemplateOp::Add, TemplateValue::Int(n), TemplateValue::Any { param, plus })
                 if plus + n >= 0 =>
             {
-                return Ok(Value::Any {
+                return Ok(TemplateValue::Any {
                     param,
                     plus: plus.checked_add(n).ok_or_else(|| self.overflow())?,
                 });
             }
-            (Op::Subtract, Value::Any { param, plus }, Value::Int(n)) if plus >= n => {
-                return Ok(Value::Any { param, plus: plus - n });
+            (TemplateOp::Subtract, TemplateValue::Any { param, plus }, TemplateValue::Int(n))
+                if plus >= n =>
+            {
+                return Ok(TemplateValue::Any { param, plus: plus - n });
             }
-            (Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual, x, y) => {
+            (
+                TemplateOp::Less
+                | TemplateOp::LessEqual
+                | TemplateOp::Greater
+                | TemplateOp::GreaterEqual,
+                x,
+                y,
+            ) => {
                 if let Some(order) = self.without_value(x, y)? {
-                    return Ok(Value::Bool(match op {
-                        Op::Less => order.is_lt(),
-                        Op::LessEqual => order.is_le(),
-                        Op::Greater => order.is_gt(),
+                    return Ok(TemplateValue::Bool(match op {
+                        TemplateOp::Less => order.is_lt(),
+                        TemplateOp::LessEqual => order.is_le(),
+                        TemplateOp::Greater => order.is_gt(),
                         _ => order.is_ge(),
                     }));
                 }
@@ -383,67 +417,80 @@ impl Expr {
         }
         let (x, y) = (a.integer(scope, token)?, b.integer(scope, token)?);
         let number = match op {
-            Op::Less => return Ok(Value::Bool(x < y)),
-            Op::LessEqual => return Ok(Value::Bool(x <= y)),
-            Op::Greater => return Ok(Value::Bool(x > y)),
-            Op::GreaterEqual => return Ok(Value::Bool(x >= y)),
-            Op::Add => x.checked_add(y),
-            Op::Subtract => x.checked_sub(y),
-            Op::Multiply => x.checked_mul(y),
+            TemplateOp::Less => return Ok(TemplateValue::Bool(x < y)),
+            TemplateOp::LessEqual => return Ok(TemplateValue::Bool(x <= y)),
+            TemplateOp::Greater => return Ok(TemplateValue::Bool(x > y)),
+            TemplateOp::GreaterEqual => return Ok(TemplateValue::Bool(x >= y)),
+            TemplateOp::Add => x.checked_add(y),
+            TemplateOp::Subtract => x.checked_sub(y),
+            TemplateOp::Multiply => x.checked_mul(y),
             _ if y <= 0 => {
-                return Err(Fault::at(
+                return Err(TemplateFault::at(
                     Stage::Type,
                     b.start,
                     b.end,
                     format!("`{token}` needs a positive divisor, but this is {y}"),
                 ));
             }
-            Op::Div => x.checked_div_euclid(y),
+            TemplateOp::Div => x.checked_div_euclid(y),
             _ => x.checked_rem_euclid(y),
         };
-        number.map(Value::Int).ok_or_else(|| self.overflow())
+        number.map(TemplateValue::Int).ok_or_else(|| self.overflow())
     }
 
     /// Evaluates to a number.
-    pub fn integer(&self, scope: &[(String, Value)], user: &str) -> Result<i64, Fault> {
+    pub fn integer(
+        &self,
+        scope: &[(String, TemplateValue)],
+        user: &str,
+    ) -> Result<i64, TemplateFault> {
         match self.value(scope)? {
-            Value::Int(n) => Ok(n),
-            Value::Bool(b) => {
+            TemplateValue::Int(n) => Ok(n),
+            TemplateValue::Bool(b) => {
                 Err(self.mismatch(format!("`{user}` needs a number, but this is {b}")))
             }
-            Value::Any { .. } => Err(self.no_value(user)),
+            TemplateValue::Any { .. } => Err(self.no_value(user)),
         }
     }
 
     /// Compares two numbers of which one is unknown: by the added numbers, if both are the same
     /// parameter's.
-    fn without_value(&self, x: Value, y: Value) -> Result<Option<std::cmp::Ordering>, Fault> {
+    fn without_value(
+        &self,
+        x: TemplateValue,
+        y: TemplateValue,
+    ) -> Result<Option<std::cmp::Ordering>, TemplateFault> {
         match (x, y) {
-            (Value::Any { param, plus }, Value::Any { param: other, plus: added })
-                if param == other =>
-            {
-                Ok(Some(plus.cmp(&added)))
+            (
+                TemplateValue::Any { param, plus },
+                TemplateValue::Any { param: other, plus: added },
+            ) if param == other => Ok(Some(plus.cmp(&added))),
+            (TemplateValue::Any { .. }, _) | (_, TemplateValue::Any { .. }) => {
+                Err(self.no_value("a comparison"))
             }
-            (Value::Any { .. }, _) | (_, Value::Any { .. }) => Err(self.no_value("a comparison")),
             _ => Ok(None),
         }
     }
 
-    fn no_value(&self, user: &str) -> Fault {
+    fn no_value(&self, user: &str) -> TemplateFault {
         let message =
             format!("`{user}` needs a value, but this is a parameter that is set to `any`");
-        Fault::at(Stage::Unsupported, self.start, self.end, message)
+        TemplateFault::at(Stage::Unsupported, self.start, self.end, message)
             .note("a parameter with the value `any` may only occur in expressions such as `${name}` and `${name + 1}`: the text must not depend on its value")
     }
 
     /// Evaluates to a truth value.
-    pub fn boolean(&self, scope: &[(String, Value)], user: &str) -> Result<bool, Fault> {
+    pub fn boolean(
+        &self,
+        scope: &[(String, TemplateValue)],
+        user: &str,
+    ) -> Result<bool, TemplateFault> {
         match self.value(scope)? {
-            Value::Bool(b) => Ok(b),
-            Value::Int(n) => {
+            TemplateValue::Bool(b) => Ok(b),
+            TemplateValue::Int(n) => {
                 Err(self.mismatch(format!("`{user}` needs a truth value, but this is {n}")))
             }
-            Value::Any { .. } => {
+            TemplateValue::Any { .. } => {
                 Err(self.mismatch(format!("`{user}` needs a truth value, but this is a number")))
             }
         }
@@ -452,10 +499,10 @@ impl Expr {
     /// True if a name that the predicate accepts occurs.
     pub fn mentions(&self, accepts: &dyn Fn(&str) -> bool) -> bool {
         match &self.kind {
-            Kind::Literal(_) => false,
-            Kind::Name(name) => accepts(name),
-            Kind::Unary(_, e) => e.mentions(accepts),
-            Kind::Binary(_, a, b) => a.mentions(accepts) || b.mentions(accepts),
+            TemplateExprKind::Literal(_) => false,
+            TemplateExprKind::Name(name) => accepts(name),
+            TemplateExprKind::Unary(_, e) => e.mentions(accepts),
+            TemplateExprKind::Binary(_, a, b) => a.mentions(accepts) || b.mentions(accepts),
         }
     }
 
@@ -464,22 +511,25 @@ impl Expr {
     pub fn greatest(
         &self,
         name: &str,
-        scope: &[(String, Value)],
+        scope: &[(String, TemplateValue)],
         known: &[(String, i64)],
     ) -> Option<i64> {
-        let Kind::Binary(op, a, b) = &self.kind else { return None };
-        let is_name = |e: &Expr| matches!(&e.kind, Kind::Name(n) if n == name);
-        let at_most = |e: &Expr, less: i64| e.upper_bound(name, scope, known)?.checked_sub(less);
+        let TemplateExprKind::Binary(op, a, b) = &self.kind else { return None };
+        let is_name = |e: &TemplateExpr| matches!(&e.kind, TemplateExprKind::Name(n) if n == name);
+        let at_most =
+            |e: &TemplateExpr, less: i64| e.upper_bound(name, scope, known)?.checked_sub(less);
         match op {
-            Op::And => {
+            TemplateOp::And => {
                 let each = [a, b].map(|e| e.greatest(name, scope, known));
                 each.into_iter().flatten().min()
             }
-            Op::Or => Some(a.greatest(name, scope, known)?.max(b.greatest(name, scope, known)?)),
-            Op::LessEqual | Op::Equal if is_name(a) => at_most(b, 0),
-            Op::Less if is_name(a) => at_most(b, 1),
-            Op::GreaterEqual | Op::Equal if is_name(b) => at_most(a, 0),
-            Op::Greater if is_name(b) => at_most(a, 1),
+            TemplateOp::Or => {
+                Some(a.greatest(name, scope, known)?.max(b.greatest(name, scope, known)?))
+            }
+            TemplateOp::LessEqual | TemplateOp::Equal if is_name(a) => at_most(b, 0),
+            TemplateOp::Less if is_name(a) => at_most(b, 1),
+            TemplateOp::GreaterEqual | TemplateOp::Equal if is_name(b) => at_most(a, 0),
+            TemplateOp::Greater if is_name(b) => at_most(a, 1),
             _ => None,
         }
     }
@@ -488,33 +538,33 @@ impl Expr {
     fn upper_bound(
         &self,
         name: &str,
-        scope: &[(String, Value)],
+        scope: &[(String, TemplateValue)],
         known: &[(String, i64)],
     ) -> Option<i64> {
         if self.mentions(&|n| n == name) {
             return None;
         }
-        if let Ok(Value::Int(n)) = self.value(scope) {
+        if let Ok(TemplateValue::Int(n)) = self.value(scope) {
             return Some(n);
         }
         match &self.kind {
-            Kind::Name(other) => known.iter().find(|k| k.0 == *other).map(|k| k.1),
-            Kind::Binary(Op::Add, a, b) => {
-                let upper = |e: &Expr| e.upper_bound(name, scope, known);
+            TemplateExprKind::Name(other) => known.iter().find(|k| k.0 == *other).map(|k| k.1),
+            TemplateExprKind::Binary(TemplateOp::Add, a, b) => {
+                let upper = |e: &TemplateExpr| e.upper_bound(name, scope, known);
                 upper(a)?.checked_add(upper(b)?)
             }
-            Kind::Binary(Op::Subtract, a, b) => match b.value(scope) {
-                Ok(Value::Int(n)) => a.upper_bound(name, scope, known)?.checked_sub(n),
+            TemplateExprKind::Binary(TemplateOp::Subtract, a, b) => match b.value(scope) {
+                Ok(TemplateValue::Int(n)) => a.upper_bound(name, scope, known)?.checked_sub(n),
                 _ => None,
             },
             _ => None,
         }
     }
 
-    fn mismatch(&self, message: String) -> Fault {
-        Fault::at(Stage::Type, self.start, self.end, message)
+    fn mismatch(&self, message: String) -> TemplateFault {
+        TemplateFault::at(Stage::Type, self.start, self.end, message)
     }
-    fn overflow(&self) -> Fault {
+    fn overflow(&self) -> TemplateFault {
         self.mismatch("the value does not fit in 64 bits".into())
     }
 }

@@ -1,32 +1,32 @@
 //! Parser of templates: splits a specification text into directives and plain text. Linear;
 //! comments are plain text, braces in plain text nest.
 
-use super::expression::{self, Cursor, Expr};
-use super::{Fault, Sort};
+use super::expression::{self, Cursor, TemplateExpr};
+use super::{ParameterSort, TemplateFault};
 use mu_base::Stage;
 
 /// Part of a template.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum TemplateItem {
     /// Plain text: bytes `.0 .. .1`.
     Text(usize, usize),
     /// `${expr}`, with the position of the `$`.
-    Value(usize, Expr),
+    Value(usize, TemplateExpr),
     /// `$param …;` up to and with the semicolon.
     Param(ParamItem),
     /// `$for …`
     For(ForItem),
     /// `$if …`: the arms in order; the `$else` arm has no condition.
-    If(Vec<(Option<Expr>, Body)>),
+    If(Vec<(Option<TemplateExpr>, Body)>),
 }
 
-/// `$param name: Sort = default where constraint;`
+/// `$param name: ParameterSort = default where constraint;`
 #[derive(Debug)]
 pub(super) struct ParamItem {
     pub name: String,
-    pub sort: Sort,
-    pub default: Expr,
-    pub constraint: Option<Expr>,
+    pub sort: ParameterSort,
+    pub default: TemplateExpr,
+    pub constraint: Option<TemplateExpr>,
     pub doc: String,
     pub start: usize,
     pub end: usize,
@@ -36,8 +36,8 @@ pub(super) struct ParamItem {
 #[derive(Debug)]
 pub(super) struct ForItem {
     pub variable: String,
-    pub from: Expr,
-    pub to: Expr,
+    pub from: TemplateExpr,
+    pub to: TemplateExpr,
     pub inclusive: bool,
     /// Separator of copies: as given, followed by a line break with the body's indentation if the
     /// body is a block.
@@ -50,20 +50,20 @@ pub(super) struct ForItem {
 /// Contents of the braces of a directive, without white space at both ends.
 #[derive(Debug)]
 pub(super) struct Body {
-    pub items: Vec<Item>,
+    pub items: Vec<TemplateItem>,
 }
 
 const DIRECTIVES: &str =
     "directives are `${expression}`, `$param`, `$for … { … }`, `$if … { … } $else { … }`";
 
 /// Parses a whole file.
-pub(super) fn parse(text: &str) -> Result<Vec<Item>, Fault> {
+pub(super) fn parse(text: &str) -> Result<Vec<TemplateItem>, TemplateFault> {
     let mut cursor = Cursor::new(text);
     items(&mut cursor, false)
 }
 
 /// Parses plain text and directives, to the end of the file or to the brace that closes a body.
-fn items(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Vec<Item>, Fault> {
+fn items(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Vec<TemplateItem>, TemplateFault> {
     let mut found = Vec::new();
     let mut braces = 0usize;
     let mut from = cursor.at;
@@ -95,49 +95,60 @@ fn items(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Vec<Item>, Fault> {
     Ok(found)
 }
 
-fn push_text(found: &mut Vec<Item>, from: usize, to: usize) {
+fn push_text(found: &mut Vec<TemplateItem>, from: usize, to: usize) {
     if from < to {
-        found.push(Item::Text(from, to));
+        found.push(TemplateItem::Text(from, to));
     }
 }
 
-fn directive(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Item, Fault> {
+fn directive(cursor: &mut Cursor<'_>, in_body: bool) -> Result<TemplateItem, TemplateFault> {
     let start = cursor.at;
     cursor.at += 1;
     if cursor.rest().starts_with('{') {
         cursor.at += 1;
         let value = expression::parse(cursor)?;
         cursor.expect("}", "to close `${`")?;
-        return Ok(Item::Value(start, value));
+        return Ok(TemplateItem::Value(start, value));
     }
     let word = cursor.peek_word();
     let place = (start, start + 1 + word.len());
     cursor.at += word.len();
     match word {
-        "param" if in_body => {
-            Err(Fault::at(Stage::Syntax, place.0, place.1, "`$param` is inside a directive")
-                .note("parameters are declared outside of `$for` and `$if`"))
-        }
-        "param" => Ok(Item::Param(param(cursor, start)?)),
-        "for" => Ok(Item::For(for_loop(cursor, start)?)),
+        "param" if in_body => Err(TemplateFault::at(
+            Stage::Syntax,
+            place.0,
+            place.1,
+            "`$param` is inside a directive",
+        )
+        .note("parameters are declared outside of `$for` and `$if`")),
+        "param" => Ok(TemplateItem::Param(param(cursor, start)?)),
+        "for" => Ok(TemplateItem::For(for_loop(cursor, start)?)),
         "if" => conditional(cursor),
-        "else" => Err(Fault::at(Stage::Syntax, place.0, place.1, "`$else` without `$if`")
+        "else" => Err(TemplateFault::at(Stage::Syntax, place.0, place.1, "`$else` without `$if`")
             .note("`$else` follows the closing brace of an `$if`")),
-        "" => Err(Fault::at(Stage::Syntax, place.0, place.1, "`$` does not start a directive")
-            .note(DIRECTIVES)),
-        _ => {
-            Err(Fault::at(Stage::Syntax, place.0, place.1, format!("unknown directive `${word}`"))
-                .note(DIRECTIVES))
-        }
+        "" => Err(TemplateFault::at(
+            Stage::Syntax,
+            place.0,
+            place.1,
+            "`$` does not start a directive",
+        )
+        .note(DIRECTIVES)),
+        _ => Err(TemplateFault::at(
+            Stage::Syntax,
+            place.0,
+            place.1,
+            format!("unknown directive `${word}`"),
+        )
+        .note(DIRECTIVES)),
     }
 }
 
-fn param(cursor: &mut Cursor<'_>, start: usize) -> Result<ParamItem, Fault> {
+fn param(cursor: &mut Cursor<'_>, start: usize) -> Result<ParamItem, TemplateFault> {
     let (name, _) = cursor.name("the name of the parameter")?;
     cursor.expect(":", "and the sort of the parameter")?;
     cursor.skip();
     let word = cursor.peek_word();
-    let Some(sort) = Sort::ALL.into_iter().find(|s| s.word() == word) else {
+    let Some(sort) = ParameterSort::ALL.into_iter().find(|s| s.word() == word) else {
         return Err(cursor.unexpected("a sort, one of Pos, Nat, Int, Bool"));
     };
     cursor.at += word.len();
@@ -152,7 +163,7 @@ fn param(cursor: &mut Cursor<'_>, start: usize) -> Result<ParamItem, Fault> {
         None if line.trim().is_empty() => String::new(),
         None => {
             let at = end + line.len() - line.trim_start().len();
-            return Err(Fault::at(
+            return Err(TemplateFault::at(
                 Stage::Syntax,
                 at,
                 end + line.trim_end().len(),
@@ -164,7 +175,7 @@ fn param(cursor: &mut Cursor<'_>, start: usize) -> Result<ParamItem, Fault> {
     Ok(ParamItem { name: name.to_string(), sort, default, constraint, doc, start, end })
 }
 
-fn for_loop(cursor: &mut Cursor<'_>, start: usize) -> Result<ForItem, Fault> {
+fn for_loop(cursor: &mut Cursor<'_>, start: usize) -> Result<ForItem, TemplateFault> {
     let (variable, _) = cursor.name("the loop variable")?;
     cursor.expect("in", "and the range of the loop")?;
     let from = expression::parse(cursor)?;
@@ -189,7 +200,7 @@ fn for_loop(cursor: &mut Cursor<'_>, start: usize) -> Result<ForItem, Fault> {
     Ok(ForItem { variable: variable.to_string(), from, to, inclusive, separator, body, start, end })
 }
 
-fn conditional(cursor: &mut Cursor<'_>) -> Result<Item, Fault> {
+fn conditional(cursor: &mut Cursor<'_>) -> Result<TemplateItem, TemplateFault> {
     let mut arms = Vec::new();
     loop {
         let condition = expression::parse(cursor)?;
@@ -198,25 +209,25 @@ fn conditional(cursor: &mut Cursor<'_>) -> Result<Item, Fault> {
         cursor.at += cursor.rest().len() - cursor.rest().trim_start().len();
         if !cursor.eat_directive("else") {
             cursor.at = closed;
-            return Ok(Item::If(arms));
+            return Ok(TemplateItem::If(arms));
         }
         cursor.skip();
         if cursor.eat_directive("if") {
             continue;
         }
         arms.push((None, body(cursor)?.0));
-        return Ok(Item::If(arms));
+        return Ok(TemplateItem::If(arms));
     }
 }
 
 /// Parses `{ … }`. The second result is the indentation of the first line if the body starts on a
 /// line of its own (a block).
-fn body(cursor: &mut Cursor<'_>) -> Result<(Body, Option<String>), Fault> {
+fn body(cursor: &mut Cursor<'_>) -> Result<(Body, Option<String>), TemplateFault> {
     cursor.expect("{", "and the body of the directive")?;
     let open = cursor.at - 1;
     let mut items = cursor.nested(|c| items(c, true))?;
     if !cursor.rest().starts_with('}') {
-        return Err(Fault::at(Stage::Syntax, open, open + 1, "this `{` is not closed")
+        return Err(TemplateFault::at(Stage::Syntax, open, open + 1, "this `{` is not closed")
             .note("braces in the body of a directive nest; those in comments do not count"));
     }
     let raw = &cursor.text[open + 1..cursor.at];
@@ -229,12 +240,12 @@ fn body(cursor: &mut Cursor<'_>) -> Result<(Body, Option<String>), Fault> {
 }
 
 /// Removes white space at both ends; a comment at the end retains its line break, which ends it.
-fn trim(text: &str, items: &mut Vec<Item>) {
-    if let Some(Item::Text(from, to)) = items.first_mut() {
+fn trim(text: &str, items: &mut Vec<TemplateItem>) {
+    if let Some(TemplateItem::Text(from, to)) = items.first_mut() {
         let piece = &text[*from..*to];
         *from += piece.len() - piece.trim_start().len();
     }
-    if let Some(Item::Text(from, to)) = items.last_mut() {
+    if let Some(TemplateItem::Text(from, to)) = items.last_mut() {
         let piece = &text[*from..*to];
         let trimmed = piece.trim_end();
         let comment = trimmed[trimmed.rfind('\n').map_or(0, |i| i + 1)..].contains('%');
@@ -242,11 +253,11 @@ fn trim(text: &str, items: &mut Vec<Item>) {
             piece[trimmed.len()..].find('\n').map_or(piece.len(), |i| trimmed.len() + i + 1);
         *to = *from + if comment { break_end } else { trimmed.len() };
     }
-    items.retain(|i| !matches!(i, Item::Text(from, to) if from >= to));
+    items.retain(|i| !matches!(i, TemplateItem::Text(from, to) if from >= to));
 }
 
 /// Parses `"text"` with the escapes `\n`, `\t`, `\"`, `\\`.
-fn string(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
+fn string(cursor: &mut Cursor<'_>) -> Result<String, TemplateFault> {
     cursor.expect("\"", "and the text between two copies")?;
     let open = cursor.at - 1;
     let mut out = String::new();
@@ -264,12 +275,17 @@ fn string(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
                 Some((_, c @ ('"' | '\\'))) => out.push(c),
                 _ => {
                     let at = cursor.at + i;
-                    return Err(Fault::at(Stage::Syntax, at, at + 1, "unknown escape in a text")
-                        .note("escapes are \\n, \\t, \\\" and \\\\"));
+                    return Err(TemplateFault::at(
+                        Stage::Syntax,
+                        at,
+                        at + 1,
+                        "unknown escape in a text",
+                    )
+                    .note("escapes are \\n, \\t, \\\" and \\\\"));
                 }
             },
             c => out.push(c),
         }
     }
-    Err(Fault::at(Stage::Syntax, open, open + 1, "this text is not closed on its line"))
+    Err(TemplateFault::at(Stage::Syntax, open, open + 1, "this text is not closed on its line"))
 }

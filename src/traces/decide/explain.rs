@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use ahash::{AHashMap, AHashSet};
 use mu_base::narrow;
 
-use super::problem::{Problem, Role};
+use super::problem::{NodeRole, Problem};
 use super::saturate::{Cause, Inferred};
 use super::sources::NONE;
-use super::{Conflict, Edge, Reason, sources::Sources};
-use crate::model::Model;
-use crate::trace::{Kind, Trace};
+use super::{Conflict, OrderEdge, Reason, sources::Sources};
+use crate::model::TraceModel;
+use crate::trace::{OperationKind, Trace};
 
 /// Edge of a cycle of nodes.
 #[derive(Clone, Debug)]
@@ -136,16 +136,16 @@ impl<'a> Explainer<'a> {
 /// Returns the conflict of a cycle of nodes.
 pub(crate) fn conflict(
     trace: &Trace,
-    model: &Model,
+    model: &TraceModel,
     p: &Problem,
     s: &Sources,
     nodes: &[CycleEdge],
 ) -> Conflict {
-    let auxiliary = |n: u32| p.roles[n as usize] == Role::Order;
+    let auxiliary = |n: u32| p.roles[n as usize] == NodeRole::Order;
     // Start at an access; then each run of auxiliary nodes becomes one edge.
     let start = nodes.iter().position(|e| !auxiliary(e.from));
     let start = start.expect("a cycle has an access: the auxiliary nodes of a thread are ordered");
-    let mut cycle: Vec<Edge> = Vec::new();
+    let mut cycle: Vec<OrderEdge> = Vec::new();
     let (mut from, mut reason) = (None, None);
     let mut because: Vec<u32> = Vec::new();
     let mut finals: Vec<u32> = Vec::new();
@@ -160,7 +160,7 @@ pub(crate) fn conflict(
             because.extend(operation);
             reason = reason.or(Some(match operation {
                 Some(fence) => Reason::Fence(fence),
-                None if matches!(model, Model::Wmo) => Reason::Time,
+                None if matches!(model, TraceModel::Wmo) => Reason::Time,
                 None => Reason::Annotation,
             }));
             continue;
@@ -169,12 +169,12 @@ pub(crate) fn conflict(
             // The two nodes of an update are one operation.
             if from != to || nodes.len() == 1 {
                 let reason = reason.unwrap_or(Reason::Program);
-                cycle.push(Edge { from, to, reason, because: std::mem::take(&mut because) });
+                cycle.push(OrderEdge { from, to, reason, because: std::mem::take(&mut because) });
             }
         }
         (from, reason) = (None, None);
     }
-    if matches!(model, Model::Wmo) && trace.has_times() {
+    if matches!(model, TraceModel::Wmo) && trace.has_times() {
         cycle.iter_mut().for_each(|e| add_times(trace, e));
     }
     for edge in &mut cycle {
@@ -226,13 +226,14 @@ fn lines(trace: &Trace, operations: &[u32]) -> String {
 }
 
 /// Adds the operations with the begin times that the operations of an edge inherit.
-fn add_times(trace: &Trace, edge: &mut Edge) {
+fn add_times(trace: &Trace, edge: &mut OrderEdge) {
     let ends = [edge.from, edge.to];
     let all: Vec<u32> = ends.iter().chain(&edge.because).copied().collect();
     for i in all {
         let range = trace.range(trace.thread(i as usize));
         let is_timed = |j: &usize| {
-            !matches!(trace.kind(*j), Kind::Fence(_)) && trace.operation(*j).begin.is_some()
+            !matches!(trace.kind(*j), OperationKind::Fence(_))
+                && trace.operation(*j).begin.is_some()
         };
         let timed = (range.start..i as usize + 1).rev().find(is_timed);
         edge.because.extend(timed.map(narrow::index).filter(|j| *j != i));
@@ -263,7 +264,7 @@ fn add_sources(trace: &Trace, s: &Sources, conflict: &mut Conflict) {
     }
     added.sort_unstable();
     added.dedup();
-    let is_update = |i: &u32| trace.kind(*i as usize) == Kind::Update;
+    let is_update = |i: &u32| trace.kind(*i as usize) == OperationKind::Update;
     conflict.only_stores = added.iter().copied().filter(is_update).collect();
     conflict.operations.extend(added);
     conflict.operations.sort_unstable();
@@ -278,7 +279,7 @@ impl Conflict {
     pub(crate) fn renumber(&mut self, number: &dyn Fn(u32) -> u32) {
         let Conflict { cycle, operations, only_stores, .. } = self;
         operations.iter_mut().chain(only_stores).for_each(|i| *i = number(*i));
-        for Edge { from, to, reason, because } in cycle {
+        for OrderEdge { from, to, reason, because } in cycle {
             (*from, *to) = (number(*from), number(*to));
             because.iter_mut().for_each(|i| *i = number(*i));
             if let Reason::Fence(fence) = reason {

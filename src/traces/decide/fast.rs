@@ -11,13 +11,13 @@
 use ahash::AHashSet;
 use mu_base::{Budget, Diagnostic, narrow};
 
-use super::problem::Rules;
+use super::problem::PreservedOrder;
 use super::replay::{Buffers, Keys, Outcome, Replay};
 use super::sources::{NONE, Sources};
 use super::window::{self, Window};
-use super::{Step, Verdict, Witness, unknown};
-use crate::model::Model;
-use crate::trace::{Kind, Trace};
+use super::{Verdict, Witness, WitnessStep, unknown};
+use crate::model::TraceModel;
+use crate::trace::{OperationKind, Trace};
 
 /// Number of operations of the first window.
 const FIRST_WINDOW: usize = 600;
@@ -32,11 +32,11 @@ const MAX_WINDOWS: usize = 10_000;
 /// A witness that is none: an internal error.
 pub(crate) fn decide(
     trace: &Trace,
-    model: &Model,
+    model: &TraceModel,
     s: &Sources,
     budget: &Budget,
 ) -> Result<Option<Verdict>, Diagnostic> {
-    let rules = Rules::of(model);
+    let rules = PreservedOrder::of(model);
     let own = rules.and_then(Buffers::of);
     let machines = match own {
         Some(buffers) => vec![buffers],
@@ -75,14 +75,14 @@ pub(crate) fn decide(
 /// Returns the verdict for a run, checked under the model.
 fn allowed(
     trace: &Trace,
-    model: &Model,
+    model: &TraceModel,
     s: &Sources,
     replay: Replay<'_>,
 ) -> Result<Verdict, Diagnostic> {
     let steps = replay.steps();
     let witness = match model {
-        Model::Sc | Model::Tso | Model::Pso | Model::Wmo => Witness::Run(steps),
-        Model::Pow => order_of(trace, s, &steps),
+        TraceModel::Sc | TraceModel::Tso | TraceModel::Pso | TraceModel::Wmo => Witness::Run(steps),
+        TraceModel::Pow => order_of(trace, s, &steps),
         _ => Witness::Run(split(trace, &steps)),
     };
     crate::witness::check(trace, model, &witness)?;
@@ -90,23 +90,23 @@ fn allowed(
 }
 
 /// Returns the run in which the load and the store of an update are two steps.
-fn split(trace: &Trace, steps: &[Step]) -> Vec<Step> {
+fn split(trace: &Trace, steps: &[WitnessStep]) -> Vec<WitnessStep> {
     let mut out = Vec::with_capacity(steps.len());
     for &step in steps {
         out.push(step);
-        if let Step::Perform(i) = step
-            && trace.kind(i as usize) == Kind::Update
+        if let WitnessStep::Perform(i) = step
+            && trace.kind(i as usize) == OperationKind::Update
         {
-            out.push(Step::Reach(i));
+            out.push(WitnessStep::Reach(i));
         }
     }
     out
 }
 
 /// Returns the witness of `pow` for a run of a machine with one memory.
-fn order_of(trace: &Trace, s: &Sources, steps: &[Step]) -> Witness {
-    let operation = |step: &Step| match *step {
-        Step::Perform(i) | Step::Reach(i) => i,
+fn order_of(trace: &Trace, s: &Sources, steps: &[WitnessStep]) -> Witness {
+    let operation = |step: &WitnessStep| match *step {
+        WitnessStep::Perform(i) | WitnessStep::Reach(i) => i,
     };
     let operations: Vec<u32> = steps.iter().map(operation).collect();
     let mut coherence = vec![Vec::new(); trace.locations.len()];
@@ -125,7 +125,7 @@ fn order_of(trace: &Trace, s: &Sources, steps: &[Step]) -> Witness {
 /// Replays with edges that windows infer.
 fn guided(
     trace: &Trace,
-    (model, rules): (&Model, Rules),
+    (model, rules): (&TraceModel, PreservedOrder),
     s: &Sources,
     buffers: Buffers,
     keys: &Keys,
@@ -167,7 +167,7 @@ fn guided(
 /// Returns the verdict for a cycle in a window around operations; `None` if there is none.
 fn forbidden(
     trace: &Trace,
-    model: (&Model, Rules),
+    model: (&TraceModel, PreservedOrder),
     s: &Sources,
     center: &[u32],
     budget: &Budget,

@@ -18,23 +18,28 @@ use std::cmp::Reverse;
 use ahash::{AHashMap, AHashSet};
 use mu_base::{Budget, Stop, narrow};
 
-use super::problem::{self, Problem, Role, Rules};
+use super::problem::{self, NodeRole, PreservedOrder, Problem};
 use super::sources::Sources;
-use super::{Options, Verdict, Witness, no_order, revised, unknown};
-use crate::model::Model;
+use super::{DecisionOptions, Verdict, Witness, no_order, revised, unknown};
+use crate::model::TraceModel;
 use crate::trace::{Operation, Trace};
-use crate::witness_bytes::{Bytes, Event};
+use crate::witness_bytes::{Bytes, OrderEvent};
 
 /// Limit on the memory of failed states in words of 8 bytes; beyond it no more are stored.
 const MAX_STORED_WORDS: usize = 16 << 20;
 
 /// Decides a trace with accesses of several sizes.
-pub(crate) fn decide(trace: &Trace, model: &Model, options: &Options, budget: &Budget) -> Verdict {
+pub(crate) fn decide(
+    trace: &Trace,
+    model: &TraceModel,
+    options: &DecisionOptions,
+    budget: &Budget,
+) -> Verdict {
     let open = |reason: &str| Verdict::Unknown { stop: Stop::States, reason: reason.to_string() };
-    let Some(rules) = Rules::of(model) else {
+    let Some(rules) = PreservedOrder::of(model) else {
         return open("accesses of different sizes share bytes, which is not defined in this model");
     };
-    let is_marked = (0..trace.len()).any(|i| trace.mark(i) != crate::trace::Mark::PLAIN);
+    let is_marked = (0..trace.len()).any(|i| trace.mark(i) != crate::trace::Annotations::PLAIN);
     if !rules.depends_on_sources() {
         return match search(trace, rules, true, options, budget) {
             Outcome::Found(events) => checked(trace, model, events)
@@ -64,29 +69,31 @@ pub(crate) fn decide(trace: &Trace, model: &Model, options: &Options, budget: &B
 }
 
 /// Returns the verdict for an order that independent code checks.
-fn checked(trace: &Trace, model: &Model, events: Vec<Event>) -> Result<Verdict, String> {
+fn checked(trace: &Trace, model: &TraceModel, events: Vec<OrderEvent>) -> Result<Verdict, String> {
     crate::witness_bytes::check(trace, model, &events)?;
     let steps = events.iter().map(|e| match e {
-        Event::Store(i) if trace.kind(*i as usize) == crate::trace::Kind::Store => {
-            super::Step::Reach(*i)
+        OrderEvent::Store(i) if trace.kind(*i as usize) == crate::trace::OperationKind::Store => {
+            super::WitnessStep::Reach(*i)
         }
-        Event::Store(i) | Event::Load(i) | Event::Whole(i) => super::Step::Perform(*i),
+        OrderEvent::Store(i) | OrderEvent::Load(i) | OrderEvent::Whole(i) => {
+            super::WitnessStep::Perform(*i)
+        }
     });
-    let mut steps: Vec<super::Step> = steps.collect();
+    let mut steps: Vec<super::WitnessStep> = steps.collect();
     // The store of an update in two events is a step of its own.
     let mut seen = AHashSet::new();
     for step in &mut steps {
-        if let super::Step::Perform(i) = *step
+        if let super::WitnessStep::Perform(i) = *step
             && !seen.insert(i)
         {
-            *step = super::Step::Reach(i);
+            *step = super::WitnessStep::Reach(i);
         }
     }
     Ok(Verdict::Allowed { witness: Witness::Run(steps) })
 }
 
 enum Outcome {
-    Found(Vec<Event>),
+    Found(Vec<OrderEvent>),
     Exhausted,
     Revisions,
     Stopped(Stop),
@@ -96,9 +103,9 @@ enum Outcome {
 /// do not store between the two events of an update.
 fn search(
     trace: &Trace,
-    rules: Rules,
+    rules: PreservedOrder,
     strict: bool,
-    options: &Options,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Outcome {
     let bytes = Bytes::of(trace);
@@ -110,7 +117,7 @@ fn search(
 }
 
 /// Returns the nodes with the edges of a model.
-fn nodes(trace: &Trace, bytes: &Bytes, rules: Rules, strict: bool) -> Problem {
+fn nodes(trace: &Trace, bytes: &Bytes, rules: PreservedOrder, strict: bool) -> Problem {
     // Each access has a location of its own, so that only edges between locations remain.
     let apart = trace.apart();
     let p = problem::build(&apart, &Sources::of(&apart, &[]), rules);
@@ -120,7 +127,7 @@ fn nodes(trace: &Trace, bytes: &Bytes, rules: Rules, strict: bool) -> Problem {
     }
     let mut halves = AHashMap::new();
     for n in narrow::index(trace.len())..narrow::index(p.len()) {
-        if let (Role::Half, Some(o)) = (p.roles[n as usize], p.operation(n)) {
+        if let (NodeRole::Half, Some(o)) = (p.roles[n as usize], p.operation(n)) {
             halves.insert(o as usize, n);
         }
     }
@@ -244,10 +251,10 @@ impl<'p> Search<'p> {
         self.p.operation(n).map(|o| self.trace.operation(o as usize))
     }
     fn loads(&self, n: u32) -> bool {
-        matches!(self.p.roles[n as usize], Role::Load | Role::Update)
+        matches!(self.p.roles[n as usize], NodeRole::Load | NodeRole::Update)
     }
     fn stores(&self, n: u32) -> bool {
-        matches!(self.p.roles[n as usize], Role::Store | Role::Update | Role::Half)
+        matches!(self.p.roles[n as usize], NodeRole::Store | NodeRole::Update | NodeRole::Half)
     }
     fn is_done(&self, n: u32) -> bool {
         self.done[n as usize / 64] >> (n % 64) & 1 == 1
@@ -334,14 +341,14 @@ impl<'p> Search<'p> {
         if let Some(o) = self.operation(n) {
             for (k, b) in range.enumerate() {
                 let now = &mut self.memory[b as usize];
-                if self.p.roles[n as usize] == Role::Load {
+                if self.p.roles[n as usize] == NodeRole::Load {
                     let own = self.own.get(&(n, b));
                     let forwarded =
                         own.is_some_and(|s| self.done[*s as usize / 64] >> (s % 64) & 1 == 0);
                     if now.is_none() && !forwarded {
                         *now = Some(byte(o.loaded, k));
                     }
-                } else if !matches!(self.p.roles[n as usize], Role::Order) {
+                } else if !matches!(self.p.roles[n as usize], NodeRole::Order) {
                     *now = Some(byte(o.stored, k));
                 }
             }
@@ -377,10 +384,12 @@ impl<'p> Search<'p> {
     fn saturate(&mut self) {
         loop {
             let safe = self.ready.iter().copied().find(|&n| match self.p.roles[n as usize] {
-                Role::Order => true,
-                Role::Load => self.loadable(n) == Some(true),
-                Role::Update => self.loadable(n) == Some(true) && self.storable(n) == (true, true),
-                Role::Store | Role::Half => self.storable(n) == (true, true),
+                NodeRole::Order => true,
+                NodeRole::Load => self.loadable(n) == Some(true),
+                NodeRole::Update => {
+                    self.loadable(n) == Some(true) && self.storable(n) == (true, true)
+                }
+                NodeRole::Store | NodeRole::Half => self.storable(n) == (true, true),
             });
             let Some(n) = safe else { return };
             self.perform(n);
@@ -389,10 +398,10 @@ impl<'p> Search<'p> {
     /// Returns the nodes that may be next, the most likely one first.
     fn candidates(&self) -> Vec<u32> {
         let may = |n: &u32| match self.p.roles[*n as usize] {
-            Role::Order => true,
-            Role::Load => self.loadable(*n) != Some(false),
-            Role::Update => self.loadable(*n) != Some(false) && self.storable(*n).0,
-            Role::Store | Role::Half => self.storable(*n).0,
+            NodeRole::Order => true,
+            NodeRole::Load => self.loadable(*n) != Some(false),
+            NodeRole::Update => self.loadable(*n) != Some(false) && self.storable(*n).0,
+            NodeRole::Store | NodeRole::Half => self.storable(*n).0,
         };
         let mut out: Vec<u32> = self.ready.iter().copied().filter(may).collect();
         let line = |n: u32| self.p.operation(n).map_or(0, |o| self.trace.line(o as usize));
@@ -421,14 +430,14 @@ impl<'p> Search<'p> {
             range.all(|(k, b)| self.memory[b as usize].is_none_or(|v| v == byte(f.value, k)))
         })
     }
-    fn events(&self) -> Vec<Event> {
+    fn events(&self) -> Vec<OrderEvent> {
         let event = |&(n, _): &(u32, Vec<Option<u8>>)| {
             let o = self.p.operation(n)?;
             Some(match self.p.roles[n as usize] {
-                Role::Order => return None,
-                Role::Load => Event::Load(o),
-                Role::Update => Event::Whole(o),
-                Role::Store | Role::Half => Event::Store(o),
+                NodeRole::Order => return None,
+                NodeRole::Load => OrderEvent::Load(o),
+                NodeRole::Update => OrderEvent::Whole(o),
+                NodeRole::Store | NodeRole::Half => OrderEvent::Store(o),
             })
         };
         self.trail.iter().filter_map(event).collect()

@@ -20,32 +20,32 @@ mod window;
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 
 use explain::conflict;
-use problem::{Problem, Role, Rules};
+use problem::{NodeRole, PreservedOrder, Problem};
 use saturate::{Saturation, topological};
 use search::Outcome;
-use sources::{Question, Sources};
+use sources::{OpenSource, Sources};
 
-use crate::model::Model;
-use crate::trace::{Fence, Initial, Kind, Trace};
+use crate::model::TraceModel;
+use crate::trace::{Fence, Initial, OperationKind, Trace};
 
 /// Options of a decision.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DecisionOptions {
     /// Maximum number of decisions that a search may revise before the answer is unknown.
     pub max_revisions: u64,
     /// True if the replay of the machine in the order of the log is tried first.
     pub replay: bool,
 }
 
-impl Default for Options {
+impl Default for DecisionOptions {
     fn default() -> Self {
-        Options { max_revisions: 10_000_000, replay: true }
+        DecisionOptions { max_revisions: 10_000_000, replay: true }
     }
 }
 
 /// Step of a witness.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Step {
+pub enum WitnessStep {
     /// An operation takes effect: a load takes its value, a store enters the buffer of its thread
     /// (or memory, in models without buffers), a fence or an update is complete.
     Perform(u32),
@@ -57,7 +57,7 @@ pub enum Step {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Witness {
     /// A run of the model's machine.
-    Run(Vec<Step>),
+    Run(Vec<WitnessStep>),
     /// An order of all operations without a single memory (`pow`), and the stores to each location
     /// in the order of memory.
     Order {
@@ -122,7 +122,7 @@ impl Reason {
 
 /// Edge of a cycle: the first operation takes effect before the second one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Edge {
+pub struct OrderEdge {
     /// First operation.
     pub from: u32,
     /// Second operation.
@@ -138,7 +138,7 @@ pub struct Edge {
 pub struct Conflict {
     /// A cycle, each edge starting where the one before it ends; empty if one operation alone is
     /// impossible, or if a search without a single cycle found no order.
-    pub cycle: Vec<Edge>,
+    pub cycle: Vec<OrderEdge>,
     /// Operations that matter, in ascending order: those of the cycle, those that imply its edges,
     /// and a source for each of their loads. The model forbids them without the rest of the trace.
     pub operations: Vec<u32>,
@@ -192,8 +192,8 @@ const FIRST_REVISIONS: u64 = 1_000;
 /// A construct of the trace that the model does not know; a violated invariant.
 pub fn decide(
     trace: &Trace,
-    model: &Model,
-    options: &Options,
+    model: &TraceModel,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
     let verdict = match trace.open.is_empty() {
@@ -211,8 +211,8 @@ pub fn decide(
 /// Decides a trace that leaves nothing open.
 fn settled(
     trace: &Trace,
-    model: &Model,
-    options: &Options,
+    model: &TraceModel,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
     if trace.has_mixed_sizes() {
@@ -233,10 +233,10 @@ const MAX_INITIAL: usize = 4_096;
 /// value that is loaded.
 fn unknown_initial(
     trace: &Trace,
-    model: &Model,
+    model: &TraceModel,
     s: &Sources,
     forbidden: Verdict,
-    options: &Options,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
     let mut values: Vec<Vec<Option<u64>>> = vec![vec![None]; s.free.len()];
@@ -318,9 +318,9 @@ fn step<T>(digits: &mut [usize], lists: &[Vec<T>]) -> bool {
 /// Decides a trace with known initial values, and checks the witness.
 fn with_sources(
     trace: &Trace,
-    model: &Model,
+    model: &TraceModel,
     sources: &Sources,
-    options: &Options,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
     if let Some(conflict) = impossible(trace, sources) {
@@ -331,7 +331,7 @@ fn with_sources(
     {
         return Ok(verdict);
     }
-    let verdict = match Rules::of(model) {
+    let verdict = match PreservedOrder::of(model) {
         Some(rules) if rules.depends_on_sources() => {
             let decide = |s: &Sources| order(trace, model, rules, s, options, budget);
             match by_stronger(trace, model, sources, options, budget) {
@@ -368,22 +368,22 @@ const STRONGER_REVISIONS: u64 = 100_000;
 /// nothing depends on the order of the models.
 fn by_stronger(
     trace: &Trace,
-    model: &Model,
+    model: &TraceModel,
     s: &Sources,
-    options: &Options,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Option<Verdict> {
     if s.questions(trace).is_empty() {
         return None;
     }
     let revisions = options.max_revisions.min(STRONGER_REVISIONS);
-    let options = Options { max_revisions: revisions, ..options.clone() };
-    let splits = Rules::of(model).is_some_and(Rules::splits_updates);
-    for stronger in [Model::Sc, Model::Tso, Model::Pso] {
+    let options = DecisionOptions { max_revisions: revisions, ..options.clone() };
+    let splits = PreservedOrder::of(model).is_some_and(PreservedOrder::splits_updates);
+    for stronger in [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso] {
         if stronger.name() == model.name() {
             break;
         }
-        let rules = Rules::of(&stronger).expect("it has one memory");
+        let rules = PreservedOrder::of(&stronger).expect("it has one memory");
         let Verdict::Allowed { witness: Witness::Run(run) } =
             order(trace, &stronger, rules, s, &options, budget)
         else {
@@ -391,10 +391,12 @@ fn by_stronger(
         };
         let steps = run.into_iter().flat_map(|step| match step {
             // Each store has a step of its own, also that of an update with two events.
-            Step::Perform(i) => match trace.kind(i as usize) {
-                Kind::Update if splits => vec![Step::Perform(i), Step::Reach(i)],
-                Kind::Store => vec![Step::Reach(i)],
-                _ => vec![Step::Perform(i)],
+            WitnessStep::Perform(i) => match trace.kind(i as usize) {
+                OperationKind::Update if splits => {
+                    vec![WitnessStep::Perform(i), WitnessStep::Reach(i)]
+                }
+                OperationKind::Store => vec![WitnessStep::Reach(i)],
+                _ => vec![WitnessStep::Perform(i)],
             },
             reach => vec![reach],
         });
@@ -410,15 +412,15 @@ fn by_stronger(
 /// of loads leave a short search open.
 fn one_memory(
     trace: &Trace,
-    model: &Model,
-    rules: Rules,
+    model: &TraceModel,
+    rules: PreservedOrder,
     s: &Sources,
-    options: &Options,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Verdict {
-    if matches!(model, Model::Pso | Model::Wmo) && !s.questions(trace).is_empty() {
+    if matches!(model, TraceModel::Pso | TraceModel::Wmo) && !s.questions(trace).is_empty() {
         let revisions = options.max_revisions.min(STRONGER_REVISIONS);
-        let short = Options { max_revisions: revisions, ..options.clone() };
+        let short = DecisionOptions { max_revisions: revisions, ..options.clone() };
         let first = order(trace, model, rules, s, &short, budget);
         if first.truth().is_some() {
             return first;
@@ -432,18 +434,24 @@ fn one_memory(
 
 /// Decides a trace with several sources of loads under `pow` by an order of `sc`, checked under
 /// `pow`. `None` if none is found.
-fn power_by_sc(trace: &Trace, s: &Sources, options: &Options, budget: &Budget) -> Option<Verdict> {
+fn power_by_sc(
+    trace: &Trace,
+    s: &Sources,
+    options: &DecisionOptions,
+    budget: &Budget,
+) -> Option<Verdict> {
     if s.questions(trace).is_empty() {
         return None;
     }
     let revisions = options.max_revisions.min(STRONGER_REVISIONS);
-    let options = Options { max_revisions: revisions, ..options.clone() };
-    let rules = Rules::of(&Model::Sc).expect("it has one memory");
-    let Verdict::Allowed { witness } = order(trace, &Model::Sc, rules, s, &options, budget) else {
+    let options = DecisionOptions { max_revisions: revisions, ..options.clone() };
+    let rules = PreservedOrder::of(&TraceModel::Sc).expect("it has one memory");
+    let Verdict::Allowed { witness } = order(trace, &TraceModel::Sc, rules, s, &options, budget)
+    else {
         return None;
     };
     let witness = open::as_order(trace, &witness)?;
-    let is_right = crate::witness::check(trace, &Model::Pow, &witness).is_ok();
+    let is_right = crate::witness::check(trace, &TraceModel::Pow, &witness).is_ok();
     is_right.then_some(Verdict::Allowed { witness })
 }
 
@@ -452,7 +460,7 @@ fn power_by_sc(trace: &Trace, s: &Sources, options: &Options, budget: &Budget) -
 fn each_source(
     trace: &Trace,
     s: &Sources,
-    options: &Options,
+    options: &DecisionOptions,
     budget: &Budget,
     decide: &dyn Fn(&Sources) -> Verdict,
 ) -> Verdict {
@@ -467,7 +475,7 @@ fn each_source(
     let mut digits = vec![0; lists.len()];
     let (mut tried, mut open, mut all) = (0, None, AllOf::default());
     loop {
-        let answers: Vec<(Question, u32)> =
+        let answers: Vec<(OpenSource, u32)> =
             (0..lists.len()).map(|k| (questions[k].0, lists[k][digits[k]])).collect();
         let verdict = decide(&s.answered(&answers));
         match verdict {
@@ -554,10 +562,10 @@ fn future_load(trace: &Trace, s: &Sources) -> Option<Conflict> {
 /// Decides by a memory order.
 fn order(
     trace: &Trace,
-    model: &Model,
-    rules: Rules,
+    model: &TraceModel,
+    rules: PreservedOrder,
     s: &Sources,
-    options: &Options,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Verdict {
     let p = problem::build(trace, s, rules);
@@ -606,7 +614,7 @@ fn order(
 /// Rejects fences that `pow` does not have.
 fn expect_full_fences(trace: &Trace) -> Result<(), Diagnostic> {
     for i in 0..trace.len() {
-        if let Kind::Fence(fence) = trace.kind(i)
+        if let OperationKind::Fence(fence) = trace.kind(i)
             && fence != Fence::FULL
         {
             let message = format!(
@@ -621,8 +629,8 @@ fn expect_full_fences(trace: &Trace) -> Result<(), Diagnostic> {
 }
 
 /// Decides by an order of values for each location. Each class has one store or the initial value.
-fn power(trace: &Trace, s: &Sources, options: &Options, budget: &Budget) -> Verdict {
-    let rules = Rules::of(&Model::Wmo).expect("wmo has one memory");
+fn power(trace: &Trace, s: &Sources, options: &DecisionOptions, budget: &Budget) -> Verdict {
+    let rules = PreservedOrder::of(&TraceModel::Wmo).expect("wmo has one memory");
     let p = problem::build(trace, s, rules);
     match pow::search(trace, s, &p, options.max_revisions, budget) {
         pow::Outcome::Found(operations, coherence) => {
@@ -662,17 +670,17 @@ fn whole(trace: &Trace, message: String) -> Conflict {
 }
 
 /// Returns the steps of a memory order.
-fn steps(model: &Model, p: &Problem, nodes: &[u32]) -> Vec<Step> {
-    let sc = matches!(model, Model::Sc);
+fn steps(model: &TraceModel, p: &Problem, nodes: &[u32]) -> Vec<WitnessStep> {
+    let sc = matches!(model, TraceModel::Sc);
     let mut out = Vec::with_capacity(nodes.len());
     for &n in nodes {
         let Some(o) = p.operation(n) else { continue };
         match p.roles[n as usize] {
             // A fence may have two nodes; the first one is its own.
-            Role::Order if n != o => {}
-            Role::Half => out.push(Step::Reach(o)),
-            Role::Store if !sc => out.push(Step::Reach(o)),
-            _ => out.push(Step::Perform(o)),
+            NodeRole::Order if n != o => {}
+            NodeRole::Half => out.push(WitnessStep::Reach(o)),
+            NodeRole::Store if !sc => out.push(WitnessStep::Reach(o)),
+            _ => out.push(WitnessStep::Perform(o)),
         }
     }
     out

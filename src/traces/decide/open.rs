@@ -14,9 +14,9 @@ use ahash::AHashMap;
 use mu_base::{Budget, Diagnostic, Stop, narrow};
 
 use super::sources::NONE;
-use super::{Conflict, Options, Step, Verdict, Witness, settled, step};
-use crate::model::Model;
-use crate::trace::{Fence, Initial, Kind, Mark, Open, Trace, fits};
+use super::{Conflict, DecisionOptions, Verdict, Witness, WitnessStep, settled, step};
+use crate::model::TraceModel;
+use crate::trace::{Annotations, Fence, Initial, OpenFact, OperationKind, Trace, fits};
 
 /// Limit on the choices of open values; beyond it the answer is unknown.
 const MAX_VALUES: usize = 512;
@@ -41,12 +41,12 @@ fn unknown(reason: impl Into<String>) -> Verdict {
 /// Decides a trace with open facts.
 pub(super) fn decide(
     trace: &Trace,
-    model: &Model,
-    options: &Options,
+    model: &TraceModel,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
     let impossible = trace.open.iter().find_map(|o| match o {
-        Open::Impossible { operation, message } => Some((*operation, message.clone())),
+        OpenFact::Impossible { operation, message } => Some((*operation, message.clone())),
         _ => None,
     });
     if let Some((operation, message)) = impossible {
@@ -54,7 +54,8 @@ pub(super) fn decide(
         return Ok(Verdict::Forbidden { conflict });
     }
     // Without open loads, and with stores in place of open updates.
-    let is_kept = |i: u32| !(trace.is_open(i as usize) && trace.kind(i as usize) == Kind::Load);
+    let is_kept =
+        |i: u32| !(trace.is_open(i as usize) && trace.kind(i as usize) == OperationKind::Load);
     let (weaker, kept) = part(trace, &is_kept);
     let stores: Vec<(u32, Option<u64>)> =
         values(&weaker).into_iter().map(|open| (open.0, None)).collect();
@@ -148,35 +149,36 @@ fn part(trace: &Trace, is_kept: &dyn Fn(u32) -> bool) -> (Trace, Vec<u32>) {
 }
 
 /// Returns the operations with open values.
-fn values(trace: &Trace) -> Vec<(u32, Open)> {
-    let value = |o: &Open| match o {
-        Open::Value { operation, .. } => Some((*operation, o.clone())),
+fn values(trace: &Trace) -> Vec<(u32, OpenFact)> {
+    let value = |o: &OpenFact| match o {
+        OpenFact::Value { operation, .. } => Some((*operation, o.clone())),
         _ => None,
     };
     trace.open.iter().filter_map(value).collect()
 }
 
-fn without_values(trace: &Trace) -> Vec<Open> {
-    trace.open.iter().filter(|o| !matches!(o, Open::Value { .. })).cloned().collect()
+fn without_values(trace: &Trace) -> Vec<OpenFact> {
+    trace.open.iter().filter(|o| !matches!(o, OpenFact::Value { .. })).cloned().collect()
 }
 
 /// True if a load without a value adds no order: it is plain, and all fences of its thread are
 /// full.
 fn is_free(trace: &Trace, i: usize) -> bool {
     let o = trace.operation(i);
-    let is_partial = |j: usize| matches!(trace.kind(j), Kind::Fence(f) if f != Fence::FULL);
-    let is_of_pair = |p: &Open| matches!(p, Open::Pair { load, .. } if *load as usize == i);
-    o.kind == Kind::Load
+    let is_partial =
+        |j: usize| matches!(trace.kind(j), OperationKind::Fence(f) if f != Fence::FULL);
+    let is_of_pair = |p: &OpenFact| matches!(p, OpenFact::Pair { load, .. } if *load as usize == i);
+    o.kind == OperationKind::Load
         && trace.is_open(i)
-        && o.mark == Mark::PLAIN
+        && o.mark == Annotations::PLAIN
         && (o.begin, o.end) == (None, None)
         && !trace.open.iter().any(is_of_pair)
         && !trace.range(trace.thread(i)).any(is_partial)
 }
 
 /// Returns the values that an open operation may load.
-fn candidates(trace: &Trace, i: usize, fact: &Open) -> Vec<u64> {
-    let Open::Value { rule, .. } = fact else { return Vec::new() };
+fn candidates(trace: &Trace, i: usize, fact: &OpenFact) -> Vec<u64> {
+    let OpenFact::Value { rule, .. } = fact else { return Vec::new() };
     let o = trace.operation(i);
     let location = &trace.locations[o.location as usize];
     let mut list: Vec<u64> = Vec::new();
@@ -212,17 +214,17 @@ fn no_value(trace: &Trace, line: u32) -> Conflict {
 fn pairs(
     trace: &Trace,
     kept: &[u32],
-    model: &Model,
+    model: &TraceModel,
     allowed: Verdict,
-    options: &Options,
+    options: &DecisionOptions,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
     let Verdict::Allowed { witness } = allowed else { return Ok(allowed) };
     let mut pairs: Vec<(u32, u32)> = Vec::new();
     for fact in &trace.open {
         match fact {
-            Open::Pair { load, store } => pairs.push((*load, *store)),
-            Open::Conditional { reason, .. } => return Ok(unknown(reason.clone())),
+            OpenFact::Pair { load, store } => pairs.push((*load, *store)),
+            OpenFact::Conditional { reason, .. } => return Ok(unknown(reason.clone())),
             _ => {}
         }
     }
@@ -239,12 +241,13 @@ fn pairs(
         ));
     }
     let plain = trace.settled(&[]);
-    let is_weak = matches!(model, Model::Rvwmo | Model::Armv8);
-    if (is_weak || matches!(model, Model::Sc)) && are_atomic(&plain, &witness, &pairs, is_weak) {
+    let is_weak = matches!(model, TraceModel::Rvwmo | TraceModel::Armv8);
+    if (is_weak || matches!(model, TraceModel::Sc)) && are_atomic(&plain, &witness, &pairs, is_weak)
+    {
         return Ok(found(witness));
     }
     // An order of `sc` decides for all models.
-    let strong = settled(&plain, &Model::Sc, options, budget)?;
+    let strong = settled(&plain, &TraceModel::Sc, options, budget)?;
     if let Verdict::Allowed { witness: strong } = strong
         && are_atomic(&plain, &strong, &pairs, false)
     {
@@ -256,7 +259,7 @@ fn pairs(
 /// True if no other thread stores between the source of the load and the store of each pair.
 /// `weak`: the pairs must also order no more than a load and a store do.
 fn are_atomic(trace: &Trace, witness: &Witness, pairs: &[(u32, u32)], weak: bool) -> bool {
-    let memory = Memory::of(trace, witness);
+    let memory = WitnessMemory::of(trace, witness);
     pairs.iter().all(|&(load, store)| {
         let Some(&source) = memory.source.get(&load) else { return false };
         let position = |s: u32| memory.position.get(&s).copied();
@@ -270,21 +273,21 @@ fn are_atomic(trace: &Trace, witness: &Witness, pairs: &[(u32, u32)], weak: bool
         let is_alone = !stores.filter(is_between).any(|s| !thread.contains(&(s as usize)));
         let marks = [load, store].map(|o| trace.mark(o as usize));
         let reads_it = |load: usize| memory.source.get(&narrow::index(load)) == Some(&store);
-        let is_plain = marks == [Mark::PLAIN; 2] && !thread.clone().any(reads_it);
+        let is_plain = marks == [Annotations::PLAIN; 2] && !thread.clone().any(reads_it);
         first <= last && is_alone && (!weak || is_plain)
     })
 }
 
 /// Sources of loads, and positions of stores in the order of memory, from a witness.
 #[derive(Default)]
-struct Memory {
+struct WitnessMemory {
     source: AHashMap<u32, u32>,
     position: AHashMap<u32, u32>,
 }
 
-impl Memory {
-    fn of(trace: &Trace, witness: &Witness) -> Memory {
-        let mut out = Memory::default();
+impl WitnessMemory {
+    fn of(trace: &Trace, witness: &Witness) -> WitnessMemory {
+        let mut out = WitnessMemory::default();
         match witness {
             Witness::Run(steps) => out.run(trace, steps),
             Witness::Order { coherence, reads_from, .. }
@@ -299,13 +302,13 @@ impl Memory {
         }
         out
     }
-    fn run(&mut self, trace: &Trace, steps: &[Step]) {
+    fn run(&mut self, trace: &Trace, steps: &[WitnessStep]) {
         // The latest earlier store of the thread to the location of each load.
         let mut own: AHashMap<u32, u32> = AHashMap::new();
         for thread in 0..trace.threads.len() {
             let mut latest: AHashMap<u32, u32> = AHashMap::new();
             for i in trace.range(thread) {
-                if matches!(trace.kind(i), Kind::Fence(_)) {
+                if matches!(trace.kind(i), OperationKind::Fence(_)) {
                     continue;
                 }
                 if let Some(store) = latest.get(&trace.location(i)) {
@@ -318,17 +321,17 @@ impl Memory {
         }
         let reaches: ahash::AHashSet<u32> = steps
             .iter()
-            .filter_map(|s| if let Step::Reach(i) = s { Some(*i) } else { None })
+            .filter_map(|s| if let WitnessStep::Reach(i) = s { Some(*i) } else { None })
             .collect();
         let mut last: AHashMap<u32, u32> = AHashMap::new();
         let mut count = 0;
         for &step in steps {
             let (i, takes_place) = match step {
-                Step::Perform(i) => (i, !reaches.contains(&i)),
-                Step::Reach(i) => (i, true),
+                WitnessStep::Perform(i) => (i, !reaches.contains(&i)),
+                WitnessStep::Reach(i) => (i, true),
             };
             let (kind, place) = (trace.kind(i as usize), trace.location(i as usize));
-            if kind.loads() && matches!(step, Step::Perform(_)) {
+            if kind.loads() && matches!(step, WitnessStep::Perform(_)) {
                 let pending = own.get(&i).filter(|s| !self.position.contains_key(s));
                 let source = pending.or(last.get(&place)).copied().unwrap_or(NONE);
                 self.source.insert(i, source);
@@ -346,10 +349,10 @@ impl Memory {
 /// witness is no run.
 pub(super) fn as_order(trace: &Trace, witness: &Witness) -> Option<Witness> {
     let Witness::Run(steps) = witness else { return None };
-    let memory = Memory::of(trace, witness);
+    let memory = WitnessMemory::of(trace, witness);
     let operations = steps.iter().filter_map(|s| match s {
-        Step::Perform(i) => Some(*i),
-        Step::Reach(_) => None,
+        WitnessStep::Perform(i) => Some(*i),
+        WitnessStep::Reach(_) => None,
     });
     let mut stores: Vec<(u32, u32)> = memory.position.iter().map(|(s, p)| (*p, *s)).collect();
     stores.sort_unstable();
@@ -366,7 +369,7 @@ pub(super) fn as_order(trace: &Trace, witness: &Witness) -> Option<Witness> {
 /// Returns the value before each store in the order of memory; `None` if the trace does not have
 /// it.
 fn before(trace: &Trace, witness: &Witness) -> AHashMap<u32, Option<u64>> {
-    let memory = Memory::of(trace, witness);
+    let memory = WitnessMemory::of(trace, witness);
     let mut stores: Vec<(u32, u32, u32)> = memory
         .position
         .iter()
@@ -401,8 +404,8 @@ fn original_witness(witness: Witness, kept: &[u32]) -> Witness {
             steps
                 .into_iter()
                 .map(|step| match step {
-                    Step::Perform(i) => Step::Perform(number(i)),
-                    Step::Reach(i) => Step::Reach(number(i)),
+                    WitnessStep::Perform(i) => WitnessStep::Perform(number(i)),
+                    WitnessStep::Reach(i) => WitnessStep::Reach(number(i)),
                 })
                 .collect(),
         ),

@@ -18,10 +18,10 @@
 use ahash::AHashMap;
 use mu_base::{Budget, Stop, narrow};
 
-use super::problem::{Problem, Role};
+use super::problem::{NodeRole, Problem};
 use super::saturate::{committed, topological};
 use super::sources::{NONE, Sources};
-use crate::trace::{Kind, Trace};
+use crate::trace::{OperationKind, Trace};
 
 /// Result.
 pub(crate) enum Outcome {
@@ -209,7 +209,7 @@ impl<'t> Search<'t> {
             let mut begins: Vec<(u64, u32)> = Vec::new();
             for i in trace.range(t) {
                 thread_of[i] = narrow::index(t);
-                if matches!(trace.kind(i), Kind::Fence(_)) {
+                if matches!(trace.kind(i), OperationKind::Fence(_)) {
                     fences[t].push(narrow::index(i));
                 } else {
                     accesses[t].entry(trace.location(i)).or_default().push(narrow::index(i));
@@ -296,7 +296,7 @@ impl<'t> Search<'t> {
         for &n in order {
             let from = n as usize * threads;
             let operation = self.p.operation(n).filter(|o| *o == n);
-            let fence = |o: u32| matches!(self.trace.kind(o as usize), Kind::Fence(_));
+            let fence = |o: u32| matches!(self.trace.kind(o as usize), OperationKind::Fence(_));
             let target =
                 operation.and_then(|o| if fence(o) { Some(o) } else { later.get(&o).copied() });
             if let Some(target) = target {
@@ -332,7 +332,7 @@ impl<'t> Search<'t> {
         out
     }
     fn is_fence(&self, n: u32) -> bool {
-        self.p.roles[n as usize] == Role::Order && self.p.operation(n).is_some()
+        self.p.roles[n as usize] == NodeRole::Order && self.p.operation(n).is_some()
     }
     fn perform(&mut self, n: u32) {
         self.done[n as usize] = true;
@@ -492,7 +492,7 @@ impl Values {
         // Blocks: chains of updates.
         let mut next = vec![NONE; classes];
         let mut has_previous = vec![false; classes];
-        for i in (0..trace.len()).filter(|i| trace.kind(*i) == Kind::Update) {
+        for i in (0..trace.len()).filter(|i| trace.kind(*i) == OperationKind::Update) {
             let (want, class) = (s.want[i] as usize, s.class[i]);
             if next[want] != NONE || want == class as usize {
                 return Err(Contradiction);

@@ -16,13 +16,13 @@
 //! linear in time and memory.
 
 use super::sources::{NONE, Sources};
-use crate::model::Model;
-use crate::trace::{Fence, Kind, Mark, Trace};
+use crate::model::TraceModel;
+use crate::trace::{Annotations, Fence, OperationKind, Trace};
 use mu_base::narrow;
 
 /// Role of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Role {
+pub(crate) enum NodeRole {
     /// Only its edges matter.
     Order,
     Load,
@@ -36,7 +36,7 @@ pub(crate) enum Role {
 /// Nodes and edges.
 #[derive(Debug, Default)]
 pub(crate) struct Problem {
-    pub roles: Vec<Role>,
+    pub roles: Vec<NodeRole>,
     /// Operation of each node beyond the operations; [`NONE`] for auxiliary nodes.
     pub extra: Vec<u32>,
     /// Latest earlier store of the thread to the same location; [`NONE`] if there is none.
@@ -89,7 +89,7 @@ impl Problem {
 
 /// Program order that a model preserves, apart from fences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct PreservedOrder {
     /// All program order.
     all: bool,
     /// A load comes before all that follows it.
@@ -110,10 +110,10 @@ pub(crate) struct Rules {
     joint: bool,
 }
 
-impl Rules {
+impl PreservedOrder {
     /// Returns the rules of a model with one memory; `None` for others.
-    pub fn of(model: &Model) -> Option<Rules> {
-        let none = Rules {
+    pub fn of(model: &TraceModel) -> Option<PreservedOrder> {
+        let none = PreservedOrder {
             all: false,
             loads_first: false,
             stores_in_order: false,
@@ -125,12 +125,12 @@ impl Rules {
             joint: false,
         };
         Some(match model {
-            Model::Sc => Rules { all: true, ..none },
-            Model::Tso => Rules { loads_first: true, stores_in_order: true, ..none },
-            Model::Pso => Rules { loads_first: true, ..none },
-            Model::Wmo => Rules { same_loads: true, times: true, ..none },
-            Model::Rvwmo => Rules { different_loads: true, riscv: true, ..none },
-            Model::Armv8 => Rules { different_loads: true, arm: true, ..none },
+            TraceModel::Sc => PreservedOrder { all: true, ..none },
+            TraceModel::Tso => PreservedOrder { loads_first: true, stores_in_order: true, ..none },
+            TraceModel::Pso => PreservedOrder { loads_first: true, ..none },
+            TraceModel::Wmo => PreservedOrder { same_loads: true, times: true, ..none },
+            TraceModel::Rvwmo => PreservedOrder { different_loads: true, riscv: true, ..none },
+            TraceModel::Armv8 => PreservedOrder { different_loads: true, arm: true, ..none },
             _ => return None,
         })
     }
@@ -139,8 +139,8 @@ impl Rules {
         (self.riscv || self.arm) && !self.joint
     }
     /// Returns the rules with updates of one node.
-    pub fn joined(self) -> Rules {
-        Rules { joint: true, ..self }
+    pub fn joined(self) -> PreservedOrder {
+        PreservedOrder { joint: true, ..self }
     }
     /// True if the edges depend on the sources of loads.
     pub fn depends_on_sources(self) -> bool {
@@ -162,7 +162,7 @@ impl Rules {
 
 /// State of one location in the thread that is being processed.
 #[derive(Clone, Default)]
-struct Place {
+struct LocationState {
     store: Option<u32>,
     load: Option<u32>,
     /// Loads since the last store, in runs with one source; the last run and the one before it.
@@ -176,10 +176,10 @@ struct Place {
 struct Builder<'t> {
     trace: &'t Trace,
     sources: &'t Sources,
-    rules: Rules,
+    rules: PreservedOrder,
     out: Problem,
     edges: Vec<(u32, u32)>,
-    places: Vec<Place>,
+    places: Vec<LocationState>,
     touched: Vec<u32>,
     halves: ahash::AHashMap<u32, u32>,
     // State of the thread.
@@ -207,15 +207,15 @@ struct Builder<'t> {
 }
 
 /// Builds the problem of a trace.
-pub(crate) fn build(trace: &Trace, sources: &Sources, rules: Rules) -> Problem {
+pub(crate) fn build(trace: &Trace, sources: &Sources, rules: PreservedOrder) -> Problem {
     let n = trace.len();
     let mut b = Builder {
         trace,
         sources,
         rules,
-        out: Problem { roles: vec![Role::Order; n], own: vec![NONE; n], ..Problem::default() },
+        out: Problem { roles: vec![NodeRole::Order; n], own: vec![NONE; n], ..Problem::default() },
         edges: Vec::with_capacity(2 * n),
-        places: vec![Place::default(); trace.locations.len()],
+        places: vec![LocationState::default(); trace.locations.len()],
         touched: Vec::new(),
         halves: ahash::AHashMap::new(),
         last: None,
@@ -246,7 +246,7 @@ pub(crate) fn build(trace: &Trace, sources: &Sources, rules: Rules) -> Problem {
 impl Builder<'_> {
     fn start_thread(&mut self) {
         for l in self.touched.drain(..) {
-            self.places[l as usize] = Place::default();
+            self.places[l as usize] = LocationState::default();
         }
         self.last = None;
         self.last_load = None;
@@ -269,7 +269,7 @@ impl Builder<'_> {
         }
     }
     /// Creates a node beyond the operations.
-    fn node(&mut self, role: Role, operation: u32) -> u32 {
+    fn node(&mut self, role: NodeRole, operation: u32) -> u32 {
         let n = narrow::index(self.out.roles.len());
         self.out.roles.push(role);
         self.out.own.push(NONE);
@@ -278,7 +278,7 @@ impl Builder<'_> {
     }
     fn operation(&mut self, i: u32) {
         let kind = self.trace.kind(i as usize);
-        if let Kind::Fence(fence) = kind {
+        if let OperationKind::Fence(fence) = kind {
             if self.rules.all {
                 self.edge(self.last, i);
                 self.last = Some(i);
@@ -289,19 +289,19 @@ impl Builder<'_> {
         }
         let place = self.trace.location(i as usize) as usize;
         self.touched.push(narrow::index(place));
-        let split = kind == Kind::Update && self.rules.splits_updates();
+        let split = kind == OperationKind::Update && self.rules.splits_updates();
         self.out.roles[i as usize] = match kind {
-            Kind::Load => Role::Load,
-            Kind::Store => Role::Store,
-            _ if split => Role::Load,
-            _ => Role::Update,
+            OperationKind::Load => NodeRole::Load,
+            OperationKind::Store => NodeRole::Store,
+            _ if split => NodeRole::Load,
+            _ => NodeRole::Update,
         };
         self.out.own[i as usize] = self.places[place].store.unwrap_or(NONE);
         // The nodes that load and store.
         let load = kind.loads().then_some(i);
         let mut store = kind.stores().then_some(i);
         if split {
-            let half = self.node(Role::Half, i);
+            let half = self.node(NodeRole::Half, i);
             self.out.own[half as usize] = self.places[place].store.unwrap_or(NONE);
             self.edge(Some(i), half);
             self.halves.insert(i, half);
@@ -344,7 +344,7 @@ impl Builder<'_> {
         let joint = fence == Fence::FULL;
         let mut nodes = [i, i];
         if !joint && used[0] && used[1] {
-            nodes[1] = self.node(Role::Order, i);
+            nodes[1] = self.node(NodeRole::Order, i);
         }
         for before in 0..2 {
             if !used[before] {
@@ -428,12 +428,12 @@ impl Builder<'_> {
     }
     /// Orders a load behind the loads of its location since the last store that read other stores,
     /// and, in RISC-V, behind an update of its thread that it reads.
-    fn different_loads(&mut self, i: u32, l: u32, at: &mut Place) {
+    fn different_loads(&mut self, i: u32, l: u32, at: &mut LocationState) {
         let source = self.sources.want[i as usize];
         if at.run.is_empty() || source != at.source {
             at.before = std::mem::take(&mut at.run);
             if at.before.len() > 1 {
-                let joint = self.node(Role::Order, NONE);
+                let joint = self.node(NodeRole::Order, NONE);
                 for b in std::mem::take(&mut at.before) {
                     self.edges.push((b, joint));
                 }
@@ -474,9 +474,9 @@ impl Builder<'_> {
         self.edge(self.acquired, first);
         // Releases: everything before.
         self.unreleased.push(end);
-        if mark.has(Mark::RELEASE) && store.is_some() {
+        if mark.has(Annotations::RELEASE) && store.is_some() {
             let target = if self.rules.riscv { first } else { end };
-            let node = self.node(Role::Order, NONE);
+            let node = self.node(NodeRole::Order, NONE);
             self.unreleased.pop();
             for access in std::mem::take(&mut self.unreleased) {
                 self.edges.push((access, node));
@@ -491,34 +491,35 @@ impl Builder<'_> {
             let both = update && mark.is_strong();
             (both.then_some(first), both.then_some(end))
         } else {
-            let strong = mark.has(Mark::ACQUIRE) && load.is_some();
-            let release = mark.has(Mark::RELEASE) && store.is_some();
+            let strong = mark.has(Annotations::ACQUIRE) && load.is_some();
+            let release = mark.has(Annotations::RELEASE) && store.is_some();
             (strong.then_some(first), release.then_some(end))
         };
         if let Some(n) = joins {
             self.edge(self.annotated, n);
         }
         if let Some(n) = leaves {
-            let node = self.node(Role::Order, NONE);
+            let node = self.node(NodeRole::Order, NONE);
             self.edge(self.annotated, node);
             self.edge(Some(n), node);
             self.annotated = Some(node);
         }
         // Acquires: everything behind.
         if mark.acquires() && load.is_some() {
-            let both = self.rules.riscv || mark.has(Mark::ACQUIRE.union(Mark::RELEASE));
+            let both =
+                self.rules.riscv || mark.has(Annotations::ACQUIRE.union(Annotations::RELEASE));
             let from = if both { end } else { first };
-            let node = self.node(Role::Order, NONE);
+            let node = self.node(NodeRole::Order, NONE);
             self.edge(self.acquired, node);
             self.edge(Some(from), node);
             self.acquired = Some(node);
         }
     }
     /// Adds the edges of the annotations of one operation of a pair.
-    fn half(&mut self, n: u32, mark: Mark, is_load: bool) {
+    fn half(&mut self, n: u32, mark: Annotations, is_load: bool) {
         self.edge(self.acquired, n);
-        if mark.has(Mark::RELEASE) {
-            let node = self.node(Role::Order, NONE);
+        if mark.has(Annotations::RELEASE) {
+            let node = self.node(NodeRole::Order, NONE);
             for access in std::mem::take(&mut self.unreleased) {
                 self.edges.push((access, node));
             }
@@ -528,17 +529,17 @@ impl Builder<'_> {
         }
         self.unreleased.push(n);
         let both = self.rules.riscv && mark.is_strong();
-        if both || is_load && mark.has(Mark::ACQUIRE) {
+        if both || is_load && mark.has(Annotations::ACQUIRE) {
             self.edge(self.annotated, n);
         }
-        if both || !is_load && mark.has(Mark::RELEASE) {
-            let node = self.node(Role::Order, NONE);
+        if both || !is_load && mark.has(Annotations::RELEASE) {
+            let node = self.node(NodeRole::Order, NONE);
             self.edge(self.annotated, node);
             self.edge(Some(n), node);
             self.annotated = Some(node);
         }
         if mark.acquires() {
-            let node = self.node(Role::Order, NONE);
+            let node = self.node(NodeRole::Order, NONE);
             self.edge(self.acquired, node);
             self.edge(Some(n), node);
             self.acquired = Some(node);
@@ -557,7 +558,7 @@ impl Builder<'_> {
                 let n = match node {
                     Some(n) => n,
                     None => {
-                        let n = self.node(Role::Order, NONE);
+                        let n = self.node(NodeRole::Order, NONE);
                         self.edge(self.timed, n);
                         node = Some(n);
                         n

@@ -22,10 +22,10 @@ use std::ops::Range;
 use ahash::AHashMap;
 use mu_base::{Budget, Stop, narrow};
 
-use super::Step;
-use super::problem::Rules;
+use super::WitnessStep;
+use super::problem::PreservedOrder;
 use super::sources::{NONE, Sources};
-use crate::trace::{Fence, Kind, Trace};
+use crate::trace::{Fence, OperationKind, Trace};
 
 /// The location has no requirement.
 const FREE: u32 = u32::MAX;
@@ -47,7 +47,7 @@ pub(crate) enum Buffers {
 
 impl Buffers {
     /// Returns the buffers of a model; `None` if its machine has no buffers of stores alone.
-    pub fn of(rules: Rules) -> Option<Buffers> {
+    pub fn of(rules: PreservedOrder) -> Option<Buffers> {
         match (rules.is_immediate(), rules.loads_first(), rules.orders_stores()) {
             (true, ..) => Some(Buffers::None),
             (_, true, true) => Some(Buffers::Queue),
@@ -211,7 +211,7 @@ impl<'t> Replay<'t> {
             let (start, end) = (narrow::index(range.start), narrow::index(range.end));
             for i in range {
                 let kind = trace.kind(i);
-                if matches!(kind, Kind::Fence(_)) {
+                if matches!(kind, OperationKind::Fence(_)) {
                     continue;
                 }
                 let place = trace.location(i) as usize;
@@ -333,14 +333,14 @@ impl<'t> Replay<'t> {
             }
             let i = thread.performed - 1;
             let kind = self.trace.kind(i as usize);
-            if kind == Kind::Store {
+            if kind == OperationKind::Store {
                 if !self.is_done(i) {
                     return;
                 }
                 self.threads[t].performed = i;
                 continue;
             }
-            if let Kind::Fence(_) = kind {
+            if let OperationKind::Fence(_) = kind {
                 self.finish(i, false);
                 self.threads[t].performed = i;
                 continue;
@@ -352,8 +352,8 @@ impl<'t> Replay<'t> {
                 return;
             }
             match kind {
-                Kind::Load if self.load(t, i, i == chosen) => {}
-                Kind::Update if self.update(t, i, i == chosen) => {}
+                OperationKind::Load if self.load(t, i, i == chosen) => {}
+                OperationKind::Update if self.update(t, i, i == chosen) => {}
                 _ => return,
             }
             self.threads[t].performed = i;
@@ -451,7 +451,7 @@ impl<'t> Replay<'t> {
         let mut k = 0;
         while k < self.threads[t].holes.len() {
             let store = self.threads[t].holes[k].store;
-            let is_store = self.trace.kind(store as usize) == Kind::Store;
+            let is_store = self.trace.kind(store as usize) == OperationKind::Store;
             // Stores of one location stay in order.
             let place = self.trace.location(store as usize);
             let later = &self.threads[t].holes[..k];
@@ -471,7 +471,7 @@ impl<'t> Replay<'t> {
             let is_performed = thread.performed <= i;
             let mut hole = false;
             match self.trace.kind(i as usize) {
-                Kind::Fence(fence) => {
+                OperationKind::Fence(fence) => {
                     let waits = self.buffers == Buffers::None || fence.includes(Fence::WR);
                     let closed = fence.includes(Fence::WW) && !thread.holes.is_empty();
                     if closed || waits && !is_performed {
@@ -479,11 +479,11 @@ impl<'t> Replay<'t> {
                     }
                 }
                 _ if is_performed || self.is_done(i) => {}
-                Kind::Load if self.buffers != Buffers::None => {}
-                Kind::Load => return,
-                Kind::Update if self.buffers != Buffers::Places => return,
-                Kind::Update => hole = true,
-                Kind::Store => {
+                OperationKind::Load if self.buffers != Buffers::None => {}
+                OperationKind::Load => return,
+                OperationKind::Update if self.buffers != Buffers::Places => return,
+                OperationKind::Update => hole = true,
+                OperationKind::Store => {
                     let place = self.trace.location(i as usize);
                     let same = |h: &Hole| self.trace.location(h.store as usize) == place;
                     let is_first = !self.threads[t].holes.iter().any(same);
@@ -538,13 +538,13 @@ impl<'t> Replay<'t> {
             self.done[i as usize / 64] &= !(1 << (i % 64));
             self.threads[t].performed = self.threads[t].performed.max(i + 1);
             let kind = self.trace.kind(i as usize);
-            if let Kind::Fence(_) = kind {
+            if let OperationKind::Fence(_) = kind {
                 continue;
             }
             let place = self.trace.location(i as usize) as usize;
             match kind {
-                Kind::Load if was_free => self.required[place] = FREE,
-                Kind::Load => {}
+                OperationKind::Load if was_free => self.required[place] = FREE,
+                OperationKind::Load => {}
                 _ => {
                     self.left[place] += 1;
                     self.required[place] = if was_free { FREE } else { i };
@@ -552,7 +552,7 @@ impl<'t> Replay<'t> {
             }
             if kind.loads() {
                 let range = self.trace.range(t);
-                let own = if kind == Kind::Load { self.own[i as usize] } else { NONE };
+                let own = if kind == OperationKind::Load { self.own[i as usize] } else { NONE };
                 let range = narrow::index(range.start)..narrow::index(range.end);
                 for store in waiters(kind, self.source(i), own, range).into_iter().flatten() {
                     self.pending[store as usize] += 1;
@@ -602,7 +602,7 @@ impl<'t> Replay<'t> {
             for i in latest.chain([thread.performed - 1, thread.scanned.max(thread.start + 1) - 1])
             {
                 out.push(i);
-                if matches!(self.trace.kind(i as usize), Kind::Fence(_)) {
+                if matches!(self.trace.kind(i as usize), OperationKind::Fence(_)) {
                     continue;
                 }
                 let place = self.trace.location(i as usize) as usize;
@@ -616,13 +616,13 @@ impl<'t> Replay<'t> {
         out
     }
     /// Returns the run, forwards.
-    pub fn steps(self) -> Vec<Step> {
+    pub fn steps(self) -> Vec<WitnessStep> {
         let trace = self.trace;
         let is_immediate = self.buffers == Buffers::None;
         drop((self.own, self.pending));
         let step = |entry: u32| match trace.kind(entry as usize >> 1) {
-            Kind::Store if !is_immediate => Step::Reach(entry >> 1),
-            _ => Step::Perform(entry >> 1),
+            OperationKind::Store if !is_immediate => WitnessStep::Reach(entry >> 1),
+            _ => WitnessStep::Perform(entry >> 1),
         };
         self.trail.into_iter().rev().map(step).collect()
     }
@@ -630,8 +630,8 @@ impl<'t> Replay<'t> {
 
 /// Returns the stores that wait, backwards, for a load: its source in another thread, and an
 /// earlier store of its own thread that it does not read.
-fn waiters(kind: Kind, source: u32, own: u32, thread: Range<u32>) -> [Option<u32>; 2] {
+fn waiters(kind: OperationKind, source: u32, own: u32, thread: Range<u32>) -> [Option<u32>; 2] {
     let is_other = source != INITIAL && !thread.contains(&source);
-    let is_passed = kind == Kind::Load && own != NONE && own != source;
+    let is_passed = kind == OperationKind::Load && own != NONE && own != source;
     [is_other.then_some(source), is_passed.then_some(own)]
 }

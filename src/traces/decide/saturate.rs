@@ -23,7 +23,7 @@ use mu_base::{Budget, Stop, narrow};
 
 use super::Reason;
 use super::explain::{CycleEdge, Explainer};
-use super::problem::{Problem, Role, Rules};
+use super::problem::{NodeRole, PreservedOrder, Problem};
 use super::sources::{NONE, Sources};
 use crate::trace::Trace;
 
@@ -106,7 +106,13 @@ struct Index<'p> {
 }
 
 impl<'p> Index<'p> {
-    fn new(p: &'p Problem, s: &'p Sources, trace: &'p Trace, rules: Rules, joint: bool) -> Self {
+    fn new(
+        p: &'p Problem,
+        s: &'p Sources,
+        trace: &'p Trace,
+        rules: PreservedOrder,
+        joint: bool,
+    ) -> Self {
         let mut thread_of = vec![0u32; trace.len()];
         for t in 0..trace.threads.len() {
             trace.range(t).for_each(|i| thread_of[i] = narrow::index(t));
@@ -116,16 +122,16 @@ impl<'p> Index<'p> {
         let mut readers: Vec<(u32, u32)> = Vec::new();
         for n in 0..narrow::index(p.len()) {
             let role = p.roles[n as usize];
-            let Some(o) = p.operation(n).filter(|_| role != Role::Order) else { continue };
-            if role == Role::Half {
+            let Some(o) = p.operation(n).filter(|_| role != NodeRole::Order) else { continue };
+            if role == NodeRole::Half {
                 halves.insert(o, n);
             }
-            if role != Role::Load {
+            if role != NodeRole::Load {
                 let place = trace.location(o as usize);
                 stores.push((place, thread_of[o as usize], o, n));
             }
             let want = s.want[o as usize];
-            if role != Role::Store && want != NONE && s.is_unique(want) {
+            if role != NodeRole::Store && want != NONE && s.is_unique(want) {
                 readers.push((want, n));
             }
         }
@@ -221,7 +227,7 @@ impl<'p> Index<'p> {
         };
         for n in 0..narrow::index(self.p.len()) {
             let role = self.p.roles[n as usize];
-            if matches!(role, Role::Order | Role::Store) {
+            if matches!(role, NodeRole::Order | NodeRole::Store) {
                 continue;
             }
             let o = self.p.operation(n).expect("an access");
@@ -247,7 +253,7 @@ impl<'p> Index<'p> {
             // A store behind the load in its own thread is impossible, as the load itself is.
             let future = self.thread_of[source as usize] == self.thread(n) && source >= o;
             let source = self.store_node(source);
-            if role != Role::Half && (future || self.thread(source) != self.thread(n)) {
+            if role != NodeRole::Half && (future || self.thread(source) != self.thread(n)) {
                 because(source, n, Reason::ReadsFrom, Cause::Ends);
             }
             if own != NONE && own != source {
@@ -266,7 +272,7 @@ impl<'p> Index<'p> {
                     update = self.store_node(before);
                     because(own, update, Reason::Atomicity, Cause::Load(n));
                 }
-                if role != Role::Half {
+                if role != NodeRole::Half {
                     because(own, n, Reason::Program, Cause::Ends);
                 }
             }
@@ -352,12 +358,12 @@ impl Sweep<'_, '_> {
                 budget.check(0)?;
             }
             let role = self.index.p.roles[n as usize];
-            if role != Role::Order {
+            if role != NodeRole::Order {
                 let o = self.index.p.operation(n).expect("an access") as usize;
                 let place = self.index.trace.location(o);
                 if self.place.is_none_or(|p| p == place) {
                     self.infer(n, role, o, place, &mut latest, add);
-                    if role != Role::Load {
+                    if role != NodeRole::Load {
                         let column = self.columns[self.index.thread_of[o] as usize];
                         let at = n as usize * self.width + column as usize;
                         self.clocks[at] = self.index.position[n as usize] + 1;
@@ -379,7 +385,7 @@ impl Sweep<'_, '_> {
     fn infer(
         &self,
         n: u32,
-        role: Role,
+        role: NodeRole,
         o: usize,
         place: u32,
         latest: &mut Vec<u32>,
@@ -395,7 +401,7 @@ impl Sweep<'_, '_> {
         if latest.is_empty() {
             return;
         }
-        if role != Role::Store {
+        if role != NodeRole::Store {
             let want = s.want[o];
             if want != NONE && s.is_unique(want) && s.only[want as usize] != NONE {
                 let source = index.store_node(s.only[want as usize]);
@@ -407,7 +413,7 @@ impl Sweep<'_, '_> {
                 }
             }
         }
-        if role == Role::Load {
+        if role == NodeRole::Load {
             return;
         }
         for (i, &v) in latest.iter().enumerate() {
@@ -435,7 +441,7 @@ impl Sweep<'_, '_> {
 }
 
 /// Returns the problem with the edges that need no sweep, or a cycle.
-pub(crate) fn first(p: &Problem, s: &Sources, trace: &Trace, rules: Rules) -> Saturation {
+pub(crate) fn first(p: &Problem, s: &Sources, trace: &Trace, rules: PreservedOrder) -> Saturation {
     let index = Index::new(p, s, trace, rules, false);
     let inferred = index.first_edges();
     let graph = extended(p, &inferred);
@@ -451,7 +457,7 @@ pub(crate) fn saturate(
     p: &Problem,
     s: &Sources,
     trace: &Trace,
-    rules: Rules,
+    rules: PreservedOrder,
     budget: &Budget,
 ) -> Saturation {
     let joint = rules.orders_stores() && trace.threads.len() <= MAX_JOINT_THREADS;

@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 use ahash::{AHashMap, AHashSet};
 use mu_base::{Budget, Stop, narrow};
 
-use super::problem::{Problem, Role};
+use super::problem::{NodeRole, Problem};
 use super::sources::{NONE, Sources};
 use crate::trace::Trace;
 
@@ -109,7 +109,7 @@ pub(crate) fn deadlines(
     for n in 0..narrow::index(p.len()) {
         let Some(o) = p.operation(n) else { continue };
         out[n as usize] = match p.roles[n as usize] {
-            Role::Store | Role::Half if !immediate => first[s.class[o as usize] as usize],
+            NodeRole::Store | NodeRole::Half if !immediate => first[s.class[o as usize] as usize],
             _ => 4 * ranks[o as usize],
         };
     }
@@ -125,7 +125,7 @@ pub(crate) fn deadlines(
     }
     if trace.has_commits() {
         for n in 0..narrow::index(p.len()) {
-            let operation = p.operation(n).filter(|_| p.roles[n as usize] != Role::Load);
+            let operation = p.operation(n).filter(|_| p.roles[n as usize] != NodeRole::Load);
             if let Some(commit) = operation.and_then(|o| trace.operation(o as usize).commit) {
                 out[n as usize] = commit;
             }
@@ -138,7 +138,7 @@ pub(crate) fn deadlines(
 fn stores_by_place(p: &Problem, trace: &Trace) -> Vec<Vec<u32>> {
     let mut places = vec![Vec::new(); trace.locations.len()];
     for n in 0..narrow::index(p.len()) {
-        if matches!(p.roles[n as usize], Role::Store | Role::Update | Role::Half) {
+        if matches!(p.roles[n as usize], NodeRole::Store | NodeRole::Update | NodeRole::Half) {
             let o = p.operation(n).expect("a store") as usize;
             places[trace.location(o) as usize].push(n);
         }
@@ -153,7 +153,7 @@ fn refine(p: &Problem, s: &Sources, places: &[Vec<u32>], last: &[u64], out: &mut
     for stores in places {
         let class = |n: u32| s.class[p.operation(n).expect("a store") as usize] as usize;
         let want = |n: u32| match p.roles[n as usize] {
-            Role::Store => NONE,
+            NodeRole::Store => NONE,
             _ => s.want[p.operation(n).expect("a store") as usize],
         };
         let mut periods: Vec<(u64, u64, u32)> = stores
@@ -274,10 +274,10 @@ impl<'p> Search<'p> {
         let Some(o) = self.p.operation(n) else { return (NONE, NONE) };
         let (want, class) = (self.s.want[o as usize], self.s.class[o as usize]);
         match self.p.roles[n as usize] {
-            Role::Order => (NONE, NONE),
-            Role::Load => (want, NONE),
-            Role::Store => (NONE, class),
-            Role::Update | Role::Half => (want, class),
+            NodeRole::Order => (NONE, NONE),
+            NodeRole::Load => (want, NONE),
+            NodeRole::Store => (NONE, class),
+            NodeRole::Update | NodeRole::Half => (want, class),
         }
     }
     fn place(&self, n: u32) -> usize {
@@ -383,7 +383,7 @@ impl<'p> Search<'p> {
                 self.ready[place].iter().find(|m| **m != store && self.classes(**m).0 == class);
             let half = || {
                 list.iter().flat_map(|m| self.p.successors(*m)).find(|h| {
-                    self.p.roles[**h as usize] == Role::Half
+                    self.p.roles[**h as usize] == NodeRole::Half
                         && self.missing[**h as usize] == 1
                         && self.classes(**h).0 == class
                 })

@@ -133,7 +133,7 @@ impl Sources {
     }
     /// Returns the questions that remain if each store has a class of its own: a load or a final
     /// value, with its possible sources ([`NONE`] is the initial value).
-    pub fn questions(&self, trace: &Trace) -> Vec<(Question, Vec<u32>)> {
+    pub fn questions(&self, trace: &Trace) -> Vec<(OpenSource, Vec<u32>)> {
         let mut stores: Vec<Vec<u32>> = vec![Vec::new(); self.place.len()];
         for (i, &class) in self.class.iter().enumerate().filter(|c| *c.1 != NONE) {
             stores[class as usize].push(narrow::index(i));
@@ -146,19 +146,19 @@ impl Sources {
             let behind = |s: u32| s >= load && (s as usize) < thread.end;
             let list = stores[class as usize].iter().copied().filter(|s| !behind(*s));
             let sources = list.chain(initial(class).then_some(NONE)).collect();
-            out.push((Question::Load(load), sources));
+            out.push((OpenSource::Load(load), sources));
         }
         for (place, &class) in self.last.iter().enumerate() {
             if class != NONE && !self.is_unique(class) {
                 let list = stores[class as usize].iter().copied();
                 let sources = list.chain(initial(class).then_some(NONE)).collect();
-                out.push((Question::Final(narrow::index(place)), sources));
+                out.push((OpenSource::Final(narrow::index(place)), sources));
             }
         }
         out
     }
     /// Returns the classes in which each store has a class of its own, with answers.
-    pub fn answered(&self, answers: &[(Question, u32)]) -> Sources {
+    pub fn answered(&self, answers: &[(OpenSource, u32)]) -> Sources {
         let places = self.last.len();
         let mut out = Sources {
             want: self.want.clone(),
@@ -190,8 +190,8 @@ impl Sources {
         out.want.iter_mut().chain(&mut out.last).for_each(|c| *c = renamed(*c));
         for &(question, source) in answers {
             let target = match question {
-                Question::Load(load) => &mut out.want[load as usize],
-                Question::Final(place) => &mut out.last[place as usize],
+                OpenSource::Load(load) => &mut out.want[load as usize],
+                OpenSource::Final(place) => &mut out.last[place as usize],
             };
             let place = out.place[*target as usize];
             *target = if source == NONE { place } else { out.class[source as usize] };
@@ -202,7 +202,7 @@ impl Sources {
 
 /// Operation with several possible sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Question {
+pub(crate) enum OpenSource {
     /// A load.
     Load(u32),
     /// The final value of a location.

@@ -10,12 +10,12 @@
 use mu_base::{Budget, Stop, narrow};
 
 use super::explain::conflict;
-use super::problem::{self, Rules};
+use super::problem::{self, PreservedOrder};
 use super::saturate::{self, Saturation};
 use super::sources::{NONE, Sources};
 use super::{Conflict, Reason};
-use crate::model::Model;
-use crate::trace::{Initial, Kind, Trace};
+use crate::model::TraceModel;
+use crate::trace::{Initial, OperationKind, Trace};
 
 /// Result of a saturation of a window.
 pub(crate) enum Window {
@@ -31,7 +31,7 @@ pub(crate) enum Window {
 pub(crate) fn infer(
     trace: &Trace,
     s: &Sources,
-    (model, rules): (&Model, Rules),
+    (model, rules): (&TraceModel, PreservedOrder),
     center: &[u32],
     size: usize,
     budget: &Budget,
@@ -56,7 +56,7 @@ pub(crate) fn infer(
             // The window has a part of the updates as stores.
             let matters = |i: &u32| conflict.operations.binary_search(i).is_ok();
             let stores = only_stores.iter().copied().filter(matters);
-            let stores = stores.filter(|i| trace.kind(*i as usize) == Kind::Update);
+            let stores = stores.filter(|i| trace.kind(*i as usize) == OperationKind::Update);
             conflict.only_stores.extend(stores);
             conflict.only_stores.sort_unstable();
             Window::Forbidden(conflict)

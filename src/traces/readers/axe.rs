@@ -14,7 +14,7 @@ use ahash::AHashMap;
 use mu_base::{Diagnostic, Stage};
 
 use super::{PART, ReadOptions, Sink, TraceReader};
-use crate::trace::{Fence, Kind, Operation, TraceBuilder};
+use crate::trace::{Fence, Operation, OperationKind, TraceBuilder};
 
 /// Axe's text.
 pub struct Axe;
@@ -46,7 +46,7 @@ impl TraceReader for Axe {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
-        let mut reader = Reader::new(options, 1);
+        let mut reader = AxeReader::new(options, 1);
         let mut bytes = Vec::new();
         let mut number = 0u64;
         loop {
@@ -85,7 +85,7 @@ impl TraceReader for Axe {
                 Ok(false) => {}
                 Ok(true) => {
                     let done = reader.finish(sink)?;
-                    reader = Reader::new(options, done.number + 1);
+                    reader = AxeReader::new(options, done.number + 1);
                     if !done.more {
                         return Ok(());
                     }
@@ -117,7 +117,7 @@ struct Done {
     more: bool,
 }
 
-struct Reader {
+struct AxeReader {
     builder: TraceBuilder,
     threads: AHashMap<u64, u32>,
     places: AHashMap<u64, u32>,
@@ -191,7 +191,7 @@ impl<'t> Cursor<'t> {
 }
 
 /// Access of a line: kind, location, loaded and stored value.
-type Access = (Kind, u64, u64, u64);
+type Access = (OperationKind, u64, u64, u64);
 
 fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
     if c.take("{") {
@@ -210,10 +210,10 @@ fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
         c.require(":=")?;
         let stored = c.number("a value")?;
         c.require("}")?;
-        return Ok((Kind::Update, place, loaded, stored));
+        return Ok((OperationKind::Update, place, loaded, stored));
     }
     if c.take("sync") {
-        return Ok((Kind::Fence(Fence::FULL), 0, 0, 0));
+        return Ok((OperationKind::Fence(Fence::FULL), 0, 0, 0));
     }
     if !["M", "v"].iter().any(|w| c.text[c.at..].trim_start().starts_with(w)) {
         let mut wrong = c.expected("`M[…]`, `v…`, `{ … }` or `sync`");
@@ -225,11 +225,11 @@ fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
     let place = c.place()?;
     if c.take(":=") {
         let stored = c.number("a value")?;
-        return Ok((Kind::Store, place, 0, stored));
+        return Ok((OperationKind::Store, place, 0, stored));
     }
     if c.take("==") {
         let loaded = c.number("a value")?;
-        return Ok((Kind::Load, place, loaded, 0));
+        return Ok((OperationKind::Load, place, loaded, 0));
     }
     Err(c.expected("`==` or `:=`"))
 }
@@ -254,7 +254,7 @@ fn times(c: &mut Cursor<'_>) -> Result<(Option<u64>, Option<u64>, usize), Wrong>
 
 /// Access of a line in the usual spelling.
 struct UsualAccess {
-    kind: Kind,
+    kind: OperationKind,
     place: u64,
     loaded: u64,
     stored: u64,
@@ -291,13 +291,13 @@ fn usual(bytes: &[u8]) -> Option<(u64, UsualAccess, (Option<u64>, Option<u64>))>
     b.take(b": ")?;
     let is_update = b.take(b"{ ").is_some();
     let place = b.place()?;
-    let mut access = UsualAccess { kind: Kind::Load, place, loaded: 0, stored: 0 };
+    let mut access = UsualAccess { kind: OperationKind::Load, place, loaded: 0, stored: 0 };
     if is_update || b.0.starts_with(b" == ") {
         b.take(b" == ")?;
         access.loaded = b.number()?;
     } else {
         b.take(b" := ")?;
-        access.kind = Kind::Store;
+        access.kind = OperationKind::Store;
         access.stored = b.number()?;
     }
     if is_update {
@@ -306,7 +306,7 @@ fn usual(bytes: &[u8]) -> Option<(u64, UsualAccess, (Option<u64>, Option<u64>))>
             return None;
         }
         b.take(b" := ")?;
-        access.kind = Kind::Update;
+        access.kind = OperationKind::Update;
         access.stored = b.number()?;
         b.take(b" }")?;
     }
@@ -319,9 +319,9 @@ fn usual(bytes: &[u8]) -> Option<(u64, UsualAccess, (Option<u64>, Option<u64>))>
     b.0.is_empty().then_some((thread, access, times))
 }
 
-impl Reader {
+impl AxeReader {
     fn new(options: &ReadOptions, number: u64) -> Self {
-        Reader {
+        AxeReader {
             builder: TraceBuilder::new(&options.file, number),
             threads: AHashMap::new(),
             places: AHashMap::new(),
@@ -334,7 +334,7 @@ impl Reader {
     /// has no effect.
     fn usual(&mut self, number: u64, bytes: &[u8]) -> bool {
         let Some((thread, o, (begin, end))) = usual(bytes) else { return false };
-        let is_store = o.kind == Kind::Store;
+        let is_store = o.kind == OperationKind::Store;
         let is_late = |(b, e)| e <= b;
         let is_wrong = end.is_some() && is_store || begin.zip(end).is_some_and(is_late);
         let Ok(line) = u32::try_from(number) else { return false };
@@ -350,8 +350,8 @@ impl Reader {
         let place = self.place(o.place);
         let UsualAccess { kind, loaded, stored, .. } = o;
         let o = match kind {
-            Kind::Load => Operation::load(place, loaded, line),
-            Kind::Store => Operation::store(place, stored, line),
+            OperationKind::Load => Operation::load(place, loaded, line),
+            OperationKind::Store => Operation::store(place, stored, line),
             _ => Operation::update(place, loaded, stored, line),
         };
         self.builder.push(thread, Operation { begin, end, ..o });
@@ -403,7 +403,7 @@ impl Reader {
         let at = c.at;
         let (begin, end, end_column) = times(&mut c)?;
         self.end_of_line(&mut c)?;
-        if end.is_some() && kind == Kind::Store {
+        if end.is_some() && kind == OperationKind::Store {
             return Err(Wrong(end_column, "a store has no end time".to_string()));
         }
         if begin.zip(end).is_some_and(|(b, e)| e <= b) {
@@ -420,13 +420,13 @@ impl Reader {
             return Err(Wrong(at, message));
         }
         *last = begin.or(*last);
-        let fence = matches!(kind, Kind::Fence(_));
+        let fence = matches!(kind, OperationKind::Fence(_));
         let location = if fence { 0 } else { self.place(place) };
         let o = match kind {
-            Kind::Load => Operation::load(location, loaded, line),
-            Kind::Store => Operation::store(location, stored, line),
-            Kind::Update => Operation::update(location, loaded, stored, line),
-            Kind::Fence(f) => Operation::fence(f, line),
+            OperationKind::Load => Operation::load(location, loaded, line),
+            OperationKind::Store => Operation::store(location, stored, line),
+            OperationKind::Update => Operation::update(location, loaded, stored, line),
+            OperationKind::Fence(f) => Operation::fence(f, line),
         };
         self.builder.push(thread, Operation { begin, end, ..o });
         Ok(false)

@@ -2,8 +2,9 @@
 //! values.
 //!
 //! ```text
-//! 1000: system.cpu0: A0 T0 : 0x80000010 @main+8 : sd a0, 0(a1) : MemWrite :  D=0x0000000000000001 A=0x80002000
-//! 1500: system.cpu1: A0 T0 : 0x80000020 @main+4 : ld a2, 0(a1) : MemRead :  D=0x0000000000000001 A=0x80002000
+//! 1000: system.cpu0: A0 T0 : 0x80000010 @main+8 : sd a0, 0(a1) : MemWrite :  D=0x0000000000000001
+//! A=0x80002000 1500: system.cpu1: A0 T0 : 0x80000020 @main+4 : ld a2, 0(a1) : MemRead :
+//! D=0x0000000000000001 A=0x80002000
 //! ```
 //!
 //! `D` is the value and `A` the address; the processor is the thread. The sizes of RISC-V accesses
@@ -13,11 +14,11 @@
 //! a store-conditional stores: these are rejected. Lines without an access are skipped. Initial
 //! values are not in the log.
 
-use super::lines::{Line, LineReader, Step, Word, read_lines};
+use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::records::fence_named;
 use super::spike::fresh;
 use super::{ReadOptions, Sink, TraceReader};
-use crate::trace::{Added, Fence, Kind, Mark, Operation, TraceBuilder};
+use crate::trace::{Added, Annotations, Fence, Operation, OperationKind, TraceBuilder};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use std::io::BufRead;
@@ -50,7 +51,7 @@ impl TraceReader for Gem5 {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
-        let reader = Reader {
+        let reader = Gem5Reader {
             builder: fresh(&options.file, 1),
             file: options.file.clone(),
             locked: AHashMap::new(),
@@ -60,7 +61,7 @@ impl TraceReader for Gem5 {
 }
 
 #[derive(Debug)]
-struct Reader {
+struct Gem5Reader {
     file: String,
     builder: TraceBuilder,
     /// Locked loads of threads, with their locations.
@@ -102,7 +103,7 @@ fn fence_of(text: &str) -> Option<Fence> {
     }
 }
 
-impl Reader {
+impl Gem5Reader {
     /// Returns the thread of the second part: `system.cpu0: A0 T0`.
     fn thread(&mut self, head: &Word<'_>) -> Option<u32> {
         let (_, rest) = head.text.split_once(':')?;
@@ -159,7 +160,7 @@ impl Reader {
                 return Err(code.error("`stul` without a `ldstl` of its address before it"));
             };
             self.builder.change(load, |o| {
-                o.kind = Kind::Update;
+                o.kind = OperationKind::Update;
                 o.stored = value;
             });
             return Ok(());
@@ -171,10 +172,10 @@ impl Reader {
         };
         operation.size = size;
         operation.mark = match mnemonic {
-            m if m.starts_with("ldapr") => Mark::WEAK_ACQUIRE,
-            m if m.starts_with("lda") => Mark::ACQUIRE,
-            m if m.starts_with("stl") && m != "stl" => Mark::RELEASE,
-            _ => Mark::PLAIN,
+            m if m.starts_with("ldapr") => Annotations::WEAK_ACQUIRE,
+            m if m.starts_with("lda") => Annotations::ACQUIRE,
+            m if m.starts_with("stl") && m != "stl" => Annotations::RELEASE,
+            _ => Annotations::PLAIN,
         };
         let added = self.builder.push(thread, operation);
         if mnemonic == "ldstl" {
@@ -184,8 +185,8 @@ impl Reader {
     }
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic> {
+impl LineReader for Gem5Reader {
+    fn line(&mut self, line: Line<'_>) -> Result<LineEffect, Diagnostic> {
         let words = parts(line);
         let class = words.iter().position(|w| {
             ["MemRead", "MemWrite", "FloatMemRead", "FloatMemWrite"]
@@ -214,7 +215,7 @@ impl LineReader for Reader {
             }
             None => {}
         }
-        Ok(Step::More)
+        Ok(LineEffect::More)
     }
     fn complete(&mut self) -> Vec<Diagnostic> {
         self.locked.clear();

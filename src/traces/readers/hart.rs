@@ -8,12 +8,12 @@
 //! noted as impossible; nothing is an error of the log that a faulty processor may do. Constant
 //! time and memory.
 
-use crate::riscv::{Accesses, MemoryInstruction, Order, Update};
-use crate::trace::{Added, Fence, Kind, Mark, Operation, TraceBuilder};
+use crate::riscv::{AcquireRelease, FenceAccesses, MemoryInstruction, Update};
+use crate::trace::{Added, Annotations, Fence, Operation, OperationKind, TraceBuilder};
 
 /// Access of a retired instruction.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub struct HartAccess {
     /// First byte.
     pub address: u64,
     /// Loaded value; `None` if it is not in the log.
@@ -55,18 +55,18 @@ pub fn lowest(value: u64, size: u8) -> u64 {
     if size >= 8 { value } else { value & ((1 << (8 * u32::from(size))) - 1) }
 }
 
-fn mark(order: Order) -> Mark {
-    let mut mark = Mark::PLAIN;
+fn mark(order: AcquireRelease) -> Annotations {
+    let mut mark = Annotations::PLAIN;
     if order.acquire {
-        mark = mark.union(Mark::ACQUIRE);
+        mark = mark.union(Annotations::ACQUIRE);
     }
     if order.release {
-        mark = mark.union(Mark::RELEASE);
+        mark = mark.union(Annotations::RELEASE);
     }
     mark
 }
 
-fn letters(accesses: Accesses) -> &'static str {
+fn letters(accesses: FenceAccesses) -> &'static str {
     match (accesses.loads, accesses.stores) {
         (true, true) => "rw",
         (true, false) => "r",
@@ -89,7 +89,7 @@ impl Hart {
         &mut self,
         name: &str,
         instruction: MemoryInstruction,
-        access: Option<Access>,
+        access: Option<HartAccess>,
         line: u32,
         builder: &mut TraceBuilder,
     ) -> Result<(), String> {
@@ -110,11 +110,15 @@ impl Hart {
         let loaded = access.loaded.unwrap_or(0);
         let (mut operation, size, order) = match instruction {
             MemoryInstruction::Load { size, acquire, .. } => {
-                (Operation::load(0, loaded, line), size, Order { acquire, release: false })
+                (Operation::load(0, loaded, line), size, AcquireRelease { acquire, release: false })
             }
             MemoryInstruction::Store { size, release } => {
                 let stored = needs(access.stored)?;
-                (Operation::store(0, stored, line), size, Order { acquire: false, release })
+                (
+                    Operation::store(0, stored, line),
+                    size,
+                    AcquireRelease { acquire: false, release },
+                )
             }
             MemoryInstruction::LoadReserved { size, order, .. } => {
                 (Operation::load(0, loaded, line), size, order)
@@ -167,9 +171,9 @@ impl Hart {
             && (address, size) == (at, store.size)
         {
             builder.change(load, |operation| {
-                operation.kind = Kind::Update;
+                operation.kind = OperationKind::Update;
                 operation.stored = store.stored;
-                operation.mark = Mark::pair(operation.mark, store.mark);
+                operation.mark = Annotations::pair(operation.mark, store.mark);
             });
             return;
         }

@@ -180,7 +180,7 @@ impl<'a> Word<'a> {
 
 /// Effect of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum LineEffect {
     /// The trace continues.
     More,
     /// The trace ends with this line.
@@ -195,7 +195,7 @@ pub trait LineReader {
     ///
     /// # Errors
     /// The line is not in the format; its operation is omitted.
-    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic>;
+    fn line(&mut self, line: Line<'_>) -> Result<LineEffect, Diagnostic>;
     /// Ends the trace in progress. Returns errors of operations that are incomplete; these are not
     /// in the trace.
     fn complete(&mut self) -> Vec<Diagnostic>;
@@ -248,12 +248,12 @@ pub fn read_lines(
         let line = Line { file: &options.file, number, text };
         loop {
             match reader.line(line) {
-                Ok(Step::More) => {}
+                Ok(LineEffect::More) => {}
                 Ok(step) => {
                     if !finish(&mut reader, number, &mut skipped, options, sink)? {
                         return Ok(());
                     }
-                    if step == Step::EndsBefore {
+                    if step == LineEffect::EndsBefore {
                         continue;
                     }
                 }

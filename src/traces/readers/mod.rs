@@ -94,7 +94,7 @@ pub fn readers() -> &'static [&'static dyn TraceReader] {
         &whisper::Whisper,
         &gem5::Gem5,
         &rvfi::Rvfi,
-        &records::Table,
+        &records::TableLog,
         &records::JsonLines,
     ]
 }

@@ -2,9 +2,10 @@
 //! of one's own.
 //!
 //! ```text
-//! thread,operation,address,value        {"thread": 0, "operation": "store", "address": "x", "value": 1}
-//! 0,store,x,1                           {"thread": 0, "operation": "fence", "fence": "w,r"}
-//! 1,load,x,1                            {"thread": 1, "operation": "load", "address": "x", "value": 1}
+//! thread,operation,address,value        {"thread": 0, "operation": "store", "address": "x",
+//! "value": 1} 0,store,x,1                           {"thread": 0, "operation": "fence", "fence":
+//! "w,r"} 1,load,x,1                            {"thread": 1, "operation": "load", "address": "x",
+//! "value": 1}
 //! ```
 //!
 //! [`COLUMNS`] lists the columns. A line `check`, a record with the operation `check`, or another
@@ -13,15 +14,15 @@
 //! the answer. Memory: the trace.
 
 use super::fields::{self, Field};
-use super::lines::{Line, LineReader, Step, Word, read_lines};
+use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::{ReadOptions, Sink, TraceReader};
-use crate::trace::{Added, Fence, Initial, Kind, Mark, Operation, TraceBuilder};
+use crate::trace::{Added, Annotations, Fence, Initial, Operation, OperationKind, TraceBuilder};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use std::io::BufRead;
 
 /// Tables with a head.
-pub struct Table;
+pub struct TableLog;
 
 /// JSON lines.
 pub struct JsonLines;
@@ -81,7 +82,7 @@ fn first_line(start: &str) -> &str {
     start.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("")
 }
 
-impl TraceReader for Table {
+impl TraceReader for TableLog {
     fn name(&self) -> &'static str {
         "csv"
     }
@@ -101,7 +102,7 @@ impl TraceReader for Table {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
-        read_lines(Reader::new(&options.file, Form::Table(None)), log, options, sink)
+        read_lines(RecordReader::new(&options.file, LineForm::Table(None)), log, options, sink)
     }
 }
 
@@ -125,13 +126,13 @@ impl TraceReader for JsonLines {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
-        read_lines(Reader::new(&options.file, Form::Json), log, options, sink)
+        read_lines(RecordReader::new(&options.file, LineForm::Json), log, options, sink)
     }
 }
 
 /// Form of the lines.
 #[derive(Debug)]
-enum Form {
+enum LineForm {
     Json,
     /// The separator and the columns, once the head is read.
     Table(Option<(char, Vec<usize>)>),
@@ -149,8 +150,8 @@ struct AtomicLoad {
 }
 
 #[derive(Debug)]
-struct Reader {
-    form: Form,
+struct RecordReader {
+    form: LineForm,
     file: String,
     number: u64,
     builder: TraceBuilder,
@@ -209,8 +210,8 @@ impl<'a> Record<'a> {
     }
 }
 
-impl Reader {
-    fn new(file: &str, form: Form) -> Self {
+impl RecordReader {
+    fn new(file: &str, form: LineForm) -> Self {
         Self {
             form,
             file: file.to_string(),
@@ -227,12 +228,12 @@ impl Reader {
     fn record<'a>(&mut self, line: Line<'a>) -> Result<Option<Record<'a>>, Diagnostic> {
         let mut values = [None; COLUMNS.len()];
         match &mut self.form {
-            Form::Json => {
+            LineForm::Json => {
                 for (key, value) in fields::object(line)? {
                     set(&mut values, known(&key)?, (key, value))?;
                 }
             }
-            Form::Table(Some((separator, columns))) => {
+            LineForm::Table(Some((separator, columns))) => {
                 let words = fields::row(line, *separator)?;
                 if words.len() != columns.len() {
                     let message = format!(
@@ -247,7 +248,7 @@ impl Reader {
                     values[*column] = Some(word);
                 }
             }
-            Form::Table(head) => {
+            LineForm::Table(head) => {
                 let separator = fields::separator(line.text);
                 let words = fields::row(line, separator)?;
                 let mut columns = Vec::new();
@@ -271,20 +272,22 @@ impl Reader {
         }
         Ok(Some(Record { line, values }))
     }
-    fn operation(&mut self, record: &Record<'_>) -> Result<Step, Diagnostic> {
+    fn operation(&mut self, record: &Record<'_>) -> Result<LineEffect, Diagnostic> {
         let word = record.need(OPERATION, "record")?;
         let name = word.text.to_lowercase();
         match name.as_str() {
-            "load" | "read" | "ld" | "r" => self.access(record, Kind::Load, "load"),
-            "store" | "write" | "st" | "w" => self.access(record, Kind::Store, "store"),
-            "update" | "rmw" | "amo" | "swap" => self.access(record, Kind::Update, "update"),
+            "load" | "read" | "ld" | "r" => self.access(record, OperationKind::Load, "load"),
+            "store" | "write" | "st" | "w" => self.access(record, OperationKind::Store, "store"),
+            "update" | "rmw" | "amo" | "swap" => {
+                self.access(record, OperationKind::Update, "update")
+            }
             "fence" | "sync" | "barrier" => self.fence(record),
             "initial" | "init" => self.value(record, "initial value"),
             "final" => self.value(record, "final value"),
-            "check" => return Ok(Step::Ends),
+            "check" => return Ok(LineEffect::Ends),
             _ => return Err(word.expected(COLUMNS[OPERATION].2)),
         }?;
-        Ok(Step::More)
+        Ok(LineEffect::More)
     }
     /// Returns the location of a record.
     fn location(&mut self, record: &Record<'_>, of: &str) -> Result<u32, Diagnostic> {
@@ -301,29 +304,34 @@ impl Reader {
             _ => Err(word.expected("a size of 1, 2, 4, or 8 bytes")),
         }
     }
-    fn access(&mut self, record: &Record<'_>, kind: Kind, of: &str) -> Result<(), Diagnostic> {
+    fn access(
+        &mut self,
+        record: &Record<'_>,
+        kind: OperationKind,
+        of: &str,
+    ) -> Result<(), Diagnostic> {
         record.expect_absent(&[FENCE], of)?;
         let size = self.size(record)?;
         let value = |column: usize| number_of_size(&record.need(column, of)?, size);
         let is_open = kind.loads() && record.get(VALUE).is_some_and(|w| w.text == "?");
         let (loaded, stored) = match kind {
-            Kind::Load if is_open => (0, 0),
-            Kind::Update if is_open => (0, value(STORED)?),
-            Kind::Load => (value(VALUE)?, 0),
-            Kind::Store => (0, value(VALUE)?),
+            OperationKind::Load if is_open => (0, 0),
+            OperationKind::Update if is_open => (0, value(STORED)?),
+            OperationKind::Load => (value(VALUE)?, 0),
+            OperationKind::Store => (0, value(VALUE)?),
             _ => (value(VALUE)?, value(STORED)?),
         };
-        if kind != Kind::Update {
+        if kind != OperationKind::Update {
             record.expect_absent(&[STORED], of)?;
         }
-        let mut mark = Mark::PLAIN;
+        let mut mark = Annotations::PLAIN;
         if record.get(ACQUIRE).is_some_and(|w| w.text.eq_ignore_ascii_case("weak")) {
-            mark = mark.union(Mark::WEAK_ACQUIRE);
+            mark = mark.union(Annotations::WEAK_ACQUIRE);
         } else if record.flag(ACQUIRE)? {
-            mark = mark.union(Mark::ACQUIRE);
+            mark = mark.union(Annotations::ACQUIRE);
         }
         if record.flag(RELEASE)? {
-            mark = mark.union(Mark::RELEASE);
+            mark = mark.union(Annotations::RELEASE);
         }
         let begin = record.number(BEGIN)?;
         let end = record.number(END)?;
@@ -334,13 +342,13 @@ impl Reader {
                 return Err(word.error("a time is below 2^64 - 1"));
             }
         }
-        if kind == Kind::Store && end.is_some() {
+        if kind == OperationKind::Store && end.is_some() {
             return Err(record.need(END, of)?.error("a store has no end time"));
         }
         if begin.zip(end).is_some_and(|(begin, end)| end <= begin) {
             return Err(record.need(END, of)?.error("the end is not after the begin"));
         }
-        if kind == Kind::Load && commit.is_some() {
+        if kind == OperationKind::Load && commit.is_some() {
             let word = record.need(COMMIT, of)?;
             return Err(word.error("only stores and updates have a value in `commit`"));
         }
@@ -372,7 +380,7 @@ impl Reader {
         };
         let before = self.atomic.iter().position(|a| a.thread == thread);
         match (before, atomic, kind) {
-            (Some(at), true, Kind::Store)
+            (Some(at), true, OperationKind::Store)
                 if self.atomic[at].load.location == location
                     && self.atomic[at].load.size == size =>
             {
@@ -383,8 +391,8 @@ impl Reader {
                     return Ok(());
                 }
                 self.builder.change(first.added, |update| {
-                    update.kind = Kind::Update;
-                    update.mark = Mark::pair(update.mark, mark);
+                    update.kind = OperationKind::Update;
+                    update.mark = Annotations::pair(update.mark, mark);
                     update.stored = stored;
                     update.end = end.or(update.end);
                     update.commit = commit;
@@ -401,13 +409,13 @@ impl Reader {
                     ),
                 ));
             }
-            (None, true, Kind::Load) => {
+            (None, true, OperationKind::Load) => {
                 let line = (line.number, line.text.to_string());
                 let added = self.push(thread, operation, is_open);
                 let load = operation;
                 self.atomic.push(AtomicLoad { thread, load, added, adjacent: true, line });
             }
-            (None, true, Kind::Store) => {
+            (None, true, OperationKind::Store) => {
                 self.builder.push(thread, operation);
                 let message =
                     "an atomic store needs an atomic load of its address and size before it";
@@ -554,29 +562,29 @@ pub fn fence_named(name: &str) -> Option<Fence> {
     })
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic> {
+impl LineReader for RecordReader {
+    fn line(&mut self, line: Line<'_>) -> Result<LineEffect, Diagnostic> {
         let text = line.text.trim();
         if text.is_empty() {
-            return Ok(Step::More);
+            return Ok(LineEffect::More);
         }
         if let Some(name) = text.strip_prefix('#') {
             let name = name.trim();
             if self.builder.is_empty() && !name.is_empty() {
                 self.builder.name = Some(name.to_string());
             }
-            return Ok(Step::More);
+            return Ok(LineEffect::More);
         }
         if text == "check" {
-            return Ok(Step::Ends);
+            return Ok(LineEffect::Ends);
         }
-        let Some(record) = self.record(line)? else { return Ok(Step::More) };
+        let Some(record) = self.record(line)? else { return Ok(LineEffect::More) };
         if let Some(name) = record.get(TRACE)
             && self.current.as_deref() != Some(name.text)
         {
             self.current = Some(name.text.to_string());
             if !self.builder.is_empty() || !self.atomic.is_empty() {
-                return Ok(Step::EndsBefore);
+                return Ok(LineEffect::EndsBefore);
             }
             // Initial and final values alone are no trace.
             self.number -= 1;

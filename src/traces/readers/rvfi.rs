@@ -2,7 +2,8 @@
 //! riscv-formal): one instruction a line.
 //!
 //! ```text
-//! hart=0 rvfi_order=7 rvfi_insn=0x00a5b023 rvfi_mem_addr=0x80002000 rvfi_mem_wmask=0xff rvfi_mem_wdata=0x1
+//! hart=0 rvfi_order=7 rvfi_insn=0x00a5b023 rvfi_mem_addr=0x80002000 rvfi_mem_wmask=0xff
+//! rvfi_mem_wdata=0x1
 //! ```
 //!
 //! The same fields may be the columns of a table with a head, or keys of JSON lines. Lines as
@@ -14,8 +15,8 @@
 //! not in the log. The binary packets of RVFI-DII (`rvfi_packets`) become such lines.
 
 use super::fields::{self, Field};
-use super::hart::{Access, Hart};
-use super::lines::{Line, LineReader, Step, Word, read_lines};
+use super::hart::{Hart, HartAccess};
+use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::rvfi_packets::{Packets, has_packets, seems_to_have_packets};
 use super::spike::fresh;
 use super::{ReadOptions, Sink, TraceReader};
@@ -51,7 +52,7 @@ impl TraceReader for Rvfi {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
-        let reader = Reader {
+        let reader = RvfiReader {
             builder: fresh(&options.file, 1),
             file: options.file.clone(),
             head: None,
@@ -116,7 +117,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Reader {
+struct RvfiReader {
     file: String,
     builder: TraceBuilder,
     /// The separator and the names of a table.
@@ -182,7 +183,7 @@ impl<'a> Record<'a> {
     }
 }
 
-impl Reader {
+impl RvfiReader {
     /// Returns the signals of a line; `None` if it has none.
     fn record<'a>(&mut self, line: Line<'a>) -> Result<Option<Record<'a>>, Diagnostic> {
         let mut record = Record::new(line);
@@ -305,7 +306,7 @@ impl Reader {
             }
             let base = record.number(MEM_ADDR)?;
             let Some(base) = base else { return Err(line.error(0, "there is no `rvfi_mem_addr`")) };
-            access = Some(Access {
+            access = Some(HartAccess {
                 address: base.wrapping_add(offset),
                 loaded: read.map(|r| r.2),
                 stored: written.map(|w| w.2),
@@ -319,7 +320,7 @@ impl Reader {
                 return Ok(());
             }
             if is_conditional {
-                access = Some(Access { address: 0, loaded: None, stored: None });
+                access = Some(HartAccess { address: 0, loaded: None, stored: None });
             }
         }
         let state = self.harts.entry(name.to_string()).or_default();
@@ -330,19 +331,19 @@ impl Reader {
     }
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic> {
+impl LineReader for RvfiReader {
+    fn line(&mut self, line: Line<'_>) -> Result<LineEffect, Diagnostic> {
         let text = line.text.trim();
         if text.is_empty() || text.starts_with('#') {
-            return Ok(Step::More);
+            return Ok(LineEffect::More);
         }
         if text == "halt token" || text == "check" {
-            return Ok(Step::Ends);
+            return Ok(LineEffect::Ends);
         }
         if let Some(record) = self.record(line)? {
             self.retire(&record)?;
         }
-        Ok(Step::More)
+        Ok(LineEffect::More)
     }
     fn complete(&mut self) -> Vec<Diagnostic> {
         self.harts.clear();

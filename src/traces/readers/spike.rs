@@ -14,8 +14,8 @@
 //! The value of a load into `x0` is open. So is that of an atomic operation with the target `x0`,
 //! unless it follows from the stored value and the operand. Memory: the trace.
 
-use super::hart::{Access, Hart, lowest};
-use super::lines::{Line, LineReader, Scanner, Step, Word, read_lines};
+use super::hart::{Hart, HartAccess, lowest};
+use super::lines::{Line, LineEffect, LineReader, Scanner, Word, read_lines};
 use super::{ReadOptions, Sink, TraceReader};
 use crate::riscv::{MemoryInstruction, Register, Update, byte, decode};
 use crate::trace::{Initial, TraceBuilder};
@@ -45,7 +45,7 @@ impl TraceReader for Spike {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
-        let reader = Reader {
+        let reader = SpikeReader {
             builder: fresh(&options.file, 1),
             file: options.file.clone(),
             harts: AHashMap::new(),
@@ -85,7 +85,7 @@ struct Core {
 }
 
 #[derive(Debug)]
-struct Reader {
+struct SpikeReader {
     file: String,
     builder: TraceBuilder,
     harts: AHashMap<String, Core>,
@@ -173,13 +173,13 @@ fn is_other(text: &str) -> bool {
     }
 }
 
-impl Reader {
+impl SpikeReader {
     /// Returns the access of an instruction.
     fn access(
         registers: &[Option<u64>; 32],
         instruction: MemoryInstruction,
         results: &Results,
-    ) -> Result<Option<Access>, String> {
+    ) -> Result<Option<HartAccess>, String> {
         let size = match instruction {
             MemoryInstruction::Fence { .. } => return Ok(None),
             MemoryInstruction::Load { size, .. }
@@ -218,7 +218,7 @@ impl Reader {
         let Some(address) = results.stores.first().map(|s| s.0).or(results.loads.first().copied())
         else {
             // A store-conditional that fails.
-            return Ok(Some(Access { address: 0, loaded: None, stored: None }));
+            return Ok(Some(HartAccess { address: 0, loaded: None, stored: None }));
         };
         if results.loads.iter().any(|a| *a != address) {
             return Err("the instruction loads and stores at different addresses".into());
@@ -248,17 +248,17 @@ impl Reader {
             },
             _ => None,
         };
-        Ok(Some(Access { address, loaded, stored }))
+        Ok(Some(HartAccess { address, loaded, stored }))
     }
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic> {
+impl LineReader for SpikeReader {
+    fn line(&mut self, line: Line<'_>) -> Result<LineEffect, Diagnostic> {
         let Some((name, at)) = commit(line.text) else {
             // Disassembly, exceptions, and names of functions have the same beginning.
             let text = line.text.trim_start();
             if text.is_empty() || text.starts_with(['#', '>']) || text.starts_with("core ") {
-                return Ok(Step::More);
+                return Ok(LineEffect::More);
             }
             return Err(line
                 .error(0, "this is not a line of Spike")
@@ -293,7 +293,7 @@ impl LineReader for Reader {
         })?;
         let Some(instruction) = decoded else {
             if results.loads.is_empty() && results.stores.is_empty() {
-                return Ok(Step::More);
+                return Ok(LineEffect::More);
             }
             let message =
                 format!("the instruction `{}` accesses memory in an unknown form", word.text);
@@ -307,7 +307,7 @@ impl LineReader for Reader {
         core.hart
             .retire(name, instruction, access, line.index(), &mut self.builder)
             .map_err(|e| word.error(e))?;
-        Ok(Step::More)
+        Ok(LineEffect::More)
     }
     fn complete(&mut self) -> Vec<Diagnostic> {
         Vec::new()

@@ -18,8 +18,8 @@
 //! package, and it remains if it has no response. Memory: the trace and the requests without a
 //! response.
 
-use super::lines::{Line, LineReader, Scanner, Step, Word, read_lines};
-use super::window::{Doubt, Place, Window};
+use super::lines::{Line, LineEffect, LineReader, Scanner, Word, read_lines};
+use super::window::{Doubt, ProgramPosition, Window};
 use super::{ReadOptions, Sink, TraceReader};
 use crate::trace::{Fence, Operation, TraceBuilder};
 use ahash::AHashMap;
@@ -58,7 +58,7 @@ impl TraceReader for TraceGen {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
-        read_lines(Reader::new(&options.file), log, options, sink)
+        read_lines(TracegenReader::new(&options.file), log, options, sink)
     }
 }
 
@@ -79,7 +79,7 @@ enum Request {
 /// A load-reserved request. Its place stays open until the next request of its thread.
 #[derive(Clone, Copy, Debug)]
 struct Reservation {
-    place: Place,
+    place: ProgramPosition,
     address: u64,
 }
 
@@ -87,7 +87,7 @@ struct Reservation {
 #[derive(Debug)]
 struct Pending {
     request: Request,
-    place: Option<Place>,
+    place: Option<ProgramPosition>,
     location: u32,
     begin: u64,
     /// Its line, for errors.
@@ -105,19 +105,19 @@ struct Thread {
     /// True if there is a load-reserved request since the last store-conditional.
     is_reserved: bool,
     /// Responses of load-reserved requests that wait for their store-conditional.
-    loads: AHashMap<Place, Operation>,
-    fence: Option<(Place, u64, u64, String)>,
+    loads: AHashMap<ProgramPosition, Operation>,
+    fence: Option<(ProgramPosition, u64, u64, String)>,
 }
 
 #[derive(Debug)]
-struct Reader {
+struct TracegenReader {
     file: String,
     traces: u64,
     builder: TraceBuilder,
     threads: AHashMap<String, Thread>,
 }
 
-impl Reader {
+impl TracegenReader {
     fn new(file: &str) -> Self {
         Self {
             file: file.to_string(),
@@ -236,7 +236,7 @@ impl Reader {
                     return Err(value_word.error(message));
                 };
                 if value == 0 {
-                    operation.kind = crate::trace::Kind::Update;
+                    operation.kind = crate::trace::OperationKind::Update;
                     operation.stored = stored;
                 }
                 state.window.complete(r.place, operation, target);
@@ -303,7 +303,7 @@ impl Reader {
 
 impl Pending {
     /// True if it is the store-conditional of the load-reserved request at a place.
-    fn is_second_of(&self, place: Place) -> bool {
+    fn is_second_of(&self, place: ProgramPosition) -> bool {
         matches!(self.request, Request::StoreConditional(_, Some(r)) if r.place == place)
     }
 }
@@ -314,11 +314,11 @@ fn time(scan: &mut Scanner<'_>) -> Result<u64, Diagnostic> {
     scan.word(&[]).number("a time")
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic> {
+impl LineReader for TracegenReader {
+    fn line(&mut self, line: Line<'_>) -> Result<LineEffect, Diagnostic> {
         let mut scan = line.scan();
         if scan.is_done() || scan.take("#") || is_message(line.text) {
-            return Ok(Step::More);
+            return Ok(LineEffect::More);
         }
         let thread = scan.word(&[':']);
         thread.number("the number of a thread, or `FINISHED`")?;
@@ -341,7 +341,7 @@ impl LineReader for Reader {
                 return Err(command.expected(&commands));
             }
         }
-        Ok(Step::More)
+        Ok(LineEffect::More)
     }
     fn complete(&mut self) -> Vec<Diagnostic> {
         let mut errors = Vec::new();

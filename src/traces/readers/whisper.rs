@@ -16,7 +16,7 @@
 //! load-reserved and store-conditional are not in it, so the answer *allowed* holds for the
 //! accesses alone. Initial values are not in the log. Memory: all accesses.
 
-use super::lines::{Line, LineReader, Scanner, Step, Word, read_lines};
+use super::lines::{Line, LineEffect, LineReader, Scanner, Word, read_lines};
 use super::spike::fresh;
 use super::{ReadOptions, Sink, TraceReader};
 use crate::riscv::byte;
@@ -92,7 +92,7 @@ impl TraceReader for Whisper {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
-        let reader = Reader {
+        let reader = WhisperReader {
             builder: fresh(&options.file, 1),
             file: options.file.clone(),
             harts: BTreeMap::new(),
@@ -104,7 +104,7 @@ impl TraceReader for Whisper {
 
 /// A load or a store of at most 8 bytes.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct AccessPart {
     address: u64,
     size: u8,
     value: u64,
@@ -117,8 +117,8 @@ struct Part {
 /// An instruction.
 #[derive(Debug, Default)]
 struct Instruction {
-    loads: Vec<Part>,
-    stores: Vec<Part>,
+    loads: Vec<AccessPart>,
+    stores: Vec<AccessPart>,
 }
 
 #[derive(Debug, Default)]
@@ -145,7 +145,7 @@ impl Hart {
 }
 
 #[derive(Debug)]
-struct Reader {
+struct WhisperReader {
     file: String,
     builder: TraceBuilder,
     harts: BTreeMap<u64, Hart>,
@@ -163,7 +163,7 @@ fn bytes(word: &Word<'_>) -> Result<Vec<u8>, Diagnostic> {
     Ok(digits.as_bytes().rchunks(2).map(|c| c.iter().fold(0, |v, b| v * 16 + digit(*b))).collect())
 }
 
-impl Reader {
+impl WhisperReader {
     fn access(
         &mut self,
         (hart, time): (u64, Option<Word<'_>>),
@@ -211,7 +211,7 @@ impl Reader {
                 .unwrap_or(1);
             let mut part = [0; 8];
             part[..width].copy_from_slice(&value[at..at + width]);
-            let part = Part {
+            let part = AccessPart {
                 address: here,
                 size: byte(width),
                 value: u64::from_le_bytes(part),
@@ -301,8 +301,8 @@ impl Reader {
     }
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic> {
+impl LineReader for WhisperReader {
+    fn line(&mut self, line: Line<'_>) -> Result<LineEffect, Diagnostic> {
         let mut scan = line.scan();
         let (mut hart, mut time) = (0, None);
         let command = loop {
@@ -317,8 +317,8 @@ impl LineReader for Reader {
             }
         };
         match command.text {
-            "" => return Ok(Step::More),
-            text if text.starts_with('#') => return Ok(Step::More),
+            "" => return Ok(LineEffect::More),
+            text if text.starts_with('#') => return Ok(LineEffect::More),
             "mread" | "mbinsert" | "mbbypass" => self.access((hart, time), &command, &mut scan)?,
             "mbwrite" => self.write((hart, time), &command, &mut scan)?,
             "step" => {
@@ -335,7 +335,7 @@ impl LineReader for Reader {
                 return Err(command.expected("a command of Whisper: mread, mbinsert, mbwrite, …"));
             }
         }
-        Ok(Step::More)
+        Ok(LineEffect::More)
     }
     fn complete(&mut self) -> Vec<Diagnostic> {
         for (name, mut hart) in std::mem::take(&mut self.harts) {

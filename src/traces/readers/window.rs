@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// Place in the program order of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Place(u64);
+pub struct ProgramPosition(u64);
 
 /// Doubt about a store-conditional that succeeds.
 #[derive(Clone, Debug)]
@@ -39,14 +39,14 @@ pub struct Window {
 
 impl Window {
     /// Reserves the next place in program order.
-    pub fn open(&mut self) -> Place {
+    pub fn open(&mut self) -> ProgramPosition {
         self.slots.push_back(Slot::Open);
-        Place(self.before + self.slots.len() as u64 - 1)
+        ProgramPosition(self.before + self.slots.len() as u64 - 1)
     }
     /// Sets the operation of a place, and moves all complete operations at the front to the trace.
     pub fn complete(
         &mut self,
-        place: Place,
+        place: ProgramPosition,
         operation: Operation,
         (builder, thread): (&mut TraceBuilder, u32),
     ) {
@@ -56,7 +56,7 @@ impl Window {
     /// Sets the store-conditional of a place, as [`Window::complete`], with a doubt about it.
     pub fn complete_in_doubt(
         &mut self,
-        place: Place,
+        place: ProgramPosition,
         (operation, doubt): (Operation, Doubt),
         (builder, thread): (&mut TraceBuilder, u32),
     ) {
@@ -64,11 +64,11 @@ impl Window {
         self.advance(builder, thread);
     }
     /// Omits a place.
-    pub fn omit(&mut self, place: Place, (builder, thread): (&mut TraceBuilder, u32)) {
+    pub fn omit(&mut self, place: ProgramPosition, (builder, thread): (&mut TraceBuilder, u32)) {
         self.set(place, Slot::Omitted);
         self.advance(builder, thread);
     }
-    fn set(&mut self, place: Place, slot: Slot) {
+    fn set(&mut self, place: ProgramPosition, slot: Slot) {
         if let Some(old) =
             place.0.checked_sub(self.before).and_then(|i| self.slots.get_mut(i as usize))
         {

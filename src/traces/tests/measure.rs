@@ -15,10 +15,12 @@ use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic};
 use mu_traces::readers::{ReadOptions, Sink, TraceReader, axe::Axe};
 use mu_traces::stream::WINDOW;
-use mu_traces::{Model, Options, Recount, Settled, Stream, Trace, TraceBuilder, Verdict, decide};
+use mu_traces::{
+    DecisionOptions, Recount, Settled, Stream, Trace, TraceBuilder, TraceModel, Verdict, decide,
+};
 
 struct Timed {
-    models: Vec<Model>,
+    models: Vec<TraceModel>,
     file: String,
     start: Instant,
     wrong: usize,
@@ -31,7 +33,7 @@ impl Sink for Timed {
             let start = Instant::now();
             let limits =
                 Limits { timeout: Some(std::time::Duration::from_secs(120)), ..Limits::default() };
-            let verdict = decide(&trace, model, &Options::default(), &Budget::new(limits))?;
+            let verdict = decide(&trace, model, &DecisionOptions::default(), &Budget::new(limits))?;
             self.wrong += usize::from(verdict.truth().is_none());
             let text = match verdict {
                 Verdict::Allowed { .. } => "allowed".to_string(),
@@ -65,7 +67,7 @@ fn files_of_the_environment() {
     let mut wrong = 0;
     for file in std::env::var("TRACES").expect("files").split_whitespace() {
         let mut timed = Timed {
-            models: models.split_whitespace().filter_map(Model::by_name).collect(),
+            models: models.split_whitespace().filter_map(TraceModel::by_name).collect(),
             file: file.rsplit('/').next().unwrap_or(file).to_string(),
             start: Instant::now(),
             wrong: 0,
@@ -241,9 +243,10 @@ fn streams_of_a_machine() {
     Axe.read(&mut log(), &options, &mut none).expect("the log is correct");
     println!("writing and reading alone: {:.2} processor seconds", processor_seconds() - start);
     for name in models.split_whitespace() {
-        let model = Model::by_name(name).expect("a model");
+        let model = TraceModel::by_name(name).expect("a model");
         let start = processor_seconds();
-        let stream = Stream::new(&model, &Options::default(), WINDOW).expect("it has streams");
+        let stream =
+            Stream::new(&model, &DecisionOptions::default(), WINDOW).expect("it has streams");
         let mut sink = Streams { streams: vec![stream], answers: Vec::new(), count: None };
         Axe.read(&mut log(), &options, &mut sink).expect("the log is correct");
         let streamed = sink.answers.remove(0);

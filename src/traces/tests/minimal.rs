@@ -3,7 +3,7 @@
 use mu_base::Budget;
 use mu_traces::minimal::minimal;
 use mu_traces::readers::{Collected, ReadOptions, readers};
-use mu_traces::{Model, Options, Trace, Verdict, decide};
+use mu_traces::{DecisionOptions, Trace, TraceModel, Verdict, decide};
 
 fn one(format: &str, log: &str) -> Trace {
     let reader = readers().iter().find(|r| r.name() == format).expect("a reader");
@@ -13,8 +13,8 @@ fn one(format: &str, log: &str) -> Trace {
     collected.traces.into_iter().next().expect("a trace")
 }
 
-fn verdict(trace: &Trace, model: &Model) -> Verdict {
-    decide(trace, model, &Options::default(), &Budget::default()).expect("it is decided")
+fn verdict(trace: &Trace, model: &TraceModel) -> Verdict {
+    decide(trace, model, &DecisionOptions::default(), &Budget::default()).expect("it is decided")
 }
 
 /// A part keeps the store of a required final value: without it, it is forbidden for no reason.
@@ -36,11 +36,11 @@ fn parts_keep_the_stores_of_final_values() {
         ("0: M[0] := 1\n0: M[0] == 0\n1: M[1] := 2\nfinal M[1] == 2\n", 2, 0),
     ] {
         let trace = one("axe", log);
-        for model in [Model::Rvwmo, Model::Armv8] {
+        for model in [TraceModel::Rvwmo, TraceModel::Armv8] {
             let Verdict::Forbidden { conflict } = verdict(&trace, &model) else {
                 panic!("{} allows {log}", model.name())
             };
-            let options = Options::default();
+            let options = DecisionOptions::default();
             let part =
                 minimal(&trace, &conflict, &model, &options, &Budget::default()).expect("ok");
             assert_eq!(part.operations.len(), operations, "{log}: {part:?}");
@@ -64,7 +64,7 @@ fn conflicts_have_the_loads_that_imply_their_edges() {
         ),
     ] {
         let trace = one("axe", log);
-        for model in [Model::Sc, Model::Tso, Model::Pso, Model::Wmo] {
+        for model in [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso, TraceModel::Wmo] {
             let Verdict::Forbidden { conflict } = verdict(&trace, &model) else {
                 panic!("{} allows {log}", model.name())
             };
@@ -82,9 +82,11 @@ fn conflicts_have_the_loads_that_imply_their_edges() {
 fn updates_that_are_only_sources_count_as_stores() {
     let log = "0: M[0] := 1\n0: M[5] == 2\n0: M[1] == 0\n1: M[1] := 1\n1: M[0] == 0\n2: { M[5] == 0; M[5] := 1 }\n2: { M[5] == 1; M[5] := 2 }\n";
     let trace = one("axe", log);
-    let Verdict::Forbidden { conflict } = verdict(&trace, &Model::Sc) else { panic!("allowed") };
+    let Verdict::Forbidden { conflict } = verdict(&trace, &TraceModel::Sc) else {
+        panic!("allowed")
+    };
     let alone = conflict.part(&trace);
-    assert_eq!(verdict(&alone, &Model::Sc).truth(), Some(false), "{conflict:?}");
+    assert_eq!(verdict(&alone, &TraceModel::Sc).truth(), Some(false), "{conflict:?}");
     assert!(!conflict.only_stores.is_empty(), "{conflict:?}");
     let loads = (0..alone.len()).filter(|i| alone.kind(*i).loads());
     for value in loads.map(|i| alone.loaded(i)) {
@@ -100,7 +102,7 @@ fn loads_of_later_stores_have_lines() {
         ("thread,operation,address,value,stored\n0,update,x,7,7\n", &["line 2", "only it"][..]),
         ("thread,operation,address,value\n0,load,x,7\n0,store,x,7\n", &["line 2", "line 3"]),
     ] {
-        for model in Model::BUILT_IN {
+        for model in TraceModel::BUILT_IN {
             let Verdict::Forbidden { conflict } = verdict(&one("csv", log), &model) else {
                 panic!("{} allows {log}", model.name())
             };
@@ -151,11 +153,11 @@ fn annotations_of_pairs_are_those_of_their_parts() {
         (update("w,w", ",", ""), true, true),
     ] {
         let trace = one("csv", &log);
-        assert_eq!(verdict(&trace, &Model::Rvwmo).truth(), Some(rvwmo), "{log}");
+        assert_eq!(verdict(&trace, &TraceModel::Rvwmo).truth(), Some(rvwmo), "{log}");
         if !log.contains("true,true\n") && !log.contains("true,true,true") {
-            assert_eq!(verdict(&trace, &Model::Armv8).truth(), Some(armv8), "{log}");
+            assert_eq!(verdict(&trace, &TraceModel::Armv8).truth(), Some(armv8), "{log}");
         }
-        assert_eq!(verdict(&trace, &Model::Tso).truth(), Some(false), "{log}");
+        assert_eq!(verdict(&trace, &TraceModel::Tso).truth(), Some(false), "{log}");
     }
 }
 
@@ -192,7 +194,7 @@ fn partial_fences_do_not_add_up() {
                     };
                     let ordered = orders(first, before, after) || orders(second, before, after);
                     let trace = one("csv", &log);
-                    for model in [Model::Rvwmo, Model::Armv8, Model::Wmo] {
+                    for model in [TraceModel::Rvwmo, TraceModel::Armv8, TraceModel::Wmo] {
                         let allowed = verdict(&trace, &model).truth();
                         let expected = Some(!(ordered || chained));
                         assert_eq!(allowed, expected, "{} {log}", model.name());
@@ -213,10 +215,10 @@ fn weak_acquires_of_updates_are_weak() {
     let arm = format!(
         "{head}0,update,y,0,1,weak,true\n0,load,x,0,,,\n1,update,x,0,1,weak,true\n1,load,y,0,,,\n"
     );
-    assert_eq!(verdict(&one("csv", &riscv), &Model::Rvwmo).truth(), Some(true));
-    assert_eq!(verdict(&one("csv", &arm), &Model::Armv8).truth(), Some(true));
+    assert_eq!(verdict(&one("csv", &riscv), &TraceModel::Rvwmo).truth(), Some(true));
+    assert_eq!(verdict(&one("csv", &arm), &TraceModel::Armv8).truth(), Some(true));
     let strong = arm.replace("weak", "true");
-    assert_eq!(verdict(&one("csv", &strong), &Model::Armv8).truth(), Some(false));
+    assert_eq!(verdict(&one("csv", &strong), &TraceModel::Armv8).truth(), Some(false));
 }
 
 /// The order of the stores to a location is that of the log, if the log has it.
@@ -225,7 +227,7 @@ fn positions_in_memory_order_stores() {
     let head = "thread,operation,address,value,stored,commit\n";
     let allows = |rows: &str, expected: bool| {
         let trace = one("csv", &format!("{head}{rows}"));
-        for model in Model::BUILT_IN {
+        for model in TraceModel::BUILT_IN {
             assert_eq!(verdict(&trace, &model).truth(), Some(expected), "{} {rows}", model.name());
         }
     };
@@ -252,7 +254,9 @@ fn locks_are_decided() {
         log += &format!("{t}: M[1] := {}\n{t}: sync\n{t}: M[0] := 0\n", (round + 1) % 2);
     }
     let trace = one("axe", &log);
-    for model in [Model::Sc, Model::Tso, Model::Pso, Model::Rvwmo, Model::Armv8] {
+    for model in
+        [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso, TraceModel::Rvwmo, TraceModel::Armv8]
+    {
         assert_eq!(verdict(&trace, &model).truth(), Some(true), "{}", model.name());
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use mu_base::Budget;
 use mu_base::random::Random;
-use mu_traces::{Fence, Model, Operation, Options, Trace, TraceBuilder, decide};
+use mu_traces::{DecisionOptions, Fence, Operation, Trace, TraceBuilder, TraceModel, decide};
 
 const BYTES: usize = 4;
 
@@ -213,14 +213,16 @@ fn overlapping_accesses() {
             continue;
         }
         mixed += 1;
-        let judge = |model: &Model| {
-            let verdict = decide(&trace, model, &Options::default(), &Budget::default());
+        let judge = |model: &TraceModel| {
+            let verdict = decide(&trace, model, &DecisionOptions::default(), &Budget::default());
             verdict.unwrap_or_else(|e| panic!("seed {seed}, {}: {e}", model.name()))
         };
         let mut strongest = false;
-        for (machine, model) in
-            [(Machine::Sc, Model::Sc), (Machine::Tso, Model::Tso), (Machine::Pso, Model::Pso)]
-        {
+        for (machine, model) in [
+            (Machine::Sc, TraceModel::Sc),
+            (Machine::Tso, TraceModel::Tso),
+            (Machine::Pso, TraceModel::Pso),
+        ] {
             let expected = allowed(&threads, machine);
             let verdict = judge(&model);
             assert_eq!(
@@ -232,7 +234,7 @@ fn overlapping_accesses() {
             forbidden += usize::from(!expected);
             strongest |= expected;
         }
-        for model in [Model::Wmo, Model::Rvwmo, Model::Armv8] {
+        for model in [TraceModel::Wmo, TraceModel::Rvwmo, TraceModel::Armv8] {
             let verdict = judge(&model);
             open += usize::from(verdict.truth().is_none());
             if strongest {

@@ -7,7 +7,7 @@ use mu_base::random::Random;
 use mu_traces::readers::{Collected, ReadOptions, readers};
 use mu_traces::riscv::Update;
 use mu_traces::trace::fits;
-use mu_traces::{Model, Open, Options, Trace, Verdict, decide};
+use mu_traces::{DecisionOptions, OpenFact, Trace, TraceModel, Verdict, decide};
 
 fn read(name: &str, log: &str, repair: bool) -> Collected {
     let reader = readers().iter().find(|r| r.name() == name).expect("a reader");
@@ -24,18 +24,18 @@ fn one(name: &str, log: &str) -> Trace {
     traces.remove(0)
 }
 
-fn verdict(trace: &Trace, model: &Model) -> Verdict {
-    decide(trace, model, &Options::default(), &Budget::default()).expect("it decides")
+fn verdict(trace: &Trace, model: &TraceModel) -> Verdict {
+    decide(trace, model, &DecisionOptions::default(), &Budget::default()).expect("it decides")
 }
 
-fn truth(trace: &Trace, model: &Model) -> Option<bool> {
+fn truth(trace: &Trace, model: &TraceModel) -> Option<bool> {
     verdict(trace, model).truth()
 }
 
 /// Checks the answer of all models.
 fn all(name: &str, log: &str, expected: Option<bool>) {
     let trace = one(name, log);
-    for model in Model::BUILT_IN {
+    for model in TraceModel::BUILT_IN {
         assert_eq!(truth(&trace, &model), expected, "{} {log}", model.name());
     }
 }
@@ -92,7 +92,7 @@ core   1: 3 0x0000000080000100 (0x0005b603) x12 0x0000000000000001 mem 0x0000000
 #[test]
 fn pairs_with_accesses_between_them() {
     all("spike", PAIR, Some(true));
-    assert_eq!(one("spike", PAIR).open, [Open::Pair { load: 0, store: 2 }]);
+    assert_eq!(one("spike", PAIR).open, [OpenFact::Pair { load: 0, store: 2 }]);
     // Hart 1 stores 7 between the two: loads of hart 2 give the order 0, 7, 1.
     let between =
         "core   1: 3 0x0000000080000100 (0x00a5b023) mem 0x0000000080001000 0x0000000000000007
@@ -102,7 +102,7 @@ core   2: 3 0x0000000080000208 (0x0005b603) x12 0x0000000000000001 mem 0x0000000
 ";
     let log = format!("{PAIR}{between}");
     let trace = one("spike", &log);
-    for model in Model::BUILT_IN {
+    for model in TraceModel::BUILT_IN {
         assert_ne!(truth(&trace, &model), Some(true), "{}", model.name());
     }
     // A value that nobody stores is forbidden with and without the pair.
@@ -144,7 +144,7 @@ fn store_conditionals_without_a_pair() {
     let twice = conditional.replace("0000000001\n", "0000000002\n");
     all("spike", &format!("{PAIR}{twice}"), Some(false));
     let Verdict::Forbidden { conflict } =
-        verdict(&one("spike", &format!("{PAIR}{twice}")), &Model::Sc)
+        verdict(&one("spike", &format!("{PAIR}{twice}")), &TraceModel::Sc)
     else {
         panic!("it is forbidden")
     };
@@ -172,12 +172,12 @@ fn values_of_updates_into_x0_are_open() {
     // amoand: no value of the trace becomes 3.
     let and = SWAP.replace("(0x08a5b02f)", "(0x60a5b02f)");
     let trace = one("spike", &and);
-    assert_eq!(truth(&trace, &Model::Sc), Some(false));
+    assert_eq!(truth(&trace, &TraceModel::Sc), Some(false));
     // amomaxu, with the operand 0: the loaded value is 3, which nobody stores before.
     let operand = "core   0: 3 0x0000000080000000 (0x00000513) x10 0x0000000000000000\n";
     let max = SWAP.replace("(0x08a5b02f)", "(0xe0a5b02f)");
-    assert_eq!(truth(&one("spike", &format!("{operand}{max}")), &Model::Sc), Some(false));
-    assert_eq!(truth(&one("spike", &max), &Model::Sc), Some(true));
+    assert_eq!(truth(&one("spike", &format!("{operand}{max}")), &TraceModel::Sc), Some(false));
+    assert_eq!(truth(&one("spike", &max), &TraceModel::Sc), Some(true));
 }
 
 /// A load without a value counts where it adds order: between fences that are not full.
@@ -188,12 +188,12 @@ fn loads_without_a_value_add_order() {
             "thread,operation,address,value,fence\n0,store,x,1,\n0,fence,,,\"w,r\"\n0,load,z,{value},\n0,fence,,,\"r,w\"\n0,store,y,1,\n1,load,y,1,\n1,fence,,,full\n1,load,x,0,\n"
         )
     };
-    assert_eq!(truth(&one("csv", &log("?")), &Model::Rvwmo), Some(false));
-    assert_eq!(truth(&one("csv", &log("0")), &Model::Rvwmo), Some(false));
+    assert_eq!(truth(&one("csv", &log("?")), &TraceModel::Rvwmo), Some(false));
+    assert_eq!(truth(&one("csv", &log("0")), &TraceModel::Rvwmo), Some(false));
     let free = log("?").replace("\"w,r\"", "full").replace("\"r,w\"", "full");
-    assert_eq!(truth(&one("csv", &free), &Model::Rvwmo), Some(false));
+    assert_eq!(truth(&one("csv", &free), &TraceModel::Rvwmo), Some(false));
     assert_eq!(
-        truth(&one("csv", &free.replace("1,load,x,0", "1,load,x,1")), &Model::Sc),
+        truth(&one("csv", &free.replace("1,load,x,0", "1,load,x,1")), &TraceModel::Sc),
         Some(true)
     );
 }
@@ -231,7 +231,14 @@ fn open_values_are_some_value() {
             out
         };
         let open = one("csv", &log("?"));
-        for model in [Model::Sc, Model::Tso, Model::Pso, Model::Rvwmo, Model::Armv8, Model::Wmo] {
+        for model in [
+            TraceModel::Sc,
+            TraceModel::Tso,
+            TraceModel::Pso,
+            TraceModel::Rvwmo,
+            TraceModel::Armv8,
+            TraceModel::Wmo,
+        ] {
             let known = |v: u64| truth(&one("csv", &log(&v.to_string())), &model);
             let expected = (0..3).any(|v| known(v) == Some(true));
             let found = truth(&open, &model);
@@ -249,7 +256,7 @@ fn repaired_logs_are_never_forbidden() {
     let log = "thread,operation,address,value\n0,store,x,one\n1,load,x,1\n";
     let read = read("csv", log, true);
     assert_eq!((read.skipped.len(), read.traces[0].skipped.as_slice()), (1, [2].as_slice()));
-    for model in Model::BUILT_IN {
+    for model in TraceModel::BUILT_IN {
         let Verdict::Unknown { reason, .. } = verdict(&read.traces[0], &model) else {
             panic!("{}", model.name())
         };
@@ -259,7 +266,7 @@ fn repaired_logs_are_never_forbidden() {
     let log = format!("{log}check\n0,load,x,5\n");
     let read = self::read("csv", &log, true);
     assert_eq!(read.traces.len(), 2);
-    assert_eq!(truth(&read.traces[1], &Model::Sc), Some(false));
+    assert_eq!(truth(&read.traces[1], &TraceModel::Sc), Some(false));
 }
 
 /// Sizes at names and of initial values share bytes, as those at numbers do.
@@ -274,14 +281,14 @@ fn sizes_of_names_and_of_initial_values() {
     ] {
         let trace = one("csv", &format!("{head}{rows}"));
         assert!(trace.has_mixed_sizes(), "{rows}");
-        assert_ne!(truth(&trace, &Model::Sc), Some(false), "{rows}");
+        assert_ne!(truth(&trace, &TraceModel::Sc), Some(false), "{rows}");
     }
     for rows in [
         "0,initial,0x1000,0x500000000,8\n0,load,0x1004,0,4\n",
         "0,initial,x,0x105,2\n0,load,x,6,1\n",
     ] {
         let trace = one("csv", &format!("{head}{rows}"));
-        assert_ne!(truth(&trace, &Model::Sc), Some(true), "{rows}");
+        assert_ne!(truth(&trace, &TraceModel::Sc), Some(true), "{rows}");
     }
     // One size at a name is no overlap.
     all("csv", &format!("{head}0,store,x,1,4\n0,load,x,1,4\n"), Some(true));
@@ -302,7 +309,7 @@ fn traces_of_tables_share_nothing() {
     let read = read("csv", log, false);
     assert_eq!(read.traces.len(), 2);
     for trace in &read.traces {
-        assert_eq!(truth(trace, &Model::Sc), Some(true));
+        assert_eq!(truth(trace, &TraceModel::Sc), Some(true));
     }
 }
 

@@ -7,11 +7,12 @@ mod machine;
 
 use machine::{Machine, Op, allowed};
 use mu_axioms::history::{History, HistoryChecker, Operation as Event};
-use mu_axioms::models::{Mark as EventMark, by_name};
+use mu_axioms::models::{MemoryOrdering as EventMark, by_name};
 use mu_base::random::Random;
 use mu_base::{Budget, SourceMap};
 use mu_traces::{
-    Conflict, Fence, Kind, Mark, Model, Operation, Options, Trace, TraceBuilder, Verdict, decide,
+    Annotations, Conflict, DecisionOptions, Fence, Operation, OperationKind, Trace, TraceBuilder,
+    TraceModel, Verdict, decide,
 };
 
 /// Program of a random trace: for each thread its operations, and required final values.
@@ -48,10 +49,10 @@ fn run(random: &mut Random) -> Program {
             if repeated { 1 + random.below(2) as u64 } else { next[a as usize] }
         };
         let mark = match random.below(3) {
-            _ if !marks => Mark::PLAIN,
-            0 => Mark::ACQUIRE,
-            1 => Mark::RELEASE,
-            _ => Mark::PLAIN,
+            _ if !marks => Annotations::PLAIN,
+            0 => Annotations::ACQUIRE,
+            1 => Annotations::RELEASE,
+            _ => Annotations::PLAIN,
         };
         let choice = random.below(20);
         if choice < 6 {
@@ -66,12 +67,12 @@ fn run(random: &mut Random) -> Program {
         if choice < 12 {
             let own = buffers[t].iter().rev().find(|b| b.0 == a).map(|b| b.1);
             let value = own.unwrap_or(memory[a as usize]);
-            let mark = if mark == Mark::RELEASE { Mark::PLAIN } else { mark };
+            let mark = if mark == Annotations::RELEASE { Annotations::PLAIN } else { mark };
             out.threads[t].push(Op { mark, ..Op::load(a, value) });
         } else if choice < 17 {
             let value = fresh(&mut next, random);
             buffers[t].push((a, value));
-            let mark = if mark == Mark::ACQUIRE { Mark::PLAIN } else { mark };
+            let mark = if mark == Annotations::ACQUIRE { Annotations::PLAIN } else { mark };
             out.threads[t].push(Op { mark, ..Op::store(a, value) });
         } else {
             let keep = if fifo || choice == 19 { None } else { Some(a) };
@@ -187,17 +188,17 @@ fn trace(program: &Program) -> Trace {
 }
 
 fn history(program: &Program) -> History {
-    let mark = |m: Mark| match (m.acquires(), m.has(Mark::RELEASE)) {
+    let mark = |m: Annotations| match (m.acquires(), m.has(Annotations::RELEASE)) {
         (true, _) => EventMark::Acquire,
         (_, true) => EventMark::Release,
         _ => EventMark::Plain,
     };
     let event = |o: &Op| {
         let kind = match (o.fence, o.loads(), o.stores()) {
-            (true, ..) => mu_axioms::Kind::Fence,
-            (_, true, true) => mu_axioms::Kind::Update,
-            (_, true, false) => mu_axioms::Kind::Read,
-            _ => mu_axioms::Kind::Write,
+            (true, ..) => mu_axioms::EventKind::Fence,
+            (_, true, true) => mu_axioms::EventKind::Update,
+            (_, true, false) => mu_axioms::EventKind::Read,
+            _ => mu_axioms::EventKind::Write,
         };
         let value = if o.stores() { o.stored } else { o.loaded };
         let read = if o.stores() { o.loaded } else { 0 };
@@ -217,14 +218,14 @@ fn part(trace: &Trace, conflict: &Conflict) -> Program {
         let op = |i: usize| {
             let o = part.operation(i);
             let place: u32 = match o.kind {
-                Kind::Fence(_) => 0,
+                OperationKind::Fence(_) => 0,
                 _ => part.locations[o.location as usize].name.parse().expect("a number"),
             };
             let op = match o.kind {
-                Kind::Fence(_) => Op::fence(),
-                Kind::Load => Op::load(place, o.loaded),
-                Kind::Store => Op::store(place, o.stored),
-                Kind::Update => Op::update(place, o.loaded, o.stored),
+                OperationKind::Fence(_) => Op::fence(),
+                OperationKind::Load => Op::load(place, o.loaded),
+                OperationKind::Store => Op::store(place, o.stored),
+                OperationKind::Update => Op::update(place, o.loaded, o.stored),
             };
             Op { mark: o.mark, begin: o.begin, end: o.end, ..op }
         };
@@ -283,8 +284,8 @@ fn compare(seeds: std::ops::Range<u64>) {
             inject(&mut program, &mut random);
         }
         let trace = trace(&program);
-        let decided = |model: &Model| {
-            let verdict = decide(&trace, model, &Options::default(), &Budget::default());
+        let decided = |model: &TraceModel| {
+            let verdict = decide(&trace, model, &DecisionOptions::default(), &Budget::default());
             let verdict = verdict.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{program:?}"));
             let part = match &verdict {
                 Verdict::Forbidden { conflict } => Some(part(&trace, conflict)),
@@ -299,7 +300,7 @@ fn compare(seeds: std::ops::Range<u64>) {
         last.clear();
         for (k, machine) in machines.iter().enumerate() {
             let expected = allowed(*machine, &program.threads, &program.last);
-            let model = Model::by_name(machine.name()).expect("a model");
+            let model = TraceModel::by_name(machine.name()).expect("a model");
             let (verdict, part) = decided(&model);
             assert_eq!(verdict, expected, "seed {seed}, {}: {program:#?}", model.name());
             if let Some(part) = &part {
@@ -316,7 +317,7 @@ fn compare(seeds: std::ops::Range<u64>) {
                 continue;
             }
             let expected = judge.allows(&history(&program)).expect("it judges");
-            let (verdict, part) = decided(&Model::by_name(name).expect("a model"));
+            let (verdict, part) = decided(&TraceModel::by_name(name).expect("a model"));
             assert_eq!(verdict, expected, "seed {seed}, {name}: {program:#?}");
             if let Some(part) = &part {
                 let alone = judge.allows(&history(part)).expect("it judges");
@@ -374,7 +375,12 @@ fn renamed(program: &Program, visit: &mut dyn FnMut(&Program) -> bool) -> bool {
 #[test]
 fn power_allows_repeated_values() {
     let decided = |program: &Program| {
-        let verdict = decide(&trace(program), &Model::Pow, &Options::default(), &Budget::default());
+        let verdict = decide(
+            &trace(program),
+            &TraceModel::Pow,
+            &DecisionOptions::default(),
+            &Budget::default(),
+        );
         verdict.unwrap_or_else(|e| panic!("{e}\n{program:?}")).truth().expect("it is decided")
     };
     let mut counts = [0u32; 2];

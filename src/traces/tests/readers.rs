@@ -4,7 +4,7 @@
 use mu_base::Diagnostic;
 use mu_base::random::Random;
 use mu_traces::readers::{Collected, ReadOptions, TraceReader, reader_for, readers};
-use mu_traces::{Initial, Model, Trace};
+use mu_traces::{Initial, Trace, TraceModel};
 
 fn reader(name: &str) -> &'static dyn TraceReader {
     *readers().iter().find(|r| r.name() == name).unwrap_or_else(|| panic!("no reader {name}"))
@@ -121,8 +121,9 @@ fn traces_of_a_log_are_independent() {
         let read = read.unwrap_or_else(|e| panic!("{}: {log}", e.message));
         assert_eq!(read.traces.len(), 2, "{log}");
         for trace in &read.traces {
-            let (options, budget) = (mu_traces::Options::default(), mu_base::Budget::default());
-            let verdict = mu_traces::decide(trace, &Model::BUILT_IN[0], &options, &budget);
+            let (options, budget) =
+                (mu_traces::DecisionOptions::default(), mu_base::Budget::default());
+            let verdict = mu_traces::decide(trace, &TraceModel::BUILT_IN[0], &options, &budget);
             assert_eq!(verdict.expect("it decides").truth(), Some(true), "{log}");
         }
     }
@@ -530,8 +531,8 @@ fn impossible_values_are_forbidden_in_every_format() {
         for repair in [false, true] {
             let read = read_bytes(name, log.as_bytes(), repair).expect("no error");
             assert!(read.skipped.is_empty() && read.traces.len() == 1, "{log}");
-            for model in Model::BUILT_IN {
-                let options = mu_traces::Options::default();
+            for model in TraceModel::BUILT_IN {
+                let options = mu_traces::DecisionOptions::default();
                 let budget = mu_base::Budget::default();
                 let verdict = mu_traces::decide(&read.traces[0], &model, &options, &budget);
                 assert_eq!(verdict.expect("it decides").truth(), Some(false), "{log}");
@@ -545,11 +546,11 @@ fn impossible_values_are_forbidden_in_every_format() {
 fn repeated_stores_are_allowed() {
     for log in ["0: M[0] := 1\n0: M[0] := 1\n", "0: M[0] := 0\n", "0: M[0] := 0\n1: M[0] == 0\n"] {
         let trace = one("axe", log);
-        for model in Model::BUILT_IN {
+        for model in TraceModel::BUILT_IN {
             let verdict = mu_traces::decide(
                 &trace,
                 &model,
-                &mu_traces::Options::default(),
+                &mu_traces::DecisionOptions::default(),
                 &mu_base::Budget::default(),
             );
             assert_eq!(verdict.expect("it decides").truth(), Some(true), "{log}");

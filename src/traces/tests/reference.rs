@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mu_base::Budget;
 use mu_traces::readers::{Collected, ReadOptions, TraceReader, axe::Axe};
-use mu_traces::{Model, Options, Trace, decide};
+use mu_traces::{DecisionOptions, Trace, TraceModel, decide};
 
 fn folder() -> Option<std::path::PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
@@ -28,8 +28,8 @@ fn verdicts_agree_with_axe() {
     let Some(folder) = folder() else { return };
     let expected = std::fs::read_to_string(folder.join("expected.tsv")).expect("verdicts");
     let mut lines = expected.lines();
-    let models: Vec<Model> = (lines.next().expect("a head").split('\t').skip(2))
-        .filter_map(|name| Model::by_name(&name.to_lowercase()))
+    let models: Vec<TraceModel> = (lines.next().expect("a head").split('\t').skip(2))
+        .filter_map(|name| TraceModel::by_name(&name.to_lowercase()))
         .collect();
     let mut verdicts: HashMap<(String, String), Vec<bool>> = HashMap::new();
     for line in lines {
@@ -46,7 +46,8 @@ fn verdicts_agree_with_axe() {
                 if only.as_deref().is_some_and(|o| o != model.name()) {
                     continue;
                 }
-                let verdict = decide(&trace, model, &Options::default(), &Budget::default());
+                let verdict =
+                    decide(&trace, model, &DecisionOptions::default(), &Budget::default());
                 let verdict = verdict.unwrap_or_else(|e| panic!("{} {e}", trace.title()));
                 compared += 1;
                 if verdict.truth() != Some(*expected) {

@@ -1,7 +1,7 @@
 //! Instruction words with the accesses that the manual gives for them. The words are those of an
 //! assembler.
 
-use mu_traces::riscv::{MemoryInstruction as M, Order, Register, Update, decode};
+use mu_traces::riscv::{AcquireRelease, MemoryInstruction as M, Register, Update, decode};
 
 fn load(size: u8, register: u8) -> Option<M> {
     Some(M::Load { size, target: Register::Integer(register), acquire: false })
@@ -59,7 +59,7 @@ fn compressed_accesses() {
 
 #[test]
 fn atomics_and_fences() {
-    let order = |acquire, release| Order { acquire, release };
+    let order = |acquire, release| AcquireRelease { acquire, release };
     let target = Register::Integer(10);
     // amoadd.d.aqrl a0, a1, (a2)
     assert_eq!(

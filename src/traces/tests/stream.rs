@@ -7,8 +7,8 @@ use mu_base::Budget;
 use mu_base::random::Random;
 use mu_traces::readers::{ReadOptions, Sink, TraceReader, axe::Axe};
 use mu_traces::{
-    Fence, Model, Operation, Options, Recount, Settled, Stream, Streamed, Trace, TraceBuilder,
-    decide,
+    DecisionOptions, Fence, Operation, Recount, Settled, Stream, Streamed, Trace, TraceBuilder,
+    TraceModel, decide,
 };
 
 /// Returns the operations of a run of a machine in the order of time; `depth` is the limit on the
@@ -95,9 +95,10 @@ fn whole(run: &[(u32, Operation)]) -> Trace {
 }
 
 /// Returns the answer of a stream.
-fn streamed(run: &[(u32, Operation)], model: &Model, window: usize) -> Settled {
+fn streamed(run: &[(u32, Operation)], model: &TraceModel, window: usize) -> Settled {
     let mut builder = builder();
-    let mut stream = Stream::new(model, &Options::default(), window).expect("it has streams");
+    let mut stream =
+        Stream::new(model, &DecisionOptions::default(), window).expect("it has streams");
     let budget = Budget::default();
     for part in run.chunks(17) {
         for (t, o) in part {
@@ -127,15 +128,17 @@ fn streams_agree_with_whole_traces() {
         let mut run = run(&mut random, 400, depth);
         let faults = random.below(2);
         (0..faults).for_each(|_| inject(&mut run, &mut random));
-        for model in [Model::Sc, Model::Tso] {
-            let verdict = decide(&whole(&run), &model, &Options::default(), &Budget::default());
+        for model in [TraceModel::Sc, TraceModel::Tso] {
+            let verdict =
+                decide(&whole(&run), &model, &DecisionOptions::default(), &Budget::default());
             let truth = verdict.expect("ok").truth().expect("it is decided");
             for (k, window) in [30, 100, 1_000].into_iter().enumerate() {
                 let answer = match streamed(&run, &model, window) {
                     Settled::Allowed => Some(true),
                     Settled::Forbidden { part, conflict } => {
                         let alone = conflict.part(&part);
-                        let alone = decide(&alone, &model, &Options::default(), &Budget::default());
+                        let alone =
+                            decide(&alone, &model, &DecisionOptions::default(), &Budget::default());
                         assert_eq!(alone.expect("ok").truth(), Some(false), "seed {seed}");
                         Some(false)
                     }
@@ -203,15 +206,16 @@ fn repeated_values_are_no_conflict() {
     // Thread 2 is late: sequential consistency has no clock.
     run.push((2, Operation::load(0, 3, 1_000)));
     for window in [20, 100] {
-        let answer = streamed(&run, &Model::Sc, window);
+        let answer = streamed(&run, &TraceModel::Sc, window);
         assert!(matches!(answer, Settled::Unknown { .. }), "{answer:?}");
         let unsupplied = [&run[..], &[(2, Operation::load(0, 7_777, 1_001))]].concat();
-        let answer = streamed(&unsupplied, &Model::Sc, window);
+        let answer = streamed(&unsupplied, &TraceModel::Sc, window);
         assert!(!matches!(answer, Settled::Allowed), "{answer:?}");
     }
-    let verdict = decide(&whole(&run), &Model::Sc, &Options::default(), &Budget::default());
+    let verdict =
+        decide(&whole(&run), &TraceModel::Sc, &DecisionOptions::default(), &Budget::default());
     assert_eq!(verdict.expect("ok").truth(), Some(true));
-    let Streamed::Allowed = Stream::new(&Model::Tso, &Options::default(), 10)
+    let Streamed::Allowed = Stream::new(&TraceModel::Tso, &DecisionOptions::default(), 10)
         .expect("tso has streams")
         .finish(&builder(), &Budget::default())
         .expect("ok")

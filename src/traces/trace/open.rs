@@ -5,14 +5,14 @@
 //! [`crate::decide`](crate::decide::decide) settles. Invariant: without its open facts, a trace is
 //! allowed wherever it is allowed with them, so that *forbidden* stays right.
 
-use super::{Added, Kind, Mark, Trace, TraceBuilder};
+use super::{Added, Annotations, OperationKind, Trace, TraceBuilder};
 use crate::riscv::Update;
 use mu_base::narrow;
 
 /// Fact about operations that the log leaves open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Open {
+pub enum OpenFact {
     /// The log does not have the value that an operation loads.
     Value {
         /// A load or an update.
@@ -45,21 +45,21 @@ pub enum Open {
     },
 }
 
-impl Open {
+impl OpenFact {
     /// Returns the fact with other numbers of operations. `None` if an operation has none.
-    fn renumbered(&self, number: impl Fn(u32) -> Option<u32>) -> Option<Open> {
+    fn renumbered(&self, number: impl Fn(u32) -> Option<u32>) -> Option<OpenFact> {
         Some(match self {
-            Open::Value { operation, rule } => {
-                Open::Value { operation: number(*operation)?, rule: *rule }
+            OpenFact::Value { operation, rule } => {
+                OpenFact::Value { operation: number(*operation)?, rule: *rule }
             }
-            Open::Pair { load, store } => {
-                Open::Pair { load: number(*load)?, store: number(*store)? }
+            OpenFact::Pair { load, store } => {
+                OpenFact::Pair { load: number(*load)?, store: number(*store)? }
             }
-            Open::Conditional { store, reason } => {
-                Open::Conditional { store: number(*store)?, reason: reason.clone() }
+            OpenFact::Conditional { store, reason } => {
+                OpenFact::Conditional { store: number(*store)?, reason: reason.clone() }
             }
-            Open::Impossible { operation, message } => {
-                Open::Impossible { operation: number(*operation)?, message: message.clone() }
+            OpenFact::Impossible { operation, message } => {
+                OpenFact::Impossible { operation: number(*operation)?, message: message.clone() }
             }
         })
     }
@@ -98,22 +98,22 @@ pub fn fits(rule: Option<(Update, Option<u64>)>, loaded: u64, stored: u64, size:
 impl TraceBuilder {
     /// Notes that the log does not have the value that an operation loads.
     pub fn open_value(&mut self, operation: Added, rule: Option<(Update, Option<u64>)>) {
-        self.open.push(Open::Value { operation: operation.0, rule });
+        self.open.push(OpenFact::Value { operation: operation.0, rule });
     }
     /// Notes that a load and a later store of its thread are a pair.
     pub fn open_pair(&mut self, load: Added, store: Added) {
-        self.open.push(Open::Pair { load: load.0, store: store.0 });
+        self.open.push(OpenFact::Pair { load: load.0, store: store.0 });
     }
     /// Notes that the reservation of a store-conditional is not in the log.
     pub fn open_conditional(&mut self, store: Added, reason: String) {
-        self.open.push(Open::Conditional { store: store.0, reason });
+        self.open.push(OpenFact::Conditional { store: store.0, reason });
     }
     /// Notes that no memory has an operation.
     pub fn impossible(&mut self, operation: Added, message: String) {
-        self.open.push(Open::Impossible { operation: operation.0, message });
+        self.open.push(OpenFact::Impossible { operation: operation.0, message });
     }
     /// Returns the facts for operations in a new order: `order` has the old number of each.
-    pub(super) fn open_in(&self, order: &[u32]) -> Vec<Open> {
+    pub(super) fn open_in(&self, order: &[u32]) -> Vec<OpenFact> {
         if self.open.is_empty() {
             return Vec::new();
         }
@@ -125,14 +125,13 @@ impl TraceBuilder {
 
 impl Trace {
     /// Returns the open facts of a part.
-    pub(super) fn open_of(&self, operations: &[u32]) -> Vec<Open> {
+    pub(super) fn open_of(&self, operations: &[u32]) -> Vec<OpenFact> {
         let number = |n: u32| operations.binary_search(&n).ok().map(narrow::index);
         self.open.iter().filter_map(|o| o.renumbered(number)).collect()
     }
     /// True if the log does not have the value that an operation loads.
     pub fn is_open(&self, i: usize) -> bool {
-        let is_value =
-            |o: &Open| matches!(o, Open::Value { operation, .. } if *operation as usize == i);
+        let is_value = |o: &OpenFact| matches!(o, OpenFact::Value { operation, .. } if *operation as usize == i);
         self.open.iter().any(is_value)
     }
     /// Returns the trace with loaded values, and without open facts. An update without a value
@@ -148,10 +147,10 @@ impl Trace {
             }
             out.values[i] = self.stored(i);
             out.stored.retain(|s| s.0 != operation);
-            out.kinds[i] = Kind::Store.pack();
+            out.kinds[i] = OperationKind::Store.pack();
             if let Some(mark) = out.marks.get_mut(i) {
-                let is_release = mark.of_store().has(Mark::RELEASE);
-                *mark = if is_release { Mark::RELEASE } else { Mark::PLAIN };
+                let is_release = mark.of_store().has(Annotations::RELEASE);
+                *mark = if is_release { Annotations::RELEASE } else { Annotations::PLAIN };
             }
         }
         out

@@ -8,8 +8,8 @@ use mu_base::random::Random;
 
 use crate::naive::{self, Naive, Pairs};
 use crate::sample;
-use mu_axioms::cat::{Model, Session};
-use mu_axioms::execution::{Event, Kind, SetId, Skeleton, Vocabulary};
+use mu_axioms::cat::{CatModel, Session};
+use mu_axioms::execution::{Event, EventKind, SetId, Skeleton, Vocabulary};
 use mu_axioms::relation::Relation;
 
 fn none(_: &str) -> Option<String> {
@@ -20,12 +20,12 @@ fn vocabulary() -> (Vocabulary, Vec<(&'static str, SetId)>) {
     let tags = ["Acq", "Rel"].map(|t| (t, v.set(t))).to_vec();
     (v, tags)
 }
-fn compile(text: &str) -> Result<Model, String> {
+fn compile(text: &str) -> Result<CatModel, String> {
     let mut sources = SourceMap::new();
-    Model::compile(&mut sources, "test.cat", text, &none, &vocabulary().0, &["mixed"])
+    CatModel::compile(&mut sources, "test.cat", text, &none, &vocabulary().0, &["mixed"])
         .map_err(|e| e.render(&sources))
 }
-fn model(text: &str) -> Model {
+fn model(text: &str) -> CatModel {
     compile(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
@@ -95,10 +95,10 @@ fn store_buffering() -> (Skeleton, Relation, Relation) {
     let events = vec![
         Event::initial(0, 0),
         Event::initial(1, 0),
-        Event::access(0, 0, Kind::Write, 0, 1),
-        Event::access(0, 1, Kind::Read, 1, 0),
-        Event::access(1, 0, Kind::Write, 1, 1),
-        Event::access(1, 1, Kind::Read, 0, 0),
+        Event::access(0, 0, EventKind::Write, 0, 1),
+        Event::access(0, 1, EventKind::Read, 1, 0),
+        Event::access(1, 0, EventKind::Write, 1, 1),
+        Event::access(1, 1, EventKind::Read, 0, 0),
     ];
     let s = Skeleton::new(&v, events);
     (s, Relation::of(6, [(1, 3), (0, 5)]), Relation::of(6, [(0, 2), (1, 4)]))
@@ -262,10 +262,10 @@ fn includes_inside_themselves_end() {
     };
     let mut sources = SourceMap::new();
     let text = "Name \"of it\"\ninclude \"a.cat\"\ninclude \"b.cat\"\nacyclic a";
-    let m = Model::compile(&mut sources, "m.cat", text, &files, &vocabulary().0, &[]).unwrap();
+    let m = CatModel::compile(&mut sources, "m.cat", text, &files, &vocabulary().0, &[]).unwrap();
     assert_eq!((m.name(), m.axioms().collect::<Vec<_>>()), ("of it", vec!["acyclic a"]));
     let e =
-        Model::compile(&mut sources, "m.cat", "include \"c.cat\"", &files, &vocabulary().0, &[])
+        CatModel::compile(&mut sources, "m.cat", "include \"c.cat\"", &files, &vocabulary().0, &[])
             .unwrap_err();
     assert!(
         e.render(&sources).contains("m.cat:1:1: error: the file `c.cat` is not found"),

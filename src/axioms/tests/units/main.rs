@@ -7,13 +7,13 @@ mod sample;
 mod views;
 
 use mu_axioms::architecture::Architecture;
-use mu_axioms::cat::Model;
+use mu_axioms::cat::CatModel;
 use mu_axioms::history::{History, HistoryChecker};
 use mu_axioms::models::{self, BuiltinModel, Dialect, KNOWN, by_name};
 use mu_base::SourceMap;
 
 /// Compiles all models.
-fn compiled() -> Vec<(&'static BuiltinModel, Model)> {
+fn compiled() -> Vec<(&'static BuiltinModel, CatModel)> {
     let compile = |k: &'static BuiltinModel| {
         let mut sources = SourceMap::new();
         let model = k
@@ -75,14 +75,14 @@ fn models_say_of_litmus_tests_what_their_sources_say() {
 }
 
 use mu_axioms::lattice::enumerate::{Alphabet, programs};
-use mu_axioms::lattice::{Bound, Candidate, compare};
+use mu_axioms::lattice::{Bound, LatticeModel, compare};
 use mu_base::{Budget, Limits, Stop};
 
 /// Exactly one program of each class is enumerated: comparison with all sequences up to all
 /// renamings.
 #[test]
 fn programs_are_met_once_each() {
-    use mu_axioms::execution::Kind;
+    use mu_axioms::execution::EventKind;
     use std::collections::BTreeSet;
     let alphabet = Alphabet { marks: false, fences: false, locations: 2 };
     let mut enumerated = Vec::new();
@@ -96,10 +96,10 @@ fn programs_are_met_once_each() {
         true
     });
     // Represent the class of a program by its least form.
-    let least = |threads: &Vec<Vec<(Kind, u32)>>| {
+    let least = |threads: &Vec<Vec<(EventKind, u32)>>| {
         let mut forms = BTreeSet::new();
         for flip in [0, 1] {
-            let mut form: Vec<Vec<(Kind, u32)>> =
+            let mut form: Vec<Vec<(EventKind, u32)>> =
                 threads.iter().map(|t| t.iter().map(|o| (o.0, o.1 ^ flip)).collect()).collect();
             form.sort();
             forms.insert(form);
@@ -131,14 +131,14 @@ fn programs_are_met_once_each() {
     assert_eq!(classes.len(), enumerated.len(), "a class is met twice");
     let mut wanted = BTreeSet::new();
     for code in 0..4usize.pow(4) {
-        let ops: Vec<(Kind, u32)> = (0..4)
+        let ops: Vec<(EventKind, u32)> = (0..4)
             .map(|i| code / 4usize.pow(i) % 4)
-            .map(|c| (if c & 1 == 0 { Kind::Read } else { Kind::Write }, (c >> 1) as u32))
+            .map(|c| (if c & 1 == 0 { EventKind::Read } else { EventKind::Write }, (c >> 1) as u32))
             .collect();
         let used: BTreeSet<u32> = ops.iter().map(|o| o.1).collect();
         let is_useful = used.iter().all(|l| {
-            let here: Vec<Kind> = ops.iter().filter(|o| o.1 == *l).map(|o| o.0).collect();
-            here.len() >= 2 && here.contains(&Kind::Write)
+            let here: Vec<EventKind> = ops.iter().filter(|o| o.1 == *l).map(|o| o.0).collect();
+            here.len() >= 2 && here.contains(&EventKind::Write)
         });
         if !is_useful || used == BTreeSet::from([1]) {
             continue;
@@ -167,9 +167,9 @@ fn programs_are_met_once_each() {
 #[test]
 fn the_lattice_of_models() {
     let models = compiled();
-    let candidates: Vec<Candidate<'_>> = models
+    let candidates: Vec<LatticeModel<'_>> = models
         .iter()
-        .map(|(k, m)| Candidate { name: k.name, model: m, dialect: k.dialect })
+        .map(|(k, m)| LatticeModel { name: k.name, model: m, dialect: k.dialect })
         .collect();
     let budget = Budget::new(Limits::default());
     let bound = |threads| Bound { operations: 3, plain: 4, locations: 2, threads };
@@ -264,8 +264,14 @@ fn the_library_serves_models_of_every_architecture() {
     let all = [X86, RiscV, AArch64, Power, Arm, C11];
     let mut sources = SourceMap::new();
     let mut compile = |text: &str, dialect: Dialect| {
-        let model =
-            Model::compile(&mut sources, "m.cat", text, &models::file, &dialect.vocabulary(), &[]);
+        let model = CatModel::compile(
+            &mut sources,
+            "m.cat",
+            text,
+            &models::file,
+            &dialect.vocabulary(),
+            &[],
+        );
         model.unwrap_or_else(|e| panic!("{text} {dialect:?}: {}", e.render(&sources)))
     };
     for name in [
@@ -332,7 +338,7 @@ fn crosses_are_all_choices() {
         empty given \\ rf as within\nempty rf \\ given as all\n";
     let dialect = Dialect::Plain;
     let model =
-        Model::compile(&mut sources, "m.cat", text, &models::file, &dialect.vocabulary(), &[]);
+        CatModel::compile(&mut sources, "m.cat", text, &models::file, &dialect.vocabulary(), &[]);
     let model = model.unwrap_or_else(|e| panic!("{}", e.render(&sources)));
     for (_, history, _) in table().into_iter().take(6) {
         assert!(

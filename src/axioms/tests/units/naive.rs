@@ -254,8 +254,8 @@ impl Naive<'_> {
                 "R" => those(&|i| e[i].kind.reads()),
                 "W" => those(&|i| e[i].kind.writes()),
                 "M" => those(&|i| e[i].kind.reads() || e[i].kind.writes()),
-                "F" => those(&|i| e[i].kind == mu_axioms::Kind::Fence),
-                "B" => those(&|i| e[i].kind == mu_axioms::Kind::Branch),
+                "F" => those(&|i| e[i].kind == mu_axioms::EventKind::Fence),
+                "B" => those(&|i| e[i].kind == mu_axioms::EventKind::Branch),
                 "IW" => those(&|i| e[i].thread.is_none()),
                 "FW" => those(&|i| e[i].kind.writes() && (0..e.len()).all(|j| !self.co.has(i, j))),
                 tag => {

@@ -3,7 +3,7 @@
 use mu_base::narrow;
 use mu_base::random::Random;
 
-use mu_axioms::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
+use mu_axioms::execution::{Event, EventKind, RelationId, SetId, Skeleton, Vocabulary};
 use mu_axioms::relation::Relation;
 
 /// Generates a skeleton of a few threads with accesses to a few locations, fences, tags and
@@ -14,12 +14,12 @@ pub fn skeleton(random: &mut Random, vocabulary: &Vocabulary, tags: &[SetId]) ->
     for t in 0..1 + narrow::index(random.below(3)) {
         for i in 0..narrow::index(random.below(4)) {
             let kind = *random.choose(&[
-                Kind::Read,
-                Kind::Write,
-                Kind::Read,
-                Kind::Write,
-                Kind::Fence,
-                Kind::Branch,
+                EventKind::Read,
+                EventKind::Write,
+                EventKind::Read,
+                EventKind::Write,
+                EventKind::Fence,
+                EventKind::Branch,
             ]);
             if kind.reads() || kind.writes() {
                 events.push(Event::access(

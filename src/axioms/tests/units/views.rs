@@ -5,9 +5,9 @@ use mu_base::SourceMap;
 use mu_base::random::Random;
 
 use crate::observation::{Observations, candidate, co_consistent, explains, global, is_asymmetric};
-use mu_axioms::execution::{Event, Kind, RelationId, SetId, Skeleton};
+use mu_axioms::execution::{Event, EventKind, RelationId, SetId, Skeleton};
 use mu_axioms::history::{History, HistoryChecker, Operation};
-use mu_axioms::models::{Dialect, Mark, by_name};
+use mu_axioms::models::{Dialect, MemoryOrdering, by_name};
 use mu_axioms::relation::{Relation, Set};
 use mu_axioms::views::{ViewVerdict, Views, search};
 
@@ -62,16 +62,16 @@ fn history(random: &mut Random, most: usize, threads: usize, locations: usize) -
         let (t, l) = (random.below(threads), random.below(locations));
         let write = random.chance(1, 2);
         let mark = match (random.chance(1, 3), write) {
-            (false, _) => Mark::Plain,
-            (true, true) => Mark::Release,
-            (true, false) => Mark::Acquire,
+            (false, _) => MemoryOrdering::Plain,
+            (true, true) => MemoryOrdering::Release,
+            (true, false) => MemoryOrdering::Acquire,
         };
         written[l] += u64::from(write);
-        let kind = if write { Kind::Write } else { Kind::Read };
+        let kind = if write { EventKind::Write } else { EventKind::Read };
         let value = if write { written[l] } else { 0 };
         h.threads[t].push(Operation { mark, ..Operation::plain(kind, l as u32, value) });
     }
-    for o in h.threads.iter_mut().flatten().filter(|o| o.kind == Kind::Read) {
+    for o in h.threads.iter_mut().flatten().filter(|o| o.kind == EventKind::Read) {
         o.value = random.below(written[o.location as usize] as usize + 1) as u64;
     }
     h.threads.retain(|t| !t.is_empty());
@@ -191,9 +191,12 @@ fn execution(random: &mut Random, most: usize, threads: u32, locations: u32) -> 
     let mut index = vec![0; threads as usize];
     for _ in 0..2 + random.below(most - 1) {
         let t = random.below(threads as usize) as u32;
-        let kind = *random.choose(&[Kind::Read, Kind::Write]);
-        let value =
-            if kind == Kind::Write { 1 + random.below(2) as u64 } else { random.below(3) as u64 };
+        let kind = *random.choose(&[EventKind::Read, EventKind::Write]);
+        let value = if kind == EventKind::Write {
+            1 + random.below(2) as u64
+        } else {
+            random.below(3) as u64
+        };
         events.push(Event::access(
             t,
             index[t as usize],
@@ -233,7 +236,7 @@ fn theorem_1() {
 #[test]
 fn theorem_1_needs_every_writer() {
     let a = |t, i, kind, value| Event::access(t, i, kind, 0, value);
-    use Kind::{Read, Write};
+    use EventKind::{Read, Write};
     let events = vec![
         Event::initial(0, 0),
         a(0, 0, Read, 0),

@@ -40,14 +40,14 @@ fn keep(path: &Path) {
 }
 
 /// Open file.
-pub struct File {
+pub struct OpenFile {
     path: PathBuf,
     at: usize,
     /// True if this handle created the file: the page receives it when it is closed.
     made: bool,
 }
 
-impl File {
+impl OpenFile {
     /// Creates a file, or empties it. The folder is created as well: another instance may have made
     /// it, and instances exchange only files.
     ///
@@ -83,7 +83,7 @@ impl File {
     }
 }
 
-impl Drop for File {
+impl Drop for OpenFile {
     fn drop(&mut self) {
         if self.made {
             keep(&self.path);
@@ -91,7 +91,7 @@ impl Drop for File {
     }
 }
 
-impl Read for File {
+impl Read for OpenFile {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         let page_state = page_state();
         let bytes = page_state.files.get(&self.path).ok_or_else(|| missing("file"))?;
@@ -103,7 +103,7 @@ impl Read for File {
     }
 }
 
-impl Write for File {
+impl Write for OpenFile {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         page_state()
             .files
@@ -136,9 +136,9 @@ pub fn read_to_string(path: impl AsRef<Path>) -> Result<String> {
 /// Writes a file.
 ///
 /// # Errors
-/// As those of [`File::create`].
+/// As those of [`OpenFile::create`].
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
-    File::create(path)?.write_all(bytes.as_ref())
+    OpenFile::create(path)?.write_all(bytes.as_ref())
 }
 
 /// True if there is a file or a folder of this name.

@@ -6,7 +6,7 @@
 //! left to the regions. Cost: bounded by a number of obligations, and by the limits of the run.
 
 use super::every_value::{Abstract, abstracted};
-use super::plan::Plan;
+use super::plan::CheckPlan;
 use super::verified::Verification;
 use crate::args::{Reduction, VerifyArgs};
 use crate::output;
@@ -114,7 +114,7 @@ pub(super) enum ByPaths {
 /// Internal ones: an answer that fails its audit.
 pub(super) fn by_paths(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     model: &Abstract,
     formula: &TypedFormula,
     share: Share,

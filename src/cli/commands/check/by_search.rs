@@ -7,8 +7,8 @@
 //! on the first begins.
 
 use super::explanation::{self, FormulaResult, stopped};
-use super::plan::Plan;
-use super::report::{Decision, Report, Summary};
+use super::plan::CheckPlan;
+use super::report::{CheckReport, Decision, Summary};
 use super::{Strategy, by_equations};
 use crate::args::{CheckpointArgs, EngineRef, Reduction};
 use crate::output;
@@ -25,7 +25,7 @@ use crate::pipeline::load::Loaded;
 use crate::pipeline::properties;
 use mu_base::host::{Instant, real_path};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
-use mu_engines::{Options, Subject, Task};
+use mu_engines::{EngineOptions, EngineTask, Subject};
 use mu_formula::typed::TypedFormula;
 use mu_game::pg;
 use mu_pbes::{Answer, Route, Verdict};
@@ -46,8 +46,8 @@ impl Strategy for BySearch {
     fn check(
         &mut self,
         session: &mut Session,
-        plan: &Plan,
-        report: &mut Report,
+        plan: &CheckPlan,
+        report: &mut CheckReport,
     ) -> Result<Summary, Diagnostic> {
         check(session, plan, &self.subject, report)
     }
@@ -57,9 +57,9 @@ impl Strategy for BySearch {
 /// it is rejected.
 fn read(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     subject: &Loaded,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> Result<Vec<Formula>, Diagnostic> {
     let mut formulas = Vec::new();
     for (index, text) in plan.texts.iter().enumerate() {
@@ -75,9 +75,9 @@ fn read(
 
 fn check(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     subject: &Loaded,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> Result<Summary, Diagnostic> {
     if let Some(path) = &plan.output.evidence {
         Picture::of(path)?;
@@ -130,7 +130,7 @@ fn check(
 /// Shared input of the checks of all formulas.
 struct Checking<'a> {
     session: &'a Session,
-    plan: &'a Plan,
+    plan: &'a CheckPlan,
     subject: &'a Loaded,
     kept: Option<(Folder<'a>, Option<FormulaCheckpoints>)>,
     options: mu_explore::Options,
@@ -160,7 +160,7 @@ impl Checking<'_> {
         let shelf = self.kept.as_ref().map(|(folder, kept)| {
             Shelf::new(folder, &text.name, &text.identity(formula), kept.as_ref())
         });
-        let chosen = Options {
+        let chosen = EngineOptions {
             solver: Some(plan.search.solver),
             progress: &bar,
             checkpoint_store: shelf.as_ref().map(|s| s as &dyn mu_pbes::CheckpointStore),
@@ -168,14 +168,14 @@ impl Checking<'_> {
             witnesses: plan.search.witnesses,
             concurrent_formulas: self.concurrent_formulas,
             peers,
-            ..Options::new(self.options.clone())
+            ..EngineOptions::new(self.options.clone())
         };
         let subject_ref = Subject { model: &*subject.model, labels: &*subject.labels };
         let mut by_equations = false;
         let (answer, why) = match engine.check(
             subject_ref,
             formula,
-            Task { capabilities: &self.capabilities, options: &chosen, budget },
+            EngineTask { capabilities: &self.capabilities, options: &chosen, budget },
         ) {
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
             Err(refusal) if by_equations::lacks_value(&refusal, subject) => {
@@ -235,7 +235,7 @@ impl Checking<'_> {
         &self,
         formula: &Formula,
         found: Result<FormulaResult, Diagnostic>,
-        report: &mut Report,
+        report: &mut CheckReport,
     ) -> Result<(), Diagnostic> {
         match found {
             Err(refusal) if self.plan.has_several() && refusal.stage != Stage::Internal => {
@@ -250,7 +250,7 @@ impl Checking<'_> {
         &self,
         (index, formula): &Formula,
         found: FormulaResult,
-        report: &mut Report,
+        report: &mut CheckReport,
     ) -> Result<(), Diagnostic> {
         let Checking { session, plan, subject, .. } = self;
         if plan.checkpoints.is_requested() && found.answer.route == Route::Game {
@@ -266,7 +266,7 @@ impl Checking<'_> {
         &self,
         process_group: &ProcessGroup,
         formulas: &[Formula],
-        report: &mut Report,
+        report: &mut CheckReport,
     ) -> Result<(), Diagnostic> {
         for formula in formulas {
             let text = &self.plan.texts[formula.0];
@@ -302,7 +302,7 @@ impl Checking<'_> {
 /// Writes the game of a single formula if the user requested it.
 fn write_game(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     subject: &Loaded,
     formulas: &[Formula],
     options: &mu_explore::Options,

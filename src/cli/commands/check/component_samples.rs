@@ -6,7 +6,7 @@
 //! linearised separately. Cost: the time that the caller allows, plus the linearisation of one
 //! instance.
 
-use super::every_value::{Abstract, Instance as FormulaInstance, merged};
+use super::every_value::{Abstract, FormulaInstance, merged};
 use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::random::Random;
@@ -18,7 +18,8 @@ use mu_regions::constant_counts;
 use mu_regions::sizes::SIZE;
 use mu_regions::thread_modular::LocalState;
 use mu_regions::{
-    Audit, Case, Components, Family, Instance, Study, ThreadModularAbstraction, audit_components,
+    Audit, Case, Components, ExpandedInstance, Family, Study, ThreadModularAbstraction,
+    audit_components,
 };
 use mu_syntax::template;
 use std::path::Path;
@@ -59,7 +60,7 @@ impl ComponentText {
     }
 
     /// Builds the instance with this number of components.
-    fn instance(&self, session: &Session, size: usize) -> Result<Instance, Diagnostic> {
+    fn instance(&self, session: &Session, size: usize) -> Result<ExpandedInstance, Diagnostic> {
         let mut sources = SourceMap::new();
         let mut parse = |size: usize| {
             let mut defines = self.defines.clone();
@@ -81,8 +82,8 @@ impl ComponentText {
         };
         let names = constant_counts::constants(size, &tree, &above).map_err(depends)?.names;
         let spec = mu_process::typecheck::check_specification(&tree)?;
-        let process = session.linearise(&spec, &linearise::Options::of_any_number())?;
-        Ok(Instance { process, names })
+        let process = session.linearise(&spec, &linearise::LineariserOptions::of_any_number())?;
+        Ok(ExpandedInstance { process, names })
     }
 }
 
@@ -110,7 +111,8 @@ impl ComponentAudit<'_, '_> {
         let Some(crowd) = &self.model.crowd else { return Ok(Audit::default()) };
         let start = Instant::now();
         let mut all = Audit::default();
-        let mut instances: [Option<Result<Instance, String>>; SIZES.len()] = Default::default();
+        let mut instances: [Option<Result<ExpandedInstance, String>>; SIZES.len()] =
+            Default::default();
         let cases: Vec<_> = self
             .studies
             .iter()
@@ -186,7 +188,7 @@ impl ComponentAudit<'_, '_> {
         &self,
         (formula, study, case): (&FormulaInstance, &Study, &Case),
         members: &[LocalState],
-        instance: &Instance,
+        instance: &ExpandedInstance,
         (samples, seed): (usize, u64),
         enough: &dyn Fn() -> bool,
     ) -> Result<Audit, Diagnostic> {

@@ -19,9 +19,9 @@ use super::Strategy;
 use super::by_paths::{ByPaths, ON_SAMPLES, Share, by_paths, confirmed};
 use super::component_samples::ComponentText;
 use super::instances::{Instances, Tried, numbers_in};
-use super::plan::Plan;
-use super::report::{Decision, Outcome as FormulaOutcome, Report, Summary, with_text};
-use super::sampled::{self, Checked};
+use super::plan::CheckPlan;
+use super::report::{CheckReport, Decision, FormulaOutcome, Summary, with_text};
+use super::sampled::{self, AuditedAnswer};
 use super::verified::Verification;
 use crate::args::Reduction;
 use crate::output;
@@ -124,7 +124,7 @@ struct Figures {
     /// The same for lists.
     lists: Vec<Value>,
     /// Checks of the answer.
-    checked: Checked,
+    checked: AuditedAnswer,
     /// The proof along paths, if there is one.
     paths: Option<mu_zones::Proof>,
     /// Verification by the checker of certificates.
@@ -136,7 +136,7 @@ impl Figures {
     fn add(
         &mut self,
         session: &Session,
-        plan: &Plan,
+        plan: &CheckPlan,
         what: &str,
         (answer, took): (Answer, Duration),
     ) -> Option<Diagnostic> {
@@ -178,7 +178,7 @@ impl Figures {
 }
 
 /// Reason why a formula is open.
-struct Open {
+struct OpenFormula {
     why: Diagnostic,
     /// The case that is not true, and the number of all cases.
     case: Option<(String, usize)>,
@@ -186,28 +186,28 @@ struct Open {
     tried: Option<String>,
 }
 
-impl From<Diagnostic> for Open {
+impl From<Diagnostic> for OpenFormula {
     fn from(why: Diagnostic) -> Self {
         Self { why, case: None, tried: None }
     }
 }
 
 /// Result for all values: true unless it is open.
-struct Outcome {
+struct EveryValueResult {
     figures: Figures,
-    open: Option<Box<Open>>,
+    open: Option<Box<OpenFormula>>,
     /// Parameter values that represent the cases of the abstraction.
     cases: Vec<Vec<usize>>,
 }
 
-impl Outcome {
+impl EveryValueResult {
     /// Returns the result of a proof along paths.
-    fn of_paths(plan: &Plan, proof: mu_zones::Proof, verification: Verification) -> Self {
+    fn of_paths(plan: &CheckPlan, proof: mu_zones::Proof, verification: Verification) -> Self {
         let figures = Figures {
             cases: 1,
             states: proof.obligations as u64,
             equations: proof.moves as u64,
-            checked: Checked::of_paths(&proof, plan.search.samples),
+            checked: AuditedAnswer::of_paths(&proof, plan.search.samples),
             paths: Some(proof),
             verification,
             ..Figures::default()
@@ -226,7 +226,7 @@ impl Outcome {
         self
     }
 
-    fn open(open: impl Into<Open>) -> Self {
+    fn open(open: impl Into<OpenFormula>) -> Self {
         Self { figures: Figures::default(), open: Some(Box::new(open.into())), cases: Vec::new() }
     }
 }
@@ -238,8 +238,8 @@ impl Strategy for EveryValue {
     fn check(
         &mut self,
         session: &mut Session,
-        plan: &Plan,
-        report: &mut Report,
+        plan: &CheckPlan,
+        report: &mut CheckReport,
     ) -> Result<Summary, Diagnostic> {
         expect_supported(plan)?;
         let mut model = match abstracted(session, &plan.model, &plan.any) {
@@ -281,7 +281,7 @@ impl Strategy for EveryValue {
 }
 
 /// Rejects options that a check for every value does not support.
-fn expect_supported(plan: &Plan) -> Result<(), Diagnostic> {
+fn expect_supported(plan: &CheckPlan) -> Result<(), Diagnostic> {
     let requested = [
         (plan.game.is_some(), "`--game`"),
         (plan.search.as_written, "`--count`"),
@@ -311,7 +311,7 @@ fn expect_supported(plan: &Plan) -> Result<(), Diagnostic> {
 /// exist.
 fn one(
     session: &mut Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     model: &mut Result<Abstract, Diagnostic>,
     (index, formula): (usize, Option<&TypedFormula>),
 ) -> Result<FormulaOutcome, Diagnostic> {
@@ -328,7 +328,7 @@ fn one(
                 by_regions(session, plan, model, formula, (along, limited))?
             }
         },
-        (Err(why), _) => Outcome::open(why.clone()),
+        (Err(why), _) => EveryValueResult::open(why.clone()),
         (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
     };
     let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
@@ -367,7 +367,7 @@ fn one(
 /// Result of the first search along paths.
 enum Begun {
     /// No other method is tried.
-    Decided(Box<Outcome>),
+    Decided(Box<EveryValueResult>),
     /// Other methods are tried.
     Open {
         /// The reason why there is no proof along paths.
@@ -386,19 +386,21 @@ fn has_paths(model: &Abstract) -> bool {
 /// Searches for a proof along paths up to a small limit.
 fn along_paths(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     model: &Abstract,
     formula: &TypedFormula,
 ) -> Result<Begun, Diagnostic> {
     let mut limited = false;
-    let decided = |outcome: Outcome| Ok(Begun::Decided(Box::new(outcome)));
+    let decided = |outcome: EveryValueResult| Ok(Begun::Decided(Box::new(outcome)));
     let along = if has_paths(model) {
         match by_paths(session, plan, model, formula, Share::First)? {
             ByPaths::Proved(proof, verification) => {
-                return decided(Outcome::of_paths(plan, *proof, verification));
+                return decided(EveryValueResult::of_paths(plan, *proof, verification));
             }
-            ByPaths::Rejected(why) => return decided(Outcome::open(why)),
-            ByPaths::Open(why) if why.stop.is_some() => return decided(Outcome::open(why)),
+            ByPaths::Rejected(why) => return decided(EveryValueResult::open(why)),
+            ByPaths::Open(why) if why.stop.is_some() => {
+                return decided(EveryValueResult::open(why));
+            }
             ByPaths::Limited(why) => {
                 limited = true;
                 Some(why)
@@ -411,7 +413,7 @@ fn along_paths(
     if plan.certificate.is_some() {
         // The regions give no certificates.
         let text = "only a proof along paths has a certificate";
-        let open = Outcome::open(Diagnostic::new(Stage::Unsupported, text));
+        let open = EveryValueResult::open(Diagnostic::new(Stage::Unsupported, text));
         return decided(open.and_along_paths(along.as_ref()));
     }
     Ok(Begun::Open { along, limited })
@@ -432,18 +434,18 @@ fn budget_of_regions(whole: &Budget) -> Budget {
 /// there was none along paths, and true if that was the limit.
 fn by_regions(
     session: &mut Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     model: &mut Abstract,
     formula: &TypedFormula,
     (along, limited): (Option<Diagnostic>, bool),
-) -> Result<Outcome, Diagnostic> {
+) -> Result<EveryValueResult, Diagnostic> {
     let start = Instant::now();
     let part = budget_of_regions(&session.budget);
     let whole = std::mem::replace(&mut session.budget, part);
     let found = for_all(session, plan, model, formula);
     session.budget = whole;
     let mut outcome = match found {
-        Err(why) if why.stop.is_some() => Outcome::open(why),
+        Err(why) if why.stop.is_some() => EveryValueResult::open(why),
         outcome => outcome?,
     };
     if outcome.open.is_none() {
@@ -462,13 +464,15 @@ fn by_regions(
     }
     match by_paths(session, plan, model, formula, Share::Rest)? {
         ByPaths::Proved(proof, verification) => {
-            let found = Outcome::of_paths(plan, *proof, verification);
-            Ok(Outcome { cases: outcome.cases, ..found })
+            let found = EveryValueResult::of_paths(plan, *proof, verification);
+            Ok(EveryValueResult { cases: outcome.cases, ..found })
         }
-        ByPaths::Rejected(why) => Ok(Outcome { open: Some(Box::new(why.into())), ..outcome }),
+        ByPaths::Rejected(why) => {
+            Ok(EveryValueResult { open: Some(Box::new(why.into())), ..outcome })
+        }
         // A limit of the run.
         ByPaths::Open(why) if why.stop.is_some() => {
-            Ok(Outcome { open: Some(Box::new(why.into())), ..outcome })
+            Ok(EveryValueResult { open: Some(Box::new(why.into())), ..outcome })
         }
         ByPaths::Open(why) | ByPaths::Limited(why) | ByPaths::Undecided(why) => {
             Ok(outcome.and_along_paths(Some(&why)))
@@ -527,8 +531,12 @@ pub(super) fn abstracted(
             crowd = Some((found, above));
         }
     }
-    let Linear { spec, plain, process, defined, names } =
-        Linear::new(session, &tree, &expanded.constants, crowd.as_ref().map(|(found, _)| found))?;
+    let SymbolicProcess { spec, plain, process, defined, names } = SymbolicProcess::new(
+        session,
+        &tree,
+        &expanded.constants,
+        crowd.as_ref().map(|(found, _)| found),
+    )?;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::with_budget(process, &Confluence::None, &session.budget)?;
     let found = counted
@@ -538,7 +546,8 @@ pub(super) fn abstracted(
         .and_then(Family::ordered);
     let found = found.and_then(|families| {
         let Some((found, above)) = &crowd else { return Ok((families, None)) };
-        let larger = Linear::new(session, above, &expanded.constants, Some(&found.larger()))?;
+        let larger =
+            SymbolicProcess::new(session, above, &expanded.constants, Some(&found.larger()))?;
         let list = found.list.as_deref();
         Replicas::new(&compiled, &spec, &names, list, (&larger.process, &larger.names))
             .map(|replicas| (families, Some(replicas)))
@@ -577,7 +586,7 @@ pub(crate) fn hidden_name(parameter: &str) -> String {
 }
 
 /// A linear process over parameters without a value.
-struct Linear {
+struct SymbolicProcess {
     spec: ProcSpec,
     /// The process before constants without a value became parameters.
     plain: LinearProcess,
@@ -587,7 +596,7 @@ struct Linear {
     names: Vec<String>,
 }
 
-impl Linear {
+impl SymbolicProcess {
     /// Linearises a specification. `constants`: parameters without a value, and the constants that
     /// represent them. `crowd`: the sort with any number of components.
     fn new(
@@ -602,9 +611,9 @@ impl Linear {
         let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
         let spec = mu_process::typecheck::check_specification(tree)?;
         let options = if crowd.is_some() {
-            linearise::Options::of_any_number()
+            linearise::LineariserOptions::of_any_number()
         } else {
-            linearise::Options::of_any_size()
+            linearise::LineariserOptions::of_any_size()
         };
         let process = session.linearise(&spec, &options)?;
         let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;
@@ -639,24 +648,27 @@ pub(super) fn merged<T>(
 /// Checks the formula on the abstract models.
 fn for_all(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     model: &mut Abstract,
     formula: &TypedFormula,
-) -> Result<Outcome, Diagnostic> {
+) -> Result<EveryValueResult, Diagnostic> {
     if let Some(why) = &model.refused {
-        return Ok(Outcome::open(why.clone()));
+        return Ok(EveryValueResult::open(why.clone()));
     }
-    let mut formulas =
-        vec![Instance { formula: formula.clone(), tracked: Vec::new(), what: String::new() }];
+    let mut formulas = vec![FormulaInstance {
+        formula: formula.clone(),
+        tracked: Vec::new(),
+        what: String::new(),
+    }];
     for family in model.families.iter().chain(model.replicas.as_ref().map(|r| &r.family)) {
         let mut next = Vec::new();
         for instance in &formulas {
             let assigned = match family.assigned(&instance.formula) {
-                Err(why) if why.stage != Stage::Internal => return Ok(Outcome::open(why)),
+                Err(why) if why.stage != Stage::Internal => return Ok(EveryValueResult::open(why)),
                 assigned => assigned?,
             };
             next.extend(assigned.into_iter().map(|a| {
-                Instance {
+                FormulaInstance {
                     formula: a.formula,
                     tracked: [instance.tracked.as_slice(), &[a.tracked]].concat(),
                     what: [instance.what.as_str(), &a.what]
@@ -681,7 +693,7 @@ fn for_all(
             Err(why) if why.stop.is_none() && why.stage != Stage::Internal => {
                 Termination { open: Some(why.message), ..Termination::default() }
             }
-            Err(why) if why.stop.is_some() => return Ok(Outcome::open(why)),
+            Err(why) if why.stop.is_some() => return Ok(EveryValueResult::open(why)),
             ends => ends?,
         },
     };
@@ -704,7 +716,7 @@ fn for_all(
             },
             Err(why) if why.stage == Stage::Internal => return Err(why),
             // The same error occurs at all levels.
-            Err(why) => return Ok(Outcome::open(why)),
+            Err(why) => return Ok(EveryValueResult::open(why)),
         }
     }
     last.ok_or_else(|| Diagnostic::internal("no level was tried"))
@@ -712,13 +724,13 @@ fn for_all(
 
 /// A formula with constants for its quantified variables over sorts of any size, and the number of
 /// tracked constants of each sort.
-pub(super) struct Instance {
+pub(super) struct FormulaInstance {
     formula: TypedFormula,
     pub tracked: Vec<usize>,
     what: String,
 }
 
-impl Instance {
+impl FormulaInstance {
     /// Returns the possible orders of tracked identities in the list of all.
     fn orders(&self, model: &Abstract) -> Vec<Vec<usize>> {
         let Some(replicas) = &model.replicas else { return vec![Vec::new()] };
@@ -741,14 +753,15 @@ fn permutations(n: usize) -> Vec<Vec<usize>> {
 /// Checks the formulas at one level of regions. Errors: obstacles at every level.
 fn at_level(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     model: &Abstract,
-    formulas: &[Instance],
+    formulas: &[FormulaInstance],
     level: Levels,
     ends: &Termination,
-) -> Result<Outcome, Diagnostic> {
-    let study =
-        |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
+) -> Result<EveryValueResult, Diagnostic> {
+    let study = |instance: &FormulaInstance| {
+        Study::new(&model.compiled, &model.defined, &instance.formula, level)
+    };
     let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
     let all =
         formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
@@ -806,9 +819,9 @@ fn at_level(
                 .flat_map(|s| s.cases().iter().map(|c| s.values(c)))
                 .map(|values| valuation(plan, &values))
                 .collect();
-            return Ok(Outcome {
+            return Ok(EveryValueResult {
                 figures,
-                open: Some(Box::new(Open { why, case: Some((what, all)), tried: None })),
+                open: Some(Box::new(OpenFormula { why, case: Some((what, all)), tried: None })),
                 cases,
             });
         }
@@ -820,12 +833,12 @@ fn at_level(
         (formulas.iter().zip(&studies), &members),
         start.elapsed(),
     )?;
-    Ok(Outcome { figures, open: None, cases: Vec::new() })
+    Ok(EveryValueResult { figures, open: None, cases: Vec::new() })
 }
 
 /// Returns the values of all parameters that are set to `any`: the given ones, and
 /// [`CONSTANTS_IN_CASES`] for the sizes of sorts.
-fn valuation(plan: &Plan, values: &[(String, usize)]) -> Vec<usize> {
+fn valuation(plan: &CheckPlan, values: &[(String, usize)]) -> Vec<usize> {
     let of =
         |name: &String| values.iter().find(|v| v.0 == *name).map_or(CONSTANTS_IN_CASES, |v| v.1);
     plan.any.iter().map(of).collect()
@@ -860,14 +873,15 @@ fn for_each_order(
 /// earlier case.
 fn verdict(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     base: &dyn AbstractableModel,
     formula: &TypedFormula,
     ends: bool,
     before: Option<Duration>,
 ) -> Result<Answer, Diagnostic> {
     let check_symbolic = |budget: &Budget| {
-        let options = mu_symbolic::Options { threads: session.threads(), ..Default::default() };
+        let options =
+            mu_symbolic::SymbolicOptions { threads: session.threads(), ..Default::default() };
         let wanted = CheckOptions { runs_end: ends, witnesses: false };
         check_with_options(base, base, formula, &options, wanted, budget)
             .map(SymbolicAnswer::into_answer)
@@ -902,7 +916,7 @@ fn verdict(
 /// run can take forever.
 fn runs_end(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     model: &mut Abstract,
 ) -> Result<Termination, Diagnostic> {
     if let Some(known) = &model.ends {
@@ -1030,7 +1044,7 @@ fn measure_text(measure: &Value) -> String {
 /// Report of a formula for all values.
 struct FormulaReport<'a> {
     session: &'a Session,
-    plan: &'a Plan,
+    plan: &'a CheckPlan,
     /// Index of the formula.
     index: usize,
     figures: &'a Figures,
@@ -1114,7 +1128,7 @@ impl FormulaReport<'_> {
         self.outcome(Decision::Holds, object, text)
     }
 
-    fn is_unknown(&self, open: &Open) -> FormulaOutcome {
+    fn is_unknown(&self, open: &OpenFormula) -> FormulaOutcome {
         let mut why = match &open.why.stop {
             Some(stop) => stop.word().to_string(),
             None => open.why.message.clone(),

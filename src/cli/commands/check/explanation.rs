@@ -1,12 +1,12 @@
 //! Explanation of an answer to a formula: its evidence is checked and written, and becomes text and
 //! JSON with notes, vacuous parts, and the reductions of the search.
 //!
-//! In: the answer of an engine, and the model it was found on. Out: the [`Outcome`] of the formula.
-//! Invariant: evidence is replayed before it is shown.
+//! In: the answer of an engine, and the model it was found on. Out: the [`FormulaOutcome`] of the
+//! formula. Invariant: evidence is replayed before it is shown.
 
 use super::by_equations;
-use super::plan::Plan;
-use super::report::{Decision, Outcome, with_text};
+use super::plan::CheckPlan;
+use super::report::{Decision, FormulaOutcome, with_text};
 use crate::args::Format;
 use crate::output;
 use crate::output::notes::{self, NoteContext};
@@ -16,9 +16,9 @@ use crate::pipeline::load::Loaded;
 use crate::pipeline::memory;
 use crate::pipeline::{self, Session};
 use mu_base::{Diagnostic, Span, Stop};
-use mu_evidence::checker::{self, Checked};
+use mu_evidence::checker::{self, EvidenceCheck};
 use mu_formula::typed::TypedFormula;
-use mu_pbes::{Answer, Order, Priority, Reduced, Route, Verdict};
+use mu_pbes::{Answer, Priority, Reduced, ReductionUse, Route, Verdict};
 use mu_report::printed_evidence::{MOST_IN_ANSWER, MOST_IN_TEXT, PrintedEvidence, ending, story};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -46,11 +46,11 @@ pub(super) struct ParameterValues {
 /// is the one with this index in the plan.
 pub(super) fn outcome(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     subject: &Loaded,
     (index, formula): (usize, &TypedFormula),
     found: FormulaResult,
-) -> Result<Outcome, Diagnostic> {
+) -> Result<FormulaOutcome, Diagnostic> {
     let (text, output_plan) = (&plan.texts[index], &plan.output);
     let path = text.name.as_path();
     let FormulaResult { answer, why, by_equations, at, seconds } = found;
@@ -74,8 +74,8 @@ pub(super) fn outcome(
     if let Some(evidence) = &answer.evidence {
         output::begin_stage_on("checking the evidence", path);
         match checker::check(evidence, &*subject.model, &*subject.labels, formula)? {
-            Checked::Confirmed => session.log("evidence: every step was replayed and the verdict confirmed on it"),
-            Checked::StepsOnly => session.log("evidence: every step was replayed; the formula was too large to evaluate on it directly"),
+            EvidenceCheck::Confirmed => session.log("evidence: every step was replayed and the verdict confirmed on it"),
+            EvidenceCheck::StepsOnly => session.log("evidence: every step was replayed; the formula was too large to evaluate on it directly"),
         }
     }
     let vacuous = vacuous(session, &answer);
@@ -156,7 +156,7 @@ pub(super) fn outcome(
     let notes: String = notes.iter().map(|n| n.text(&session.sources) + "\n").collect();
     let evidence = notes + &story.map(|s| s.text(false)).unwrap_or_default();
     let decision = Decision::of(&answer.verdict, evidence);
-    Ok(Outcome { formula: index, decision, seconds, object, line })
+    Ok(FormulaOutcome { formula: index, decision, seconds, object, line })
 }
 
 fn log_quotient(session: &Session, Reduced { equivalence, states, classes }: &Reduced) {
@@ -172,7 +172,7 @@ fn log_quotient(session: &Session, Reduced { equivalence, states, classes }: &Re
 }
 
 /// Adds the symmetries of an explicit search to the result.
-fn add_symmetries(object: &mut Value, subject: &Loaded, plan: &Plan, answer: &Answer) {
+fn add_symmetries(object: &mut Value, subject: &Loaded, plan: &CheckPlan, answer: &Answer) {
     if answer.route != Route::Symbolic {
         let proven = subject.model.is_priority_proven();
         object["symmetries"] =
@@ -208,15 +208,15 @@ pub(super) fn stopped(stop: Stop, engine: &str) -> Answer {
 /// Returns the outcome of an answer without evidence.
 pub(super) fn without_evidence(
     session: &Session,
-    plan: &Plan,
+    plan: &CheckPlan,
     index: usize,
     answer: &Answer,
     seconds: f64,
-) -> Outcome {
+) -> FormulaOutcome {
     let text = &plan.texts[index];
     let object = || with_text(as_json(&text.name, answer, None, &[], seconds), text);
     let line = || as_text(session, &text.name, answer, None, None, seconds);
-    Outcome {
+    FormulaOutcome {
         formula: index,
         decision: Decision::of(&answer.verdict, String::new()),
         seconds,
@@ -310,7 +310,7 @@ fn as_text(
         text += &format!(" ({reason})");
     }
     if !session.common.quiet {
-        let of = if matches!(answer.order, Order::Used(left) if left.steps > 0) {
+        let of = if matches!(answer.order, ReductionUse::Used(left) if left.steps > 0) {
             " of a reduced search"
         } else {
             ""

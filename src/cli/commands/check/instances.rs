@@ -10,8 +10,8 @@
 //! deterministic.
 
 use super::explanation::{self, FormulaResult, ParameterValues};
-use super::plan::Plan;
-use super::report::Outcome;
+use super::plan::CheckPlan;
+use super::report::FormulaOutcome;
 use crate::output;
 use crate::pipeline::Session;
 use crate::pipeline::load::Loaded;
@@ -56,7 +56,7 @@ const MOST_CASES: usize = 24;
 /// Result of the search for a counterexample.
 pub(super) enum Tried {
     /// The formula is false for a value.
-    False(Outcome),
+    False(FormulaOutcome),
     /// The formula is true for all values that the constraints of the file admit. The text lists
     /// them.
     All(String),
@@ -68,7 +68,7 @@ pub(super) enum Tried {
 /// Search over concrete instances.
 pub(super) struct Instances<'a> {
     pub session: &'a mut Session,
-    pub plan: &'a Plan,
+    pub plan: &'a CheckPlan,
     /// Index of the formula.
     pub formula: usize,
     /// Numbers in the text of the model.
@@ -76,9 +76,9 @@ pub(super) struct Instances<'a> {
 }
 
 /// Result of a single instance.
-enum Instance {
+enum InstanceResult {
     /// The formula is false.
-    False(Outcome),
+    False(FormulaOutcome),
     /// The formula is true, or there is no model: the search continues.
     Next,
     /// A limit: larger values would reach it too.
@@ -267,13 +267,15 @@ impl Instances<'_> {
                     break 'sums;
                 }
                 match self.instance(values, &mut search, None)? {
-                    Instance::False(outcome) => return Ok(Tried::False(outcome)),
-                    Instance::Last => {
+                    InstanceResult::False(outcome) => return Ok(Tried::False(outcome)),
+                    InstanceResult::Last => {
                         search.is_limited = true;
                         break 'sums;
                     }
-                    Instance::Next if search.without_model.len() > MOST_WITHOUT => break 'sums,
-                    Instance::Next => {}
+                    InstanceResult::Next if search.without_model.len() > MOST_WITHOUT => {
+                        break 'sums;
+                    }
+                    InstanceResult::Next => {}
                 }
             }
             search.complete = Some(sum);
@@ -289,9 +291,9 @@ impl Instances<'_> {
             let why = search.why.clone();
             for values in cases {
                 match self.instance(values, &mut search, Some(CASE_STATES))? {
-                    Instance::False(outcome) => return Ok(Tried::False(outcome)),
-                    Instance::Last => break,
-                    Instance::Next => {}
+                    InstanceResult::False(outcome) => return Ok(Tried::False(outcome)),
+                    InstanceResult::Last => break,
+                    InstanceResult::Next => {}
                 }
             }
             search.why = why;
@@ -309,16 +311,16 @@ impl Instances<'_> {
     /// Checks the smallest values one by one, up to [`SOON_VALUES`] of them with [`SOON_STATES`]
     /// states together. Returns the outcome if the formula is false for one; errors and limits are
     /// left to the methods that follow.
-    pub fn soon_false(&mut self) -> Result<Option<Outcome>, Diagnostic> {
+    pub fn soon_false(&mut self) -> Result<Option<FormulaOutcome>, Diagnostic> {
         let mut search = InstanceSearch::default();
         let count = self.plan.any.len();
         for values in (0..SOON_VALUES).flat_map(|sum| valuations(count, sum)).take(SOON_VALUES) {
             let left = SOON_STATES.saturating_sub(search.states);
             match self.instance(values, &mut search, Some(left)) {
-                Ok(Instance::False(outcome)) => return Ok(Some(outcome)),
-                Ok(Instance::Next) => {}
+                Ok(InstanceResult::False(outcome)) => return Ok(Some(outcome)),
+                Ok(InstanceResult::Next) => {}
                 Err(why) if why.stage == Stage::Internal => return Err(why),
-                Ok(Instance::Last) | Err(_) => break,
+                Ok(InstanceResult::Last) | Err(_) => break,
             }
         }
         Ok(None)
@@ -373,21 +375,21 @@ impl Instances<'_> {
         values: Vec<usize>,
         search: &mut InstanceSearch,
         most: Option<u64>,
-    ) -> Result<Instance, Diagnostic> {
+    ) -> Result<InstanceResult, Diagnostic> {
         let start = Instant::now();
         let loaded = match self.load(&values) {
             Ok(loaded) => loaded,
             Err(Missing::Skip) => {
                 search.excluded.push(values);
-                return Ok(Instance::Next);
+                return Ok(InstanceResult::Next);
             }
-            Err(Missing::Limit) => return Ok(Instance::Last),
+            Err(Missing::Limit) => return Ok(InstanceResult::Last),
             Err(Missing::Fails(error)) if error.stage == Stage::Internal => return Err(error),
             // A value may have no model: for example, 0 constants make a sort empty.
             Err(Missing::Fails(error)) => {
                 search.without_model.push(values);
                 search.failed.get_or_insert(error);
-                return Ok(Instance::Next);
+                return Ok(InstanceResult::Next);
             }
         };
         let formula = properties::read(self.text(), &loaded.data, &loaded.actions)?;
@@ -409,7 +411,7 @@ impl Instances<'_> {
             Err(error) if error.stage == Stage::Internal => return Err(error),
             Err(error) => {
                 search.why = search.why.take().or(Some(format!("{at}: {}", error.message)));
-                return Ok(Instance::Last);
+                return Ok(InstanceResult::Last);
             }
             Ok(answer) => answer,
         };
@@ -429,15 +431,15 @@ impl Instances<'_> {
                 let formula = (self.formula, &formula);
                 let outcome =
                     explanation::outcome(self.session, self.plan, &loaded, formula, found)?;
-                return Ok(Instance::False(outcome));
+                return Ok(InstanceResult::False(outcome));
             }
             Verdict::Unknown(stop) => {
                 search.why = search.why.take().or(Some(format!("{at}: {}", stop.word())));
-                return Ok(Instance::Last);
+                return Ok(InstanceResult::Last);
             }
             Verdict::True => search.held.push(values),
         }
-        Ok(if large { Instance::Last } else { Instance::Next })
+        Ok(if large { InstanceResult::Last } else { InstanceResult::Next })
     }
 
     /// Spot-checks a formula that is about to be called true. Returns values that falsify it. It

@@ -1,9 +1,9 @@
 //! `check`: plan, run, report.
 //!
-//! In: arguments, which become a [`Plan`] at the entrance. A [`Strategy`] checks the formulas: by
-//! search ([`by_search`]), for every value of a parameter ([`every_value`]), or to values of
-//! real-valued formulas ([`values`]). Each gives an outcome per formula to the [`Report`], which
-//! alone prints, writes files, and computes the exit code.
+//! In: arguments, which become a [`CheckPlan`] at the entrance. A [`Strategy`] checks the formulas:
+//! by search ([`by_search`]), for every value of a parameter ([`every_value`]), or to values of
+//! real-valued formulas ([`values`]). Each gives an outcome per formula to the [`CheckReport`],
+//! which alone prints, writes files, and computes the exit code.
 //!
 //! All formulas are read before any is checked. If one of several formulas is rejected, the others
 //! are still checked: its verdict is *unknown* with the reason `error`, and the exit code is 2.
@@ -23,12 +23,12 @@ mod verified;
 
 pub(crate) use self::by_paths::verify_formula;
 pub(crate) use self::every_value::{hidden_name, parameters};
-pub(crate) use self::plan::Plan;
+pub(crate) use self::plan::CheckPlan;
 
 use self::by_search::BySearch;
 use self::every_value::EveryValue;
-use self::report::{Report, Summary, report_error};
-use self::values::Values;
+use self::report::{CheckReport, Summary, report_error};
+use self::values::ValueStrategy;
 use crate::args::CheckArgs;
 use crate::commands::explore;
 use crate::commands::explore::plan::Exploration;
@@ -49,8 +49,8 @@ trait Strategy {
     fn check(
         &mut self,
         session: &mut Session,
-        plan: &Plan,
-        report: &mut Report,
+        plan: &CheckPlan,
+        report: &mut CheckReport,
     ) -> Result<Summary, Diagnostic>;
 }
 
@@ -71,8 +71,8 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     if args.formulas.is_empty() && args.formula.is_empty() {
         return explore::run_plan(session, &Exploration::overview(args)?);
     }
-    let plan = Plan::new(session, args)?;
-    let mut report = Report::new(&plan);
+    let plan = CheckPlan::new(session, args)?;
+    let mut report = CheckReport::new(&plan);
     cluster::expect_checkable(&plan, session.common.threads)?;
     if let Some(path) = plan.timings.as_ref().filter(|_| plan.distribution.reports()) {
         expect_writable(path)?;
@@ -83,7 +83,7 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
 }
 
 /// Chooses the strategy; loads the model if it has a value for each parameter.
-fn strategy(session: &mut Session, plan: &Plan) -> Result<Box<dyn Strategy>, Diagnostic> {
+fn strategy(session: &mut Session, plan: &CheckPlan) -> Result<Box<dyn Strategy>, Diagnostic> {
     if !plan.any.is_empty() {
         return Ok(Box::new(EveryValue));
     }
@@ -95,7 +95,7 @@ fn strategy(session: &mut Session, plan: &Plan) -> Result<Box<dyn Strategy>, Dia
     mu_base::host::leave(subject.labels.clone());
     memory::expect_actions(session, &plan.model, plan.interface.is_some(), &subject)?;
     if values::has_real_values(&subject, &plan.texts) {
-        return Ok(Box::new(Values { subject }));
+        return Ok(Box::new(ValueStrategy { subject }));
     }
     Ok(Box::new(BySearch { subject }))
 }
@@ -107,8 +107,8 @@ impl Strategy for NoModel {
     fn check(
         &mut self,
         session: &mut Session,
-        plan: &Plan,
-        report: &mut Report,
+        plan: &CheckPlan,
+        report: &mut CheckReport,
     ) -> Result<Summary, Diagnostic> {
         let answer = explanation::stopped(self.0.clone(), plan.search.engine().name());
         let seconds = session.budget.elapsed().as_secs_f64();

@@ -12,7 +12,7 @@ use mu_game::solve::Solver;
 use std::path::{Path, PathBuf};
 
 /// Request to check formulas on a model.
-pub(crate) struct Plan {
+pub(crate) struct CheckPlan {
     /// The model.
     pub model: PathBuf,
     /// Interface of the model, if its file is given.
@@ -90,7 +90,7 @@ impl OutputPlan {
     }
 }
 
-impl Plan {
+impl CheckPlan {
     /// Converts the arguments and reads the texts of the formulas.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 //! watchdog reads the outcomes so far if a limit ends the process ([`Unfinished`]). Invariant: a
 //! formula has at most one outcome.
 
-use super::plan::{OutputPlan, Plan};
+use super::plan::{CheckPlan, OutputPlan};
 use crate::args::Format;
 use crate::commands::explore::find_path::file_name;
 use crate::output::page;
@@ -16,7 +16,7 @@ use crate::pipeline::files::write_text;
 use crate::pipeline::properties::FormulaText;
 use mu_base::{Diagnostic, Stop};
 use mu_pbes::Verdict;
-use mu_report::junit::{self, Case};
+use mu_report::junit::{self, TestCase};
 use mu_report::page::PageResult;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -46,7 +46,7 @@ impl Decision {
 }
 
 /// Outcome of a formula, from any strategy.
-pub(super) struct Outcome {
+pub(super) struct FormulaOutcome {
     /// Index of the formula in the plan.
     pub formula: usize,
     /// The answer.
@@ -106,18 +106,18 @@ impl Unfinished for Verdicts {
 }
 
 /// The report of a run.
-pub(super) struct Report<'p> {
-    plan: &'p Plan,
+pub(super) struct CheckReport<'p> {
+    plan: &'p CheckPlan,
     verdicts: Arc<Verdicts>,
-    cases: Vec<(usize, Case)>,
+    cases: Vec<(usize, TestCase)>,
     fails: bool,
     unknown: bool,
     rejected: bool,
 }
 
-impl<'p> Report<'p> {
+impl<'p> CheckReport<'p> {
     /// Creates the report, which lets the watchdog read the outcomes.
-    pub fn new(plan: &'p Plan) -> Self {
+    pub fn new(plan: &'p CheckPlan) -> Self {
         let names: Vec<String> = plan.texts.iter().map(|t| t.name.display().to_string()).collect();
         let waiting = (0..names.len()).collect();
         let state = VerdictState { objects: Vec::new(), waiting, violated: false };
@@ -132,8 +132,8 @@ impl<'p> Report<'p> {
     }
 
     /// Adds an outcome and prints its line.
-    pub fn add(&mut self, outcome: Outcome) -> Result<(), Diagnostic> {
-        let Outcome { formula, decision, seconds, object, line } = outcome;
+    pub fn add(&mut self, outcome: FormulaOutcome) -> Result<(), Diagnostic> {
+        let FormulaOutcome { formula, decision, seconds, object, line } = outcome;
         self.count(&decision);
         let violated = matches!(decision, Decision::Fails(_));
         if let Some(object) = &object {
@@ -183,7 +183,7 @@ impl<'p> Report<'p> {
             "engine": "explicit", "seconds": 0.0, "evidence": [], "evidence_left_out": 0,
             "back_to": null, "vacuous": [], "error": output::error_as_json(why, &session.sources),
         });
-        self.add(Outcome {
+        self.add(FormulaOutcome {
             formula,
             decision: Decision::Rejected(reason),
             seconds: 0.0,
@@ -194,9 +194,9 @@ impl<'p> Report<'p> {
 
     fn code(&self) -> u8 {
         match self {
-            Report { rejected: true, .. } => 2,
-            Report { fails: true, .. } => 1,
-            Report { unknown: true, .. } => 3,
+            CheckReport { rejected: true, .. } => 2,
+            CheckReport { fails: true, .. } => 1,
+            CheckReport { unknown: true, .. } => 3,
             _ => 0,
         }
     }
@@ -225,7 +225,7 @@ impl<'p> Report<'p> {
         if let Some(path) = &output.junit {
             self.cases.sort_by_key(|(formula, _)| *formula);
             let code = self.code();
-            let cases: Vec<Case> = self.cases.into_iter().map(|c| c.1).collect();
+            let cases: Vec<TestCase> = self.cases.into_iter().map(|c| c.1).collect();
             write_junit(path, &output.model, &cases)?;
             return Ok(code);
         }
@@ -252,8 +252,8 @@ pub(super) fn with_text(mut object: Value, text: &FormulaText) -> Value {
 }
 
 /// Returns the test case of a formula.
-fn case(model: &Path, name: String, seconds: f64, outcome: junit::CaseOutcome) -> Case {
-    Case { class: model.display().to_string(), name, seconds, outcome }
+fn case(model: &Path, name: String, seconds: f64, outcome: junit::CaseOutcome) -> TestCase {
+    TestCase { class: model.display().to_string(), name, seconds, outcome }
 }
 
 fn case_outcome(decision: Decision) -> junit::CaseOutcome {
@@ -268,7 +268,7 @@ fn case_outcome(decision: Decision) -> junit::CaseOutcome {
 }
 
 /// Writes a JUnit report.
-fn write_junit(path: &Path, model: &Path, cases: &[Case]) -> Result<(), Diagnostic> {
+fn write_junit(path: &Path, model: &Path, cases: &[TestCase]) -> Result<(), Diagnostic> {
     let suite = junit::suite(&model.display().to_string(), cases);
     if path == Path::new("-") { print(&suite) } else { write_text(path, &suite) }
 }

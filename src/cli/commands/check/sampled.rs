@@ -5,7 +5,7 @@
 //! the run, and at least some milliseconds.
 
 use super::component_samples::ComponentAudit;
-use super::every_value::{Abstract, Instance, merged};
+use super::every_value::{Abstract, FormulaInstance, merged};
 use crate::output::progress::counted;
 use crate::pipeline::Session;
 use mu_base::host::Instant;
@@ -25,14 +25,14 @@ const SEED: u64 = 0x5eed;
 
 /// Result of the audit of an answer.
 #[derive(Clone, Default)]
-pub(super) struct Checked {
+pub(super) struct AuditedAnswer {
     /// Samples of the abstract models.
     audit: Audit,
     /// True if the audit is switched off.
     off: bool,
 }
 
-impl Checked {
+impl AuditedAnswer {
     /// Returns the result of the audit of a proof along paths. `wanted`: number of samples.
     pub fn of_paths(proof: &mu_zones::Proof, wanted: usize) -> Self {
         let mu_zones::Audited { samples, steps, undecided } = proof.audited;
@@ -70,12 +70,12 @@ pub(super) fn check<'s>(
     wanted: usize,
     model: &Abstract,
     (studies, members): (
-        impl Iterator<Item = (&'s Instance, &'s Study<'s>)> + Clone,
+        impl Iterator<Item = (&'s FormulaInstance, &'s Study<'s>)> + Clone,
         &[Vec<LocalState>],
     ),
     took: Duration,
-) -> Result<Checked, Diagnostic> {
-    let mut checked = Checked { off: wanted == 0, ..Checked::default() };
+) -> Result<AuditedAnswer, Diagnostic> {
+    let mut checked = AuditedAnswer { off: wanted == 0, ..AuditedAnswer::default() };
     if checked.off {
         return Ok(checked);
     }

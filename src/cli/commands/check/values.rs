@@ -4,8 +4,8 @@
 //! infinity is `true` and minus infinity `false`.
 
 use super::Strategy;
-use super::plan::Plan;
-use super::report::{Decision, Outcome, Report, Summary};
+use super::plan::CheckPlan;
+use super::report::{CheckReport, Decision, FormulaOutcome, Summary};
 use crate::commands::chance;
 use crate::output;
 use crate::pipeline::Session;
@@ -40,17 +40,17 @@ struct ValueResult {
 }
 
 /// The strategy.
-pub(super) struct Values {
+pub(super) struct ValueStrategy {
     /// The model.
     pub subject: Loaded,
 }
 
-impl Strategy for Values {
+impl Strategy for ValueStrategy {
     fn check(
         &mut self,
         session: &mut Session,
-        plan: &Plan,
-        report: &mut Report,
+        plan: &CheckPlan,
+        report: &mut CheckReport,
     ) -> Result<Summary, Diagnostic> {
         let subject = &self.subject;
         expect_supported(plan)?;
@@ -94,7 +94,7 @@ impl Strategy for Values {
             }
             let seconds = start.elapsed().as_secs_f64();
             let found = ValueResult { bounds, equations, seconds };
-            report.add(Outcome {
+            report.add(FormulaOutcome {
                 formula: index,
                 decision: decision(&found.bounds),
                 seconds,
@@ -107,7 +107,7 @@ impl Strategy for Values {
 }
 
 /// Rejects options that real-valued formulas do not support.
-fn expect_supported(plan: &Plan) -> Result<(), Diagnostic> {
+fn expect_supported(plan: &CheckPlan) -> Result<(), Diagnostic> {
     let requested = [
         (plan.output.evidence.is_some(), "--evidence"),
         (plan.game.is_some(), "--game"),

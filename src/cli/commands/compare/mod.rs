@@ -27,24 +27,24 @@ use std::path::Path;
 
 /// The requested relation.
 #[derive(Clone, Copy)]
-enum Question {
+enum RequestedRelation {
     Equivalent(Equivalence),
     Refines(Preorder),
 }
 
-impl Question {
+impl RequestedRelation {
     /// True if internal steps do not count as steps.
     fn abstracts(self) -> bool {
         match self {
-            Question::Equivalent(e) => e.abstracts(),
-            Question::Refines(p) => p.abstracts(),
+            RequestedRelation::Equivalent(e) => e.abstracts(),
+            RequestedRelation::Refines(p) => p.abstracts(),
         }
     }
     /// True if taus are omitted from the trace of a difference.
     fn weak(self) -> bool {
         let evidence = match self {
-            Question::Equivalent(e) => e.evidence(),
-            Question::Refines(p) => p.evidence(),
+            RequestedRelation::Equivalent(e) => e.evidence(),
+            RequestedRelation::Refines(p) => p.evidence(),
         };
         evidence == Evidence::WeakTrace
     }
@@ -52,8 +52,8 @@ impl Question {
 
 pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
     let question = match (args.preorder, args.equivalence) {
-        (Some(p), _) => Question::Refines(p),
-        (None, Modulo::Labelled(e)) => Question::Equivalent(e),
+        (Some(p), _) => RequestedRelation::Refines(p),
+        (None, Modulo::Labelled(e)) => RequestedRelation::Equivalent(e),
         (None, Modulo::Probabilistic) => return crate::commands::chance::compare(session, args),
     };
     let start = Instant::now();
@@ -73,8 +73,8 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     crate::output::begin_stage("comparing");
     let threads = session.threads();
     let ask = |a: &Lts, b: &Lts| match question {
-        Question::Equivalent(e) => Ok(distinguish(a, b, e, threads)),
-        Question::Refines(p) => excess(a, b, p, threads, &session.budget),
+        RequestedRelation::Equivalent(e) => Ok(distinguish(a, b, e, threads)),
+        RequestedRelation::Refines(p) => excess(a, b, p, threads, &session.budget),
     };
     let pair = Pair::new(&a, &b);
     let difference = match ask(&pair.a, &pair.b) {
@@ -116,8 +116,8 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         Format::Json => {
             let of = |path: &std::path::Path, lts: &Lts| json!({ "file": path.display().to_string(), "states": lts.state_count(), "transitions": lts.transition_count() });
             let (equivalence, preorder) = match question {
-                Question::Equivalent(e) => (Some(e.name()), None),
-                Question::Refines(p) => (None, Some(p.name())),
+                RequestedRelation::Equivalent(e) => (Some(e.name()), None),
+                RequestedRelation::Refines(p) => (None, Some(p.name())),
             };
             let object = json!({
                 "equivalence": equivalence,
@@ -167,7 +167,7 @@ fn formula_text(difference: &Difference, weak: bool) -> Option<String> {
     }
 }
 
-fn as_json(found: &ConfirmedDifference, question: Question) -> Value {
+fn as_json(found: &ConfirmedDifference, question: RequestedRelation) -> Value {
     let difference = &found.difference;
     let mut object = match difference {
         Difference::Trace { labels, .. } => json!({ "kind": "trace", "labels": labels }),
@@ -187,13 +187,19 @@ fn as_json(found: &ConfirmedDifference, question: Question) -> Value {
     object
 }
 
-fn as_text(args: &CompareArgs, question: Question, found: Option<&ConfirmedDifference>) -> String {
+fn as_text(
+    args: &CompareArgs,
+    question: RequestedRelation,
+    found: Option<&ConfirmedDifference>,
+) -> String {
     let (a, b) = (args.a.display(), args.b.display());
     let mut text = match (question, found.is_none()) {
-        (Question::Equivalent(e), true) => format!("equivalent ({})\n", e.name()),
-        (Question::Equivalent(e), false) => format!("not equivalent ({})\n", e.name()),
-        (Question::Refines(p), true) => format!("{a} refines {b} ({})\n", p.name()),
-        (Question::Refines(p), false) => format!("{a} does not refine {b} ({})\n", p.name()),
+        (RequestedRelation::Equivalent(e), true) => format!("equivalent ({})\n", e.name()),
+        (RequestedRelation::Equivalent(e), false) => format!("not equivalent ({})\n", e.name()),
+        (RequestedRelation::Refines(p), true) => format!("{a} refines {b} ({})\n", p.name()),
+        (RequestedRelation::Refines(p), false) => {
+            format!("{a} does not refine {b} ({})\n", p.name())
+        }
     };
     let Some(ConfirmedDifference { difference, confirmed, checkable }) = found else { return text };
     match difference {

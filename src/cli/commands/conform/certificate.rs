@@ -20,7 +20,7 @@ use mu_base::{Diagnostic, Stage, Stop};
 use mu_conform::alphabet::Alphabet;
 use mu_conform::every_length::certificate::{Certificate, HEAD, certificate};
 use mu_conform::every_length::decide::Subject;
-use mu_conform::every_length::order::Order;
+use mu_conform::every_length::order::ProcessorOrder;
 use mu_conform::every_length::verify::{Verified, verify};
 use mu_conform::interface::Interface;
 use mu_data::print::expression;
@@ -39,7 +39,7 @@ pub(super) fn write(
     session: &Session,
     machine: &LoadedMachine,
     interface: &Interface,
-    (order, path): (Order, &Path),
+    (order, path): (ProcessorOrder, &Path),
 ) -> Result<(), Diagnostic> {
     output::begin_stage("writing the certificate");
     let compiled = machine.whole.compiled.as_ref().ok_or_else(no_specification)?;

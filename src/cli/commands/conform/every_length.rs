@@ -25,24 +25,24 @@ use crate::pipeline::Session;
 use crate::pipeline::files::expect_writable;
 use crate::pipeline::load::Origin;
 use mu_base::{Diagnostic, Span, Stage, Stop};
-use mu_conform::alphabet::{Event, Phase};
+use mu_conform::alphabet::{LabelEvent, Phase};
 use mu_conform::completeness::{Completeness, completeness};
 use mu_conform::every_length::decide::{Checks, Searched, Subject, Survey};
 use mu_conform::every_length::monitor::{Guess, coherence_guesses, cycle_guesses};
-use mu_conform::every_length::order::{Form, Marks, Order};
+use mu_conform::every_length::order::{Marks, ModelForm, ProcessorOrder};
 use mu_conform::every_length::values::Merging;
 use mu_conform::interface::Interface;
 use mu_conform::judge::MemoryModel;
-use mu_conform::machine::Machine;
+use mu_conform::machine::ReducedMachine;
 use mu_conform::search::{Bound, Violation, search};
-use mu_conform::symmetry::Group;
+use mu_conform::symmetry::SymmetryGroup;
 use mu_conform::witness;
 use mu_model::Model;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// The verdict of a model.
-pub(super) enum Verdict {
+pub(super) enum ConformanceVerdict {
     /// No program violates it. The name of a stronger model from which this follows, if it was not
     /// searched itself.
     Holds(Option<&'static str>),
@@ -78,14 +78,14 @@ fn compare(
 ) -> Result<Option<Completeness>, Diagnostic> {
     let searched = machine.checked().searched();
     let options = session.explore_options(&**searched, &[]);
-    let explored = Machine::explore(
+    let explored = ReducedMachine::explore(
         &**searched,
         machine.interface,
         &options,
         &session.budget,
         &mu_explore::Silent,
     )?;
-    let group = Group::find(&explored.alphabet, &explored.lts, session.threads());
+    let group = SymmetryGroup::find(&explored.alphabet, &explored.lts, session.threads());
     let bound = Bound { collect: usize::MAX, ..Bound::of(COMPARED_OPERATIONS, session.threads()) };
     let answer = search(machine.interface, &explored, &group, &[], bound, &session.budget)?;
     if answer.stop != Stop::Complete {
@@ -104,18 +104,18 @@ struct Results<'a> {
     /// The bound on operations of the run, which the answer includes.
     bound: Option<u32>,
     coherence: Searched,
-    cycles: Vec<(Order, Searched)>,
+    cycles: Vec<(ProcessorOrder, Searched)>,
     checks: Option<Checks>,
     /// A model of axioms that the machine satisfies, the strongest.
-    strongest: Option<Order>,
+    strongest: Option<ProcessorOrder>,
     /// The outcomes of the strongest model that the machine shows.
     completeness: Option<Completeness>,
     /// The order of which a certificate was written.
-    certified: Option<Order>,
+    certified: Option<ProcessorOrder>,
     /// The faulty machines, if some model holds.
     faults: Option<Faults>,
     names: Vec<String>,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<ConformanceVerdict>,
     checked: Vec<Ground>,
     assumed: Vec<Ground>,
     seconds: f64,
@@ -277,24 +277,24 @@ fn decide<'a>(
         machine.declared,
     )?;
     let marks = Marks::of(interface, &survey.alphabet);
-    let forms: Vec<Form> = models
+    let forms: Vec<ModelForm> = models
         .iter()
         .zip(texts)
-        .map(|(m, t)| Form::of(&m.name, t.as_ref().map(|t| t.text.as_str()), marks))
+        .map(|(m, t)| ModelForm::of(&m.name, t.as_ref().map(|t| t.text.as_str()), marks))
         .collect();
-    let orders: Vec<Order> = Order::ALL
+    let orders: Vec<ProcessorOrder> = ProcessorOrder::ALL
         .into_iter()
-        .filter(|o| !(marks.halves && *o == Order::Pso))
+        .filter(|o| !(marks.halves && *o == ProcessorOrder::Pso))
         .filter(|o| {
             args.against.is_empty()
-                || forms
-                    .iter()
-                    .any(|f| matches!(f, Form::Ordered(x) | Form::WeakerThan(x) if x == o))
+                || forms.iter().any(
+                    |f| matches!(f, ModelForm::Ordered(x) | ModelForm::WeakerThan(x) if x == o),
+                )
         })
         .collect();
     output::begin_stage("searching for violations at one address");
     let coherence = subject.search_coherence(&survey)?;
-    let mut cycles: Vec<(Order, Searched)> = Vec::new();
+    let mut cycles: Vec<(ProcessorOrder, Searched)> = Vec::new();
     if coherence.is_clean() {
         output::begin_stage("searching for cycles");
         for &order in &orders {
@@ -316,10 +316,12 @@ fn decide<'a>(
     };
     bar.finish();
     let obstacle = unjudged(interface, &survey).or_else(|| obstacle(&survey, checks.as_ref()));
-    let holds = |form: &Form| match form {
-        Form::Ordered(order) | Form::WeakerThan(order) => clean.is_some_and(|c| c <= *order),
-        Form::Coherent => coherence.is_clean(),
-        Form::Unsupported(_) => clean == Some(Order::Sc),
+    let holds = |form: &ModelForm| match form {
+        ModelForm::Ordered(order) | ModelForm::WeakerThan(order) => {
+            clean.is_some_and(|c| c <= *order)
+        }
+        ModelForm::Coherent => coherence.is_clean(),
+        ModelForm::Unsupported(_) => clean == Some(ProcessorOrder::Sc),
     };
     if proof_only && (obstacle.is_some() || !forms.iter().all(holds)) {
         return Ok(None);
@@ -340,12 +342,12 @@ fn decide<'a>(
     }
     // Runs found for other models may violate models that are not supported.
     for (i, (model, form)) in models.iter().zip(&forms).enumerate() {
-        if matches!(verdicts[i], Verdict::Unknown(_))
-            && matches!(form, Form::WeakerThan(_) | Form::Unsupported(_))
+        if matches!(verdicts[i], ConformanceVerdict::Unknown(_))
+            && matches!(form, ModelForm::WeakerThan(_) | ModelForm::Unsupported(_))
             && let Some(found) = decider.known_violation(model)?
         {
             let shown = decider.confirmed((model, texts[i].as_ref()), &found)?;
-            verdicts[i] = Verdict::Violated(Box::new(shown));
+            verdicts[i] = ConformanceVerdict::Violated(Box::new(shown));
         }
     }
     let strongest = clean.filter(|_| decider.obstacle.is_none());
@@ -402,7 +404,7 @@ fn finish(
     let shown: Vec<Option<ConfirmedViolation>> = verdicts
         .into_iter()
         .map(|v| match v {
-            Verdict::Violated(s) => Some(*s),
+            ConformanceVerdict::Violated(s) => Some(*s),
             _ => None,
         })
         .collect();
@@ -420,8 +422,8 @@ fn finish(
 /// line of the interface never end.
 fn unjudged(interface: &Interface, survey: &Survey) -> Option<String> {
     let events = &survey.alphabet.events;
-    let line = |e: &Event| &interface.operations[e.operation as usize];
-    let ends = |e: &&Event| e.phase != Phase::Begin;
+    let line = |e: &LabelEvent| &interface.operations[e.operation as usize];
+    let ends = |e: &&LabelEvent| e.phase != Phase::Begin;
     let open = events.iter().find(|b| {
         b.phase == Phase::Begin && !events.iter().filter(ends).any(|e| e.operation == b.operation)
     });
@@ -470,7 +472,7 @@ fn grounds(
     any: &[String],
     survey: &Survey,
     coherence: &Searched,
-    cycles: &[(Order, Searched)],
+    cycles: &[(ProcessorOrder, Searched)],
     checks: Option<&Checks>,
 ) -> (Vec<Ground>, Vec<Ground>) {
     let names = &survey.alphabet.names;
@@ -566,17 +568,17 @@ struct Decider<'a> {
     survey: &'a Survey,
     machine: &'a TargetMachine<'a>,
     coherence: &'a Searched,
-    cycles: &'a [(Order, Searched)],
+    cycles: &'a [(ProcessorOrder, Searched)],
     obstacle: Option<String>,
     /// Histories of runs that violate some order.
     runs: Vec<Violation>,
 }
 
 impl Decider<'_> {
-    fn holds(&self, implied: Option<&'static str>) -> Verdict {
+    fn holds(&self, implied: Option<&'static str>) -> ConformanceVerdict {
         match &self.obstacle {
-            None => Verdict::Holds(implied),
-            Some(why) => Verdict::Unknown(why.clone()),
+            None => ConformanceVerdict::Holds(implied),
+            Some(why) => ConformanceVerdict::Unknown(why.clone()),
         }
     }
 
@@ -584,40 +586,40 @@ impl Decider<'_> {
         &mut self,
         model: &MemoryModel,
         text: Option<&ModelSource>,
-        form: &Form,
-    ) -> Result<Verdict, Diagnostic> {
+        form: &ModelForm,
+    ) -> Result<ConformanceVerdict, Diagnostic> {
         let clean = self.cycles.iter().find(|(_, s)| s.is_clean()).map(|(o, _)| *o);
         match form {
-            Form::Ordered(order) => {
+            ModelForm::Ordered(order) => {
                 if let Some(stronger) = clean.filter(|o| o <= order) {
                     let implied = (stronger != *order).then(|| stronger.name());
                     return Ok(self.holds(implied));
                 }
                 self.violation(model, text, Some(*order))
             }
-            Form::Coherent if self.coherence.is_clean() => {
-                let implied = clean.filter(|o| *o == Order::Sc).map(Order::name);
+            ModelForm::Coherent if self.coherence.is_clean() => {
+                let implied = clean.filter(|o| *o == ProcessorOrder::Sc).map(ProcessorOrder::name);
                 Ok(self.holds(implied))
             }
-            Form::Coherent => self.violation(model, text, None),
-            Form::WeakerThan(order) => match clean.filter(|o| o <= order) {
+            ModelForm::Coherent => self.violation(model, text, None),
+            ModelForm::WeakerThan(order) => match clean.filter(|o| o <= order) {
                 Some(stronger) => Ok(self.holds(Some(stronger.name()))),
-                None => Ok(Verdict::Unknown(format!(
+                None => Ok(ConformanceVerdict::Unknown(format!(
                     "the machine is not shown to implement `{}`, which would imply `{}` for its operations, and the order of `{}` within a processor does not have the required form",
                     order.name(),
                     model.name,
                     model.name
                 ))),
             },
-            Form::Unsupported(_) if clean == Some(Order::Sc) && text.is_some() => {
+            ModelForm::Unsupported(_) if clean == Some(ProcessorOrder::Sc) && text.is_some() => {
                 let known = mu_axioms::models::by_name(&model.name);
                 if known.is_some_and(|k| text.is_some_and(|t| t.text == k.text)) {
-                    return Ok(self.holds(Some(Order::Sc.name())));
+                    return Ok(self.holds(Some(ProcessorOrder::Sc.name())));
                 }
-                let Form::Unsupported(why) = form else { unreachable!("matched above") };
-                Ok(Verdict::Unknown(why.clone()))
+                let ModelForm::Unsupported(why) = form else { unreachable!("matched above") };
+                Ok(ConformanceVerdict::Unknown(why.clone()))
             }
-            Form::Unsupported(why) => Ok(Verdict::Unknown(why.clone())),
+            ModelForm::Unsupported(why) => Ok(ConformanceVerdict::Unknown(why.clone())),
         }
     }
 
@@ -626,8 +628,8 @@ impl Decider<'_> {
         &mut self,
         model: &MemoryModel,
         text: Option<&ModelSource>,
-        order: Option<Order>,
-    ) -> Result<Verdict, Diagnostic> {
+        order: Option<ProcessorOrder>,
+    ) -> Result<ConformanceVerdict, Diagnostic> {
         let size = self.survey.size;
         let mut lists: Vec<Vec<Guess>> = Vec::new();
         if self.coherence.violated.is_some() {
@@ -637,29 +639,29 @@ impl Decider<'_> {
         let searched = self.cycles.iter().find(|c| Some(c.0) == order).map(|c| &c.1);
         let stop = searched.map_or(&self.coherence.outcome.stop, |s| &s.outcome.stop);
         if *stop != Stop::Complete {
-            return Ok(Verdict::Unknown(format!("stopped: {}", stop.word())));
+            return Ok(ConformanceVerdict::Unknown(format!("stopped: {}", stop.word())));
         }
         if let Some(found) = self.subject.confirm(self.survey, &lists, model)? {
             match self.confirmed((model, text), &found) {
                 Err(why) if why.stage == Stage::Unsupported && why.stop.is_none() => {
-                    return Ok(Verdict::Unknown(why.message));
+                    return Ok(ConformanceVerdict::Unknown(why.message));
                 }
                 confirmed => {
                     let confirmed = confirmed?;
                     self.runs.push(found);
-                    return Ok(Verdict::Violated(Box::new(confirmed)));
+                    return Ok(ConformanceVerdict::Violated(Box::new(confirmed)));
                 }
             }
         }
         if let Some(confirmed) = self.bounded((model, text))? {
-            return Ok(Verdict::Violated(Box::new(confirmed)));
+            return Ok(ConformanceVerdict::Violated(Box::new(confirmed)));
         }
         let violated = searched.unwrap_or(self.coherence).violated.as_ref();
         let names = &self.survey.alphabet.names;
         let what = violated.map_or(String::new(), |g| {
             format!(": {}", g.text(&names.processors, &names.addresses))
         });
-        Ok(Verdict::Unknown(format!(
+        Ok(ConformanceVerdict::Unknown(format!(
             "the commits of some run are in an order that violates `{}`, but no run was found in which loads show it{what}",
             model.name
         )))
@@ -676,14 +678,14 @@ impl Decider<'_> {
         }
         output::begin_stage("searching histories");
         let (interface, session) = (self.subject.interface, self.session);
-        let explored = Machine::explore(
+        let explored = ReducedMachine::explore(
             self.subject.machine,
             interface,
             self.subject.options,
             &session.budget,
             &mu_explore::Silent,
         )?;
-        let group = Group::find(&explored.alphabet, &explored.lts, session.threads());
+        let group = SymmetryGroup::find(&explored.alphabet, &explored.lts, session.threads());
         for operations in 1..=CONFIRMED_OPERATIONS {
             let bound = Bound { first: true, ..Bound::of(operations, session.threads()) };
             let answer = search(interface, &explored, &group, &[model], bound, &session.budget)?;
@@ -775,12 +777,12 @@ impl Results<'_> {
 
     /// Returns the exit code of the verdicts alone.
     fn verdict_code(&self) -> u8 {
-        let is_violated = |v: &&Verdict| matches!(v, Verdict::Violated(_));
-        let is_open = |v: &&Verdict| matches!(v, Verdict::Unknown(_));
+        let is_violated = |v: &&ConformanceVerdict| matches!(v, ConformanceVerdict::Violated(_));
+        let is_open = |v: &&ConformanceVerdict| matches!(v, ConformanceVerdict::Unknown(_));
         let all = &self.verdicts;
         if self.args.against.is_empty() {
             return match () {
-                () if all.iter().any(|v| matches!(v, Verdict::Holds(_))) => 0,
+                () if all.iter().any(|v| matches!(v, ConformanceVerdict::Holds(_))) => 0,
                 () if all.iter().any(|v| is_open(&v)) => 3,
                 () => 1,
             };
@@ -841,28 +843,32 @@ impl Results<'_> {
         line("peak memory", format!("{} MiB", self.peak >> 20));
         out.push('\n');
         match (&self.names[..], &self.verdicts[..]) {
-            ([name], [Verdict::Violated(s)]) => out += &violation_text(session, name, s),
+            ([name], [ConformanceVerdict::Violated(s)]) => out += &violation_text(session, name, s),
             ([name], [verdict]) => {
                 out += &match verdict {
-                    Verdict::Holds(None) => {
+                    ConformanceVerdict::Holds(None) => {
                         format!("conforms: {name}, for programs of every length\n")
                     }
-                    Verdict::Holds(Some(by)) => format!(
+                    ConformanceVerdict::Holds(Some(by)) => format!(
                         "conforms: {name}, for programs of every length, because it conforms to {by}\n"
                     ),
-                    Verdict::Unknown(why) => format!("unknown: {name}\nreason       {why}\n"),
-                    Verdict::Violated(_) => String::new(),
+                    ConformanceVerdict::Unknown(why) => {
+                        format!("unknown: {name}\nreason       {why}\n")
+                    }
+                    ConformanceVerdict::Violated(_) => String::new(),
                 };
             }
             (all, verdicts) => {
                 for (name, verdict) in all.iter().zip(verdicts) {
                     let text = match verdict {
-                        Verdict::Holds(None) => "✔  programs of every length".to_string(),
-                        Verdict::Holds(Some(by)) => {
+                        ConformanceVerdict::Holds(None) => {
+                            "✔  programs of every length".to_string()
+                        }
+                        ConformanceVerdict::Holds(Some(by)) => {
                             format!("✔  programs of every length, because of {by}")
                         }
-                        Verdict::Violated(s) => format!("✘  {}", s.found.history.text()),
-                        Verdict::Unknown(why) => format!("?  unknown: {why}"),
+                        ConformanceVerdict::Violated(s) => format!("✘  {}", s.found.history.text()),
+                        ConformanceVerdict::Unknown(why) => format!("?  unknown: {why}"),
                     };
                     let _ = writeln!(out, "{name:<16}{text}");
                 }
@@ -874,7 +880,8 @@ impl Results<'_> {
         if let (Some(order), Some(c)) = (self.strongest, &self.completeness) {
             out += &behaviour_text(order.name(), c, COMPARED_OPERATIONS);
         }
-        let holds = self.verdicts.iter().filter(|v| matches!(v, Verdict::Holds(_))).count();
+        let holds =
+            self.verdicts.iter().filter(|v| matches!(v, ConformanceVerdict::Holds(_))).count();
         match &self.faults {
             Some(faults) => out += &faults.text(self.args, holds),
             None if !self.args.fault.is_empty() => {
@@ -887,7 +894,7 @@ impl Results<'_> {
 
     fn json(&self) -> Value {
         let names = &self.survey.alphabet.names;
-        let searched = |what: &str, order: Option<Order>, s: &Searched| {
+        let searched = |what: &str, order: Option<ProcessorOrder>, s: &Searched| {
             let mut object = json!({
                 "what": what,
                 "guesses": s.guesses,
@@ -911,16 +918,16 @@ impl Results<'_> {
         };
         let models = self.names.iter().zip(&self.verdicts).map(|(name, verdict)| {
             let word = match verdict {
-                Verdict::Holds(_) => "true",
-                Verdict::Violated(_) => "false",
-                Verdict::Unknown(_) => "unknown",
+                ConformanceVerdict::Holds(_) => "true",
+                ConformanceVerdict::Violated(_) => "false",
+                ConformanceVerdict::Unknown(_) => "unknown",
             };
             let mut object = json!({ "name": name, "verdict": word });
             match verdict {
-                Verdict::Holds(None) => {}
-                Verdict::Holds(Some(by)) => object["implied_by"] = json!(by),
-                Verdict::Violated(s) => add_violation(&mut object, s),
-                Verdict::Unknown(why) => object["reason"] = json!(why),
+                ConformanceVerdict::Holds(None) => {}
+                ConformanceVerdict::Holds(Some(by)) => object["implied_by"] = json!(by),
+                ConformanceVerdict::Violated(s) => add_violation(&mut object, s),
+                ConformanceVerdict::Unknown(why) => object["reason"] = json!(why),
             }
             object
         });
@@ -937,8 +944,8 @@ impl Results<'_> {
             "checked": grounds(&self.checked),
             "assumed": grounds(&self.assumed),
             "bounded": self.checks.as_ref().is_some_and(|c| c.continuation.stopped.is_some()),
-            "certificate": self.certified.map(Order::name),
-            "strongest": self.strongest.map(Order::name),
+            "certificate": self.certified.map(ProcessorOrder::name),
+            "strongest": self.strongest.map(ProcessorOrder::name),
             "behaviour": self.completeness.as_ref().map(|c| behaviour_json(c, COMPARED_OPERATIONS)),
             "models": models.collect::<Vec<_>>(),
             "stop": self.stop().word(),

@@ -21,16 +21,16 @@ use crate::pipeline::load::Origin;
 use crate::pipeline::{Session, file_error};
 use mu_axioms::history::History;
 use mu_base::{Diagnostic, Stage, Stop, ending, ends_in};
-use mu_conform::faults::Fault;
+use mu_conform::faults::MachineFault;
 use mu_conform::interface::Interface;
 use mu_conform::judge::MemoryModel;
-use mu_conform::machine::Machine;
+use mu_conform::machine::ReducedMachine;
 use mu_conform::search::{Bound, search};
 use mu_conform::suite::{Cover, Executions, detecting_programs, executions, outcomes};
-use mu_conform::symmetry::Group;
+use mu_conform::symmetry::SymmetryGroup;
 use mu_conform::write::self_checking;
 use mu_frontends::Input;
-use mu_litmus::paths::Bounds;
+use mu_litmus::paths::PathBounds;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub(super) struct FaultResult {
 }
 
 /// A test of a suite.
-pub(super) struct Test {
+pub(super) struct SuiteTest {
     /// Name of the test and its file.
     pub name: String,
     /// The program.
@@ -87,7 +87,7 @@ pub(super) struct Test {
 /// A suite of litmus tests.
 pub(super) struct Suite {
     /// The tests.
-    pub tests: Vec<Test>,
+    pub tests: Vec<SuiteTest>,
     /// Maximum number of operations per processor in a candidate.
     pub longest: usize,
     /// Number of programs that find a fault.
@@ -126,7 +126,7 @@ pub(super) fn read(
                 return Err(Diagnostic::new(Stage::Usage, message)
                     .note("expected faulty machines as files, or a folder of them"));
             };
-            for fault in Fault::parse(source, &text)? {
+            for fault in MachineFault::parse(source, &text)? {
                 let text = fault.apply(&correct)?;
                 out.push(FaultyMachine {
                     name: fault.name,
@@ -172,7 +172,7 @@ pub(super) struct FaultSearch<'a> {
     pub models: &'a [MemoryModel],
     pub texts: &'a [Option<ModelSource>],
     /// The correct machine.
-    pub correct: (&'a Machine, &'a Group),
+    pub correct: (&'a ReducedMachine, &'a SymmetryGroup),
     /// The models that it conforms to.
     pub conforming: &'a [usize],
     /// Maximum number of operations of each processor in histories.
@@ -185,8 +185,8 @@ pub(super) struct FaultSearch<'a> {
 /// operations.
 struct Control {
     defines: Vec<(String, String)>,
-    machine: Machine,
-    group: Group,
+    machine: ReducedMachine,
+    group: SymmetryGroup,
     conforming: Vec<Vec<usize>>,
 }
 
@@ -194,7 +194,7 @@ struct Control {
 type Defines = Vec<(String, String)>;
 
 /// A faulty machine with a detected fault: its index, and the parameters of the fault.
-type Found<'f> = ((usize, &'f Defines), Machine, Group);
+type Found<'f> = ((usize, &'f Defines), ReducedMachine, SymmetryGroup);
 
 impl FaultSearch<'_> {
     /// Runs a closure with additional parameters.
@@ -280,7 +280,7 @@ impl FaultSearch<'_> {
         session: &mut Session,
         fault: &FaultyMachine,
         controls: &mut Vec<Control>,
-    ) -> Result<(FaultResult, Machine, Group), Diagnostic> {
+    ) -> Result<(FaultResult, ReducedMachine, SymmetryGroup), Diagnostic> {
         let origin = match &fault.model {
             FaultyModel::Edited(text) => Origin::Text(
                 format!("{} with the fault \"{}\"", self.args.model.display(), fault.name),
@@ -397,7 +397,7 @@ impl FaultSearch<'_> {
     ) -> Result<Suite, Diagnostic> {
         output::begin_stage("choosing tests");
         let (against, text) = (&self.models[0], self.texts[0].as_ref());
-        let all = |machine: (&Machine, &Group)| {
+        let all = |machine: (&ReducedMachine, &SymmetryGroup)| {
             executions(self.interface, machine, (longest, session.threads()), &session.budget)
         };
         let mut correct: Vec<(&Defines, Executions)> = Vec::new();
@@ -443,7 +443,7 @@ impl FaultSearch<'_> {
                 .iter()
                 .filter_map(|(fault, by)| by.get(program).map(|h| (*fault, h.clone())))
                 .collect();
-            tests.push(Test {
+            tests.push(SuiteTest {
                 name,
                 program: program.clone(),
                 detecting_programs,
@@ -673,7 +673,7 @@ fn confirm(
         Ok(both) => both,
         Err(d) => return Ok(Err(d.to_string())),
     };
-    let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
+    let report = mu_litmus::run(test, &judge, PathBounds { loops: 1 }, &session.budget)?;
     match report.answer.verdict {
         mu_program::outcome::Verdict::Ok => Ok(Ok(())),
         mu_program::outcome::Verdict::Unknown => Err(Diagnostic::stopped(report.stop)),

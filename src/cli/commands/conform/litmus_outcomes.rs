@@ -16,8 +16,8 @@ use crate::pipeline::{Session, read_source};
 use mu_base::{Diagnostic, SourceMap, Stop};
 use mu_conform::litmus_outcomes::{Behaviour, Outcomes, longest_thread, outcomes};
 use mu_conform::search::{Bound, search};
-use mu_conform::symmetry::Group;
-use mu_litmus::{Arch, Judge, Test};
+use mu_conform::symmetry::SymmetryGroup;
+use mu_litmus::{Arch, Judge, LitmusTest};
 use mu_program::outcome::question::Observed;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// Result of a test.
 enum TestResult {
     /// Outcomes on the machine; the search may be incomplete.
-    Outcomes(Box<Test>, Outcomes),
+    Outcomes(Box<LitmusTest>, Outcomes),
     /// The machine cannot run the test.
     Not(String),
     /// The test cannot be read.
@@ -84,7 +84,8 @@ fn longest(files: &[PathBuf]) -> u32 {
     let length = |path: &PathBuf| {
         let mut sources = SourceMap::new();
         let (source, text) = read_source(path, &mut sources).ok()?;
-        let test = mu_litmus::parse(source, &text, mu_litmus::file::Options::default()).ok()?;
+        let test =
+            mu_litmus::parse(source, &text, mu_litmus::file::ParserOptions::default()).ok()?;
         u32::try_from(longest_thread(&test)).ok()
     };
     files
@@ -105,7 +106,7 @@ pub(crate) fn behaviour(
 ) -> Result<(Behaviour, Stop), Diagnostic> {
     let Read { interface, explored: Explored { machine, .. } } =
         read(session, path, interface, operations)?;
-    let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
+    let group = SymmetryGroup::find(&machine.alphabet, &machine.lts, session.threads());
     output::begin_stage("searching histories");
     let bound = Bound { collect: usize::MAX, ..Bound::of(operations as usize, session.threads()) };
     let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
@@ -147,7 +148,7 @@ fn one(
         mu_litmus::parse(
             source,
             &text,
-            mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() },
+            mu_litmus::file::ParserOptions { pairs: judge.pairs, ..Default::default() },
         )
         .map(|test| (test, judge))
     });
@@ -162,7 +163,7 @@ fn one(
 }
 
 /// Formats outcomes like the herd tools, with normalised spelling.
-fn lines<'o>(test: &Test, outcomes: impl Iterator<Item = &'o Vec<u64>>) -> Vec<String> {
+fn lines<'o>(test: &LitmusTest, outcomes: impl Iterator<Item = &'o Vec<u64>>) -> Vec<String> {
     let observed = &test.question.observed;
     let one = |o: &Vec<u64>| {
         observed

@@ -41,18 +41,18 @@ use mu_compile::Confluence;
 use mu_conform::alphabet::Alphabet;
 use mu_conform::completeness::{self, Completeness};
 use mu_conform::interface::{Interface, Label};
-use mu_conform::judge::{Form as Judging, MemoryModel, Reason};
-use mu_conform::machine::{IDLE, Machine};
+use mu_conform::judge::{MemoryModel, ModelDefinition as Judging, Reason};
+use mu_conform::machine::{IDLE, ReducedMachine};
 use mu_conform::names::NameMap;
 use mu_conform::search::{Bound, SearchResult, Violation, search};
-use mu_conform::sequences::Entry;
-use mu_conform::symmetry::Group;
+use mu_conform::sequences::SequenceEntry;
+use mu_conform::symmetry::SymmetryGroup;
 use mu_conform::witness;
-use mu_conform::write::{Language, litmus as test_of};
+use mu_conform::write::{TestLanguage, litmus as test_of};
 use mu_evidence::Evidence;
 use mu_explore::{LassoPath, PathStep};
 use mu_litmus::kernel;
-use mu_litmus::paths::Bounds;
+use mu_litmus::paths::PathBounds;
 use mu_litmus::report::DecidingExecution;
 use mu_model::Model;
 use mu_process::typecheck::check_specification;
@@ -80,7 +80,7 @@ struct ModelSource {
 struct ConfirmedViolation {
     found: Violation,
     reason: Reason,
-    language: Language,
+    language: TestLanguage,
     /// The litmus test.
     litmus: String,
     /// `Ok` if the litmus layer forbids the test too, otherwise the reason why it cannot judge it.
@@ -98,11 +98,11 @@ struct ConformResults<'a> {
     args: &'a ConformArgs,
     names: Vec<String>,
     interface: &'a Interface,
-    machine: &'a Machine,
+    machine: &'a ReducedMachine,
     program: Option<String>,
     /// Processors without operations.
     idle: Vec<String>,
-    group: &'a Group,
+    group: &'a SymmetryGroup,
     answer: &'a SearchResult,
     shown: Vec<Option<ConfirmedViolation>>,
     /// Models of the table that cannot judge some operation, with the reason.
@@ -293,7 +293,7 @@ struct Read {
 struct Explored {
     /// The unreduced model; runs are runs of this model.
     model: Arc<dyn Model>,
-    machine: Machine,
+    machine: ReducedMachine,
     /// The most general program, if it runs in parallel with the machine.
     program: Option<String>,
     /// Processors without operations.
@@ -455,7 +455,8 @@ fn explored(
     let searched = loaded.searched();
     let options = session.explore_options(&**searched, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let explored = Machine::explore(&**searched, &interface, &options, &session.budget, &bar);
+    let explored =
+        ReducedMachine::explore(&**searched, &interface, &options, &session.budget, &bar);
     bar.finish();
     let machine = explored.map_err(|d| {
         if d.message == IDLE {
@@ -505,21 +506,21 @@ fn most_general(interface: &Interface, loaded: &Loaded) -> Vec<String> {
 }
 
 /// Returns the symmetries of a machine, unless they are switched off.
-fn symmetries(session: &Session, args: &ConformArgs, machine: &Machine) -> Group {
+fn symmetries(session: &Session, args: &ConformArgs, machine: &ReducedMachine) -> SymmetryGroup {
     if args.without_symmetry {
-        Group::trivial(&machine.alphabet, &machine.lts)
+        SymmetryGroup::trivial(&machine.alphabet, &machine.lts)
     } else {
-        Group::find(&machine.alphabet, &machine.lts, session.threads())
+        SymmetryGroup::find(&machine.alphabet, &machine.lts, session.threads())
     }
 }
 
 /// Returns the languages for a history under a model, the preferred one first.
-fn language_of(against: &MemoryModel, history: &History) -> &'static [Language] {
+fn language_of(against: &MemoryModel, history: &History) -> &'static [TestLanguage] {
     let dialect = match &against.form {
         Judging::Cat { dialect, .. } => *dialect,
         Judging::Views(_) => Dialect::Plain,
     };
-    Language::of(dialect, history)
+    TestLanguage::of(dialect, history)
 }
 
 /// Reads the memory models of `--against`, and the sources of those made of axioms.
@@ -555,7 +556,7 @@ fn judge(
     against: &MemoryModel,
     text: &ModelSource,
     litmus: &str,
-) -> Result<(mu_litmus::Judge, mu_litmus::Test), Diagnostic> {
+) -> Result<(mu_litmus::Judge, mu_litmus::LitmusTest), Diagnostic> {
     let mut sources = mu_base::SourceMap::new();
     let source = sources.add("the smallest test", litmus);
     let arch = mu_litmus::file::architecture(source, litmus)?;
@@ -566,7 +567,7 @@ fn judge(
         Some([bell, def]) => {
             let (bell, def) =
                 ((bell.0.as_str(), bell.1.as_str()), (def.0.as_str(), def.1.as_str()));
-            Some(kernel::Language::parse(&mut sources, bell, def, None)?)
+            Some(kernel::KernelLanguage::parse(&mut sources, bell, def, None)?)
         }
         None => None,
     };
@@ -575,7 +576,7 @@ fn judge(
         Some(own) => mu_litmus::Judge::of_kernel(&mut sources, own, name, axioms, &included)?,
         None => mu_litmus::Judge::compile(&mut sources, arch, name, axioms, &included)?,
     };
-    let options = mu_litmus::file::Options { pairs: judge.pairs, kernel: language.as_ref() };
+    let options = mu_litmus::file::ParserOptions { pairs: judge.pairs, kernel: language.as_ref() };
     let test = mu_litmus::parse(source, litmus, options)?;
     Ok((judge, test))
 }
@@ -587,12 +588,12 @@ fn written_test(
     session: &Session,
     (against, text): (&MemoryModel, Option<&ModelSource>),
     history: &History,
-) -> Result<(Language, String, Result<(), String>), Diagnostic> {
+) -> Result<(TestLanguage, String, Result<(), String>), Diagnostic> {
     let name = format!("not-{}", against.name);
     let languages = language_of(against, history);
-    let mut first: Option<(Language, String, String)> = None;
+    let mut first: Option<(TestLanguage, String, String)> = None;
     let mut reasons = Vec::new();
-    for &language in languages.iter().chain([&Language::RiscV]) {
+    for &language in languages.iter().chain([&TestLanguage::RiscV]) {
         let litmus = match test_of(history, &name, language) {
             Ok(litmus) => litmus,
             Err(why) => {
@@ -650,7 +651,7 @@ fn confirm_violation(
     let reason = against.worker().reason(&found.history)?;
     let labels: Vec<String> = walk.path().iter().map(|m| model.label_text(m.label)).collect();
     let observed = witness::observations(interface, labels.iter().map(String::as_str));
-    let lists: Vec<&[Entry]> = found.concrete.iter().map(Vec::as_slice).collect();
+    let lists: Vec<&[SequenceEntry]> = found.concrete.iter().map(Vec::as_slice).collect();
     let meaning = NameMap::of(
         &found.history,
         &mu_conform::judge::history(interface, &lists),
@@ -684,7 +685,7 @@ fn confirm(
         Ok(both) => both,
         Err(d) => return Ok(Err(format!("the litmus layer rejects the test: {}", d))),
     };
-    let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
+    let report = mu_litmus::run(test, &judge, PathBounds { loops: 1 }, &session.budget)?;
     match report.answer.verdict {
         mu_program::outcome::Verdict::No => Ok(Ok(())),
         mu_program::outcome::Verdict::Unknown => {
@@ -706,7 +707,7 @@ fn execution_of(
     shown: &ConfirmedViolation,
 ) -> Result<Option<DecidingExecution>, Diagnostic> {
     let Ok((judge, test)) = judge(against, text, &shown.litmus) else { return Ok(None) };
-    Ok(mu_litmus::report::deciding(test, &judge, Bounds { loops: 1 }, &session.budget)?.0)
+    Ok(mu_litmus::report::deciding(test, &judge, PathBounds { loops: 1 }, &session.budget)?.0)
 }
 
 /// The violations of models by name, for files.

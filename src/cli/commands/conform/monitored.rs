@@ -4,7 +4,7 @@
 //! [`FAULT_OPERATIONS`] operations of each processor, so that its test is a smallest one. A fault
 //! that needs more is searched with the monitors; its test is then that of the confirmed run.
 
-use super::every_length::{TargetMachine, Verdict};
+use super::every_length::{ConformanceVerdict, TargetMachine};
 use super::faults::{FaultSearch, Faults, FaultyMachine, Finding};
 use super::{
     ConfirmedViolation, Explored, ModelSource, Operations, confirm_violation, explored, loaded,
@@ -16,7 +16,7 @@ use crate::pipeline::load::Origin;
 use mu_base::{Diagnostic, Stage};
 use mu_conform::every_length::decide::Subject;
 use mu_conform::every_length::monitor::{Guess, coherence_guesses, cycle_guesses};
-use mu_conform::every_length::order::{Form, Marks};
+use mu_conform::every_length::order::{Marks, ModelForm};
 use mu_conform::interface::Interface;
 use mu_conform::judge::MemoryModel;
 
@@ -28,7 +28,7 @@ pub(super) fn faults(
     session: &mut Session,
     args: &ConformArgs,
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
-    (machine, verdicts): (&TargetMachine<'_>, &[Verdict]),
+    (machine, verdicts): (&TargetMachine<'_>, &[ConformanceVerdict]),
     faulty: &[FaultyMachine],
 ) -> Result<Option<Faults>, Diagnostic> {
     if faulty.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn faults(
         let message = "faulty machines need a value of every parameter";
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
-    let holds = |m: &usize| matches!(verdicts[*m], Verdict::Holds(_));
+    let holds = |m: &usize| matches!(verdicts[*m], ConformanceVerdict::Holds(_));
     let conforming: Vec<usize> = (0..models.len()).filter(holds).collect();
     if conforming.is_empty() {
         return Ok(None);
@@ -84,10 +84,10 @@ pub(super) fn find(
     let coherence = subject.search_coherence(&survey)?;
     for &m in selected {
         let text = texts[m].as_ref();
-        let order = match Form::of(&models[m].name, text.map(|t| t.text.as_str()), marks) {
-            Form::Ordered(order) => Some(order),
-            Form::Coherent => None,
-            Form::WeakerThan(_) | Form::Unsupported(_) => continue,
+        let order = match ModelForm::of(&models[m].name, text.map(|t| t.text.as_str()), marks) {
+            ModelForm::Ordered(order) => Some(order),
+            ModelForm::Coherent => None,
+            ModelForm::WeakerThan(_) | ModelForm::Unsupported(_) => continue,
         };
         let mut lists: Vec<Vec<Guess>> = Vec::new();
         if coherence.violated.is_some() {

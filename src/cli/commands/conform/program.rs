@@ -11,9 +11,9 @@
 //! are left out, because a load could not distinguish them from no store.
 
 use crate::args::Operations;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_base::{Diagnostic, SourceMap, Stage};
-use mu_conform::interface::{Interface, Label, Operation, Part, Role};
+use mu_conform::interface::{ArgumentRole, Interface, Label, Operation, OperationClass};
 use mu_syntax::ast::{Process, ProcessKind, Section, Sort, SortKind, Specification};
 use mu_syntax::print;
 use std::collections::BTreeMap;
@@ -160,11 +160,11 @@ impl Declarations {
     }
 
     /// Infers the operations of the program; empty if the machine needs no program.
-    fn inferred(&self, interface: &Interface) -> Vec<Part> {
+    fn inferred(&self, interface: &Interface) -> Vec<OperationClass> {
         let part = |o: &Operation| {
             let request = self.missing(o.begin.as_ref().unwrap_or(&o.end))?;
             let response = o.begin.as_ref().and_then(|_| self.missing(&o.end));
-            Some(Part { kind: o.kind, request, response })
+            Some(OperationClass { kind: o.kind, request, response })
         };
         interface.operations.iter().filter_map(part).collect()
     }
@@ -194,14 +194,17 @@ impl Declarations {
 }
 
 /// Returns the letter of an argument, if programs have it.
-fn letter(role: &Role) -> Option<&'static str> {
+fn letter(role: &ArgumentRole) -> Option<&'static str> {
     match role {
-        Role::Processor => Some("p"),
-        Role::Address => Some("a"),
-        Role::Value => Some("v"),
-        Role::Written => Some("w"),
-        Role::Number => Some("n"),
-        Role::Depends(_) | Role::Other | Role::Any | Role::Text(_) => None,
+        ArgumentRole::Processor => Some("p"),
+        ArgumentRole::Address => Some("a"),
+        ArgumentRole::Value => Some("v"),
+        ArgumentRole::Written => Some("w"),
+        ArgumentRole::Number => Some("n"),
+        ArgumentRole::Depends(_)
+        | ArgumentRole::Other
+        | ArgumentRole::Any
+        | ArgumentRole::Text(_) => None,
     }
 }
 
@@ -248,7 +251,7 @@ impl Writer<'_> {
                     use_letter(l, &mut variables)?;
                     arguments.push(l.to_string());
                 }
-                (Role::Text(text), _) => {
+                (ArgumentRole::Text(text), _) => {
                     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'');
                     for l in words
                         .filter_map(|w| ["p", "a", "v", "w", "n"].into_iter().find(|l| *l == w))
@@ -272,7 +275,7 @@ impl Writer<'_> {
     }
 
     /// Returns the conditions on a letter, one for each value that the program uses.
-    fn choices(&self, kind: Kind, letter: &str) -> Vec<String> {
+    fn choices(&self, kind: EventKind, letter: &str) -> Vec<String> {
         let initial = &self.interface.initial.text;
         let of = |at: usize, letter: &str| {
             self.interface.constants[at]
@@ -281,8 +284,8 @@ impl Writer<'_> {
                 .collect::<Vec<_>>()
         };
         let stored = match kind {
-            Kind::Write => "v",
-            Kind::Update => "w",
+            EventKind::Write => "v",
+            EventKind::Update => "w",
             _ => "",
         };
         let listed = match letter {
@@ -297,7 +300,7 @@ impl Writer<'_> {
         }
     }
 
-    fn part(&self, part: &Part, out: &mut Vec<String>) -> Result<(), Diagnostic> {
+    fn part(&self, part: &OperationClass, out: &mut Vec<String>) -> Result<(), Diagnostic> {
         let (action, variables, letters) = self.action(&part.request, &["p", "n"])?;
         let sum = if variables.is_empty() {
             String::new()
@@ -335,7 +338,11 @@ impl Writer<'_> {
 
     /// Returns the program text; `init` is the parallel composition of the components of all
     /// processors.
-    fn text(&self, program: &[Part], processors: &[String]) -> Result<String, Diagnostic> {
+    fn text(
+        &self,
+        program: &[OperationClass],
+        processors: &[String],
+    ) -> Result<String, Diagnostic> {
         let mut alternatives = Vec::new();
         program.iter().try_for_each(|p| self.part(p, &mut alternatives))?;
         alternatives.dedup();
@@ -419,8 +426,8 @@ fn reject_numbers(labels: &[&Label]) -> Result<(), Diagnostic> {
         |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "n");
     let numbered = |l: &&&Label| {
         l.roles.iter().any(|r| match r {
-            Role::Number => true,
-            Role::Text(text) => has_letter(text),
+            ArgumentRole::Number => true,
+            ArgumentRole::Text(text) => has_letter(text),
             _ => false,
         })
     };

@@ -12,7 +12,7 @@
 use mu_base::ids::{SortId, VarId};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_conform::alphabet::{Alphabet, arguments};
-use mu_conform::interface::{Interface, Label, Role, Word, letter};
+use mu_conform::interface::{ArgumentRole, Interface, Label, Word, letter};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::DataSpec;
 use mu_data::print;
@@ -34,13 +34,13 @@ enum Thing {
 impl Thing {
     const ALL: [Thing; 3] = [Thing::Processor, Thing::Address, Thing::Value];
 
-    fn of(role: &Role) -> Option<Thing> {
+    fn of(role: &ArgumentRole) -> Option<Thing> {
         match role {
-            Role::Processor | Role::Other => Some(Thing::Processor),
-            Role::Address => Some(Thing::Address),
-            Role::Value | Role::Written => Some(Thing::Value),
-            Role::Number => Some(Thing::Number),
-            Role::Depends(_) | Role::Any | Role::Text(_) => None,
+            ArgumentRole::Processor | ArgumentRole::Other => Some(Thing::Processor),
+            ArgumentRole::Address => Some(Thing::Address),
+            ArgumentRole::Value | ArgumentRole::Written => Some(Thing::Value),
+            ArgumentRole::Number => Some(Thing::Number),
+            ArgumentRole::Depends(_) | ArgumentRole::Any | ArgumentRole::Text(_) => None,
         }
     }
     fn name(self) -> &'static str {
@@ -209,7 +209,7 @@ impl Sorts {
         let sorts = typed.sorts_of(label)?;
         let number = |sort: SortId| matches!(sort, basic::POS | basic::NAT | basic::INT);
         for ((role, span), sort) in label.roles.iter().zip(&label.places).zip(sorts) {
-            if let Role::Depends(_) = role {
+            if let ArgumentRole::Depends(_) = role {
                 let several = match typed.data.signature.sorts.kind(*sort) {
                     SortKind::List(of) | SortKind::Set(of) | SortKind::FSet(of) => number(*of),
                     _ => false,
@@ -283,7 +283,7 @@ impl Sorts {
         {
             let own = typed.sorts_of(label)?.to_vec();
             for ((role, span), sort) in label.roles.iter_mut().zip(&label.places).zip(own) {
-                if let Role::Text(text) = role {
+                if let ArgumentRole::Text(text) = role {
                     *text = typed.value(text, *span, sort)?;
                 }
             }
@@ -315,7 +315,7 @@ impl Sorts {
             for ((role, span), sort) in
                 label.roles.iter().zip(&label.places).zip(typed.sorts_of(label)?)
             {
-                let Role::Text(text) = role else { continue };
+                let ArgumentRole::Text(text) = role else { continue };
                 let wrong = |d: Diagnostic| {
                     Diagnostic::at(
                         Stage::Type,

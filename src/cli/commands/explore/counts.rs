@@ -14,7 +14,7 @@ use num_bigint::BigUint;
 use serde_json::{Value, json};
 
 /// Result of an exploration by any engine.
-pub(crate) struct Report {
+pub(crate) struct ExplorationReport {
     /// Name of the engine.
     pub engine: &'static str,
     /// Reason for the choice of the engine, if known.
@@ -55,7 +55,7 @@ pub(crate) struct Processes {
     pub object: Value,
 }
 
-impl Report {
+impl ExplorationReport {
     /// Builds the report of an engine's result.
     pub(crate) fn of(counted: Counted, args: &Exploration) -> Self {
         let spilled = match &counted.detail {

@@ -26,7 +26,7 @@ use mu_conform::interface::Interface;
 use mu_data::typecheck::with_suggestions;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
 use mu_explore::{
-    LassoPath, PartialOrder, PathGoal, PathStep, ReductionObstacle, ReductionSavings, Target,
+    LassoPath, PartialOrder, PathGoal, PathStep, ReductionObstacle, ReductionSavings, SearchTarget,
     Visibility, find, find_paths,
 };
 use mu_lts::relabel::Relabel;
@@ -384,8 +384,11 @@ fn search(
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
         let visibility = Visibility::action(model, wanted.name);
-        let target =
-            if goal.deadlock { Target::Deadlock } else { Target::StepOf(&visibility, &step) };
+        let target = if goal.deadlock {
+            SearchTarget::Deadlock
+        } else {
+            SearchTarget::StepOf(&visibility, &step)
+        };
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let found = find(model, &options, &session.budget, &bar, target)?;
         bar.finish();

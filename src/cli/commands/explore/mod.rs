@@ -7,7 +7,7 @@ pub(crate) mod plan;
 
 use crate::args::{ExploreArgs, Format, Modulo, Reduction, SetStrategy};
 use crate::commands::chance;
-use crate::commands::explore::counts::Report;
+use crate::commands::explore::counts::ExplorationReport;
 use crate::commands::explore::plan::Exploration;
 use crate::output;
 use crate::output::notes;
@@ -25,7 +25,7 @@ use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_engines::auto::{self, Auto};
 use mu_engines::explicit::Explicit;
-use mu_engines::{Counted, Detail, Engine, Options, Task};
+use mu_engines::{Counted, Detail, Engine, EngineOptions, EngineTask};
 use mu_explore::Spilled;
 use mu_frontends::FrontEnd as _;
 use mu_frontends::programs::LITMUS;
@@ -64,10 +64,12 @@ pub(crate) fn run_plan(session: &mut Session, args: &Exploration) -> Result<u8, 
     let result = by_engine(session, args, start);
     match result {
         // A limit was reached before the search began.
-        Err(Diagnostic { stop: Some(stop), .. }) => {
-            Report { transitions: None, deadlocks: None, ..Report::explicit(0, 0, 0, stop) }
-                .print(session, start)
+        Err(Diagnostic { stop: Some(stop), .. }) => ExplorationReport {
+            transitions: None,
+            deadlocks: None,
+            ..ExplorationReport::explicit(0, 0, 0, stop)
         }
+        .print(session, start),
         result => result,
     }
 }
@@ -118,10 +120,11 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
     }
     if args.distribution.is_requested() {
         return match cluster::run(session, args, &loaded)? {
-            Ok(report) => {
-                Report { warnings: notes::report_flaws(session, &*loaded.model)?, ..report }
-                    .print(session, start)
+            Ok(report) => ExplorationReport {
+                warnings: notes::report_flaws(session, &*loaded.model)?,
+                ..report
             }
+            .print(session, start),
             Err(code) => Ok(code),
         };
     }
@@ -132,7 +135,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         drop(loaded);
         let lts = Arc::unwrap_or_clone(lts);
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
-        let report = Report::explicit(
+        let report = ExplorationReport::explicit(
             lts.state_count() as u64,
             lts.transition_count() as u64,
             deadlocks,
@@ -145,7 +148,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         } else {
             None
         };
-        (Report { reason, ends, ..report }, Some(lts))
+        (ExplorationReport { reason, ends, ..report }, Some(lts))
     } else {
         let model = &*loaded.model;
         let mut counter = find_path::EndCounter::new(model, &args.goal.terminal)?;
@@ -173,7 +176,15 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         if lts.is_some() && counted.stop == Stop::Complete {
             typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
         }
-        (Report { ends, warnings, symmetries, ..Report::of(counted, args) }, lts)
+        (
+            ExplorationReport {
+                ends,
+                warnings,
+                symmetries,
+                ..ExplorationReport::of(counted, args)
+            },
+            lts,
+        )
     };
     output::record("states", crate::commands::explore::counts::number(&report.states));
     output::record(
@@ -217,7 +228,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
 fn finish(
     session: &Session,
     args: &Exploration,
-    mut report: Report,
+    mut report: ExplorationReport,
     start: Instant,
     deadlock_path: Option<String>,
 ) -> Result<u8, Diagnostic> {
@@ -249,10 +260,10 @@ fn counted(
     counter: Option<&mut find_path::EndCounter<'_>>,
 ) -> Result<Counted, Diagnostic> {
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let options = Options {
+    let options = EngineOptions {
         strategy: args.strategy.map_or_else(Default::default, SetStrategy::strategy),
         progress: &bar,
-        ..Options::new(session.explore_options(model, &args.without))
+        ..EngineOptions::new(session.explore_options(model, &args.without))
     };
     let locks = Locks::of_checkpoints(&args.checkpoints)?;
     let restored = args
@@ -289,7 +300,7 @@ fn counted(
     }
     let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
     let extras = mu_explore::Extras { checkpoints, restored, ends, spill };
-    let task = Task {
+    let task = EngineTask {
         capabilities: &engines::capabilities_of_explore(args),
         options: &options,
         budget: &session.budget,

@@ -107,7 +107,7 @@ fn every_size(
             let text = format!("`-D {define}`: `{name}` is the size of no scalarset");
             return Err(Diagnostic::new(Stage::Usage, text));
         }
-        let outcome = Outcome { instance: Some((&name, size)), ..run.outcome(session, start) };
+        let outcome = MurphiResult { instance: Some((&name, size)), ..run.outcome(session, start) };
         if !["ok", "cover"].contains(&outcome.verdict()) {
             return outcome.print();
         }
@@ -120,7 +120,7 @@ fn every_size(
     );
     let Some(run) = last else { return Err(Diagnostic::internal("no size")) };
     let instance = Some((&*name, *SIZES.end()));
-    Outcome { instance, reason: Some(reason), ..run.outcome(session, start) }.print()
+    MurphiResult { instance, reason: Some(reason), ..run.outcome(session, start) }.print()
 }
 
 /// Search of a model that has ended.
@@ -132,8 +132,8 @@ struct Run {
 }
 
 impl Run {
-    fn outcome<'r>(&'r self, session: &'r Session, start: Instant) -> Outcome<'r> {
-        Outcome {
+    fn outcome<'r>(&'r self, session: &'r Session, start: Instant) -> MurphiResult<'r> {
+        MurphiResult {
             session,
             model: &self.model,
             program: &self.program,
@@ -210,7 +210,7 @@ fn warnings(explored: &Explored) -> Vec<(Span, String)> {
 }
 
 /// Result of a search with all that its output needs.
-struct Outcome<'r> {
+struct MurphiResult<'r> {
     session: &'r Session,
     model: &'r Model,
     program: &'r Program,
@@ -224,7 +224,7 @@ struct Outcome<'r> {
     reason: Option<String>,
 }
 
-impl Outcome<'_> {
+impl MurphiResult<'_> {
     fn verdict(&self) -> &'static str {
         if self.reason.is_some() {
             return "unknown";

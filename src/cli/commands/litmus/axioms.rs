@@ -7,10 +7,10 @@ use crate::args::LitmusArgs;
 use crate::pipeline::{Session, read_text};
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
 use mu_litmus::code::Arch;
-use mu_litmus::file::{Options, architecture};
+use mu_litmus::file::{ParserOptions, architecture};
 use mu_litmus::judge::family;
-use mu_litmus::kernel::Language;
-use mu_litmus::paths::Bounds;
+use mu_litmus::kernel::KernelLanguage;
+use mu_litmus::paths::PathBounds;
 use mu_litmus::report::deciding;
 use mu_litmus::{Judge, parse};
 use mu_report::execution_graph;
@@ -29,13 +29,13 @@ pub(super) struct Axioms {
     compiled: [OnceLock<Result<Compiled, TestError>>; 7],
     /// The language of tests in C if the model is one of the Linux kernel.
     kernel: Option<KernelFiles>,
-    bounds: Bounds,
+    bounds: PathBounds,
 }
 
 /// The lines of a configuration file of the herd tools that matter here. The others choose
 /// drawings.
 #[derive(Debug, Default)]
-struct Settings {
+struct HerdSettings {
     model: Option<String>,
     /// Annotations of the Linux kernel.
     bell: Option<String>,
@@ -44,7 +44,7 @@ struct Settings {
     variants: Vec<String>,
 }
 
-impl Settings {
+impl HerdSettings {
     fn parse(text: &str) -> Self {
         let mut out = Self::default();
         for line in text.lines() {
@@ -66,7 +66,7 @@ impl Settings {
 /// A model for an architecture, with its files.
 struct Compiled {
     judge: Judge,
-    language: Option<Language>,
+    language: Option<KernelLanguage>,
     /// The files of the model. The first source is a placeholder for the test, so that a place
     /// belongs either to the test or to the model.
     sources: SourceMap,
@@ -103,7 +103,7 @@ impl Axioms {
         let mut folders = vec![path.parent().unwrap_or(Path::new("")).to_path_buf()];
         folders.extend(include.iter().cloned());
         if mu_base::ends_in(&path, "cfg") {
-            let settings = Settings::parse(&text);
+            let settings = HerdSettings::parse(&text);
             let Some(model) = settings.model else {
                 let message = format!("`{}` names no model", path.display());
                 return Err(
@@ -129,7 +129,7 @@ impl Axioms {
             variants: Vec::new(),
             compiled: Default::default(),
             kernel: None,
-            bounds: Bounds { loops: args.unroll },
+            bounds: PathBounds { loops: args.unroll },
         }
     }
     /// Returns the model for an architecture.
@@ -207,7 +207,7 @@ impl Route for Axioms {
             Ok(compiled) => compiled,
             Err(refused) => return Ok(Err(refused)),
         };
-        let options = Options { pairs: judge.pairs, kernel: language.as_ref() };
+        let options = ParserOptions { pairs: judge.pairs, kernel: language.as_ref() };
         let test = parse(source, text, options)?;
         let report = match mu_litmus::run(test, judge, self.bounds, &session.budget) {
             Ok(report) => report,
@@ -245,7 +245,7 @@ impl Route for Axioms {
         let Ok(Compiled { judge, language, .. }) = self.judge(self.arch(source, text)?) else {
             return Ok(None);
         };
-        let options = Options { pairs: judge.pairs, kernel: language.as_ref() };
+        let options = ParserOptions { pairs: judge.pairs, kernel: language.as_ref() };
         let test = parse(source, text, options)?;
         let title = format!("{} under {}", test.name, judge.model.name());
         let (found, stop) = deciding(test, judge, self.bounds, &session.budget)?;

@@ -5,7 +5,7 @@
 
 use crate::pipeline::read_text;
 use mu_base::{Diagnostic, SourceMap, Stage};
-use mu_litmus::kernel::{Language, files_of};
+use mu_litmus::kernel::{KernelLanguage, files_of};
 use std::path::{Path, PathBuf};
 
 /// The files of the language of tests.
@@ -44,10 +44,10 @@ impl KernelFiles {
         Ok(Self { bell: find(bell)?, macros: find(macros)?, variants: Some(variants.to_vec()) })
     }
     /// Parses the files.
-    pub(super) fn language(&self, sources: &mut SourceMap) -> Result<Language, Diagnostic> {
+    pub(super) fn language(&self, sources: &mut SourceMap) -> Result<KernelLanguage, Diagnostic> {
         let (bell, macros) = (&self.bell, &self.macros);
         let variants = self.variants.as_deref();
-        Language::parse(sources, (&bell.0, &bell.1), (&macros.0, &macros.1), variants)
+        KernelLanguage::parse(sources, (&bell.0, &bell.1), (&macros.0, &macros.1), variants)
     }
 }
 

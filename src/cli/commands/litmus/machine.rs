@@ -10,14 +10,14 @@ use mu_report::execution;
 use serde_json::json;
 
 /// A machine route.
-pub(super) struct Machine {
+pub(super) struct MachineRoute {
     /// Its memory model.
     pub memory: &'static dyn MemoryModel,
     /// Capacity of a store buffer, if given.
     pub buffer: Option<u32>,
 }
 
-impl Route for Machine {
+impl Route for MachineRoute {
     fn unit(&self) -> &'static str {
         "states"
     }

@@ -17,7 +17,7 @@ mod table;
 pub(crate) use listing::collect;
 
 use self::expected::Expected;
-use self::table::Table;
+use self::table::VerdictTable;
 use crate::args::{LitmusArgs, LitmusMethod, MemoryName};
 use crate::output;
 use crate::output::page;
@@ -200,7 +200,7 @@ pub(crate) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     }
     let machine = memory::by_name(&args.model).filter(|_| args.by == LitmusMethod::Machine);
     let route: Box<dyn Route> = match machine {
-        Some(memory) => Box::new(machine::Machine { memory, buffer: args.buffer }),
+        Some(memory) => Box::new(machine::MachineRoute { memory, buffer: args.buffer }),
         None => Box::new(axioms::Axioms::find(args)?),
     };
     let picture =
@@ -208,7 +208,7 @@ pub(crate) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     let expected = args.expected.as_deref().map(Expected::of_file).transpose()?;
     let results = parallel(session, &files, |path| one(session, &*route, path))?;
     let seconds = start.elapsed().as_secs_f64();
-    let table = Table {
+    let table = VerdictTable {
         model: &args.model,
         unit: route.unit(),
         files: &files,

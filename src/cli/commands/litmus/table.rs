@@ -7,13 +7,13 @@ use crate::args::Format;
 use crate::output;
 use crate::output::print;
 use mu_base::Diagnostic;
-use mu_report::junit::{Case, CaseOutcome, suite};
+use mu_report::junit::{CaseOutcome, TestCase, suite};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Tests with their results and expected answers.
-pub(super) struct Table<'a> {
+pub(super) struct VerdictTable<'a> {
     /// The memory model's name.
     pub model: &'a str,
     /// Unit of effort of the route: states or executions.
@@ -35,7 +35,7 @@ struct Difference<'a> {
     expected: ExpectedAnswer,
 }
 
-impl<'a> Table<'a> {
+impl<'a> VerdictTable<'a> {
     fn ran(&self) -> impl Iterator<Item = &'a TestResult> {
         self.results.iter().flatten()
     }
@@ -257,9 +257,9 @@ impl<'a> Table<'a> {
                     (answer.name.clone(), outcome)
                 }
             };
-            Case { class: format!("litmus.{}", self.model), name, seconds: 0.0, outcome }
+            TestCase { class: format!("litmus.{}", self.model), name, seconds: 0.0, outcome }
         };
-        let cases: Vec<Case> = self.files.iter().zip(self.results).map(case).collect();
+        let cases: Vec<TestCase> = self.files.iter().zip(self.results).map(case).collect();
         suite(&format!("litmus under {}", self.model), &cases)
     }
 }

@@ -25,10 +25,10 @@ use mu_frontends::programs::X86;
 use mu_program::memory::{SC, TSO};
 use mu_prove::image::Trouble;
 use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
-use mu_prove::replay::Run;
+use mu_prove::replay::ReplayRun;
 use mu_prove::rules::Memory;
 use mu_prove::verify::{QueryCounts, Refused, memory_of, obligations};
-use mu_prove::{Options, ProofOutcome, UnknownReason, Verdict};
+use mu_prove::{ProofOutcome, ProofVerdict, ProverOptions, UnknownReason};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -73,9 +73,9 @@ pub(crate) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         }
     }
     Ok(match &outcome.verdict {
-        Verdict::Safe { .. } | Verdict::Searched(..) => 0,
-        Verdict::Unsafe(_) => 1,
-        Verdict::Unknown(_) => 3,
+        ProofVerdict::Safe { .. } | ProofVerdict::Searched(..) => 0,
+        ProofVerdict::Unsafe(_) => 1,
+        ProofVerdict::Unknown(_) => 3,
     })
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn search(
     system: &System,
     work: Option<u64>,
 ) -> Result<ProofOutcome, Diagnostic> {
-    let options = Options {
+    let options = ProverOptions {
         memory: memory(args.model),
         approximate: !args.no_approximations,
         instances: args.instances as usize,
@@ -96,10 +96,10 @@ pub(crate) fn search(
     output::begin_stage("proving");
     let start = Instant::now();
     let mut outcome = mu_prove::prove(system, options, &session.budget);
-    if matches!(outcome.verdict, Verdict::Unknown(UnknownReason::NoInitialState)) {
+    if matches!(outcome.verdict, ProofVerdict::Unknown(UnknownReason::NoInitialState)) {
         return Err(no_initial_state(system));
     }
-    if let Verdict::Safe { certificate, .. } = &outcome.verdict {
+    if let ProofVerdict::Safe { certificate, .. } = &outcome.verdict {
         outcome.audit = samples::check(
             session,
             args.sampling.check_samples,
@@ -118,7 +118,7 @@ pub(crate) fn save(
     system: &System,
     outcome: &ProofOutcome,
 ) -> Result<(), Diagnostic> {
-    if let Verdict::Safe { certificate, .. } = &outcome.verdict {
+    if let ProofVerdict::Safe { certificate, .. } = &outcome.verdict {
         if let Some(path) = &args.certificate {
             write_text(path, certificate)?;
         }
@@ -126,7 +126,7 @@ pub(crate) fn save(
             smt(session, system, certificate, folder)?;
         }
     }
-    if let (Verdict::Unsafe(run), Some(path)) = (&outcome.verdict, &args.evidence) {
+    if let (ProofVerdict::Unsafe(run), Some(path)) = (&outcome.verdict, &args.evidence) {
         refuted::save(session, path, &args.file, system, memory(args.model), run)?;
     }
     Ok(())
@@ -180,11 +180,11 @@ fn smt(
     written.map_err(|r| Diagnostic::new(Stage::Internal, refused(session, system, &r)))
 }
 
-fn word(verdict: &Verdict) -> &'static str {
+fn word(verdict: &ProofVerdict) -> &'static str {
     match verdict {
-        Verdict::Safe { .. } | Verdict::Searched(..) => "safe",
-        Verdict::Unsafe(_) => "unsafe",
-        Verdict::Unknown(_) => "unknown",
+        ProofVerdict::Safe { .. } | ProofVerdict::Searched(..) => "safe",
+        ProofVerdict::Unsafe(_) => "unsafe",
+        ProofVerdict::Unknown(_) => "unknown",
     }
 }
 
@@ -306,7 +306,7 @@ pub(crate) fn as_text(
 ) -> String {
     let mut out =
         format!("verdict        {}\nmodel          {}\n", word(&outcome.verdict), model(args));
-    if let Verdict::Safe { queries, .. } = &outcome.verdict {
+    if let ProofVerdict::Safe { queries, .. } = &outcome.verdict {
         let _ = writeln!(out, "processes      {}", numbers(system));
         if let Ok(premises) = premises(system, memory(args.model)) {
             let mut list = assumptions(&premises, system, program);
@@ -322,14 +322,14 @@ pub(crate) fn as_text(
             "initial        no initial state with {n} processes or more: no such state satisfies `init`"
         );
     }
-    if let Verdict::Searched(least, most) = &outcome.verdict {
+    if let ProofVerdict::Searched(least, most) = &outcome.verdict {
         let _ = writeln!(
             out,
             "instances      {}: no unsafe state, all states searched; there are no others\ncertificate    none: no invariant was found, so `verify` has nothing to check",
             range_text(*least, *most)
         );
     }
-    if let Verdict::Unknown(w) = &outcome.verdict {
+    if let ProofVerdict::Unknown(w) = &outcome.verdict {
         let _ = writeln!(out, "why            {}", why(session, system, outcome, w));
         if let Some((least, most)) = outcome.searched {
             let _ = writeln!(
@@ -361,7 +361,7 @@ pub(crate) fn as_text(
         outcome.verification.as_secs_f64(),
         session.peak_memory() >> 20
     );
-    if let Verdict::Unsafe(run) = &outcome.verdict {
+    if let ProofVerdict::Unsafe(run) = &outcome.verdict {
         out += &run_text(run);
         if program.is_some() {
             out += &observer_text(run);
@@ -407,7 +407,7 @@ fn assumptions_text(list: &[String]) -> String {
 }
 
 /// Describes the process of a translated program that observes memory for a claim and is no thread.
-fn observer_text(run: &Run) -> String {
+fn observer_text(run: &ReplayRun) -> String {
     let watch = |step: &String| Some(step.strip_prefix("watch(")?.strip_suffix(')')?.to_string());
     let Some(observer) = run.steps.iter().find_map(watch) else { return String::new() };
     let threads = run.processes.saturating_sub(1);
@@ -417,7 +417,7 @@ fn observer_text(run: &Run) -> String {
     )
 }
 
-fn claim_text(run: &Run) -> String {
+fn claim_text(run: &ReplayRun) -> String {
     let who: Vec<String> = run.claim.1.iter().map(|p| format!("#{}", p + 1)).collect();
     if who.is_empty() {
         "`unsafe` holds".into()
@@ -426,7 +426,7 @@ fn claim_text(run: &Run) -> String {
     }
 }
 
-fn run_text(run: &Run) -> String {
+fn run_text(run: &ReplayRun) -> String {
     let (n, steps) = (run.processes, run.steps.len());
     let (es, s) = (if n == 1 { "" } else { "es" }, if steps == 1 { "" } else { "s" });
     let mut out = format!("\na run with {n} process{es}, {steps} step{s}\n");
@@ -464,7 +464,7 @@ pub(crate) fn as_json(
         "peak_memory_bytes": session.peak_memory(),
     });
     match &outcome.verdict {
-        Verdict::Safe { queries, .. } => {
+        ProofVerdict::Safe { queries, .. } => {
             object["processes"] = json!(numbers(system));
             let limit: Vec<String> = limit_text(queries, program).into_iter().collect();
             object["assumed"] = json!(
@@ -475,8 +475,8 @@ pub(crate) fn as_json(
             object["verified"] = checks_json(queries);
             object["checked"] = samples::object(outcome.audit.as_ref());
         }
-        Verdict::Searched(least, most) => object["instances"] = json!([least, most]),
-        Verdict::Unsafe(run) => {
+        ProofVerdict::Searched(least, most) => object["instances"] = json!([least, most]),
+        ProofVerdict::Unsafe(run) => {
             object["run"] = json!({
                 "processes": run.processes,
                 "steps": run.steps,
@@ -484,7 +484,7 @@ pub(crate) fn as_json(
                 "unsafe": { "number": run.claim.0 + 1, "of": run.claim.1.iter().map(|p| p + 1).collect::<Vec<_>>() },
             });
         }
-        Verdict::Unknown(w) => {
+        ProofVerdict::Unknown(w) => {
             object["why"] = json!(why(session, system, outcome, w));
             object["instances"] = json!(outcome.searched.map(|(least, most)| [least, most]));
         }

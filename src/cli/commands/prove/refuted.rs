@@ -18,7 +18,7 @@ use mu_evidence::Evidence;
 use mu_explore::walk::Walk;
 use mu_explore::{LassoPath, PathStep};
 use mu_model::Model;
-use mu_prove::replay::Run;
+use mu_prove::replay::ReplayRun;
 use mu_prove::rules::Memory;
 use mu_report::page::PageResult;
 use mu_report::printed_evidence::{PrintedEvidence, story};
@@ -38,7 +38,7 @@ pub(crate) fn save(
     file: &Path,
     system: &System,
     memory: Memory,
-    run: &Run,
+    run: &ReplayRun,
 ) -> Result<(), Diagnostic> {
     let (model, evidence, story) = replayed_run(system, memory, run)?;
     let name = file_name(file);
@@ -78,7 +78,7 @@ fn as_json(story: &PrintedEvidence, file: &Path) -> Value {
 fn replayed_run<'s>(
     system: &'s System,
     memory: Memory,
-    run: &Run,
+    run: &ReplayRun,
 ) -> Result<(SystemModel<'s>, Evidence, PrintedEvidence), Diagnostic> {
     let (claim, procs) = (&system.unsafes[run.claim.0], &run.claim.1);
     // The numbering of values and buffers belongs to one machine.

@@ -10,7 +10,7 @@ use crate::pipeline::operation_log::{self, LogForm};
 use crate::pipeline::read_text;
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop, narrow};
 use mu_conform::interface::Interface;
-use mu_explore::walk::{Move, Walk};
+use mu_explore::walk::{Walk, WalkStep};
 use mu_model::Model;
 use mu_report::chart::chart;
 use mu_report::printed_evidence::{PrintedEvidence, PrintedStep, printed_step, values};
@@ -263,8 +263,9 @@ impl<'m> Interpreter<'m> {
 
     /// Returns the possible steps of the current state.
     pub fn moves(&self) -> Result<Vec<PrintedStep>, Diagnostic> {
-        let move_text =
-            |m: &Move| printed_step(self.walk.model(), self.walk.state(), &trace::taken(m), false);
+        let move_text = |m: &WalkStep| {
+            printed_step(self.walk.model(), self.walk.state(), &trace::taken(m), false)
+        };
         self.walk.moves().iter().map(move_text).collect()
     }
 

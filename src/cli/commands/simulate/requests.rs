@@ -12,7 +12,7 @@ use crate::output;
 use crate::pipeline::Session;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, SourceMap, Stage, narrow};
-use mu_explore::walk::{Move, moves};
+use mu_explore::walk::{WalkStep, moves};
 use mu_lts::equivalence::{Equivalence, reduce};
 use mu_lts::{Labels, Lts};
 use mu_model::{Model, SlotInfo, Worker};
@@ -32,7 +32,7 @@ pub(crate) struct States<'m> {
     vectors: Vec<Vec<u32>>,
     numbers: HashMap<Vec<u32>, usize>,
     /// Expanded states: their steps with the numbers of the target states.
-    steps: Vec<Option<Vec<(Move, usize)>>>,
+    steps: Vec<Option<Vec<(WalkStep, usize)>>>,
     budget: Budget,
     threads: usize,
 }
@@ -108,7 +108,7 @@ impl<'m> States<'m> {
         number
     }
 
-    fn expand(&mut self, state: usize) -> Result<&[(Move, usize)], Diagnostic> {
+    fn expand(&mut self, state: usize) -> Result<&[(WalkStep, usize)], Diagnostic> {
         if self.steps[state].is_none() {
             let found = moves(self.model, self.worker.as_mut(), &self.vectors[state])?;
             let found = found

@@ -4,7 +4,7 @@ use super::interpreter::Interpreter;
 use super::screen::Screen;
 use mu_base::Budget;
 use mu_compile::{Compiled, Confluence};
-use mu_process::linearise::{Options, linearise};
+use mu_process::linearise::{LineariserOptions, linearise};
 use mu_process::typecheck::check_specification;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -22,7 +22,8 @@ fn model() -> Compiled {
     let source = sources.add("m.mcrl2", MODEL);
     let spec =
         check_specification(&mu_syntax::parse_specification(source, MODEL).unwrap()).unwrap();
-    Compiled::new(linearise(&spec, &Options::default()).unwrap(), &Confluence::None).unwrap()
+    Compiled::new(linearise(&spec, &LineariserOptions::default()).unwrap(), &Confluence::None)
+        .unwrap()
 }
 
 fn screen(model: &Compiled, colour: bool) -> Screen<'_> {

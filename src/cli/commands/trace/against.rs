@@ -10,10 +10,10 @@ use crate::pipeline::{Session, read_text};
 use mu_axioms::history::History;
 use mu_axioms::views::Views;
 use mu_base::{Budget, Diagnostic, Stage, Stop, ends_in};
-use mu_conform::judge::{Form, MemoryModel};
+use mu_conform::judge::{MemoryModel, ModelDefinition};
 use mu_frontends::FrontEnd as _;
 use mu_frontends::rejected::MEMORY_MODELS;
-use mu_traces::{Model, Options, Trace, Verdict, decide};
+use mu_traces::{DecisionOptions, Trace, TraceModel, Verdict, decide};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -42,9 +42,9 @@ impl Axioms {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ModelKind {
     /// A model for traces of any size.
-    BuiltIn(Model),
+    BuiltIn(TraceModel),
     /// A model for small traces.
     Small(Box<MemoryModel>),
 }
@@ -56,7 +56,7 @@ pub(super) struct Against {
     pub summary: String,
     /// The axioms that judge litmus tests, if there are any.
     pub axioms: Option<Axioms>,
-    kind: Kind,
+    kind: ModelKind,
 }
 
 /// Answer of a model.
@@ -68,14 +68,14 @@ pub(super) enum Judged {
 }
 
 impl Against {
-    fn built_in(model: Model) -> Self {
+    fn built_in(model: TraceModel) -> Self {
         let name = model.name().to_string();
         let axioms = Axioms::built_in(&name);
-        Self { name, summary: model.summary().to_string(), axioms, kind: Kind::BuiltIn(model) }
+        Self { name, summary: model.summary().to_string(), axioms, kind: ModelKind::BuiltIn(model) }
     }
     /// Returns the built-in models, strongest first.
     pub(super) fn all() -> Vec<Self> {
-        Model::BUILT_IN.into_iter().map(Self::built_in).collect()
+        TraceModel::BUILT_IN.into_iter().map(Self::built_in).collect()
     }
     /// Returns the model with a name, or that of a file.
     pub(super) fn of(session: &mut Session, word: &str) -> Result<Self, Diagnostic> {
@@ -84,9 +84,14 @@ impl Against {
             let text = read_text(path)?;
             let views = Views::compile(&mut session.sources, word, &text)?;
             let name = word.to_string();
-            let model = MemoryModel { name: name.clone(), form: Form::Views(views) };
+            let model = MemoryModel { name: name.clone(), form: ModelDefinition::Views(views) };
             let summary = "serial views".to_string();
-            return Ok(Self { name, summary, axioms: None, kind: Kind::Small(Box::new(model)) });
+            return Ok(Self {
+                name,
+                summary,
+                axioms: None,
+                kind: ModelKind::Small(Box::new(model)),
+            });
         }
         let lower = word.trim().to_lowercase();
         let name = match lower.as_str() {
@@ -96,12 +101,12 @@ impl Against {
             "aarch64" => "armv8",
             name => name,
         };
-        if let Some(model) = Model::by_name(name) {
+        if let Some(model) = TraceModel::by_name(name) {
             return Ok(Self::built_in(model));
         }
         let is_known = mu_axioms::models::by_name(name).is_some();
         if !MEMORY_MODELS.has_ending(path) && !is_known {
-            let all: Vec<&str> = Model::BUILT_IN.iter().map(Model::name).collect();
+            let all: Vec<&str> = TraceModel::BUILT_IN.iter().map(TraceModel::name).collect();
             let message = format!("no memory model for traces is called `{word}`");
             return Err(Diagnostic::new(Stage::Usage, message).note(format!(
                 "models: {}; for small traces also a `.cat` or `.views` file, and the names of `mu-check models`",
@@ -110,42 +115,42 @@ impl Against {
         }
         let word = if is_known { name } else { word };
         let named = named(session, &[word.to_string()])?.remove(0);
-        let form = Form::Cat { model: named.model, dialect: named.dialect };
+        let form = ModelDefinition::Cat { model: named.model, dialect: named.dialect };
         Ok(Self {
             name: word.to_string(),
             summary: "axioms, for small traces".to_string(),
             axioms: Some(Axioms { text: named.text, folder: named.folder }),
-            kind: Kind::Small(Box::new(MemoryModel { name: named.name, form })),
+            kind: ModelKind::Small(Box::new(MemoryModel { name: named.name, form })),
         })
     }
     /// Returns the position among the built-in models, the strongest first; other models are last.
     pub(super) fn rank(&self) -> usize {
-        let is_same = |m: &Model| self.model().is_some() && m.name() == self.name;
-        Model::BUILT_IN.iter().position(is_same).unwrap_or(usize::MAX)
+        let is_same = |m: &TraceModel| self.model().is_some() && m.name() == self.name;
+        TraceModel::BUILT_IN.iter().position(is_same).unwrap_or(usize::MAX)
     }
     /// Returns the built-in model.
-    pub(super) fn model(&self) -> Option<&Model> {
+    pub(super) fn model(&self) -> Option<&TraceModel> {
         match &self.kind {
-            Kind::BuiltIn(model) => Some(model),
-            Kind::Small(_) => None,
+            ModelKind::BuiltIn(model) => Some(model),
+            ModelKind::Small(_) => None,
         }
     }
     /// Decides whether the model allows a trace.
     pub(super) fn judge(
         &self,
         trace: &Trace,
-        options: &Options,
+        options: &DecisionOptions,
         budget: &Budget,
     ) -> Result<Judged, Diagnostic> {
         let model = match &self.kind {
-            Kind::BuiltIn(model) => {
+            ModelKind::BuiltIn(model) => {
                 return match decide(trace, model, options, budget) {
                     // The model does not define the trace: no answer, and no error of the log.
                     Err(d) if d.stage == Stage::Unsupported => Ok(Judged::Unknown(d.to_string())),
                     verdict => verdict.map(Judged::Verdict),
                 };
             }
-            Kind::Small(model) => model,
+            ModelKind::Small(model) => model,
         };
         if let Err(stop) = budget.check(0) {
             let reason = format!("{} operations", trace.len());
@@ -178,11 +183,11 @@ impl Against {
 
 /// Returns the number of choices of coherence orders and sources of a history.
 fn choices(history: &History) -> f64 {
-    use mu_axioms::Kind;
+    use mu_axioms::EventKind;
     let mut stores: BTreeMap<u32, f64> = BTreeMap::new();
     let mut values: BTreeMap<(u32, u64), f64> = BTreeMap::new();
     let all = || history.threads.iter().flatten();
-    for o in all().filter(|o| matches!(o.kind, Kind::Write | Kind::Update)) {
+    for o in all().filter(|o| matches!(o.kind, EventKind::Write | EventKind::Update)) {
         *stores.entry(o.location).or_default() += 1.0;
         *values.entry((o.location, o.value)).or_default() += 1.0;
     }
@@ -190,7 +195,7 @@ fn choices(history: &History) -> f64 {
     for count in stores.values() {
         (1..=*count as u32).for_each(|n| product *= f64::from(n));
     }
-    for o in all().filter(|o| matches!(o.kind, Kind::Read | Kind::Update)) {
+    for o in all().filter(|o| matches!(o.kind, EventKind::Read | EventKind::Update)) {
         product *= values.get(&(o.location, o.taken())).copied().unwrap_or(1.0).max(1.0);
     }
     product

@@ -5,7 +5,7 @@ use crate::output::{print, print_object};
 use crate::pipeline::files::write_text;
 use crate::pipeline::{Session, file_error};
 use mu_base::{Diagnostic, Stage};
-use mu_traces::generate::{Settings, generate};
+use mu_traces::generate::{GeneratorSettings, generate};
 use serde_json::json;
 
 /// Threads of a program without `--threads`.
@@ -21,7 +21,7 @@ pub(super) fn write(session: &Session, args: &TraceArgs) -> Result<u8, Diagnosti
         );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    let settings = Settings {
+    let settings = GeneratorSettings {
         threads,
         addresses: args.addresses,
         operations: args.operations,

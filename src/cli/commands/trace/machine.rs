@@ -6,19 +6,19 @@
 //! (longer threads, parts of full fences, accesses of several sizes, final values, a program that
 //! the machine does not have) is *unknown* with the reason.
 
-use super::results::{Answer, Results, TraceResult};
+use super::results::{Results, TraceAnswer, TraceResult};
 use super::{log, print_skipped};
 use crate::args::{LogFormat, TraceArgs};
 use crate::commands::conform::litmus_outcomes::behaviour;
 use crate::output;
 use crate::pipeline::Session;
-use mu_axioms::Kind as EventKind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{History, Operation};
-use mu_axioms::models::Mark as HistoryMark;
+use mu_axioms::models::MemoryOrdering as HistoryMark;
 use mu_base::{Diagnostic, Stage, Stop, narrow};
 use mu_conform::litmus_outcomes::Behaviour;
 use mu_traces::readers::Collected;
-use mu_traces::{Fence, Initial, Kind, Mark, ReadOptions, Trace};
+use mu_traces::{Annotations, Fence, Initial, OperationKind, ReadOptions, Trace};
 use std::path::Path;
 
 /// Limit on the operations of a thread; a trace with a longer one is unknown.
@@ -77,12 +77,12 @@ pub(super) fn run(
     Ok(results.exit_code())
 }
 
-fn unknown(reason: impl Into<String>, stop: &Stop) -> Answer {
-    Answer { reason: Some(reason.into()), stop: Some(stop.clone()), ..Answer::default() }
+fn unknown(reason: impl Into<String>, stop: &Stop) -> TraceAnswer {
+    TraceAnswer { reason: Some(reason.into()), stop: Some(stop.clone()), ..TraceAnswer::default() }
 }
 
 /// Looks a trace up.
-fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> Answer {
+fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> TraceAnswer {
     if longest > MAX_OPERATIONS {
         let reason = format!(
             "a thread has {longest} operations; machines are searched up to {MAX_OPERATIONS}"
@@ -103,14 +103,14 @@ fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> An
         Err(reason) => return unknown(reason, stop),
     };
     if machine.histories.contains(&history.canonical()) {
-        return Answer { truth: Some(true), ..Answer::default() };
+        return TraceAnswer { truth: Some(true), ..TraceAnswer::default() };
     }
     if !trace.skipped.is_empty() {
         return unknown("lines with errors were skipped, and the rest is not a run", stop);
     }
     match *stop == Stop::Complete {
         true if machine.programs.contains(&history.program()) => {
-            Answer { truth: Some(false), ..Answer::default() }
+            TraceAnswer { truth: Some(false), ..TraceAnswer::default() }
         }
         true => unknown("the machine has no such program", stop),
         false => unknown("the search of the machine is not complete", stop),
@@ -152,18 +152,18 @@ pub(super) fn history(trace: &Trace) -> Result<History, String> {
         for i in trace.range(thread) {
             let o = trace.operation(i);
             let (kind, stored, read) = match o.kind {
-                Kind::Fence(Fence::FULL) => (EventKind::Fence, 0, 0),
-                Kind::Fence(_) => return Err("it has a fence that is not full".into()),
-                Kind::Load => (EventKind::Read, value(o.location, o.loaded)?, 0),
-                Kind::Store => (EventKind::Write, value(o.location, o.stored)?, 0),
-                Kind::Update => {
+                OperationKind::Fence(Fence::FULL) => (EventKind::Fence, 0, 0),
+                OperationKind::Fence(_) => return Err("it has a fence that is not full".into()),
+                OperationKind::Load => (EventKind::Read, value(o.location, o.loaded)?, 0),
+                OperationKind::Store => (EventKind::Write, value(o.location, o.stored)?, 0),
+                OperationKind::Update => {
                     (EventKind::Update, value(o.location, o.stored)?, value(o.location, o.loaded)?)
                 }
             };
             let mark = match (o.kind, o.mark) {
-                (_, Mark::PLAIN) => HistoryMark::Plain,
-                (Kind::Load, Mark::ACQUIRE) => HistoryMark::Acquire,
-                (Kind::Store, Mark::RELEASE) => HistoryMark::Release,
+                (_, Annotations::PLAIN) => HistoryMark::Plain,
+                (OperationKind::Load, Annotations::ACQUIRE) => HistoryMark::Acquire,
+                (OperationKind::Store, Annotations::RELEASE) => HistoryMark::Release,
                 _ => return Err("it has annotations that histories do not have".into()),
             };
             let location = if kind == EventKind::Fence { 0 } else { o.location };

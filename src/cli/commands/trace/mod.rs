@@ -18,14 +18,14 @@ mod stream;
 
 use self::against::{Against, Judged, truth};
 use self::log::{Log, open};
-use self::results::{Answer, Results, Shown, TraceResult};
+use self::results::{Results, Shown, TraceAnswer, TraceResult};
 use crate::args::{LogFormat, TraceArgs};
 use crate::output;
 use crate::pipeline::Session;
 use crate::pipeline::files::expect_writable;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_traces::readers::Limited;
-use mu_traces::{Options, ReadOptions, Sink, Trace, Verdict};
+use mu_traces::{DecisionOptions, ReadOptions, Sink, Trace, Verdict};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(session: &mut Session, args: &TraceArgs) -> Result<u8, Diagnos
         return generated::write(session, args);
     }
     if let Some(path) = args.evidence.as_deref() {
-        picture::Form::of(path)?;
+        picture::PictureFormat::of(path)?;
         expect_writable(path)?;
     }
     if let Some(machine) = &args.machine {
@@ -142,8 +142,8 @@ fn read(
 }
 
 /// Returns the options of decisions.
-fn options_of(args: &TraceArgs) -> Options {
-    let mut options = Options::default();
+fn options_of(args: &TraceArgs) -> DecisionOptions {
+    let mut options = DecisionOptions::default();
     options.max_revisions = args.max_revisions.unwrap_or(options.max_revisions);
     options
 }
@@ -153,7 +153,7 @@ struct Decider<'a, 'r> {
     session: &'a Session,
     models: &'a [Against],
     results: &'r mut Results,
-    options: Options,
+    options: DecisionOptions,
     stopped: Rc<RefCell<Option<Stop>>>,
     file: &'a str,
 }
@@ -205,9 +205,14 @@ fn with_trace(mut error: Diagnostic, file: &str, name: &str) -> Diagnostic {
 
 impl Decider<'_, '_> {
     /// Returns the answer with the parts that will be shown.
-    fn answer(&self, trace: &Trace, model: &Against, judged: Judged) -> Result<Answer, Diagnostic> {
+    fn answer(
+        &self,
+        trace: &Trace,
+        model: &Against,
+        judged: Judged,
+    ) -> Result<TraceAnswer, Diagnostic> {
         let (truth, reason, stop) = truth(&judged);
-        let mut answer = Answer { truth, reason, stop, ..Answer::default() };
+        let mut answer = TraceAnswer { truth, reason, stop, ..TraceAnswer::default() };
         match judged {
             Judged::Verdict(Verdict::Allowed { witness }) if self.results.wants_witness => {
                 answer.order = Some(results::order(trace, &witness));

@@ -14,12 +14,12 @@
 
 use super::against::Against;
 use super::log::Log;
-use super::results::{Answer, Results, TraceResult};
+use super::results::{Results, TraceAnswer, TraceResult};
 use crate::args::TraceArgs;
 use crate::output;
 use crate::pipeline::Session;
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
-use mu_litmus::paths::Bounds;
+use mu_litmus::paths::PathBounds;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 const LOOPS: u32 = 2;
 
 /// An outcome: values by register or location.
-type Outcome = BTreeMap<String, i128>;
+type FinalValues = BTreeMap<String, i128>;
 
 /// The outcomes of a test in a log.
 struct Histogram {
@@ -38,7 +38,7 @@ struct Histogram {
     /// Text of the test in the log.
     text: Option<String>,
     /// Line, text, and values of each outcome.
-    outcomes: Vec<(u64, String, Outcome)>,
+    outcomes: Vec<(u64, String, FinalValues)>,
 }
 
 /// Reads the histograms of a log.
@@ -107,7 +107,7 @@ fn histograms(log: &mut dyn BufRead, file: &str) -> Result<Vec<Histogram>, Diagn
 }
 
 /// Reads a line `96    *>0:EAX=0; x=1;`. Errors: column and message.
-fn outcome(line: &str) -> Result<(String, Outcome), (usize, String)> {
+fn outcome(line: &str) -> Result<(String, FinalValues), (usize, String)> {
     let Some((count, rest)) = line.split_once('>') else {
         return Err((1, "expected a line `N :>0:EAX=0; x=1;`".into()));
     };
@@ -115,7 +115,7 @@ fn outcome(line: &str) -> Result<(String, Outcome), (usize, String)> {
     if digits.parse::<u64>().is_err() {
         return Err((1, format!("expected a number of runs, found `{digits}`")));
     }
-    let mut values = Outcome::new();
+    let mut values = FinalValues::new();
     let mut column = count.chars().count() + 2;
     for part in rest.split(';') {
         let text = part.trim();
@@ -149,7 +149,7 @@ fn plain(name: &str) -> String {
 /// The outcomes that a model allows for a test.
 enum Allowed {
     /// All of them; the stop reason if some may be missing.
-    Outcomes(Vec<Outcome>, Option<(Stop, String)>),
+    Outcomes(Vec<FinalValues>, Option<(Stop, String)>),
     /// The reason why the model cannot judge the test.
     Unknown(String),
 }
@@ -201,9 +201,13 @@ fn allowed(
     };
     let arch = mu_litmus::file::architecture(source, text).map_err(|d| located(d, &sources))?;
     let parsed = |pairs| {
-        mu_litmus::parse(source, text, mu_litmus::file::Options { pairs, ..Default::default() })
+        mu_litmus::parse(
+            source,
+            text,
+            mu_litmus::file::ParserOptions { pairs, ..Default::default() },
+        )
     };
-    let size = |test: &mu_litmus::Test| {
+    let size = |test: &mu_litmus::LitmusTest| {
         (test.threads.iter().map(|t| t.texts.len()).sum::<usize>(), test.threads.len())
     };
     let Some(axioms) = &model.axioms else {
@@ -223,7 +227,7 @@ fn allowed(
     };
     let test = parsed(judge.pairs).map_err(|d| located(d, &sources))?;
     let (instructions, threads) = size(&test);
-    let report = mu_litmus::run(test, &judge, Bounds { loops: LOOPS }, &session.budget)
+    let report = mu_litmus::run(test, &judge, PathBounds { loops: LOOPS }, &session.budget)
         .map_err(|d| located(d, &sources))?;
     let outcomes = report
         .answer
@@ -237,31 +241,34 @@ fn allowed(
 }
 
 /// Judges an outcome.
-fn judge(allowed: &Allowed, outcome: &Outcome) -> Answer {
+fn judge(allowed: &Allowed, outcome: &FinalValues) -> TraceAnswer {
     let (outcomes, missing) = match allowed {
         Allowed::Unknown(reason) => {
-            return Answer {
+            return TraceAnswer {
                 reason: Some(reason.clone()),
                 stop: Some(Stop::Complete),
-                ..Answer::default()
+                ..TraceAnswer::default()
             };
         }
         Allowed::Outcomes(outcomes, missing) => (outcomes, missing),
     };
-    let agrees = |o: &Outcome| outcome.iter().all(|(n, v)| o.get(n).is_none_or(|w| same(*v, *w)));
+    let agrees =
+        |o: &FinalValues| outcome.iter().all(|(n, v)| o.get(n).is_none_or(|w| same(*v, *w)));
     let found = outcomes.iter().find(|o| agrees(o));
     let unobserved =
         outcomes.first().and_then(|o| outcome.keys().find(|name| !o.contains_key(*name)));
     match (found, unobserved, missing) {
-        (Some(_), None, _) => Answer { truth: Some(true), ..Answer::default() },
-        (Some(_), Some(name), _) => Answer {
+        (Some(_), None, _) => TraceAnswer { truth: Some(true), ..TraceAnswer::default() },
+        (Some(_), Some(name), _) => TraceAnswer {
             reason: Some(format!("the test does not observe `{name}`")),
-            ..Answer::default()
+            ..TraceAnswer::default()
         },
-        (None, _, Some((stop, reason))) => {
-            Answer { reason: Some(reason.clone()), stop: Some(stop.clone()), ..Answer::default() }
-        }
-        (None, _, None) => Answer { truth: Some(false), ..Answer::default() },
+        (None, _, Some((stop, reason))) => TraceAnswer {
+            reason: Some(reason.clone()),
+            stop: Some(stop.clone()),
+            ..TraceAnswer::default()
+        },
+        (None, _, None) => TraceAnswer { truth: Some(false), ..TraceAnswer::default() },
     }
 }
 

@@ -6,10 +6,10 @@ use crate::args::TraceArgs;
 use crate::pipeline::files::write_text;
 use crate::pipeline::{Session, file_error};
 use mu_base::{Diagnostic, SourceMap, Stage, ends_in};
-use mu_litmus::paths::Bounds;
-use mu_traces::litmus_test::{Language, litmus_test};
+use mu_litmus::paths::PathBounds;
+use mu_traces::litmus_test::{TestLanguage, litmus_test};
 use mu_traces::minimal::minimal;
-use mu_traces::{Conflict, Model, Options, Trace, Verdict, decide};
+use mu_traces::{Conflict, DecisionOptions, Trace, TraceModel, Verdict, decide};
 use serde_json::{Value, json};
 
 /// A minimal forbidden part.
@@ -54,17 +54,17 @@ impl LitmusPart {
 }
 
 /// Returns the language of tests for a model, the preferred one first.
-fn languages(model: &Model) -> &'static [Language] {
+fn languages(model: &TraceModel) -> &'static [TestLanguage] {
     match model.name() {
-        "sc" | "tso" => &[Language::X86, Language::RiscV],
-        "armv8" => &[Language::AArch64],
-        _ => &[Language::RiscV],
+        "sc" | "tso" => &[TestLanguage::X86, TestLanguage::RiscV],
+        "armv8" => &[TestLanguage::AArch64],
+        _ => &[TestLanguage::RiscV],
     }
 }
 
 /// True if a part needs annotations or fences that x86 does not have.
 fn needs_more_than_x86(trace: &Trace, operations: &[u32]) -> bool {
-    operations.iter().any(|&i| trace.mark(i as usize) != mu_traces::Mark::PLAIN)
+    operations.iter().any(|&i| trace.mark(i as usize) != mu_traces::Annotations::PLAIN)
 }
 
 /// Returns the minimal part of a forbidden trace. `None` for a model of small traces.
@@ -73,7 +73,7 @@ pub(super) fn of(
     trace: &Trace,
     conflict: &Conflict,
     against: &Against,
-    options: &Options,
+    options: &DecisionOptions,
 ) -> Result<Option<LitmusPart>, Diagnostic> {
     let Some(model) = against.model() else { return Ok(None) };
     crate::output::begin_stage("minimising a forbidden part");
@@ -82,7 +82,7 @@ pub(super) fn of(
     let part = minimal(trace, conflict, model, options, &session.budget)?;
     let mut languages = languages(model).to_vec();
     if needs_more_than_x86(trace, &part.operations) && languages.len() > 1 {
-        languages.retain(|l| *l != Language::X86);
+        languages.retain(|l| *l != TestLanguage::X86);
     }
     let title = format!("not-{}", model.name());
     let judged = trace.part(&part.operations, &part.finals);
@@ -122,14 +122,14 @@ fn confirm(
     let judged = mu_litmus::file::architecture(source, text).and_then(|arch| {
         let included = |name: &str| axioms.included(name);
         let judge = mu_litmus::Judge::compile(&mut sources, arch, model, &axioms.text, &included)?;
-        let options = mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() };
+        let options = mu_litmus::file::ParserOptions { pairs: judge.pairs, ..Default::default() };
         Ok((mu_litmus::parse(source, text, options)?, judge))
     });
     let (test, judge) = match judged {
         Ok(both) => both,
         Err(d) => return Ok(Err(format!("the layer `litmus` rejects the test: {d}"))),
     };
-    let report = match mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget) {
+    let report = match mu_litmus::run(test, &judge, PathBounds { loops: 1 }, &session.budget) {
         Ok(report) => report,
         Err(d) if d.stage == Stage::Internal => return Err(d),
         Err(d) => return Ok(Err(format!("the layer `litmus` rejects the test: {d}"))),

@@ -5,32 +5,32 @@ use crate::output;
 use crate::output::page;
 use crate::pipeline::Session;
 use crate::pipeline::files::{unknown_evidence_extension, write_text};
-use mu_axioms::cat::Failure;
-use mu_axioms::{Event, Kind as EventKind};
+use mu_axioms::cat::ViolatedAxiom;
+use mu_axioms::{Event, EventKind};
 use mu_base::{Diagnostic, Span, narrow};
 use mu_litmus::report::DecidingExecution;
 use mu_report::execution_graph;
 use mu_report::page::PageResult;
-use mu_traces::Kind;
+use mu_traces::OperationKind;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Format of a picture.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum PictureFormat {
     Svg,
     Dot,
     Json,
     Page,
 }
 
-impl Form {
+impl PictureFormat {
     pub(super) fn of(path: &Path) -> Result<Self, Diagnostic> {
         match mu_base::ending(path).as_deref() {
-            Some("svg") => Ok(Form::Svg),
-            Some("dot") => Ok(Form::Dot),
-            Some("json") => Ok(Form::Json),
-            Some("html") => Ok(Form::Page),
+            Some("svg") => Ok(PictureFormat::Svg),
+            Some("dot") => Ok(PictureFormat::Dot),
+            Some("json") => Ok(PictureFormat::Json),
+            Some("html") => Ok(PictureFormat::Page),
             _ => Err(unknown_evidence_extension(path, ".svg, .dot, .json or .html")),
         }
     }
@@ -67,16 +67,20 @@ fn execution(shown: &Shown, model: &str) -> DecidingExecution {
         thread: threads.binary_search(&o.thread).ok().map(|t| narrow::index(t)),
         index: narrow::index(o.index),
         kind: match o.operation.kind {
-            Kind::Load => EventKind::Read,
-            Kind::Store => EventKind::Write,
-            Kind::Update => EventKind::Update,
-            Kind::Fence(_) => EventKind::Fence,
+            OperationKind::Load => EventKind::Read,
+            OperationKind::Store => EventKind::Write,
+            OperationKind::Update => EventKind::Update,
+            OperationKind::Fence(_) => EventKind::Fence,
         },
         location: (!o.location.is_empty()).then_some(o.operation.location),
         width: o.operation.size,
-        value: if o.operation.kind == Kind::Load { o.operation.loaded } else { o.operation.stored },
+        value: if o.operation.kind == OperationKind::Load {
+            o.operation.loaded
+        } else {
+            o.operation.stored
+        },
     };
-    let failure = Failure {
+    let failure = ViolatedAxiom {
         axiom: model.to_string(),
         span: Span::default(),
         kind: None,
@@ -99,8 +103,8 @@ fn execution(shown: &Shown, model: &str) -> DecidingExecution {
 /// Returns the text below an operation: its line, and what its box does not show.
 fn line(o: &super::results::ShownOperation) -> String {
     match o.operation.kind {
-        Kind::Update => format!("line {}, loads {}", o.line, o.operation.loaded),
-        Kind::Fence(_) => format!("line {}: {}", o.line, o.text),
+        OperationKind::Update => format!("line {}, loads {}", o.line, o.operation.loaded),
+        OperationKind::Fence(_) => format!("line {}: {}", o.line, o.text),
         _ => format!("line {}", o.line),
     }
 }
@@ -132,8 +136,8 @@ fn sources(shown: &Shown) -> Vec<(usize, usize)> {
 
 /// Writes the picture of the first forbidden trace, or the page of all traces.
 pub(super) fn write(session: &Session, path: &Path, results: &Results) -> Result<(), Diagnostic> {
-    let form = Form::of(path)?;
-    if form == Form::Page {
+    let form = PictureFormat::of(path)?;
+    if form == PictureFormat::Page {
         let object = output::with_head(page_object(results, session));
         return page::write(session, path, "Traces", &[PageResult::of("litmus", object)]);
     }
@@ -148,9 +152,11 @@ pub(super) fn write(session: &Session, path: &Path, results: &Results) -> Result
     let drawn = execution(shown, &results.models[model]);
     let title = title(trace);
     let picture = match form {
-        Form::Svg => execution_graph::svg(&drawn, &title),
-        Form::Dot => execution_graph::dot(&drawn, &title),
-        Form::Json | Form::Page => graph(shown, &results.models[model], &title).to_string(),
+        PictureFormat::Svg => execution_graph::svg(&drawn, &title),
+        PictureFormat::Dot => execution_graph::dot(&drawn, &title),
+        PictureFormat::Json | PictureFormat::Page => {
+            graph(shown, &results.models[model], &title).to_string()
+        }
     };
     write_text(path, &picture)?;
     session.log(format!("wrote {}: {} operations", path.display(), drawn.events.len()));

@@ -6,7 +6,7 @@ use crate::args::{Format, TraceArgs};
 use crate::output::{print, print_object};
 use crate::pipeline::Session;
 use mu_base::{Diagnostic, Stop};
-use mu_traces::{Conflict, Edge, Reason, Step, Trace, Witness};
+use mu_traces::{Conflict, OrderEdge, Reason, Trace, Witness, WitnessStep};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ impl ShownOperation {
         let i = i as usize;
         let thread = trace.thread(i);
         let operation = trace.operation(i);
-        let is_fence = matches!(operation.kind, mu_traces::Kind::Fence(_));
+        let is_fence = matches!(operation.kind, mu_traces::OperationKind::Fence(_));
         let name = trace.locations.get(operation.location as usize).map(|l| l.name.clone());
         Self {
             thread,
@@ -78,7 +78,7 @@ impl Shown {
         let simplified = conflict.simplified(trace);
         let all = &conflict.operations;
         let at = |i: u32| all.binary_search(&i).expect("each operation of an edge is listed");
-        let edge = |e: &Edge| ShownEdge {
+        let edge = |e: &OrderEdge| ShownEdge {
             from: at(e.from),
             relation: e.reason.name(),
             to: at(e.to),
@@ -172,7 +172,7 @@ fn digits(n: u32) -> usize {
 
 /// Answer of one model for one trace.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct TraceAnswer {
     /// True if the model allows the trace; `None` if the answer is unknown.
     pub truth: Option<bool>,
     /// Reason for *unknown*, and the limit.
@@ -194,7 +194,7 @@ pub(super) struct TraceResult {
     pub operations: usize,
     pub threads: usize,
     /// One for each model.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<TraceAnswer>,
 }
 
 impl TraceResult {
@@ -255,8 +255,8 @@ pub(super) fn order(trace: &Trace, witness: &Witness) -> Vec<String> {
         Witness::Run(steps) => steps
             .iter()
             .map(|step| match step {
-                Step::Perform(i) => text(*i),
-                Step::Reach(i) => format!("{} reaches memory", text(*i)),
+                WitnessStep::Perform(i) => text(*i),
+                WitnessStep::Reach(i) => format!("{} reaches memory", text(*i)),
             })
             .collect(),
         Witness::Order { operations, coherence, .. } => {
@@ -352,7 +352,7 @@ impl Results {
 
     /// Returns the result as an object (docs/schema/trace.json).
     pub(super) fn json(&self, session: &Session) -> Value {
-        let answer = |(model, a): (&String, &Answer)| {
+        let answer = |(model, a): (&String, &TraceAnswer)| {
             let mut out = json!({ "model": model, "verdict": word(a.truth) });
             if let Some(reason) = &a.reason {
                 out["reason"] = json!(reason);
@@ -458,7 +458,7 @@ impl Results {
         out
     }
     /// Prints the evidence of an answer.
-    fn details(&self, answer: &Answer, single: bool, out: &mut String) {
+    fn details(&self, answer: &TraceAnswer, single: bool, out: &mut String) {
         if let Some(shown) = answer.shown.as_ref().filter(|_| self.explain || single) {
             *out += &shown.text();
         }

@@ -8,7 +8,7 @@
 use super::against::Against;
 use super::log::{Log, open};
 use super::part;
-use super::results::{Answer, Results, Shown, TraceResult};
+use super::results::{Results, Shown, TraceAnswer, TraceResult};
 use crate::args::{LogFormat, TraceArgs};
 use crate::output;
 use crate::pipeline::Session;
@@ -16,7 +16,7 @@ use mu_base::{Diagnostic, Stage, Stop};
 use mu_traces::readers::Limited;
 use mu_traces::stream::{NamedValue, WINDOW};
 use mu_traces::{
-    Options, ReadOptions, Recount, Settled, Sink, Stream, Streamed, Trace, TraceBuilder,
+    DecisionOptions, ReadOptions, Recount, Settled, Sink, Stream, Streamed, Trace, TraceBuilder,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ struct Read {
 struct Decider<'a> {
     session: &'a Session,
     models: &'a [Against],
-    options: &'a Options,
+    options: &'a DecisionOptions,
     stopped: Rc<RefCell<Option<Stop>>>,
     streams: Vec<Stream<'a>>,
     done: Vec<Read>,
@@ -126,7 +126,8 @@ impl Sink for Counter {
 /// Rejects models without streams, before any log is read.
 pub(super) fn expect_streams(models: &[Against]) -> Result<(), Diagnostic> {
     let is_unknown = |m: &&Against| {
-        m.model().is_none_or(|model| Stream::new(model, &Options::default(), WINDOW).is_none())
+        m.model()
+            .is_none_or(|model| Stream::new(model, &DecisionOptions::default(), WINDOW).is_none())
     };
     match models.iter().find(is_unknown) {
         Some(other) => {
@@ -226,22 +227,22 @@ fn answer(
     session: &Session,
     model: &Against,
     results: &Results,
-    options: &Options,
+    options: &DecisionOptions,
     settled: Settled,
-) -> Result<Answer, Diagnostic> {
+) -> Result<TraceAnswer, Diagnostic> {
     Ok(match settled {
-        Settled::Allowed => Answer { truth: Some(true), ..Answer::default() },
-        Settled::Forbidden { part, conflict } => Answer {
+        Settled::Allowed => TraceAnswer { truth: Some(true), ..TraceAnswer::default() },
+        Settled::Forbidden { part, conflict } => TraceAnswer {
             truth: Some(false),
             shown: Some(Shown::new(&part, &conflict)),
             part: match results.wants_part() {
                 true => part::of(session, &part, &conflict, model, options)?,
                 false => None,
             },
-            ..Answer::default()
+            ..TraceAnswer::default()
         },
         Settled::Unknown { stop, reason } => {
-            Answer { reason: Some(reason), stop: Some(stop), ..Answer::default() }
+            TraceAnswer { reason: Some(reason), stop: Some(stop), ..TraceAnswer::default() }
         }
     })
 }

@@ -9,10 +9,10 @@
 //! each round and pair; the enumeration is exponential in the worst case, and limited.
 
 use super::fails;
-use super::labels::{Fields, Happening, Names};
-use crate::interface::{Interface, Role};
+use super::labels::{Fields, Happening, MachineNames};
+use crate::interface::{ArgumentRole, Interface};
 use ahash::{AHashMap, AHashSet};
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_base::{Budget, Diagnostic};
 
 /// Steps of a state: label and target.
@@ -28,7 +28,7 @@ pub struct Merging<'a> {
     /// The happenings of each label.
     pub labels: &'a [Vec<Happening>],
     /// The names.
-    pub names: &'a Names,
+    pub names: &'a MachineNames,
     /// The steps of each state; state 0 is the first.
     pub steps: &'a [StateSteps],
 }
@@ -152,7 +152,7 @@ impl Merging<'_> {
     fn stores(&self, label: &[Happening], value: usize) -> bool {
         let line = |f: &Fields| &self.interface.operations[f.line];
         let writes = |f: &Fields| match line(f).kind {
-            Kind::Write => f.value == Some(value),
+            EventKind::Write => f.value == Some(value),
             _ => f.written == Some(value),
         };
         label.iter().any(|h| match h {
@@ -160,8 +160,8 @@ impl Merging<'_> {
             Happening::Whole(_, f) => writes(f),
             Happening::End(_, f) => {
                 let begin = line(f).begin.as_ref();
-                let has_begun = begin.is_some_and(|b| b.roles.contains(&Role::Written));
-                line(f).kind == Kind::Update && f.written == Some(value) && !has_begun
+                let has_begun = begin.is_some_and(|b| b.roles.contains(&ArgumentRole::Written));
+                line(f).kind == EventKind::Update && f.written == Some(value) && !has_begun
             }
             Happening::Commit(..) => false,
         })

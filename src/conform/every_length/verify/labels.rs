@@ -1,13 +1,13 @@
 //! Reading of labels for the check of certificates: what happens at a label, in order.
 //!
 //! In: an interface, and labels as lists of actions with the texts of their arguments. Out: for
-//! each label its [`Happening`]s. Names are numbered as in the certificate. Nothing of the
+//! each label its [`Happening`]s. MachineNames are numbered as in the certificate. Nothing of the
 //! alphabet, or of the effects of the search, takes part.
 
 use super::fails;
-use crate::interface::{Interface, Label, Operation, Role};
+use crate::interface::{ArgumentRole, Interface, Label, Operation};
 use ahash::AHashMap;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_base::Diagnostic;
 
 /// An action of a label, with the texts of its arguments.
@@ -83,7 +83,7 @@ pub type Numbers = AHashMap<String, usize>;
 
 /// The names of a machine.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct MachineNames {
     /// Processors.
     pub processors: Numbers,
     /// Addresses.
@@ -99,7 +99,7 @@ pub struct Labels<'a> {
     /// The interface.
     pub interface: &'a Interface,
     /// The names.
-    pub names: Names,
+    pub names: MachineNames,
     /// Lines with an operation that has ended.
     pub ended: Vec<bool>,
     /// Lines with an operation that has begun.
@@ -115,13 +115,13 @@ impl<'a> Labels<'a> {
         addresses: &[String],
     ) -> Result<Labels<'a>, Diagnostic> {
         for line in &interface.operations {
-            let numbered = line.begin.is_none() && line.end.roles.contains(&Role::Number);
+            let numbered = line.begin.is_none() && line.end.roles.contains(&ArgumentRole::Number);
             if line.exclusive || numbered {
                 return Err(fails(format!("`{}` is not supported", line.text())));
             }
-            let needs = [Role::Address, Role::Value];
+            let needs = [ArgumentRole::Address, ArgumentRole::Value];
             if let Some(begin) = &line.begin
-                && line.kind == Kind::Write
+                && line.kind == EventKind::Write
                 && needs.iter().any(|r| !begin.roles.contains(r))
             {
                 return Err(fails(format!("`{}` has no address or value", begin.text())));
@@ -130,7 +130,7 @@ impl<'a> Labels<'a> {
         let numbered = |list: &[String]| list.iter().cloned().zip(0..).collect::<Numbers>();
         let mut values = Numbers::new();
         values.insert(interface.initial.text.clone(), 0);
-        let names = Names {
+        let names = MachineNames {
             processors: numbered(processors),
             addresses: numbered(addresses),
             values,
@@ -156,7 +156,7 @@ impl<'a> Labels<'a> {
         let matches = label.action == part.action
             && label.roles.len() == part.arguments.len()
             && label.roles.iter().zip(&part.arguments).all(|(role, text)| match role {
-                Role::Text(wanted) => wanted == text,
+                ArgumentRole::Text(wanted) => wanted == text,
                 _ => true,
             });
         if !matches {
@@ -168,18 +168,21 @@ impl<'a> Labels<'a> {
         let mut out = Fields { line, ..Fields::default() };
         for (role, text) in label.roles.iter().zip(&part.arguments) {
             match role {
-                Role::Processor => {
+                ArgumentRole::Processor => {
                     let known = self.names.processors.get(text.as_str());
                     processor = *known.ok_or_else(|| unknown("processor", text))?;
                 }
-                Role::Address => {
+                ArgumentRole::Address => {
                     let known = self.names.addresses.get(text.as_str());
                     out.address = Some(*known.ok_or_else(|| unknown("address", text))?);
                 }
-                Role::Value => out.value = Some(self.value(text)),
-                Role::Written => out.written = Some(self.value(text)),
-                Role::Number => out.number = Some(text.clone()),
-                Role::Other | Role::Depends(_) | Role::Any | Role::Text(_) => {}
+                ArgumentRole::Value => out.value = Some(self.value(text)),
+                ArgumentRole::Written => out.written = Some(self.value(text)),
+                ArgumentRole::Number => out.number = Some(text.clone()),
+                ArgumentRole::Other
+                | ArgumentRole::Depends(_)
+                | ArgumentRole::Any
+                | ArgumentRole::Text(_) => {}
             }
         }
         Ok(Some((processor, out)))
@@ -210,7 +213,7 @@ impl<'a> Labels<'a> {
         }
         let updates = operations.iter().any(|h| match h {
             Happening::Whole(_, f) | Happening::End(_, f) => {
-                interface.operations[f.line].kind == Kind::Update
+                interface.operations[f.line].kind == EventKind::Update
             }
             _ => false,
         });

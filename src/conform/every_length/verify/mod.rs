@@ -22,9 +22,9 @@ use super::certificate::{Certificate, Members};
 use crate::interface::Interface;
 use ahash::{AHashMap, AHashSet};
 use labels::{Happening, LabelPart, Labels};
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_base::{Budget, Diagnostic, Stage, narrow};
-use patterns::{Access, Digits, Dimensions, Pattern, Strength, Values};
+use patterns::{Digits, Dimensions, HistoryPattern, PatternAccess, RoleValues, Strength};
 
 /// The steps of a machine, evaluated one state at a time.
 pub trait NaiveMachine {
@@ -75,7 +75,7 @@ pub(super) fn fails(text: impl Into<String>) -> Diagnostic {
 }
 
 /// The machine, restricted to the states of the certificate.
-struct Steps {
+struct MachineSteps {
     /// Labels: their actions.
     labels: Vec<Vec<LabelPart>>,
     /// For each state the label and the target of each step.
@@ -108,7 +108,7 @@ pub fn verify(
     }
     expect_judged(interface, &labels, &happenings)?;
     let [initial, first, second, other] = certificate.roles.each_ref().map(|v| labels.value(v));
-    let values = Values { initial, first, second, other };
+    let values = RoleValues { initial, first, second, other };
     if [first, second].contains(&initial) || first == second || [first, second].contains(&other) {
         return Err(fails("the values of the roles are not different"));
     }
@@ -118,7 +118,7 @@ pub fn verify(
     expect_storable(certificate, &labels, &happenings, values)?;
     let updates = |h: &Happening| match h {
         Happening::Whole(_, f) | Happening::End(_, f) => {
-            interface.operations[f.line].kind == Kind::Update
+            interface.operations[f.line].kind == EventKind::Update
         }
         _ => false,
     };
@@ -129,9 +129,9 @@ pub fn verify(
     };
     let mut read = Vec::new();
     for (text, _) in &certificate.guesses {
-        read.push(Pattern::read(text, size, strength)?);
+        read.push(HistoryPattern::read(text, size, strength)?);
     }
-    let all = Pattern::all(size, strength);
+    let all = HistoryPattern::all(size, strength);
     for pattern in &all {
         let found = read.iter().position(|p| p == pattern);
         let (name, members) = found
@@ -175,7 +175,7 @@ fn machine_steps(
     certificate: &Certificate,
     machine: &mut dyn NaiveMachine,
     budget: &Budget,
-) -> Result<Steps, Diagnostic> {
+) -> Result<MachineSteps, Diagnostic> {
     if certificate.values.len() != machine.parameters() {
         return Err(fails(format!(
             "the machine has {} parameters, and the certificate {}",
@@ -197,7 +197,7 @@ fn machine_steps(
     if numbers.get(&initial) != Some(&0) {
         return Err(fails("the first state of the machine is not state 0 of the certificate"));
     }
-    let mut out = Steps { labels: Vec::new(), of: Vec::with_capacity(states.len()) };
+    let mut out = MachineSteps { labels: Vec::new(), of: Vec::with_capacity(states.len()) };
     let mut known: AHashMap<Vec<LabelPart>, u32> = AHashMap::new();
     for (at, state) in states.iter().enumerate() {
         budget.check(at as u64).map_err(Diagnostic::stopped)?;
@@ -241,7 +241,7 @@ fn expect_judged(
     };
     let commits = |h: &Happening| matches!(h, Happening::Commit(..));
     let some = |of: &dyn Fn(&Happening) -> bool| happenings.iter().flatten().any(of);
-    let updates = interface.operations.iter().any(|o| o.kind == Kind::Update);
+    let updates = interface.operations.iter().any(|o| o.kind == EventKind::Update);
     if !some(&loads) {
         return Err(fails("no label of the machine is a load"));
     }
@@ -256,7 +256,7 @@ fn expect_storable(
     certificate: &Certificate,
     labels: &Labels<'_>,
     happenings: &[Vec<Happening>],
-    values: Values,
+    values: RoleValues,
 ) -> Result<(), Diagnostic> {
     let mut stored: AHashSet<(usize, usize, usize)> = AHashSet::new();
     for h in happenings.iter().flatten() {
@@ -266,7 +266,7 @@ fn expect_storable(
             Happening::Commit(..) => continue,
         };
         let kind = labels.interface.operations[fields.line].kind;
-        let value = if kind == Kind::Update { fields.written } else { fields.value };
+        let value = if kind == EventKind::Update { fields.written } else { fields.value };
         if kind.writes()
             && let (Some(a), Some(v)) = (fields.address, value)
         {
@@ -288,7 +288,7 @@ fn expect_storable(
 }
 
 /// Counts of one product.
-struct Counts {
+struct ProductCounts {
     states: usize,
     steps: usize,
 }
@@ -298,11 +298,11 @@ struct Product<'a> {
     interface: &'a Interface,
     labels: &'a Labels<'a>,
     happenings: &'a [Vec<Happening>],
-    steps: &'a Steps,
-    pattern: &'a Pattern,
+    steps: &'a MachineSteps,
+    pattern: &'a HistoryPattern,
     /// The pattern as in the certificate.
     name: &'a str,
-    values: Values,
+    values: RoleValues,
 }
 
 /// The part of a product that is added to the machine: the state of the pattern, and for each
@@ -316,7 +316,7 @@ impl Product<'_> {
         certificate: &Certificate,
         members: &[Members],
         budget: &Budget,
-    ) -> Result<Counts, Diagnostic> {
+    ) -> Result<ProductCounts, Diagnostic> {
         let mut numbers: AHashMap<PatternState, u32> = AHashMap::new();
         let mut all: Vec<PatternState> = Vec::new();
         let mut within: AHashSet<(u32, u32)> = AHashSet::new();
@@ -354,7 +354,7 @@ impl Product<'_> {
         let mut next: AHashMap<(u32, u32), Option<u32>> = AHashMap::new();
         let mut edges: Vec<((u32, u32), (u32, u32))> = Vec::new();
         let follows = self.pattern.follows();
-        let mut counts = Counts { states: within.len(), steps: 0 };
+        let mut counts = ProductCounts { states: within.len(), steps: 0 };
         for &(state, added) in &within {
             budget.check(counts.steps as u64).map_err(Diagnostic::stopped)?;
             for &(label, target) in &self.steps.of[state as usize] {
@@ -406,7 +406,7 @@ impl Product<'_> {
                         return Err(fails("the operations of a processor overlap"));
                     }
                     let (_, _, fields) = &self.labels.names.begun[*number];
-                    if self.interface.operations[fields.line].kind == Kind::Write {
+                    if self.interface.operations[fields.line].kind == EventKind::Write {
                         accesses.extend(self.access(*p, fields)?);
                     }
                 }
@@ -418,7 +418,7 @@ impl Product<'_> {
                     let whole = begun.joined(end);
                     let whole =
                         whole.ok_or_else(|| fails("another operation ends than has begun"))?;
-                    if self.interface.operations[end.line].kind != Kind::Write {
+                    if self.interface.operations[end.line].kind != EventKind::Write {
                         accesses.extend(self.access(*p, &whole)?);
                     }
                 }
@@ -428,7 +428,7 @@ impl Product<'_> {
                     }
                     accesses.extend(self.access(*p, fields)?);
                 }
-                Happening::Commit(a, v) => accesses.push(Access::Commit(*a, *v)),
+                Happening::Commit(a, v) => accesses.push(PatternAccess::Commit(*a, *v)),
             }
             for access in accesses {
                 match self.pattern.after(&self.values, &digits, access) {
@@ -441,18 +441,24 @@ impl Product<'_> {
     }
 
     /// Returns the access of an operation. Error: a field is missing.
-    fn access(&self, p: usize, fields: &labels::Fields) -> Result<Option<Access>, Diagnostic> {
+    fn access(
+        &self,
+        p: usize,
+        fields: &labels::Fields,
+    ) -> Result<Option<PatternAccess>, Diagnostic> {
         let line = &self.interface.operations[fields.line];
         let missing = || fails(format!("`{}` has no address or value", line.text()));
         let place = || fields.address.zip(fields.value).ok_or_else(missing);
         Ok(Some(match line.kind {
-            Kind::Read => place().map(|(a, v)| Access::Load(p, a, v))?,
-            Kind::Write => place().map(|(a, v)| Access::Store(p, a, v))?,
-            Kind::Update => {
+            EventKind::Read => place().map(|(a, v)| PatternAccess::Load(p, a, v))?,
+            EventKind::Write => place().map(|(a, v)| PatternAccess::Store(p, a, v))?,
+            EventKind::Update => {
                 let (a, v) = place()?;
-                Access::Update(p, a, v, fields.written.ok_or_else(missing)?)
+                PatternAccess::Update(p, a, v, fields.written.ok_or_else(missing)?)
             }
-            _ => Access::Fence(p, line.mark.orders(true, false), line.mark.orders(true, true)),
+            _ => {
+                PatternAccess::Fence(p, line.mark.orders(true, false), line.mark.orders(true, true))
+            }
         }))
     }
 }
@@ -489,7 +495,11 @@ fn commits(
 }
 
 /// Returns a processor that cannot begin an operation after some state.
-fn stopped(steps: &Steps, happenings: &[Vec<Happening>], processors: usize) -> Option<usize> {
+fn stopped(
+    steps: &MachineSteps,
+    happenings: &[Vec<Happening>],
+    processors: usize,
+) -> Option<usize> {
     let mut sources: Vec<Vec<u32>> = vec![Vec::new(); steps.of.len()];
     for (s, own) in steps.of.iter().enumerate() {
         own.iter().for_each(|(_, t)| sources[*t as usize].push(narrow::index(s)));

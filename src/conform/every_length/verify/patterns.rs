@@ -25,7 +25,7 @@ pub enum Store {
 
 /// An access of a processor, or a store that reaches memory; values are numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
+pub enum PatternAccess {
     /// A load of a value.
     Load(usize, usize, usize),
     /// A store of a value.
@@ -40,7 +40,7 @@ pub enum Access {
 
 /// The values of the roles, as numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct Values {
+pub struct RoleValues {
     /// The initial value.
     pub initial: usize,
     /// The value of the first distinguished store.
@@ -51,7 +51,7 @@ pub struct Values {
     pub other: usize,
 }
 
-impl Values {
+impl RoleValues {
     fn of(&self, store: Store) -> usize {
         match store {
             Store::Initial => self.initial,
@@ -96,7 +96,7 @@ impl Strength {
 
 /// The communication at a place of a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
+struct CyclePlace {
     processor: usize,
     address: usize,
     /// The access that leaves the visit before it: the store it loads, or is.
@@ -119,7 +119,7 @@ const COMMUNICATIONS: [(&str, (Store, bool), (Store, bool), bool); 7] = [
     ("fi-rf", (Store::Initial, false), (Store::Second, false), true),
 ];
 
-impl Place {
+impl CyclePlace {
     /// True if the order of the two stores in memory matters.
     fn is_ordered(&self) -> bool {
         self.exit.0 == Store::First && self.entry.0 == Store::Second
@@ -172,7 +172,7 @@ const SINGLES: [(&str, Single); 12] = {
 
 /// A pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Pattern {
+pub enum HistoryPattern {
     /// A cycle.
     Cycle(Vec<PlaceId>, Cycle),
     /// Accesses at one address: the pattern, the processor, the address.
@@ -187,7 +187,7 @@ pub type SingleId = (usize, usize, usize);
 /// The places of a cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cycle {
-    places: Vec<Place>,
+    places: Vec<CyclePlace>,
     strength: Strength,
 }
 
@@ -211,9 +211,13 @@ pub struct Dimensions {
 /// Largest number of places of a cycle.
 pub const MAX_PLACES: usize = 6;
 
-impl Pattern {
+impl HistoryPattern {
     /// Reads a pattern of a certificate. Error: it is none of this machine.
-    pub fn read(text: &str, size: Dimensions, strength: Strength) -> Result<Pattern, Diagnostic> {
+    pub fn read(
+        text: &str,
+        size: Dimensions,
+        strength: Strength,
+    ) -> Result<HistoryPattern, Diagnostic> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let wrong = || fails(format!("`{text}` is no pattern of a violation"));
         let number = |word: &str, below: usize| {
@@ -222,7 +226,11 @@ impl Pattern {
         match words.split_first() {
             Some((&"at", [name, p, a])) => {
                 let kind = SINGLES.iter().position(|s| s.0 == *name).ok_or_else(wrong)?;
-                Ok(Pattern::Single((kind, number(p, size.processors)?, number(a, size.addresses)?)))
+                Ok(HistoryPattern::Single((
+                    kind,
+                    number(p, size.processors)?,
+                    number(a, size.addresses)?,
+                )))
             }
             Some((&"cycle", rest)) if !rest.is_empty() && rest.len().is_multiple_of(3) => {
                 let mut ids = Vec::new();
@@ -234,17 +242,17 @@ impl Pattern {
                         number(place[2], size.addresses)?,
                     ));
                 }
-                Ok(Pattern::cycle(ids, strength))
+                Ok(HistoryPattern::cycle(ids, strength))
             }
             _ => Err(wrong()),
         }
     }
 
-    /// Returns the text that [`Pattern::read`] reads.
+    /// Returns the text that [`HistoryPattern::read`] reads.
     pub fn text(&self) -> String {
         match self {
-            Pattern::Single((kind, p, a)) => format!("at {} {p} {a}", SINGLES[*kind].0),
-            Pattern::Cycle(ids, _) => {
+            HistoryPattern::Single((kind, p, a)) => format!("at {} {p} {a}", SINGLES[*kind].0),
+            HistoryPattern::Cycle(ids, _) => {
                 let place =
                     |&(kind, p, a): &PlaceId| format!(" {} {p} {a}", COMMUNICATIONS[kind].0);
                 format!("cycle{}", ids.iter().map(place).collect::<String>())
@@ -252,17 +260,17 @@ impl Pattern {
         }
     }
 
-    fn cycle(ids: Vec<PlaceId>, strength: Strength) -> Pattern {
+    fn cycle(ids: Vec<PlaceId>, strength: Strength) -> HistoryPattern {
         let place = |&(kind, processor, address): &PlaceId| {
             let (_, exit, entry, between) = COMMUNICATIONS[kind];
-            Place { processor, address, exit, entry, between }
+            CyclePlace { processor, address, exit, entry, between }
         };
         let places = ids.iter().map(place).collect();
-        Pattern::Cycle(ids, Cycle { places, strength })
+        HistoryPattern::Cycle(ids, Cycle { places, strength })
     }
 
     /// Lists all patterns that an execution which violates an order can have.
-    pub fn all(size: Dimensions, strength: Strength) -> Vec<Pattern> {
+    pub fn all(size: Dimensions, strength: Strength) -> Vec<HistoryPattern> {
         let mut out = Vec::new();
         for (kind, (_, single)) in SINGLES.iter().enumerate() {
             let shared = matches!(single, Single::ThinLoad | Single::ThinCommit | Single::Once);
@@ -271,7 +279,7 @@ impl Pattern {
             }
             for address in 0..size.addresses {
                 let processors = if shared { 1 } else { size.processors };
-                out.extend((0..processors).map(|p| Pattern::Single((kind, p, address))));
+                out.extend((0..processors).map(|p| HistoryPattern::Single((kind, p, address))));
             }
         }
         // All lists of places with different addresses, the least address first.
@@ -293,7 +301,7 @@ impl Pattern {
                 }
             }
             let possible = longer.iter().filter(|l| is_possible(l, size));
-            out.extend(possible.map(|l| Pattern::cycle(l.clone(), strength)));
+            out.extend(possible.map(|l| HistoryPattern::cycle(l.clone(), strength)));
             lists = longer;
         }
         out
@@ -302,7 +310,7 @@ impl Pattern {
     /// True if the pattern follows one store to memory; the address.
     pub fn follows(&self) -> Option<usize> {
         match self {
-            Pattern::Single((kind, _, address)) if SINGLES[*kind].1 == Single::Once => {
+            HistoryPattern::Single((kind, _, address)) if SINGLES[*kind].1 == Single::Once => {
                 Some(*address)
             }
             _ => None,
@@ -315,8 +323,8 @@ impl Pattern {
     }
     fn digits(&self) -> usize {
         match self {
-            Pattern::Cycle(_, c) => 3 * c.places.len(),
-            Pattern::Single(_) => 3,
+            HistoryPattern::Cycle(_, c) => 3 * c.places.len(),
+            HistoryPattern::Single(_) => 3,
         }
     }
 
@@ -325,8 +333,8 @@ impl Pattern {
         let digits: Option<Digits> =
             text.bytes().map(|b| b.is_ascii_digit().then(|| b - b'0')).collect();
         let limits: [u8; 3] = match self {
-            Pattern::Cycle(..) => [2, 1, 3],
-            Pattern::Single(_) => [2, 2, 2],
+            HistoryPattern::Cycle(..) => [2, 1, 3],
+            HistoryPattern::Single(_) => [2, 2, 2],
         };
         let within = |d: &Digits| {
             d.len() == self.digits() && d.iter().enumerate().all(|(i, d)| *d <= limits[i % 3])
@@ -337,12 +345,12 @@ impl Pattern {
     /// True if an execution in this state has the violation.
     pub fn is_violation(&self, state: &Digits) -> bool {
         match self {
-            Pattern::Cycle(_, c) => c
+            HistoryPattern::Cycle(_, c) => c
                 .places
                 .iter()
                 .zip(state.chunks(3))
                 .all(|(place, d)| d[2] == 3 && (!place.is_ordered() || d[0] == 2 && d[1] == 1)),
-            Pattern::Single((kind, ..)) => {
+            HistoryPattern::Single((kind, ..)) => {
                 let ordered = match SINGLES[*kind].1 {
                     Single::Pair(_, _, ordered) => ordered,
                     Single::Update(of) => of == Store::First,
@@ -354,11 +362,16 @@ impl Pattern {
     }
 
     /// Applies an access to a state; `None` if the pattern excludes the run.
-    pub fn after(&self, values: &Values, state: &Digits, access: Access) -> Option<Digits> {
+    pub fn after(
+        &self,
+        values: &RoleValues,
+        state: &Digits,
+        access: PatternAccess,
+    ) -> Option<Digits> {
         let mut next = state.clone();
         let allowed = match self {
-            Pattern::Cycle(_, cycle) => cycle.step(values, &mut next, access),
-            Pattern::Single(id) => single(id, values, &mut next, access),
+            HistoryPattern::Cycle(_, cycle) => cycle.step(values, &mut next, access),
+            HistoryPattern::Single(id) => single(id, values, &mut next, access),
         };
         allowed.then_some(next)
     }
@@ -382,21 +395,21 @@ fn is_possible(list: &[PlaceId], size: Dimensions) -> bool {
 
 impl Cycle {
     /// Applies an access; false if the run is excluded.
-    fn step(&self, values: &Values, state: &mut Digits, access: Access) -> bool {
+    fn step(&self, values: &RoleValues, state: &mut Digits, access: PatternAccess) -> bool {
         match access {
-            Access::Load(p, a, v) => {
+            PatternAccess::Load(p, a, v) => {
                 self.load(values, state, (p, a, v));
                 true
             }
-            Access::Store(p, a, v) => self.store(values, state, (p, a, v)),
-            Access::Commit(a, v) => self.commit(values, state, a, v),
-            Access::Fence(p, store_load, store_store) => {
+            PatternAccess::Store(p, a, v) => self.store(values, state, (p, a, v)),
+            PatternAccess::Commit(a, v) => self.commit(values, state, a, v),
+            PatternAccess::Fence(p, store_load, store_store) => {
                 if self.strength.waits(store_load, store_store) {
                     self.fence(state, p);
                 }
                 true
             }
-            Access::Update(p, a, read, written) => {
+            PatternAccess::Update(p, a, read, written) => {
                 self.fence(state, p);
                 self.load(values, state, (p, a, read));
                 let allowed = self.store(values, state, (p, a, written))
@@ -418,7 +431,7 @@ impl Cycle {
         state[3 * i + 2] = if ordered { 2 } else { 1 };
     }
 
-    fn load(&self, values: &Values, state: &mut Digits, (p, a, v): (usize, usize, usize)) {
+    fn load(&self, values: &RoleValues, state: &mut Digits, (p, a, v): (usize, usize, usize)) {
         for (i, place) in self.places.iter().enumerate().filter(|(_, place)| place.address == a) {
             let (exit, entry, before) = (place.exit, place.entry, self.before(i));
             let enters = !entry.1 && v == values.of(entry.0) && p == place.processor;
@@ -431,7 +444,12 @@ impl Cycle {
         }
     }
 
-    fn store(&self, values: &Values, state: &mut Digits, (p, a, v): (usize, usize, usize)) -> bool {
+    fn store(
+        &self,
+        values: &RoleValues,
+        state: &mut Digits,
+        (p, a, v): (usize, usize, usize),
+    ) -> bool {
         let Some(i) = self.places.iter().position(|place| place.address == a) else {
             return v == values.other;
         };
@@ -467,7 +485,7 @@ impl Cycle {
         false
     }
 
-    fn commit(&self, values: &Values, state: &mut Digits, a: usize, v: usize) -> bool {
+    fn commit(&self, values: &RoleValues, state: &mut Digits, a: usize, v: usize) -> bool {
         for (i, place) in self.places.iter().enumerate() {
             if place.address == a && place.is_ordered() {
                 if v == values.first {
@@ -490,7 +508,7 @@ impl Cycle {
 }
 
 /// Applies an access to a pattern at one address; false if the run is excluded.
-fn single(id: &SingleId, values: &Values, state: &mut Digits, access: Access) -> bool {
+fn single(id: &SingleId, values: &RoleValues, state: &mut Digits, access: PatternAccess) -> bool {
     let &(kind, processor, address) = id;
     let pattern = SINGLES[kind].1;
     let reads_initial = match pattern {
@@ -501,14 +519,14 @@ fn single(id: &SingleId, values: &Values, state: &mut Digits, access: Access) ->
     let spare =
         if reads_initial && values.other == values.initial { values.first } else { values.other };
     match access {
-        Access::Fence(..) => true,
-        Access::Load(p, a, v) => {
+        PatternAccess::Fence(..) => true,
+        PatternAccess::Load(p, a, v) => {
             if a == address {
                 loaded(pattern, p == processor, values, state, v);
             }
             true
         }
-        Access::Update(p, a, read, written) => {
+        PatternAccess::Update(p, a, read, written) => {
             let stale = match pattern {
                 Single::Update(of) => {
                     (p, a) == (processor, address) && state[1] == 2 && read == values.of(of)
@@ -518,31 +536,31 @@ fn single(id: &SingleId, values: &Values, state: &mut Digits, access: Access) ->
             if a == address {
                 loaded(pattern, p == processor, values, state, read);
             }
-            let allowed = single(id, values, state, Access::Store(p, a, written))
-                && single(id, values, state, Access::Commit(a, written));
+            let allowed = single(id, values, state, PatternAccess::Store(p, a, written))
+                && single(id, values, state, PatternAccess::Commit(a, written));
             if stale {
                 state[2] = 2;
             }
             allowed
         }
-        Access::Store(_, a, v) if a != address => {
+        PatternAccess::Store(_, a, v) if a != address => {
             let thin = matches!(pattern, Single::ThinLoad | Single::ThinCommit);
             v == values.other || thin && v == values.first
         }
-        Access::Store(_, _, v) if v == spare => true,
-        Access::Store(p, _, v) => stored(pattern, p == processor, values, state, v),
-        Access::Commit(a, v) if a != address => {
+        PatternAccess::Store(_, _, v) if v == spare => true,
+        PatternAccess::Store(p, _, v) => stored(pattern, p == processor, values, state, v),
+        PatternAccess::Commit(a, v) if a != address => {
             if pattern == Single::Once && v == values.first {
                 state[2] = 2;
             }
             true
         }
-        Access::Commit(_, v) => reached(pattern, values, state, v),
+        PatternAccess::Commit(_, v) => reached(pattern, values, state, v),
     }
 }
 
 /// A load at the address of a pattern.
-fn loaded(pattern: Single, own: bool, values: &Values, state: &mut Digits, v: usize) {
+fn loaded(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v: usize) {
     match pattern {
         Single::ThinLoad if v == values.first => state[2] = 2,
         Single::Pair(first, second, _) if own => {
@@ -559,7 +577,7 @@ fn loaded(pattern: Single, own: bool, values: &Values, state: &mut Digits, v: us
 }
 
 /// A store of a distinguished value at the address of a pattern; false if the run is excluded.
-fn stored(pattern: Single, own: bool, values: &Values, state: &mut Digits, v: usize) -> bool {
+fn stored(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v: usize) -> bool {
     let place = if v == values.first {
         0
     } else if v == values.second {
@@ -593,7 +611,7 @@ fn stored(pattern: Single, own: bool, values: &Values, state: &mut Digits, v: us
 }
 
 /// A value reaches memory at the address of a pattern; false if the run is excluded.
-fn reached(pattern: Single, values: &Values, state: &mut Digits, v: usize) -> bool {
+fn reached(pattern: Single, values: &RoleValues, state: &mut Digits, v: usize) -> bool {
     let (first, second): (bool, bool) = (v == values.first, v == values.second);
     let in_memory: Issue = 2;
     match pattern {

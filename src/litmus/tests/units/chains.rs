@@ -4,8 +4,8 @@
 use super::{answer, judge, outcomes, usual};
 use mu_base::Budget;
 use mu_litmus::code::Arch;
-use mu_litmus::file::{Options, parse};
-use mu_litmus::paths::Bounds;
+use mu_litmus::file::{ParserOptions, parse};
+use mu_litmus::paths::PathBounds;
 use mu_litmus::report::run;
 use mu_program::outcome::Verdict;
 use std::sync::atomic::Ordering;
@@ -75,10 +75,10 @@ fn a_run_that_stops_says_neither_never_nor_always() {
     let test = parse(
         mu_base::SourceId::FIRST,
         &text,
-        Options { pairs: judge.pairs, ..Default::default() },
+        ParserOptions { pairs: judge.pairs, ..Default::default() },
     )
     .unwrap();
-    let report = run(test, &judge, Bounds { loops: 2 }, &budget).unwrap();
+    let report = run(test, &judge, PathBounds { loops: 2 }, &budget).unwrap();
     assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Unknown, "Unknown"));
 }
 

@@ -275,9 +275,9 @@ fn what_decides_a_test_is_found_and_explained() {
     let text = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
     for (model, allowed) in [("tso", true), ("sc", false)] {
         let judge = judge(Arch::X86, model);
-        let test = file::parse(SourceId::FIRST, text, file::Options::default()).unwrap();
+        let test = file::parse(SourceId::FIRST, text, file::ParserOptions::default()).unwrap();
         let (found, _) =
-            deciding(test, &judge, paths::Bounds { loops: 2 }, &Budget::default()).unwrap();
+            deciding(test, &judge, paths::PathBounds { loops: 2 }, &Budget::default()).unwrap();
         let drawn = found.unwrap();
         assert_eq!(drawn.allowed, allowed);
         assert_eq!(drawn.outcome, "0:EAX=0; 1:EAX=0;");

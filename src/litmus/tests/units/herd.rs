@@ -6,7 +6,7 @@
 
 use super::{answer, judge, outcomes};
 use mu_litmus::code::Arch;
-use mu_litmus::report::Report;
+use mu_litmus::report::TestReport;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -102,7 +102,7 @@ fn compare(
     let _ = std::fs::remove_dir_all(&folder);
     let (mut missing, mut differ) = (0, Vec::new());
     for (seed, text) in texts {
-        let report: Report = answer(&text, &judge);
+        let report: TestReport = answer(&text, &judge);
         match said.get(&format!("cycle{seed}")) {
             None => missing += 1,
             Some((set, flagged)) => {

@@ -2,7 +2,7 @@
 //! the dependencies that the front end provides.
 
 use super::{STDLIB, answer};
-use mu_axioms::cat::Model;
+use mu_axioms::cat::CatModel;
 use mu_base::SourceMap;
 use mu_litmus::Judge;
 use mu_litmus::code::Arch;
@@ -101,5 +101,5 @@ fn names_of_other_features_are_empty() {
     let resolver = |name: &str| (name == "stdlib.cat").then(|| STDLIB.to_string());
     let mut sources = SourceMap::new();
     let vocabulary = mu_axioms::Architecture::AArch64.vocabulary();
-    assert!(Model::compile(&mut sources, "m.cat", text, &resolver, &vocabulary, &[]).is_ok());
+    assert!(CatModel::compile(&mut sources, "m.cat", text, &resolver, &vocabulary, &[]).is_ok());
 }

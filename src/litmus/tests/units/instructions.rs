@@ -3,7 +3,7 @@
 use super::{answer, usual};
 use mu_base::SourceId;
 use mu_litmus::code::Arch;
-use mu_litmus::file::{Options, parse};
+use mu_litmus::file::{ParserOptions, parse};
 use mu_program::outcome::Verdict;
 
 /// Returns true if all executions of some code end as in a condition.
@@ -248,10 +248,10 @@ fn instructions_of_the_system_are_rejected_by_their_feature() {
         ("PACIA X0,X1", "pointer authentication"),
     ] {
         let text = format!("AArch64 t\n{{ 0:X1=x; }}\nP0 ;\n{line} ;\nforall (true)\n");
-        let error = parse(SourceId::FIRST, &text, Options::default()).unwrap_err();
+        let error = parse(SourceId::FIRST, &text, ParserOptions::default()).unwrap_err();
         assert!(error.message.contains(feature), "{error}");
     }
     let variant = "AArch64 t\nVariant=vmsa\n{ 0:X1=x; }\nP0 ;\nNOP ;\nforall (true)\n";
-    let error = parse(SourceId::FIRST, variant, Options::default()).unwrap_err();
+    let error = parse(SourceId::FIRST, variant, ParserOptions::default()).unwrap_err();
     assert!(error.message.contains("address translation"), "{error}");
 }

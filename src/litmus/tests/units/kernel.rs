@@ -2,16 +2,16 @@
 //! folders of tests with answers.
 
 use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap};
-use mu_litmus::file::{Options, parse};
+use mu_litmus::file::{ParserOptions, parse};
 use mu_litmus::judge::Judge;
-use mu_litmus::kernel::Language;
-use mu_litmus::paths::Bounds;
-use mu_litmus::report::{Report, run};
+use mu_litmus::kernel::KernelLanguage;
+use mu_litmus::paths::PathBounds;
+use mu_litmus::report::{TestReport, run};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Compiles a model with its language. `read` returns the text of a file.
-fn kernel(stem: &str, read: &dyn Fn(&str) -> Option<String>) -> (Language, Judge) {
+fn kernel(stem: &str, read: &dyn Fn(&str) -> Option<String>) -> (KernelLanguage, Judge) {
     let file = |extension: &str| {
         let name = format!("{stem}.{extension}");
         let text = read(&name).unwrap_or_else(|| panic!("{name}"));
@@ -19,23 +19,26 @@ fn kernel(stem: &str, read: &dyn Fn(&str) -> Option<String>) -> (Language, Judge
     };
     let (bell, def, cat) = (file("bell"), file("def"), file("cat"));
     let mut sources = SourceMap::new();
-    let made = Language::parse(&mut sources, (&bell.0, &bell.1), (&def.0, &def.1), None).and_then(
-        |language| {
+    let made = KernelLanguage::parse(&mut sources, (&bell.0, &bell.1), (&def.0, &def.1), None)
+        .and_then(|language| {
             let judge = Judge::of_kernel(&mut sources, &language, &cat.0, &cat.1, &read)?;
             Ok((language, judge))
-        },
-    );
+        });
     made.unwrap_or_else(|d| panic!("{}", d.render(&sources)))
 }
 
 /// Returns the model of this repository.
-fn lkmm() -> (Language, Judge) {
+fn lkmm() -> (KernelLanguage, Judge) {
     kernel("lkmm", &mu_axioms::models::file)
 }
 
-fn answer(text: &str, (language, judge): &(Language, Judge)) -> Result<Report, Diagnostic> {
-    let test = parse(SourceId::FIRST, text, Options { pairs: false, kernel: Some(language) })?;
-    run(test, judge, Bounds { loops: 2 }, &Budget::default())
+fn answer(
+    text: &str,
+    (language, judge): &(KernelLanguage, Judge),
+) -> Result<TestReport, Diagnostic> {
+    let test =
+        parse(SourceId::FIRST, text, ParserOptions { pairs: false, kernel: Some(language) })?;
+    run(test, judge, PathBounds { loops: 2 }, &Budget::default())
 }
 
 /// Compares a folder of tests with its answers.
@@ -65,11 +68,11 @@ fn folder_of_kernel_tests() {
         let (file, answers) = (columns[0], &columns[2..]);
         let text = std::fs::read_to_string(folder.join(file)).expect(file);
         let begin = Instant::now();
-        let options = Options { pairs: false, kernel: Some(&made.0) };
+        let options = ParserOptions { pairs: false, kernel: Some(&made.0) };
         let limits = Limits { timeout: Some(Duration::from_secs_f64(limit)), ..Limits::default() };
         let budget = Budget::new(limits);
         let report = parse(SourceId::FIRST, &text, options)
-            .and_then(|test| run(test, &made.1, Bounds { loops: 2 }, &budget));
+            .and_then(|test| run(test, &made.1, PathBounds { loops: 2 }, &budget));
         let seconds = begin.elapsed().as_secs_f64();
         let report = match report {
             Ok(report) => report,
@@ -108,7 +111,7 @@ fn folder_of_kernel_tests() {
 }
 
 /// Answers of a test in a line: observation, number of outcomes, flags.
-fn line(text: &str, made: &(Language, Judge)) -> String {
+fn line(text: &str, made: &(KernelLanguage, Judge)) -> String {
     let report = answer(text, made).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
     let a = &report.answer;
     let flags: String = a.flags.iter().map(|f| format!(" {f}")).collect();
@@ -398,7 +401,7 @@ fn what_the_language_lacks_is_rejected() {
 fn macro_and_bell_files_are_checked() {
     let parse = |bell: &str, def: &str| {
         let mut sources = SourceMap::new();
-        Language::parse(&mut sources, ("a.bell", bell), ("a.def", def), None)
+        KernelLanguage::parse(&mut sources, ("a.bell", bell), ("a.def", def), None)
             .map_err(|d| d.render(&sources).lines().next().unwrap_or("").to_string())
     };
     let bell = "enum E = 'a || 'b-c\ninstructions R[E]\ninstructions F[{'a}]";
@@ -422,7 +425,7 @@ fn macro_and_bell_files_are_checked() {
     // A macro that calls itself.
     let (bell, def) = ("enum E = 'a", "f(X) f(X)");
     let mut sources = SourceMap::new();
-    let language = Language::parse(&mut sources, ("b", bell), ("d", def), None).unwrap();
+    let language = KernelLanguage::parse(&mut sources, ("b", bell), ("d", def), None).unwrap();
     let judge =
         Judge::of_kernel(&mut sources, &language, "m", "acyclic po", &mu_axioms::models::file)
             .unwrap();

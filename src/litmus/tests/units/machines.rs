@@ -155,8 +155,11 @@ fn arrays_are_listed_and_compared_as_a_whole() {
     assert_eq!(report.answer.verdict, Verdict::Ok);
     assert_eq!(report.answer.outcomes.len(), 1);
     let wrong = text.replace("x={3,2}", "x={3}");
-    let error =
-        mu_litmus::parse(mu_base::SourceId::FIRST, &wrong, mu_litmus::file::Options::default())
-            .unwrap_err();
+    let error = mu_litmus::parse(
+        mu_base::SourceId::FIRST,
+        &wrong,
+        mu_litmus::file::ParserOptions::default(),
+    )
+    .unwrap_err();
     assert!(error.message.contains("1 values for 2 elements"), "{error}");
 }

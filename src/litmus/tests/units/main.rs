@@ -21,10 +21,10 @@ use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_litmus::candidates;
 use mu_litmus::code::Arch;
 use mu_litmus::condition::ObservedPlace;
-use mu_litmus::file::{Options, Test, parse};
+use mu_litmus::file::{LitmusTest, ParserOptions, parse};
 use mu_litmus::judge::Judge;
-use mu_litmus::paths::{self, Bounds, Reads};
-use mu_litmus::report::{Report, run};
+use mu_litmus::paths::{self, PathBounds, Reads};
+use mu_litmus::report::{TestReport, run};
 use std::collections::BTreeSet;
 
 const STDLIB: &str = include_str!("../../../../specs/memory/stdlib.cat");
@@ -63,22 +63,22 @@ fn usual(arch: Arch) -> Judge {
     )
 }
 
-fn read(text: &str, judge: &Judge) -> Test {
-    parse(SourceId::FIRST, text, Options { pairs: judge.pairs, ..Default::default() })
+fn read(text: &str, judge: &Judge) -> LitmusTest {
+    parse(SourceId::FIRST, text, ParserOptions { pairs: judge.pairs, ..Default::default() })
         .unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
-fn answer(text: &str, judge: &Judge) -> Report {
-    run(read(text, judge), judge, Bounds { loops: 2 }, &Budget::default())
+fn answer(text: &str, judge: &Judge) -> TestReport {
+    run(read(text, judge), judge, PathBounds { loops: 2 }, &Budget::default())
         .unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
 fn refused(text: &str) -> Diagnostic {
-    parse(SourceId::FIRST, text, Options::default()).expect_err(text)
+    parse(SourceId::FIRST, text, ParserOptions::default()).expect_err(text)
 }
 
 /// Returns the outcomes as sets of `name=value`.
-fn outcomes(report: &Report) -> BTreeSet<String> {
+fn outcomes(report: &TestReport) -> BTreeSet<String> {
     let line = |l: &Vec<(String, String)>| {
         let mut items: Vec<String> = l.iter().map(|(n, v)| format!("{n}={v};")).collect();
         items.sort();
@@ -98,12 +98,12 @@ fn compare_with_all(text: &str, judge: &Judge) {
         }
     }
     let budget = Budget::default();
-    let run = |test: &mut Test, take| {
+    let run = |test: &mut LitmusTest, take| {
         paths::run(
             &test.threads,
             &mut test.layout,
             &requested,
-            Bounds { loops: 2 },
+            PathBounds { loops: 2 },
             take,
             false,
             &budget,

@@ -4,8 +4,8 @@
 use super::{answer, compile, outcomes, refused, usual};
 use mu_base::{Budget, SourceId};
 use mu_litmus::code::Arch;
-use mu_litmus::file::{Options, parse};
-use mu_litmus::paths::Bounds;
+use mu_litmus::file::{ParserOptions, parse};
+use mu_litmus::paths::PathBounds;
 use mu_litmus::report::run;
 use mu_program::outcome::Verdict;
 
@@ -28,9 +28,10 @@ fn rejected(arch: Arch, initial: &str, code: &[&str]) -> String {
         code.join(" ;\n")
     );
     let judge = usual(arch);
-    let test = parse(SourceId::FIRST, &text, Options { pairs: judge.pairs, ..Default::default() })
-        .unwrap_or_else(|d| panic!("{d:?}\n{text}"));
-    let d = run(test, &judge, Bounds { loops: 2 }, &Budget::default()).expect_err(&text);
+    let test =
+        parse(SourceId::FIRST, &text, ParserOptions { pairs: judge.pairs, ..Default::default() })
+            .unwrap_or_else(|d| panic!("{d:?}\n{text}"));
+    let d = run(test, &judge, PathBounds { loops: 2 }, &Budget::default()).expect_err(&text);
     assert!(d.span.is_some(), "{d:?}");
     d.message
 }
@@ -248,8 +249,8 @@ fn models_without_accesses_reject_several_sizes() {
     let coherence = compile(Arch::RiscV, "\"coherence\"\nacyclic po-loc | rf | co | fr\n");
     let text =
         "RISCV t\n{ v=770; 0:x8=v; }\nP0 ;\n lbu x9,0(x8) ;\n lw x10,0(x8) ;\nforall (0:x9=2)\n";
-    let read = || parse(SourceId::FIRST, text, Options::default()).unwrap();
-    let d = run(read(), &coherence, Bounds { loops: 2 }, &Budget::default()).expect_err(text);
+    let read = || parse(SourceId::FIRST, text, ParserOptions::default()).unwrap();
+    let d = run(read(), &coherence, PathBounds { loops: 2 }, &Budget::default()).expect_err(text);
     assert!(d.message.contains("several sizes"), "{d:?}");
     // Without the wide access no event is split, so every model can judge it.
     let narrow = text.replace(" lw x10,0(x8) ;\n", "");

@@ -6,8 +6,8 @@ use super::{by_machine, judge, outcomes};
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId};
 use mu_litmus::code::Arch;
-use mu_litmus::file::{Options, parse};
-use mu_litmus::paths::Bounds;
+use mu_litmus::file::{ParserOptions, parse};
+use mu_litmus::paths::PathBounds;
 use mu_litmus::report::run;
 use std::fmt::Write;
 
@@ -126,10 +126,13 @@ fn machine_and_axioms_agree_on_words() {
             continue;
         }
         for (name, judge) in &models {
-            let read =
-                parse(SourceId::FIRST, &text, Options { pairs: judge.pairs, ..Default::default() })
-                    .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
-            let report = run(read, judge, Bounds { loops: 2 }, &Budget::default())
+            let read = parse(
+                SourceId::FIRST,
+                &text,
+                ParserOptions { pairs: judge.pairs, ..Default::default() },
+            )
+            .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
+            let report = run(read, judge, PathBounds { loops: 2 }, &Budget::default())
                 .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
             assert_eq!(outcomes(&report), by_machine(&text, name), "{name}, seed {seed}\n{text}");
             compared += 1;

@@ -12,16 +12,19 @@ use mu_regions::audit::AuditRequest;
 use mu_regions::constant_counts;
 use mu_regions::sizes::SIZE;
 use mu_regions::{
-    Audit, Components, Instance, Levels, Study, ThreadModularAbstraction, audit_components,
+    Audit, Components, ExpandedInstance, Levels, Study, ThreadModularAbstraction, audit_components,
     reachable_local_states,
 };
 
 /// Builds the instance of a text for `n` components.
-fn instance(text: &str, n: usize) -> Instance {
+fn instance(text: &str, n: usize) -> ExpandedInstance {
     let tree = |n: usize| mu_syntax::parse_specification(SourceId::FIRST, &plain(text, n)).unwrap();
     let names = constant_counts::constants(n, &tree(n), &tree(n + 1)).unwrap().names;
     let spec = mu_process::typecheck::check_specification(&tree(n)).unwrap();
-    Instance { process: linearise(&spec, &linearise::Options::of_any_number()).unwrap(), names }
+    ExpandedInstance {
+        process: linearise(&spec, &linearise::LineariserOptions::of_any_number()).unwrap(),
+        names,
+    }
 }
 
 /// Audits samples of all cases against instances. `without`: the index of a local state to remove.
@@ -34,7 +37,7 @@ fn sampled(
 ) -> Result<Audit, Diagnostic> {
     let model = unbounded(text, &[])?;
     let mut all = Audit::default();
-    let instances: Vec<Instance> = sizes.iter().map(|n| instance(text, *n)).collect();
+    let instances: Vec<ExpandedInstance> = sizes.iter().map(|n| instance(text, *n)).collect();
     for assigned in model.replicas.family.assigned(&formula(property, &model.model)?)? {
         let study = Study::new(&model.model, &model.defined, &assigned.formula, Levels::Coarse)?;
         let order: Vec<usize> = (0..assigned.tracked).collect();

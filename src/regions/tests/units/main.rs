@@ -29,7 +29,7 @@ fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId::FIRST, text)?;
     linearise(
         &mu_process::typecheck::check_specification(&tree)?,
-        &linearise::Options::of_any_size(),
+        &linearise::LineariserOptions::of_any_size(),
     )
 }
 

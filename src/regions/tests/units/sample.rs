@@ -2,7 +2,7 @@
 //! some sample, and each sample to its twin.
 
 use mu_base::random::Random;
-use mu_regions::cuts::{Case, Distinction, Grain, Line, Predicate, Term};
+use mu_regions::cuts::{Case, CutLine, CutTerm, Distinction, Grain, LabelPredicate};
 use mu_regions::sample::{Sample, SampleRequest, samples};
 use mu_regions::separation::Capacities;
 use std::collections::BTreeSet;
@@ -14,13 +14,19 @@ fn likeness(sample: &Sample, literals: &[i64], bound: i64) -> Vec<i64> {
     points.iter().flat_map(|a| points.iter().map(move |b| (a - b).clamp(-bound, bound))).collect()
 }
 
-fn random_line(r: &mut Random) -> Line {
+fn random_line(r: &mut Random) -> CutLine {
     let bases = 2 + r.below(2);
-    let term = |r: &mut Random| Term { base: r.below(bases), offset: r.below(3) as i64 };
-    let predicates: Vec<Predicate> = (0..1 + r.below(2))
-        .map(|_| if r.chance(1, 2) { Predicate::Equal(term(r)) } else { Predicate::Less(term(r)) })
+    let term = |r: &mut Random| CutTerm { base: r.below(bases), offset: r.below(3) as i64 };
+    let predicates: Vec<LabelPredicate> = (0..1 + r.below(2))
+        .map(|_| {
+            if r.chance(1, 2) {
+                LabelPredicate::Equal(term(r))
+            } else {
+                LabelPredicate::Less(term(r))
+            }
+        })
         .collect();
-    let mut cuts: Vec<Term> = predicates.iter().flat_map(|p| p.cuts()).collect();
+    let mut cuts: Vec<CutTerm> = predicates.iter().flat_map(|p| p.cuts()).collect();
     cuts.sort_unstable();
     cuts.dedup();
     let tests = (0..r.below(3)).map(|_| match r.below(3) {
@@ -29,7 +35,7 @@ fn random_line(r: &mut Random) -> Line {
         _ => Distinction::side(term(r), term(r)),
     });
     let tests = tests.collect();
-    Line {
+    CutLine {
         least: std::iter::once(0).chain((1..bases).map(|_| r.below(2) as i64)).collect(),
         cuts,
         tests,
@@ -167,7 +173,7 @@ fn every_choice_has_the_order_of_a_sample() {
     assert!(choices > 100_000 && kinds > 1000, "{choices} choices, {kinds} kinds");
 }
 
-fn allows(line: &Line, case: &Case, valuation: &[i64]) -> bool {
+fn allows(line: &CutLine, case: &Case, valuation: &[i64]) -> bool {
     line.tests_of_cases()
         .iter()
         .zip(&case.outcome)
@@ -175,7 +181,7 @@ fn allows(line: &Line, case: &Case, valuation: &[i64]) -> bool {
 }
 
 /// Returns whether all tests have the outcomes of the case's representative valuation.
-fn answers_alike(line: &Line, case: &Case, valuation: &[i64]) -> bool {
+fn answers_alike(line: &CutLine, case: &Case, valuation: &[i64]) -> bool {
     line.tests.iter().all(|required| {
         let (here, there) = (required.test.of(valuation), required.test.of(&case.valuation));
         (!required.less || here.is_lt() == there.is_lt())
@@ -187,7 +193,7 @@ fn answers_alike(line: &Line, case: &Case, valuation: &[i64]) -> bool {
 /// block determines the predicates of the formula.
 fn choices_are_like_samples(
     seed: u64,
-    line: &Line,
+    line: &CutLine,
     case: &Case,
     valuation: &[i64],
     (count, literals): (usize, &[i64]),

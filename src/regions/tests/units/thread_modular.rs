@@ -10,7 +10,7 @@ use mu_process::linearise::{self, linearise};
 use mu_regions::constant_counts::{self, ConstantCount};
 use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
 use mu_regions::sizes::SIZE;
-use mu_regions::words::{Letter, Part, WordRequest, abstracted, longer, words};
+use mu_regions::words::{Letter, WordPart, WordRequest, abstracted, longer, words};
 use mu_regions::{
     Levels, Replicas, Study, SymbolicConstants, ThreadModularAbstraction, reachable_local_states,
     with_parameters,
@@ -56,7 +56,7 @@ pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, D
             constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS);
         let spec = mu_process::typecheck::check_specification(&tree)?;
         let process = with_list(
-            linearise(&spec, &linearise::Options::of_any_number())?,
+            linearise(&spec, &linearise::LineariserOptions::of_any_number())?,
             counted.list.as_deref(),
         )?;
         let (process, defined) = with_parameters(process, constants)?;
@@ -241,7 +241,7 @@ init allow({c, e, bad}, comm({put | get -> c}, $for i in 0 .. n join \"\" { P(i$
 
 #[test]
 fn words_stand_for_longer_ones() {
-    let word = [Part::Block, Part::Tracked(0)];
+    let word = [WordPart::Block, WordPart::Tracked(0)];
     let wanted = WordRequest { names: 1, all: false, empty: false, longest: 2, front: None };
     let found = words(&word, &wanted, 1000).unwrap();
     // One or two unnamed letters, or the named one with up to two such letters on each side.
@@ -253,7 +253,7 @@ fn words_stand_for_longer_ones() {
     }
     let all = WordRequest { all: true, empty: true, ..wanted };
     assert!(
-        words(&[Part::Block, Part::Tracked(0), Part::Block], &all, 1000)
+        words(&[WordPart::Block, WordPart::Tracked(0), WordPart::Block], &all, 1000)
             .unwrap()
             .iter()
             .all(|w| w.contains(&Letter::Named(0)))

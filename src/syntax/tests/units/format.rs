@@ -4,14 +4,14 @@ use mu_base::random::Random;
 use mu_syntax::format::*;
 
 fn lines(text: &str) -> String {
-    format(text, Options { width: 60 })
+    format(text, FormatOptions { width: 60 })
 }
 
 /// Formats, and checks the general properties.
 fn checked(text: &str, width: usize) -> String {
-    let once = format(text, Options { width });
+    let once = format(text, FormatOptions { width });
     assert!(is_same(text, &once), "{text}\n---\n{once}");
-    assert_eq!(once, format(&once, Options { width }), "not idempotent:\n{text}");
+    assert_eq!(once, format(&once, FormatOptions { width }), "not idempotent:\n{text}");
     once
 }
 
@@ -146,9 +146,13 @@ fn any_text() {
         let length = random.below(40);
         let text: String = (0..length).map(|_| parts[random.below(parts.len())]).collect();
         let width = [10, 20, 80][round % 3];
-        let once = format(&text, Options { width });
+        let once = format(&text, FormatOptions { width });
         let dense = |t: &str| t.chars().filter(|c| !c.is_ascii_whitespace()).collect::<String>();
         assert_eq!(dense(&text), dense(&once), "seed {seed}, round {round}: {text:?}");
-        assert_eq!(once, format(&once, Options { width }), "seed {seed}, round {round}: {text:?}");
+        assert_eq!(
+            once,
+            format(&once, FormatOptions { width }),
+            "seed {seed}, round {round}: {text:?}"
+        );
     }
 }

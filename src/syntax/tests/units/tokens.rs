@@ -5,14 +5,18 @@ use mu_syntax::tokens::*;
 #[test]
 fn tokens_are_those_of_the_grammar() {
     let text = "act a': Nat; % c  \nproc P = sum i:Nat.a(i||_j)|b->tau <> [x==${n + 1}] $for i in 0 ..= 3 join \"\\\" || \" {§}";
-    let found: Vec<(Kind, &str)> = tokens(text).iter().map(|t| (t.kind, t.text(text))).collect();
+    let found: Vec<(TokenKind, &str)> =
+        tokens(text).iter().map(|t| (t.kind, t.text(text))).collect();
     let texts: Vec<&str> = found.iter().map(|t| t.1).collect();
     assert_eq!(
         texts.join(" "),
         "act a' : Nat ; % c proc P = sum i : Nat . a ( i ||_ j ) | b -> tau <> [ x == ${n + 1} ] $for i in 0 ..= 3 join \"\\\" || \" { § }"
     );
-    assert_eq!(found[5], (Kind::Comment, "% c"));
-    assert!(found.contains(&(Kind::Text, "\"\\\" || \"")) && found.contains(&(Kind::Unknown, "§")));
+    assert_eq!(found[5], (TokenKind::Comment, "% c"));
+    assert!(
+        found.contains(&(TokenKind::Text, "\"\\\" || \""))
+            && found.contains(&(TokenKind::Unknown, "§"))
+    );
 }
 
 #[test]

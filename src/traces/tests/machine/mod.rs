@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mu_traces::Mark;
+use mu_traces::Annotations;
 
 /// Operation of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -13,7 +13,7 @@ pub struct Op {
     pub store: bool,
     pub loaded: u64,
     pub stored: u64,
-    pub mark: Mark,
+    pub mark: Annotations,
     pub begin: Option<u64>,
     pub end: Option<u64>,
 }
@@ -26,7 +26,7 @@ impl Op {
         store: false,
         loaded: 0,
         stored: 0,
-        mark: Mark::PLAIN,
+        mark: Annotations::PLAIN,
         begin: None,
         end: None,
     };

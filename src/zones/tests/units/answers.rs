@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId::FIRST, text)?;
     let spec = mu_process::typecheck::check_specification(&tree)?;
-    linearise(&spec, &linearise::Options::of_any_size())
+    linearise(&spec, &linearise::LineariserOptions::of_any_size())
 }
 
 fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {

@@ -40,8 +40,8 @@ fn linear(
     let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
     let spec = mu_process::typecheck::check_specification(tree).unwrap();
     let options = match cores {
-        Some(_) => linearise::Options::of_any_number(),
-        None => linearise::Options::of_any_size(),
+        Some(_) => linearise::LineariserOptions::of_any_number(),
+        None => linearise::LineariserOptions::of_any_size(),
     };
     let process = linearise(&spec, &options).unwrap();
     let process = with_list(process, cores.and_then(|c| c.list.as_deref())).unwrap();

@@ -74,7 +74,7 @@ fn tree(text: &str, n: usize) -> Specification {
 fn concrete(text: &str, formula: &str, (n, counter): (usize, usize)) -> Option<bool> {
     let text = format!("{text}eqn N = {counter};");
     let spec = mu_process::typecheck::check_specification(&tree(&text, n)).unwrap();
-    let process = linearise(&spec, &linearise::Options::default()).unwrap();
+    let process = linearise(&spec, &linearise::LineariserOptions::default()).unwrap();
     let model = Compiled::new(process, &Confluence::None).unwrap();
     let parsed = mu_syntax::parse_formula(SourceId::of(1), formula).unwrap();
     let process = model.process();
