@@ -19,7 +19,7 @@ use crate::sample::{Sample, SampleRequest, samples};
 use crate::separation::Capacities;
 use ahash::AHashMap;
 use mu_base::ids::{ActId, LabelId, OpId, VarId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_compile::Compiled;
 use mu_data::engine::Engine;
 use mu_data::expr::{Expr, Substitution};
@@ -321,7 +321,7 @@ impl<'m> Evaluator<'m> {
         if let Some(known) = self.valuations.get(valuation) {
             return *known;
         }
-        let next = self.valuations.len() as u32;
+        let next = narrow::index(self.valuations.len());
         self.valuations.insert(valuation.to_vec(), next);
         next
     }

@@ -31,15 +31,16 @@ use num_traits::ToPrimitive;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// A class of numbers; `u32` index into the union-find table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Class(pub u32);
+mu_base::id_types! {
+    /// A class of numbers: an index into the union-find table.
+    pub NumberClass,
+}
 
 /// A sort with the classes of its numbers.
 #[derive(Clone, Debug)]
 pub enum FlowSort {
     /// A number.
-    Number(Class),
+    Number(NumberClass),
     /// Bool, or a declared sort: the arguments of its constructors have types of their own.
     Named(SortId),
     /// `List`.
@@ -84,7 +85,7 @@ struct Calls {
 pub struct Flow<'a> {
     pub(crate) signature: &'a Signature,
     pub(crate) data: &'a DataSpec,
-    parents: Vec<u32>,
+    parents: Vec<NumberClass>,
     facts: Vec<ClassFacts>,
     pub(crate) vars: AHashMap<VarId, FlowSort>,
     /// Types of user operations, constructors included.
@@ -314,7 +315,7 @@ impl<'a> Flow<'a> {
                 && let FlowSort::Number(class) = ty
             {
                 let class = self.find(class);
-                self.facts[class.0 as usize].counter = true;
+                self.facts[class.index()].counter = true;
             }
         }
         for summand in &process.summands {
@@ -363,23 +364,24 @@ impl<'a> Flow<'a> {
         )
     }
 
-    fn class(&mut self) -> Class {
-        self.parents.push(self.parents.len() as u32);
+    fn class(&mut self) -> NumberClass {
+        let class = NumberClass::new(self.parents.len());
+        self.parents.push(class);
         self.facts.push(ClassFacts::default());
-        Class(self.parents.len() as u32 - 1)
+        class
     }
 
-    pub(crate) fn find(&self, class: Class) -> Class {
-        let mut at = class.0;
-        while self.parents[at as usize] != at {
-            at = self.parents[at as usize];
+    pub(crate) fn find(&self, class: NumberClass) -> NumberClass {
+        let mut at = class;
+        while self.parents[at.index()] != at {
+            at = self.parents[at.index()];
         }
-        Class(at)
+        at
     }
 
     /// Returns the number of classes, counting unified ones separately.
-    pub(crate) fn class_count(&self) -> u32 {
-        self.parents.len() as u32
+    pub(crate) fn class_count(&self) -> usize {
+        self.parents.len()
     }
 
     /// Returns the type of a sort with new classes.
@@ -414,9 +416,9 @@ impl<'a> Flow<'a> {
                 // The older class is the representative, see `counts`.
                 let (a, b) = (a.min(b), a.max(b));
                 if a != b {
-                    self.parents[b.0 as usize] = a.0;
-                    let facts = std::mem::take(&mut self.facts[b.0 as usize]);
-                    let merged_facts = &mut self.facts[a.0 as usize];
+                    self.parents[b.index()] = a;
+                    let facts = std::mem::take(&mut self.facts[b.index()]);
+                    let merged_facts = &mut self.facts[a.index()];
                     merged_facts.counter |= facts.counter;
                     merged_facts.mark = merged_facts.mark.take().or(facts.mark);
                     merged_facts.literals.extend(facts.literals);
@@ -440,12 +442,12 @@ impl<'a> Flow<'a> {
         self.classes(ty, &mut seen, &mut classes);
         for class in classes {
             let class = self.find(class);
-            self.facts[class.0 as usize].mark.get_or_insert_with(|| (span, what.to_string()));
+            self.facts[class.index()].mark.get_or_insert_with(|| (span, what.to_string()));
         }
     }
 
     /// Collects all classes of a type, including those in the arguments of its constructors.
-    fn classes(&mut self, ty: &FlowSort, seen: &mut AHashSet<SortId>, out: &mut Vec<Class>) {
+    fn classes(&mut self, ty: &FlowSort, seen: &mut AHashSet<SortId>, out: &mut Vec<NumberClass>) {
         match ty {
             FlowSort::Number(class) => out.push(*class),
             FlowSort::Named(sort) => {
@@ -480,7 +482,7 @@ impl<'a> Flow<'a> {
         if self.rigid.contains(&op)
             && let FlowSort::Number(class) = ty
         {
-            self.facts[class.0 as usize].counter = true;
+            self.facts[class.index()].counter = true;
         }
         self.ops.insert(op, ty.clone());
         ty
@@ -492,7 +494,7 @@ impl<'a> Flow<'a> {
             && let Some(n) = self.literal(e)
         {
             let class = self.class();
-            self.facts[class.0 as usize].literals.push(Literal {
+            self.facts[class.index()].literals.push(Literal {
                 value: n.into(),
                 equation: self.equation,
                 span: e.span,
@@ -503,7 +505,7 @@ impl<'a> Flow<'a> {
             ExprKind::Var(v) => self.var(*v),
             ExprKind::Number(n) => {
                 let class = self.class();
-                self.facts[class.0 as usize].literals.push(Literal {
+                self.facts[class.index()].literals.push(Literal {
                     value: n.clone(),
                     equation: self.equation,
                     span: e.span,
@@ -736,13 +738,13 @@ impl<'a> Flow<'a> {
     }
 
     /// True if the members of a class are counters.
-    pub fn is_counter(&self, class: Class) -> bool {
-        self.facts[self.find(class).0 as usize].counter
+    pub fn is_counter(&self, class: NumberClass) -> bool {
+        self.facts[self.find(class).index()].counter
     }
 
     /// True if a class has a use that is not permitted on counters.
-    pub(crate) fn is_marked(&self, class: Class) -> bool {
-        self.facts[self.find(class).0 as usize].mark.is_some()
+    pub(crate) fn is_marked(&self, class: NumberClass) -> bool {
+        self.facts[self.find(class).index()].mark.is_some()
     }
 
     /// True if a type contains counters.

@@ -159,7 +159,8 @@ impl Flow<'_> {
         let known = self.class_count();
         match self.expr(e) {
             FlowSort::Number(class) => {
-                self.is_counter(class) || self.find(class).0 >= known && !self.is_marked(class)
+                self.is_counter(class)
+                    || self.find(class).index() >= known && !self.is_marked(class)
             }
             _ => false,
         }

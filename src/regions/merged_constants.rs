@@ -17,7 +17,7 @@ use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, packed};
 use crate::sizes::Family;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_compile::Compiled;
 use mu_data::engine::Engine;
 use mu_data::expr::{Expr, ExprKind};
@@ -308,8 +308,11 @@ impl<'m> Evaluator<'m> {
             } else {
                 covers(tuples.len(), model.family.sums[group], room - read)
             };
-            let fillings =
-                if arrays.is_empty() { Some(1) } else { tuples.len().checked_pow(read as u32) };
+            let fillings = if arrays.is_empty() {
+                Some(1)
+            } else {
+                tuples.len().checked_pow(narrow::index(read))
+            };
             if fillings.is_none_or(|n| found.len() + n * summed.len() > MAX_EVALUATIONS) {
                 let text = format!(
                     "a step `{name}` depends on too many constants of `{}`, or entries of arrays, at once",

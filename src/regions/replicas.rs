@@ -19,7 +19,7 @@ use crate::study::is_read;
 use crate::words::{Lists, Uses};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, SortId, VarId};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_compile::Compiled;
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, OpKind, Signature};
@@ -142,7 +142,7 @@ pub fn with_list(
     }
     process.params.push(Param {
         var,
-        role: ParamRole::Data(process.components.len() as u32),
+        role: ParamRole::Data(narrow::index(process.components.len())),
         init,
     });
     process.components.push("parameters".into());

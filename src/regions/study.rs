@@ -18,7 +18,7 @@ use crate::rewrite::{Picks, Rewriter, positive, substitute};
 use crate::symbolic_constants::SymbolicConstants;
 use ahash::AHashMap;
 use mu_base::ids::{OpId, SortId, VarId};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_compile::Compiled;
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{Equation, Expr, ExprKind, Substitution};
@@ -123,7 +123,8 @@ impl<'a> Study<'a> {
         let mut cuts: Vec<CutTerm> = predicates.iter().flat_map(|p| p.cuts()).collect();
 
         facts.parameters = vars;
-        facts.initial = defined.initial.iter().map(|(p, e)| (*p as u32, e.clone())).collect();
+        facts.initial =
+            defined.initial.iter().map(|(p, e)| (narrow::index(*p), e.clone())).collect();
         if level >= Levels::Guards {
             for summand in &process.summands {
                 bounds(&flow, &signature, &terms, &summand.guard, &mut cuts);
@@ -430,7 +431,7 @@ fn initial_numbers(
             found.extend(facts.layouts.numbers(
                 signature,
                 layout,
-                &compiled.value(slot as u32, value),
+                &compiled.value(narrow::index(slot), value),
             )?);
         }
     }

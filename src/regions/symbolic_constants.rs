@@ -11,7 +11,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, VarId};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_data::expr::{DataSpec, Equation, Expr, ExprKind, Substitution};
 use mu_data::signature::OpKind;
 use mu_data::sort::basic;
@@ -52,7 +52,7 @@ pub fn with_parameters(
     names: &[String],
 ) -> Result<(LinearProcess, SymbolicConstants), Diagnostic> {
     let mut rigid = Vec::new();
-    let component = process.components.len().max(1) as u32;
+    let component = narrow::index(process.components.len().max(1));
     let mut by: AHashMap<OpId, Expr> = AHashMap::new();
     for name in names {
         let signature = &mut process.data.signature;

@@ -25,7 +25,7 @@ use crate::thread_modular::{AbstractStep, ThreadModularAbstraction};
 use ahash::{AHashMap, AHashSet};
 use mu_base::components::{Adjacency, components};
 use mu_base::ids::FixId;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_data::expr::Expr;
 use mu_formula::typed::{Regular, StateKind, TypedStateFormula};
 use mu_model::{Model, Slot};
@@ -454,7 +454,7 @@ fn parts(moves: &[StepEffect], count: usize) -> Vec<u32> {
         components(&Adjacency { offsets, targets: edges.into_iter().map(|e| e.1).collect() });
     let mut part = vec![0; count];
     for (number, states) in found.iter().enumerate() {
-        states.iter().for_each(|s| part[*s as usize] = number as u32);
+        states.iter().for_each(|s| part[*s as usize] = narrow::index(number));
     }
     part
 }

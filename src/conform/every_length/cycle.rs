@@ -20,6 +20,7 @@
 use super::effects::Effect;
 use super::monitor::{Roles, Size};
 use super::order::ProcessorOrder;
+use mu_base::narrow;
 
 /// The kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -110,13 +111,25 @@ pub struct Cycle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// Not entered.
-    None = 0,
+    None,
     /// Entered; a fence or an update must follow before the exit.
-    Armed = 1,
+    Armed,
     /// Entered; the next exit completes it.
-    Ready = 2,
+    Ready,
     /// Complete.
-    Done = 3,
+    Done,
+}
+
+impl Stage {
+    /// Returns the two bits of the stage in a state.
+    const fn bits(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Armed => 1,
+            Self::Ready => 2,
+            Self::Done => 3,
+        }
+    }
 }
 
 /// Bits of a visit and its segment: s1 in bits 0 and 1, s2 in bit 2, the stage in bits 3 and 4.
@@ -127,25 +140,30 @@ pub const MAX_VISITS: u32 = 6;
 const ISSUED: u32 = 1;
 const COMMITTED: u32 = 2;
 
+/// Returns the position of the lowest bit of a visit.
+fn shift(i: usize) -> u32 {
+    narrow::index(i) * WIDTH
+}
+
 fn first(state: u32, i: usize) -> u32 {
-    state >> (i as u32 * WIDTH) & 3
+    state >> shift(i) & 3
 }
 
 fn with_first(state: u32, i: usize, value: u32) -> u32 {
-    let at = i as u32 * WIDTH;
+    let at = shift(i);
     state & !(3 << at) | value << at
 }
 
 fn second(state: u32, i: usize) -> bool {
-    state >> (i as u32 * WIDTH + 2) & 1 == 1
+    state >> (shift(i) + 2) & 1 == 1
 }
 
 fn with_second(state: u32, i: usize) -> u32 {
-    state | 1 << (i as u32 * WIDTH + 2)
+    state | 1 << (shift(i) + 2)
 }
 
 fn stage(state: u32, i: usize) -> Stage {
-    match state >> (i as u32 * WIDTH + 3) & 3 {
+    match state >> (shift(i) + 3) & 3 {
         0 => Stage::None,
         1 => Stage::Armed,
         2 => Stage::Ready,
@@ -154,8 +172,8 @@ fn stage(state: u32, i: usize) -> Stage {
 }
 
 fn with_stage(state: u32, i: usize, to: Stage) -> u32 {
-    let at = i as u32 * WIDTH + 3;
-    state & !(3 << at) | (to as u32) << at
+    let at = shift(i) + 3;
+    state & !(3 << at) | to.bits() << at
 }
 
 impl Cycle {
@@ -308,7 +326,7 @@ impl Cycle {
     /// Returns a state as three digits for each visit.
     pub(super) fn digits(&self, state: u32) -> String {
         let visit = |i: usize| {
-            format!("{}{}{}", first(state, i), u32::from(second(state, i)), stage(state, i) as u32)
+            format!("{}{}{}", first(state, i), u32::from(second(state, i)), stage(state, i).bits())
         };
         (0..self.visits.len()).map(visit).collect()
     }

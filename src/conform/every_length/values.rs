@@ -22,6 +22,7 @@ use crate::alphabet::Phase;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, StateId};
+use mu_base::narrow;
 use mu_lts::equivalence::{Equivalence, equivalent, reduce};
 use mu_lts::preorder::{Preorder, excess};
 use mu_lts::{Labels, Lts};
@@ -125,7 +126,7 @@ impl Default for KeyIds {
 
 impl KeyIds {
     fn of(&mut self, key: &Key, is_marked: bool) -> LabelId {
-        let next = self.keys.len() as u32;
+        let next = narrow::index(self.keys.len());
         let id = *self.of.entry((key.clone(), is_marked)).or_insert(next);
         if id == next {
             self.keys.push(key.clone());
@@ -212,7 +213,7 @@ impl Pair<'_> {
     fn each_edge(&mut self, mut visit: impl FnMut(&mut Self, (usize, LabelId, usize))) {
         let machine = self.machine;
         for s in 0..machine.state_count() {
-            for (l, t) in machine.successors(StateId::of(s as u32)) {
+            for (l, t) in machine.successors(StateId::of(narrow::index(s))) {
                 visit(self, (s, l, t.index()));
             }
         }

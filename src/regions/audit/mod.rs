@@ -26,7 +26,7 @@ use crate::study::Study;
 use ahash::{AHashMap, AHashSet};
 use draw::{Draw, literals_of};
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, narrow};
 use mu_data::expr::{Expr, Substitution};
 use mu_model::{Steps, Worker};
 use mu_process::direct_steps::{ConcreteStep, DirectSteps, label_text, state_text, with_constants};
@@ -286,7 +286,7 @@ impl<'a> CaseAudit<'a> {
             let state: Vec<Expr> = self.explored.states[at]
                 .iter()
                 .enumerate()
-                .map(|(slot, id)| wanted.base.value(slot as u32, *id))
+                .map(|(slot, id)| wanted.base.value(narrow::index(slot), *id))
                 .collect();
             let Some(mut concrete) = wanted.base.draw(&state, &mut self.draw) else { continue };
             concrete.truncate(process.params.len());
@@ -358,7 +358,13 @@ impl<'a> CaseAudit<'a> {
         let parameters = wanted.study.parameter_values(&self.draw.valuation);
         let whole: Vec<Expr> = state.iter().cloned().chain(parameters).collect();
         let image = wanted.base.image(&whole, &mut self.draw)?;
-        Some(image.iter().enumerate().map(|(slot, e)| wanted.base.intern(slot as u32, e)).collect())
+        Some(
+            image
+                .iter()
+                .enumerate()
+                .map(|(slot, e)| wanted.base.intern(narrow::index(slot), e))
+                .collect(),
+        )
     }
 
     fn violation(&self, text: &str, parts: &[(&str, String)]) -> Diagnostic {
@@ -382,7 +388,7 @@ impl<'a> CaseAudit<'a> {
         let covered: Vec<Expr> = self.explored.states[at]
             .iter()
             .enumerate()
-            .map(|(slot, id)| base.value(slot as u32, *id))
+            .map(|(slot, id)| base.value(narrow::index(slot), *id))
             .collect();
         let error = self.violation(
             text,

@@ -13,7 +13,7 @@ use super::labels::{Fields, Happening, MachineNames};
 use crate::interface::{ArgumentRole, Interface};
 use ahash::{AHashMap, AHashSet};
 use mu_axioms::EventKind;
-use mu_base::{Budget, Diagnostic};
+use mu_base::{Budget, Diagnostic, narrow};
 
 /// Steps of a state: label and target.
 type StateSteps = Vec<(u32, u32)>;
@@ -39,7 +39,7 @@ struct Numbering(AHashMap<(Vec<Happening>, bool), u32>);
 
 impl Numbering {
     fn of(&mut self, label: Vec<Happening>, is_marked: bool) -> u32 {
-        let next = self.0.len() as u32;
+        let next = narrow::index(self.0.len());
         *self.0.entry((label, is_marked)).or_insert(next)
     }
 }
@@ -104,7 +104,7 @@ impl Merging<'_> {
         });
         let (stores_from, stores_to) =
             (flag(&|l| self.stores(l, from)), flag(&|l| self.stores(l, to)));
-        let count = self.steps.len() as u32;
+        let count = narrow::index(self.steps.len());
         let system = |step: &dyn Fn(usize, u32, u32, &mut StateSteps), shift: u32| {
             let state = |own: &StateSteps| {
                 let mut out = StateSteps::new();
@@ -253,7 +253,7 @@ fn bisimilar(steps: &[StateSteps], second: u32, budget: &Budget) -> Result<bool,
                     own.iter().map(|(l, t)| (*l, class[*t as usize])).collect();
                 signature.sort_unstable();
                 signature.dedup();
-                let number = numbers.len() as u32;
+                let number = narrow::index(numbers.len());
                 *numbers.entry((*old, signature)).or_insert(number)
             })
             .collect();
