@@ -8,7 +8,7 @@
 //! stay unevaluated. Innermost, with lazy `if` and connectives. Cost: all equations of an operation
 //! are tried for each term.
 
-use super::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
+use super::expr::{Binder, DataSpec, Equation, Expr, ExprKind, Substitution};
 use super::signature::{Builtin, OpKind, Signature};
 use super::sort::{SortKind, basic};
 use ahash::AHashMap;
@@ -36,7 +36,7 @@ pub trait NumberOrder: std::fmt::Debug {
 pub struct Naive {
     spec: DataSpec,
     /// Equations by the operation at the head of the left-hand side, in the order of the text.
-    equations: AHashMap<OpId, Vec<usize>>,
+    equations: AHashMap<OpId, Rc<[Equation]>>,
     steps: u64,
     numbers: Option<Rc<dyn NumberOrder>>,
 }
@@ -49,12 +49,13 @@ impl Naive {
 
     /// Returns the same, taking ownership of the specification.
     pub fn of(spec: DataSpec, steps: u64) -> Self {
-        let mut equations: AHashMap<OpId, Vec<usize>> = AHashMap::new();
-        for (i, equation) in spec.equations.iter().enumerate() {
+        let mut equations: AHashMap<OpId, Vec<Equation>> = AHashMap::new();
+        for equation in &spec.equations {
             if let Some(op) = equation.lhs.head() {
-                equations.entry(op).or_default().push(i);
+                equations.entry(op).or_default().push(equation.clone());
             }
         }
+        let equations = equations.into_iter().map(|(op, all)| (op, all.into())).collect();
         Self { spec, equations, steps, numbers: None }
     }
 
@@ -158,9 +159,9 @@ impl Naive {
 
     /// Rewrites a term with normal forms as parts.
     fn rules(&mut self, e: Expr) -> Option<Expr> {
-        let own = e.head().and_then(|op| self.equations.get(&op)).cloned().unwrap_or_default();
-        for i in own {
-            let equation = self.spec.equations[i].clone();
+        let own = e.head().and_then(|op| self.equations.get(&op)).cloned();
+        let own: Rc<[Equation]> = own.unwrap_or_default();
+        for equation in own.iter() {
             let mut by = Substitution::new();
             if !self.matches(&equation.lhs, &e, &mut by)? {
                 continue;

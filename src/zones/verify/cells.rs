@@ -49,6 +49,8 @@ pub(super) struct Abstract {
 pub(super) struct Table {
     known: AHashMap<Abstract, u32>,
     pub all: Vec<Abstract>,
+    /// For each value whether it has no numbers or identities without a value.
+    pub closed: Vec<bool>,
 }
 
 impl Table {
@@ -59,6 +61,7 @@ impl Table {
         }
         let id = self.all.len() as u32;
         self.known.insert(value.clone(), id);
+        self.closed.push(value.e.is_closed());
         self.all.push(value);
         (id, true)
     }

@@ -5,7 +5,7 @@
 //! error. The value of a term without numbers in its variables is computed once. Cost:
 //! naive rewriting.
 
-use super::numbers::{Case, CaseOrder, Numbers};
+use super::numbers::{Case, CaseOrder, Memory, Numbers};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{SortId, VarId};
 use mu_base::{Budget, Diagnostic, Span, Stage};
@@ -75,14 +75,14 @@ impl Values {
     }
 
     /// Returns the values after a replacement of variables in them.
-    pub fn with(&self, by: &Substitution) -> Self {
-        let mut out = self.clone();
-        for var in &self.open {
-            if let Some(e) = self.by.get(var) {
-                out.insert(*var, e.substitute(by));
+    pub fn with(mut self, by: &Substitution) -> Self {
+        for var in self.open.iter().copied().collect::<Vec<_>>() {
+            if let Some(e) = self.by.get(&var) {
+                let e = e.substitute(by);
+                self.insert(var, e);
             }
         }
-        out
+        self
     }
 
     pub fn is_open(&self, var: VarId) -> bool {
@@ -123,13 +123,15 @@ pub(super) struct Evaluator<'a> {
 pub(super) struct Cases {
     start: Option<Case>,
     prefix: Vec<u32>,
+    /// Results of the last case that hold in the next one.
+    memory: Memory,
     count: usize,
 }
 
 impl Cases {
     /// Creates the cases of these constraints; there are none if these have no solution.
     pub fn of(start: Option<Case>) -> Self {
-        Self { start, prefix: Vec::new(), count: 0 }
+        Self { start, prefix: Vec::new(), memory: Memory::default(), count: 0 }
     }
 
     /// Begins the next case, in which `vars` are the first numbers; false after the last.
@@ -140,14 +142,22 @@ impl Cases {
             return Err(fails(format!("more than {MAX_CASES} cases")));
         }
         *by.numbers.of.borrow_mut() = vars.iter().enumerate().map(|(i, v)| (*v, i + 1)).collect();
-        *by.numbers.case.borrow_mut() = start.with(std::mem::take(&mut self.prefix));
+        let mut case = start.with(std::mem::take(&mut self.prefix));
+        case.memory = std::mem::take(&mut self.memory);
+        *by.numbers.case.borrow_mut() = case;
         Ok(true)
     }
 
     /// Ends a case.
     pub fn end(&mut self, by: &Evaluator) {
-        match by.numbers.case.borrow().next() {
-            Some(next) => self.prefix = next,
+        let mut case = by.numbers.case.borrow_mut();
+        match case.next() {
+            Some(next) => {
+                // All decisions before the last one are those of this case.
+                case.memory.keep(next.len() - 1);
+                self.memory = std::mem::take(&mut case.memory);
+                self.prefix = next;
+            }
             None => self.start = None,
         }
     }
@@ -244,8 +254,15 @@ impl<'a> Evaluator<'a> {
         if self.evaluations.is_multiple_of(256) {
             self.budget.check(0).map_err(Diagnostic::stopped)?;
         }
+        if let Some(known) = self.numbers.case.borrow_mut().recall(e) {
+            return Ok(known);
+        }
+        let before = self.numbers.case.borrow().moment();
         self.naive.allow(STEP_LIMIT);
         let found = self.naive.normal(e);
+        if let Some(found) = &found {
+            self.numbers.case.borrow_mut().remember(before, e, found);
+        }
         // The rewriter adds operations of collections.
         if self.naive.signature().op_count() != self.signature.op_count() {
             self.signature = Rc::new(self.naive.signature().clone());
@@ -477,13 +494,34 @@ impl<'a> Evaluator<'a> {
         Ok(false)
     }
 
+    /// True if a part of the condition of a summand that reads none of the lists is false in the
+    /// case.
+    pub fn is_excluded(
+        &mut self,
+        summand: usize,
+        values: &Values,
+        lists: &[(VarId, usize)],
+    ) -> Result<bool, Diagnostic> {
+        let all = self.summands.clone();
+        for c in &all[summand].guard {
+            let given = |v: &VarId| values.get(*v).is_some() && lists.iter().all(|l| l.0 != *v);
+            if c.free.iter().all(given) && !self.holds(c, values)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Chooses values of summed variables that satisfy the condition of a summand; `None` if the
     /// case has none.
-    pub fn step(&mut self, summand: usize, values: &Values) -> Result<Option<Values>, Diagnostic> {
+    pub fn step(
+        &mut self,
+        summand: usize,
+        mut values: Values,
+    ) -> Result<Option<Values>, Diagnostic> {
         let all = self.summands.clone();
         let own = &all[summand];
         let signature = self.signature.clone();
-        let mut values = values.clone();
         let mut open = own.sum.clone();
         let mut left: Vec<&Term> = own.guard.iter().collect();
         loop {

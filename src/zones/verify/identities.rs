@@ -66,6 +66,8 @@ pub(super) struct Crowd {
     pub all: Option<usize>,
     /// For each parameter of an untracked component the one of the first untracked one.
     pub canonical: Vec<usize>,
+    /// For each parameter of a component of any number the one of the first component.
+    pub alike: Vec<usize>,
     /// For each parameter of an untracked component its place among the untracked ones.
     pub participant: Vec<Option<usize>>,
     /// For each summand the number of its untracked participants, if these are the first ones.
@@ -126,6 +128,10 @@ impl Crowd {
                 return Err(fails("components of any number differ"));
             }
             params.into_iter().zip(&first).for_each(|(p, f)| canonical[p] = *f);
+        }
+        let mut alike: Vec<usize> = (0..own.len()).collect();
+        for i in 0..given.count {
+            of(i).zip(of(0)).for_each(|(p, f)| alike[p] = f);
         }
         let mut considered = Vec::new();
         let mut uses = Vec::new();
@@ -204,6 +210,7 @@ impl Crowd {
             list,
             all: given.all,
             canonical,
+            alike,
             participant: own.iter().map(|o| o.map(|i| i - tracked)).collect(),
             considered,
             uses,

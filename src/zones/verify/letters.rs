@@ -45,7 +45,7 @@ impl Product<'_> {
         }
         let mut by = Substitution::new();
         self.choose_identities(open, 0, &mut by)?;
-        Ok(Cow::Owned(values.with(&by)))
+        Ok(Cow::Owned(values.clone().with(&by)))
     }
 
     /// Chooses the letters of a list of identities; `None` if this choice is none. `next`: the

@@ -11,6 +11,7 @@
 //! the positions of the formula are shared. What the rewriter does not decide makes the check fail.
 //! Cost: naive evaluations for each obligation.
 
+mod atoms;
 mod cells;
 mod cover;
 mod evaluate;
@@ -234,7 +235,7 @@ impl Checker<'_> {
             {
                 continue;
             }
-            let mut cases = Cases::of(first.clone());
+            let mut cases = Cases::of(first.as_ref().map(|case| case.with(Vec::new())));
             while cases.begin(&self.by, &vars)? {
                 let mut values = written.clone();
                 for (v, term) in &foreign {
@@ -312,7 +313,7 @@ impl Checker<'_> {
                     return Err(fails("a modality without a summand"));
                 };
                 let condition = self.term(o.position, i)?;
-                let Some(values) = self.by.step(i, values)? else { return Ok(Vec::new()) };
+                let Some(values) = self.by.step(i, values.clone())? else { return Ok(Vec::new()) };
                 let mut label = values.clone();
                 let summands = self.by.summands.clone();
                 for (v, term) in self.positions.arguments[i].iter().zip(&summands[i].arguments) {

@@ -4,8 +4,9 @@
 //! replaced by what it requires; its tests are evaluated in each case of the numbers in its
 //! variables. Cost: an evaluation for each label and modality, and for each test and values.
 
+use super::atoms::Condition;
 use super::cells::Abstract;
-use super::evaluate::{Values, fails};
+use super::evaluate::{Term, Values, fails};
 use super::product::{Modality, Open, Product, Stop, place};
 use crate::positions::Position;
 use mu_base::Diagnostic;
@@ -41,23 +42,115 @@ impl Product<'_> {
     fn does_match(&mut self, label: u32, modality: u32) -> Result<bool, Stop> {
         let (summand, args) = self.all_labels[label as usize].clone();
         let (position, vars) = self.all_modalities[modality as usize].clone();
-        let Some(condition) = self.terms.get(&(position, summand)).cloned() else {
+        let Some(condition) = self.conditions.get(&(position, summand)).cloned() else {
             return Ok(false);
         };
-        let mut names: Vec<VarId> = self.positions.arguments[summand].clone();
-        names.extend(vars.iter().map(|v| v.0));
-        let own = vars.iter().map(|v| &self.values.all[v.1 as usize]);
-        let given: Vec<&Abstract> = args.iter().chain(own).collect();
+        let names = &self.positions.arguments[summand];
+        let of = |v: VarId| match names.iter().position(|n| *n == v) {
+            Some(i) => Some(args[i]),
+            None => vars.iter().find(|w| w.0 == v).map(|w| w.1),
+        };
+        // Most labels differ from a modality in one value.
+        let mut known: Vec<Option<Option<bool>>> = vec![None; condition.atoms.len()];
+        let mut stopped = None;
+        let decided = condition.decided(&mut |i| match self.atom(&condition.atoms[i], &of) {
+            Ok(found) => *known[i].insert(found),
+            Err(why) => {
+                stopped = Some(why);
+                None
+            }
+        });
+        if let Some(why) = stopped {
+            return Err(why.into());
+        }
+        self.found.formula += 1;
+        match decided {
+            Some(decided) => Ok(decided),
+            None => {
+                let known: Vec<Option<bool>> = known.into_iter().map(Option::flatten).collect();
+                self.rest(&condition, &known, &of)
+            }
+        }
+    }
+
+    /// Returns the value of an atom of which all variables have values without open numbers.
+    fn atom(
+        &mut self,
+        (number, term): &(u32, Term),
+        of: &dyn Fn(VarId) -> Option<u32>,
+    ) -> Result<Option<bool>, Diagnostic> {
+        let closed = |v: &VarId| of(*v).filter(|id| self.values.closed[*id as usize]);
+        let Some(ids) = term.free.iter().map(closed).collect::<Option<Vec<u32>>>() else {
+            return Ok(None);
+        };
+        if let Some(known) = self.atoms.get(&(*number, ids.clone())) {
+            return Ok(*known);
+        }
+        let mut values = Values::default();
+        for (v, id) in term.free.iter().zip(&ids) {
+            values.insert(*v, self.values.all[*id as usize].e.clone());
+        }
+        let found = match self.by.holds(term, &values) {
+            Ok(found) => Some(found),
+            Err(why) if why.stop.is_some() => return Err(why),
+            // Another atom may decide the condition.
+            Err(_) => None,
+        };
+        self.atoms.insert((*number, ids), found);
+        Ok(found)
+    }
+
+    /// True if a condition may hold, for known values of some of its atoms.
+    fn rest(
+        &mut self,
+        condition: &Condition,
+        known: &[Option<bool>],
+        of: &dyn Fn(VarId) -> Option<u32>,
+    ) -> Result<bool, Stop> {
+        let mut key = vec![condition.number];
+        key.extend(known.iter().map(|k| k.map_or(2, u32::from)));
+        let mut names: Vec<VarId> = Vec::new();
+        for ((_, term), _) in condition.atoms.iter().zip(known).filter(|(_, k)| k.is_none()) {
+            names.extend(&term.free);
+        }
+        names.sort_unstable();
+        names.dedup();
+        // The others are parameters without a value.
+        let read = names.iter().filter_map(|v| Some((*v, of(*v)?)));
+        let (names, ids): (Vec<VarId>, Vec<u32>) = read.unzip();
+        key.extend(&ids);
+        if let Some(found) = self.rests.get(&key) {
+            return Ok(*found);
+        }
+        let given: Vec<&Abstract> = ids.iter().map(|id| &self.values.all[*id as usize]).collect();
         let Open { mut cases, numbers, terms, identities } = self.evaluation(&given)?;
         let mut values = self.constants()?;
         names.into_iter().zip(terms).for_each(|(v, e)| values.insert(v, e));
         let mut found = false;
         while cases.begin(&self.by, &numbers)? {
             let values = self.with_identities(&values, &identities)?;
-            found |= self.by.holds(&condition, &values)?;
+            let mut failed = None;
+            let value = condition.decided(&mut |i| {
+                known[i].or_else(|| match self.by.holds(&condition.atoms[i].1, &values) {
+                    Ok(value) => Some(value),
+                    Err(why) => {
+                        failed.get_or_insert(why);
+                        None
+                    }
+                })
+            });
+            match (value, failed) {
+                (_, Some(why)) if why.stop.is_some() => return Err(why.into()),
+                (Some(value), _) => found |= value,
+                (None, why) => {
+                    let why = why.unwrap_or_else(|| fails("a condition is not decided"));
+                    return Err(why.into());
+                }
+            }
             self.found.formula += 1;
             self.end(&mut cases, false)?;
         }
+        self.rests.insert(key, found);
         Ok(found)
     }
 

@@ -20,12 +20,45 @@ use std::rc::Rc;
 
 /// Widest range of a number with values that are distinguished.
 const WIDEST: i64 = 64;
+/// Limit on results that a case remembers.
+const MAX_REMEMBERED: usize = 1 << 14;
 
 /// A constraint `x - y <= c`; number 0 is zero.
 pub(super) type Constraint = (usize, usize, i64);
 
+/// A moment of a case: its decisions and numbers so far.
+type Moment = (u32, u32);
+
+/// A result, and what its evaluation has decided.
+#[derive(Debug)]
+struct Remembered {
+    result: Expr,
+    /// The constraints afterwards, with all decisions, if the evaluation has made some.
+    decided: Option<(Vec<Option<i64>>, Vec<(u32, u32)>, Vec<Constraint>)>,
+}
+
+/// Results of evaluations by their moment, for the next case: up to the decision that differs, it
+/// is the same.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    by: AHashMap<(Moment, Expr), Remembered>,
+    /// The results in their order, with the number of decisions afterwards.
+    order: Vec<(u32, (Moment, Expr))>,
+}
+
+impl Memory {
+    /// Removes all results that depend on more than the first `most` decisions.
+    pub fn keep(&mut self, most: usize) {
+        while self.order.last().is_some_and(|o| o.0 as usize > most) {
+            if let Some((_, key)) = self.order.pop() {
+                self.by.remove(&key);
+            }
+        }
+    }
+}
+
 /// The constraints and the decisions of one case.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Case {
     size: usize,
     /// The least `c` with `x - y <= c`, at `x * size + y`; `None` if there is none.
@@ -34,6 +67,8 @@ pub(super) struct Case {
     taken: Vec<(u32, u32)>,
     /// The constraints that were decided, not implied: `(x, y, c)` for `x - y <= c`.
     pub atoms: Vec<Constraint>,
+    /// Results that are known in this case.
+    pub memory: Memory,
 }
 
 /// Returns the length of two paths; a length outside of machine integers is none.
@@ -154,7 +189,38 @@ impl Case {
 
     /// Returns the case of the same constraints with these first decisions.
     pub fn with(&self, prefix: Vec<u32>) -> Self {
-        Self { prefix, ..self.clone() }
+        let (far, taken, atoms) = (self.far.clone(), self.taken.clone(), self.atoms.clone());
+        Self { size: self.size, far, prefix, taken, atoms, memory: Memory::default() }
+    }
+
+    /// Returns the moment of the case.
+    pub fn moment(&self) -> Moment {
+        (self.taken.len() as u32, self.size as u32)
+    }
+
+    /// Returns the result of an evaluation at this moment in an earlier case, and repeats its
+    /// decisions.
+    pub fn recall(&mut self, e: &Expr) -> Option<Expr> {
+        let known = self.memory.by.get(&(self.moment(), e.clone()))?;
+        if let Some((far, taken, atoms)) = &known.decided {
+            self.far.clone_from(far);
+            self.taken.clone_from(taken);
+            self.atoms.clone_from(atoms);
+        }
+        Some(known.result.clone())
+    }
+
+    /// Remembers the result of an evaluation that began at a moment.
+    pub fn remember(&mut self, before: Moment, e: &Expr, result: &Expr) {
+        let after = self.moment();
+        if before.1 != after.1 || self.memory.order.len() >= MAX_REMEMBERED {
+            return;
+        }
+        let decided =
+            (before != after).then(|| (self.far.clone(), self.taken.clone(), self.atoms.clone()));
+        let key = (before, e.clone());
+        self.memory.order.push((after.0, key.clone()));
+        self.memory.by.insert(key, Remembered { result: result.clone(), decided });
     }
 
     /// Returns the decisions of the next case; `None` after the last.

@@ -73,13 +73,24 @@ struct Node {
 /// The local states of two components by the values that a summand reads.
 #[derive(Default)]
 struct Views {
-    /// For both components, by local state its view, one local state for each view, and all.
+    /// For both components, by local state its view, and the local states of each view.
     of: [Vec<u32>; 2],
     known: [AHashMap<Vec<u16>, u32>; 2],
-    first: [Vec<u32>; 2],
     members: [Vec<Bits>; 2],
-    /// True for two views for which the summand has a step.
-    fits: AHashMap<(u32, u32), bool>,
+    /// By view of the first component.
+    fits: Vec<Fits>,
+}
+
+/// The local states of the second component with which a summand has a step from a view of the
+/// first.
+#[derive(Default)]
+struct Fits {
+    yes: Bits,
+    no: Bits,
+    /// By view of the second component.
+    known: AHashMap<u32, bool>,
+    /// Number of local states that are in `yes` or `no` if their view is known.
+    sorted: usize,
 }
 
 /// An exploration by pairs.
@@ -100,8 +111,8 @@ pub(super) struct Pairs {
     others: Vec<(usize, Bits)>,
     nodes: Vec<Node>,
     numbers: AHashMap<u32, usize>,
-    /// Nodes after a label, by label and node.
-    after: AHashMap<(u32, usize), Rc<[usize]>>,
+    /// Nodes after a label, by node and label.
+    after: Vec<Vec<Option<Rc<[usize]>>>>,
     clock: u32,
     fired: u64,
 }
@@ -174,7 +185,7 @@ impl Pairs {
             others: Vec::new(),
             nodes: Vec::new(),
             numbers: AHashMap::new(),
-            after: AHashMap::new(),
+            after: Vec::new(),
             clock: 1,
             fired: 0,
         })
@@ -380,22 +391,26 @@ impl Pairs {
     /// Adds the views of new local states of two components.
     fn add_views(&mut self, product: &Product, g: usize) {
         for (side, part) in self.involved[g].iter().flatten().enumerate() {
-            let (stands, locals) = (&self.stands[part], &self.locals[part.0]);
-            let views = &mut self.views[g];
+            let (locals, views) = (&self.locals[part.0], &mut self.views[g]);
+            if views.of[side].len() == locals.all.len() {
+                continue;
+            }
+            let stands = &self.stands[part];
             for local in views.of[side].len()..locals.all.len() {
                 let read = |param: &usize| product.groups[g].reads.contains(param);
                 let values = stands.iter().zip(&locals.all[local]);
                 let view: Vec<u16> = values.filter(|v| read(v.0)).map(|v| *v.1).collect();
-                let new = views.first[side].len() as u32;
+                let new = views.members[side].len() as u32;
                 let id = *views.known[side].entry(view).or_insert(new);
                 if id == new {
-                    views.first[side].push(local as u32);
                     views.members[side].push(Bits::default());
                 }
                 views.of[side].push(id);
                 views.members[side][id as usize].add(local as u32);
             }
         }
+        let views = &mut self.views[g];
+        views.fits.resize_with(views.members[0].len(), Fits::default);
     }
 }
 
@@ -467,8 +482,7 @@ impl Product<'_> {
         // What changes from now on is later than this pass.
         pairs.clock += 1;
         let parts = pairs.parts(g).to_vec();
-        let free = parts.len() == 2 && parts.iter().any(|p| pairs.locals[p.0].loose);
-        if free {
+        if parts.len() == 2 {
             pairs.add_views(self, g);
         }
         let mut state: State = vec![0; self.question.process.params.len()];
@@ -478,7 +492,6 @@ impl Product<'_> {
         if parts.is_empty() {
             return self.steps(pairs, (node, g), (&[], leaves), &mut state);
         }
-        let mut fitting: AHashMap<u32, Bits> = AHashMap::new();
         let mut changed = None;
         // Choices of local states, depth first.
         let all = pairs.candidates((node, g), last, &[], &mut changed);
@@ -495,13 +508,8 @@ impl Product<'_> {
             chosen.push(Chosen { component, participant, local });
             if chosen.len() < parts.len() {
                 let mut next = pairs.candidates((node, g), last, &chosen, &mut changed);
-                if free && !next.is_empty() {
-                    let view = pairs.views[g].of[0][local as usize];
-                    if !fitting.contains_key(&view) {
-                        let fits = self.fitting(pairs, g, view, &mut state)?;
-                        fitting.insert(view, fits);
-                    }
-                    next.keep(&fitting[&view]);
+                if parts.len() == 2 && !next.is_empty() {
+                    self.keep_fitting(pairs, g, local, &mut next, &mut state)?;
                 }
                 stack.push((next.iter().collect(), 0));
                 continue;
@@ -516,43 +524,47 @@ impl Product<'_> {
         Ok(())
     }
 
-    /// Returns the local states of the second component of a summand with which it has a step from
-    /// a view of the first.
-    fn fitting(
+    /// Removes the local states of the second component of a summand with which it has no step from
+    /// a local state of the first.
+    fn keep_fitting(
         &mut self,
         pairs: &mut Pairs,
         g: usize,
-        view: u32,
+        local: u32,
+        next: &mut Bits,
         state: &mut State,
-    ) -> Result<Bits, Stop> {
-        let mut out = Bits::default();
-        let [one, two] = *pairs.parts(g) else { return Ok(out) };
-        for other in 0..pairs.views[g].first[1].len() {
-            let views = &pairs.views[g];
-            let locals = [views.first[0][view as usize], views.first[1][other]];
-            if !pairs.enabled[g][two.0].contains(locals[1]) {
-                continue;
-            }
-            let key = (view, other as u32);
-            let fits = match views.fits.get(&key) {
-                Some(known) => *known,
-                None => {
-                    let of = |part: Part, local: u32| Chosen {
-                        component: part.0,
-                        participant: part.1,
-                        local,
-                    };
-                    pairs.write(&[of(one, locals[0]), of(two, locals[1])], state);
-                    let fits = !self.known_answers(g, state)?.is_empty();
-                    pairs.views[g].fits.insert(key, fits);
-                    fits
-                }
-            };
-            if fits {
-                out.add_bits(&pairs.views[g].members[1][other]);
+    ) -> Result<(), Stop> {
+        let [one, two] = *pairs.parts(g) else { return Ok(()) };
+        pairs.add_views(self, g);
+        let view = pairs.views[g].of[0][local as usize] as usize;
+        let mut fits = std::mem::take(&mut pairs.views[g].fits[view]);
+        let views = &pairs.views[g];
+        for (at, view) in (0u32..).zip(&views.of[1]).skip(fits.sorted) {
+            match fits.known.get(view) {
+                Some(true) => drop(fits.yes.add(at)),
+                Some(false) => drop(fits.no.add(at)),
+                None => {}
             }
         }
-        Ok(out)
+        fits.sorted = views.of[1].len();
+        let mut open = next.clone();
+        open.remove(&fits.yes);
+        open.remove(&fits.no);
+        let of = |part: Part, local: u32| Chosen { component: part.0, participant: part.1, local };
+        for at in open.iter() {
+            let other = pairs.views[g].of[1][at as usize];
+            if fits.known.contains_key(&other) {
+                continue;
+            }
+            pairs.write(&[of(one, local), of(two, at)], state);
+            let has_steps = !self.known_answers(g, state)?.is_empty();
+            fits.known.insert(other, has_steps);
+            let same = &pairs.views[g].members[1][other as usize];
+            if has_steps { &mut fits.yes } else { &mut fits.no }.add_bits(same);
+        }
+        next.keep(&fits.yes);
+        pairs.views[g].fits[view] = fits;
+        Ok(())
     }
 
     /// Returns the steps of a summand.
@@ -667,7 +679,7 @@ impl Product<'_> {
         label: u32,
         node: usize,
     ) -> Result<Rc<[usize]>, Stop> {
-        if let Some(known) = pairs.after.get(&(label, node)) {
+        if let Some(Some(known)) = pairs.after.get(node).and_then(|all| all.get(label as usize)) {
             return Ok(known.clone());
         }
         let mut out: Vec<usize> = Vec::new();
@@ -681,7 +693,14 @@ impl Product<'_> {
         out.sort_unstable();
         out.dedup();
         let out: Rc<[usize]> = out.into();
-        pairs.after.insert((label, node), out.clone());
+        if pairs.after.len() <= node {
+            pairs.after.resize(node + 1, Vec::new());
+        }
+        let all = &mut pairs.after[node];
+        if all.len() <= label as usize {
+            all.resize(label as usize + 1, None);
+        }
+        all[label as usize] = Some(out.clone());
         Ok(out)
     }
 }

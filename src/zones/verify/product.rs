@@ -18,6 +18,7 @@
 //! prover. Neither the regions nor the paths of the search take part. Cost: an evaluation for each
 //! summand and values that it reads; a pass over states and their sets of modalities.
 
+use super::atoms::Condition;
 use super::cells::{Abstract, Cuts, Table};
 use super::evaluate::{Cases, Evaluator, MAX_NUMBERS, Term, Values, fails, number_variables};
 use super::identities::{Crowd, Identities, Uses, determined, holds_identities, is_plain};
@@ -76,6 +77,9 @@ impl From<Diagnostic> for Stop {
 
 /// A step of a summand: the number of its label, and the new values of parameters.
 pub(super) type Answer = (u32, Vec<(u16, u16)>);
+/// Stands for an argument of a label that no condition reads.
+pub(super) const UNHEARD: u32 = u32::MAX;
+
 /// Values of parameters.
 pub(super) type State = Vec<u16>;
 
@@ -137,8 +141,19 @@ pub(super) struct Product<'a> {
     pub possible: Vec<Vec<Vec<u64>>>,
     /// Values of the formula's variables.
     pub values: Table,
-    pub labels: AHashMap<(usize, Vec<Abstract>), u32>,
-    pub all_labels: Vec<(usize, Vec<Abstract>)>,
+    /// Labels: a summand, and values of its arguments.
+    pub labels: AHashMap<(usize, Vec<u32>), u32>,
+    pub all_labels: Vec<(usize, Vec<u32>)>,
+    /// For each summand and argument of its label whether a condition of the formula reads it.
+    pub heard: Vec<Vec<bool>>,
+    /// For each summand and argument of its label its place, the same for the same actions.
+    pub argument_places: Vec<Vec<u64>>,
+    /// Conditions of labels by position and summand.
+    pub conditions: AHashMap<(usize, usize), Rc<Condition>>,
+    /// Values of atoms for values without open numbers; `None` if the rewriter does not decide it.
+    pub atoms: AHashMap<(u32, Vec<u32>), Option<bool>>,
+    /// Values of conditions by their number, the values of atoms, and what the other atoms read.
+    pub rests: AHashMap<Vec<u32>, bool>,
     pub modalities: AHashMap<Modality, u32>,
     pub all_modalities: Vec<Modality>,
     pub sets: AHashMap<Vec<u32>, u32>,
@@ -229,6 +244,22 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
     }
     let groups = groups(question, &base_of);
     let few = (0..groups.len()).map(|g| few(process, &by, g, &base_of)).collect();
+    let mut numbers = AHashMap::new();
+    let mut conditions = AHashMap::new();
+    let mut heard: Vec<Vec<bool>> =
+        positions.arguments.iter().map(|all| vec![false; all.len()]).collect();
+    for (at, position) in positions.all.iter().enumerate() {
+        let Position::Box(summands, _) = position else { continue };
+        for g in 0..summands.len() {
+            let Some(term) = terms.get(&(at, g)) else { continue };
+            for (v, heard) in positions.arguments[g].iter().zip(&mut heard[g]) {
+                *heard |= term.free.contains(v);
+            }
+            let number = conditions.len() as u32;
+            let condition = Condition::new(&data.signature, number, &term.e, &mut numbers);
+            conditions.insert((at, g), Rc::new(condition));
+        }
+    }
     let mut product = Product {
         question,
         positions: &positions,
@@ -244,6 +275,11 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
         values: Table::default(),
         labels: AHashMap::new(),
         all_labels: Vec::new(),
+        heard,
+        argument_places: argument_places(process, &positions),
+        conditions,
+        atoms: AHashMap::new(),
+        rests: AHashMap::new(),
         modalities: AHashMap::new(),
         all_modalities: Vec::new(),
         sets: AHashMap::new(),
@@ -271,23 +307,22 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
     }
 }
 
-/// Returns the parts of a summand's condition that read at most three parameters, and nothing else.
+/// Returns the parts of a summand's condition that read at most three parameters of the state, and
+/// nothing else but those that never change.
 fn few(
     process: &LinearProcess,
     by: &Evaluator,
     g: usize,
     base_of: &AHashMap<usize, usize>,
 ) -> Vec<(u32, Vec<usize>)> {
-    let of = |var: &VarId| {
-        let at = process.params.iter().position(|p| p.var == *var)?;
-        (!base_of.contains_key(&at)).then_some(at)
-    };
+    let of = |var: &VarId| process.params.iter().position(|p| p.var == *var);
     let parts = (0u32..).zip(&by.summands[g].guard);
     let few = parts.filter_map(|(i, term)| {
         let mut free = term.free.clone();
         free.sort_unstable();
         free.dedup();
-        let reads: Vec<usize> = free.iter().map(of).collect::<Option<_>>()?;
+        let mut reads: Vec<usize> = free.iter().map(of).collect::<Option<_>>()?;
+        reads.retain(|at| !base_of.contains_key(at));
         (reads.len() <= 3).then_some((i, reads))
     });
     few.collect()
@@ -296,6 +331,17 @@ fn few(
 /// Returns the place of a whole value of a variable.
 pub(super) fn place(var: VarId) -> u64 {
     (u64::from(var.number()) + 1).wrapping_mul(0xa076_1d64_78bd_642f)
+}
+
+/// Returns the places of the arguments of labels: those of the first summand with these actions.
+fn argument_places(process: &LinearProcess, positions: &Positions) -> Vec<Vec<u64>> {
+    let actions = |g: usize| process.summands[g].actions.iter().map(|a| (a.action, a.args.len()));
+    let mut first = AHashMap::new();
+    let of = |g: usize| {
+        let own = *first.entry(actions(g).collect::<Vec<_>>()).or_insert(g);
+        positions.arguments[own].iter().map(|v| place(*v)).collect()
+    };
+    (0..process.summands.len()).map(of).collect()
 }
 
 /// True if a position is reachable from another one.
@@ -557,6 +603,8 @@ impl Product<'_> {
         self.values = Table::default();
         self.labels.clear();
         self.all_labels.clear();
+        self.atoms.clear();
+        self.rests.clear();
         self.modalities.clear();
         self.all_modalities.clear();
         self.sets.clear();
@@ -795,7 +843,9 @@ impl Product<'_> {
             home = crowd.canonical[param];
             self.cuts.own = crowd.participant[param].map(|k| crowd.tracked + k);
         }
-        let var = self.question.process.params[home].var;
+        // Components of any number have the same places.
+        let alike = self.crowd.as_ref().map_or(home, |crowd| crowd.alike[home]);
+        let var = self.question.process.params[alike].var;
         self.cuts.words = true;
         let value = self.cuts.lift(&self.by, e, place(var));
         (self.cuts.own, self.cuts.words) = (None, false);
@@ -836,22 +886,66 @@ impl Product<'_> {
                 Some(false) => return Ok(true),
                 None => {
                     let (part, reads) = (*part as usize, reads.clone());
-                    let mut values = Values::default();
-                    for r in reads {
-                        let own = &self.tables[self.home(r)].all[usize::from(state[r])];
-                        let e = self.term_for(g, r, own, &own.e);
-                        values.insert(self.question.process.params[r].var, e);
-                    }
-                    let term = self.by.summands[g].guard[part].clone();
-                    let open = term.free.iter().any(|v| values.is_open(*v));
-                    // What is not decided may be excluded by another part.
-                    let may = open || self.by.holds(&term, &values).unwrap_or(true);
+                    let may = self.may_hold(g, part, &reads, state)?;
                     self.parts.insert(key, may);
                     if !may {
                         return Ok(true);
                     }
                 }
             }
+        }
+        Ok(false)
+    }
+
+    /// True if a part of a summand's condition may hold for the values that it reads. What is not
+    /// decided may be excluded by another part.
+    fn may_hold(
+        &mut self,
+        g: usize,
+        part: usize,
+        reads: &[usize],
+        state: &[u16],
+    ) -> Result<bool, Diagnostic> {
+        let value = |r: &usize| &self.tables[self.home(*r)].all[usize::from(state[*r])];
+        let given: Vec<&Abstract> = reads.iter().map(value).collect();
+        let Open { mut cases, numbers, terms, identities } = self.evaluation(&given)?;
+        let crowd = self.crowd.clone();
+        let participants = crowd.as_ref().and_then(|crowd| crowd.considered[g]).unwrap_or(0);
+        let mut written = self.constants()?;
+        let mut foreign = Vec::new();
+        for ((r, e), value) in reads.iter().zip(terms).zip(&given) {
+            let e = self.term_for(g, *r, value, &e);
+            let var = self.question.process.params[*r].var;
+            if !e.is_closed() {
+                // Its letters are chosen with all that the summand reads.
+                if crowd.as_ref().is_some_and(|c| c.list.is_some_and(|l| l.0 == e.sort)) {
+                    return Ok(true);
+                }
+                if !self.by.is_plain(&e) {
+                    foreign.push(var);
+                }
+            }
+            written.insert(var, e);
+        }
+        let term = self.by.summands[g].guard[part].clone();
+        while cases.begin(&self.by, &numbers)? {
+            let mut by = Substitution::new();
+            self.choose_identities(&identities, participants, &mut by)?;
+            let mut values = written.clone().with(&by);
+            let mut found = Ok(true);
+            for v in &foreign {
+                match values.get(*v).cloned().map(|e| self.by.normal(&e)) {
+                    Some(Ok(e)) => values.insert(*v, e),
+                    Some(Err(why)) => found = Err(why),
+                    None => {}
+                }
+            }
+            match found.and_then(|_| self.by.holds(&term, &values)) {
+                Ok(false) => {}
+                Err(why) if why.stop.is_some() => return Err(why),
+                Ok(true) | Err(_) => return Ok(true),
+            }
+            cases.end(&self.by);
         }
         Ok(false)
     }
@@ -932,25 +1026,9 @@ impl Product<'_> {
         while cases.begin(&self.by, &numbers)? {
             let mut values = written.clone();
             let (mut possible, mut named) = (true, 0);
-            if let Some(crowd) = &crowd {
+            if !identities.is_empty() || crowd.is_some() {
                 let mut by = Substitution::new();
-                let mut next = self.choose_identities(&identities, participants, &mut by)?;
-                for (var, r) in &lists {
-                    let word = (written.get(*var).cloned()).zip(Some(crowd.all == Some(*r)));
-                    let Some((word, is_all)) = word else { continue };
-                    // The updates choose the letters.
-                    if crowd.is_separate[g] {
-                        continue;
-                    }
-                    let looked = crowd.inspected[g] == Some(*var);
-                    let uses = if looked { uses } else { Uses::default() };
-                    let given = (&word, is_all);
-                    match self.choose_letters(crowd, given, &identities, uses, &mut next)? {
-                        Some(list) => values.insert(*var, list),
-                        None => possible = false,
-                    }
-                }
-                named = next;
+                named = self.choose_identities(&identities, participants, &mut by)?;
                 values = values.with(&by);
             }
             for v in &foreign {
@@ -958,11 +1036,37 @@ impl Product<'_> {
                     values.insert(*v, self.by.normal(&e)?);
                 }
             }
-            if possible && let Some(values) = self.by.step(g, &values)? {
+            if let Some(crowd) = &crowd
+                && !lists.is_empty()
+            {
+                // No letters are chosen where the rest of the condition is false.
+                possible = !self.by.is_excluded(g, &values, &lists)?;
+                for (var, r) in &lists {
+                    let word = (written.get(*var).cloned()).zip(Some(crowd.all == Some(*r)));
+                    let Some((word, is_all)) = word else { continue };
+                    // The updates choose the letters.
+                    if crowd.is_separate[g] || !possible {
+                        continue;
+                    }
+                    let looked = crowd.inspected[g] == Some(*var);
+                    let uses = if looked { uses } else { Uses::default() };
+                    let given = (&word, is_all);
+                    match self.choose_letters(crowd, given, &identities, uses, &mut named)? {
+                        Some(list) => values.insert(*var, list),
+                        None => possible = false,
+                    }
+                }
+            }
+            if possible && let Some(values) = self.by.step(g, values)? {
                 let mut label = Vec::new();
-                for (v, term) in self.positions.arguments[g].iter().zip(&summands[g].arguments) {
-                    let e = self.by.value(term, &values)?;
-                    label.push(self.cuts.lift(&self.by, &e, place(*v))?);
+                for (i, term) in summands[g].arguments.iter().enumerate() {
+                    if self.heard[g][i] {
+                        let e = self.by.value(term, &values)?;
+                        let value = self.cuts.lift(&self.by, &e, self.argument_places[g][i])?;
+                        label.push(self.values.id(value).0);
+                    } else {
+                        label.push(UNHEARD);
+                    }
                 }
                 let mut all: Vec<Vec<(u16, u16)>> = vec![Vec::new()];
                 for ((param, _), (_, term)) in
@@ -996,7 +1100,7 @@ impl Product<'_> {
         Ok(self.store(g, state, out))
     }
 
-    fn label(&mut self, summand: usize, args: Vec<Abstract>) -> u32 {
+    fn label(&mut self, summand: usize, args: Vec<u32>) -> u32 {
         let key = (summand, args);
         if let Some(id) = self.labels.get(&key) {
             return *id;

@@ -23,10 +23,6 @@ impl Bits {
         new
     }
 
-    pub fn contains(&self, at: u32) -> bool {
-        self.0.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
-    }
-
     /// Adds the numbers of another set.
     pub fn add_bits(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
@@ -45,6 +41,11 @@ impl Bits {
     pub fn keep(&mut self, other: &Self) {
         self.0.truncate(other.0.len());
         self.0.iter_mut().zip(&other.0).for_each(|(word, o)| *word &= o);
+    }
+
+    /// Removes the numbers of another set.
+    pub fn remove(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, o)| *word &= !o);
     }
 
     pub fn is_empty(&self) -> bool {

@@ -7,6 +7,7 @@
 
 use super::every_value::{Abstract, abstracted};
 use super::plan::CheckPlan;
+use super::spent::Spent;
 use super::verified::Verification;
 use crate::args::{Reduction, VerifyArgs};
 use crate::output;
@@ -31,8 +32,8 @@ const MOST: usize = 5_000;
 /// Limit on obligations if a certificate is wanted.
 const MOST_CERTIFIED: usize = 50_000;
 /// The confirmation of an answer of the regions takes at most this multiple of the time of the
-/// search, or the minimum. Large answers are not confirmed in five times the search either.
-const MAX_RATIO: u32 = 1;
+/// search, or the minimum.
+const MAX_RATIO: u32 = 5;
 const MIN_VERIFICATION: Duration = Duration::from_secs(2);
 /// Minimum time for samples.
 const MIN_TIME: Duration = Duration::from_millis(50);
@@ -186,8 +187,8 @@ pub(super) fn by_paths(
 /// Basis of an answer that is not verified.
 pub(super) const ON_SAMPLES: &str = "the answer rests on regions, checked by samples";
 
-/// Verifies an answer of the regions: the checker proves the formula by itself. `search`: time of
-/// the search.
+/// Verifies an answer of the regions: the checker proves the formula by itself. `search`: processor
+/// time of the search.
 pub(super) fn confirmed(
     session: &Session,
     model: &Abstract,
@@ -197,10 +198,10 @@ pub(super) fn confirmed(
     output::begin_stage("verifying");
     let posed = Posed::new(model);
     let question = posed.question(session, model, formula);
-    let begun = Instant::now();
+    let begun = Spent::begin();
     let limit = MIN_VERIFICATION.max(search * MAX_RATIO);
-    let verification = match confirm(&question, &|| begun.elapsed() > limit) {
-        Ok(found) => Verification::Done { found, took: begun.elapsed(), search },
+    let verification = match confirm(&question, &|| begun.so_far() > limit) {
+        Ok(found) => Verification::Done { found, took: begun.so_far(), search },
         Err(why) => {
             let what = match &why.stop {
                 Some(stop) => format!("the checker stopped: {}", stop.word()),

@@ -22,6 +22,7 @@ use super::instances::{Instances, Tried, numbers_in};
 use super::plan::CheckPlan;
 use super::report::{CheckReport, Decision, FormulaOutcome, Summary, with_text};
 use super::sampled::{self, AuditedAnswer};
+use super::spent::Spent;
 use super::verified::Verification;
 use crate::args::Reduction;
 use crate::output;
@@ -439,7 +440,7 @@ fn by_regions(
     formula: &TypedFormula,
     (along, limited): (Option<Diagnostic>, bool),
 ) -> Result<EveryValueResult, Diagnostic> {
-    let start = Instant::now();
+    let spent = Spent::begin();
     let part = budget_of_regions(&session.budget);
     let whole = std::mem::replace(&mut session.budget, part);
     let found = for_all(session, plan, model, formula);
@@ -452,7 +453,7 @@ fn by_regions(
         outcome.figures.verification = if plan.search.without.contains(&Reduction::Verify) {
             Verification::Missing("`--without verify`".into())
         } else if model.families.is_empty() {
-            confirmed(session, model, formula, start.elapsed())
+            confirmed(session, model, formula, spent.so_far())
         } else {
             let what = "sorts of any size are not verified";
             Verification::Missing(format!("{what}; {ON_SAMPLES}"))

@@ -18,6 +18,7 @@ mod instances;
 mod plan;
 mod report;
 mod sampled;
+mod spent;
 mod values;
 mod verified;
 
