@@ -30,6 +30,7 @@ pub mod machine;
 pub mod names;
 pub mod operations;
 pub mod panel;
+pub mod saturation;
 pub mod search;
 pub mod sequences;
 mod state_sets;

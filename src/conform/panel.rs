@@ -1,14 +1,16 @@
 //! Memory models that judge many histories together.
 //!
 //! Input: memory models, histories. Output: the verdict of each model on each history, as that of
-//! its own judge. `sc`, `tso`, and `pso` judge the core of a history ([`Cores`]). If one of these
-//! allows it, the built-in models that are weaker allow the history too ([`ModelForm`]); only
-//! otherwise are their axioms evaluated on the history. Cost: one core for each history, and one
-//! verdict for each different core.
+//! its own judge. `sc`, `tso`, and `pso` judge the core of a history ([`Cores`]) by [`saturation`].
+//! If one of these allows it, the built-in models that are weaker allow the history too
+//! ([`ModelForm`]); only otherwise are their axioms evaluated on the history. Cost: one core for
+//! each history, and one verdict for each different core. The axioms confirm a part of the verdicts
+//! on cores ([`Confirmations`]), and each violation that is reported.
 
 use crate::cores::{self, Cores};
 use crate::every_length::order::{Marks, ModelForm, ProcessorOrder};
 use crate::judge::{JudgeWorker, MemoryModel, ModelDefinition as Definition};
+use crate::saturation;
 use mu_axioms::history::History;
 use mu_axioms::models::by_name;
 use mu_base::{Diagnostic, SourceMap};
@@ -53,12 +55,38 @@ fn relation(model: &MemoryModel) -> OrderRelation {
     }
 }
 
+/// Verdicts of [`saturation`] that the axioms confirm: the first [`Confirmations::FIRST`], and
+/// then one of [`Confirmations::INTERVAL`], of cores with few coherence orders.
+#[derive(Default)]
+struct Confirmations {
+    verdicts: u64,
+}
+
+impl Confirmations {
+    const FIRST: u64 = 1000;
+    const INTERVAL: u64 = 64;
+    /// Largest number of stores of a location in a core that is confirmed.
+    const STORES: usize = 4;
+
+    /// True if the next verdict, which is on a core, is confirmed.
+    fn includes(&mut self, core: &History) -> bool {
+        self.verdicts += 1;
+        let stores = |location: u32| {
+            let operations = core.threads.iter().flatten();
+            operations.filter(|o| o.kind.writes() && o.location == location).count()
+        };
+        (self.verdicts <= Self::FIRST || self.verdicts.is_multiple_of(Self::INTERVAL))
+            && (0..core.locations()).all(|l| stores(l) <= Self::STORES)
+    }
+}
+
 /// Memory models with the working memory of one thread.
 pub struct Panel<'m, 'c> {
     workers: Vec<JudgeWorker<'m>>,
     relations: Vec<OrderRelation>,
     orders: Vec<JudgeWorker<'m>>,
     cores: &'c mut Cores,
+    confirmations: Confirmations,
 }
 
 impl<'m, 'c> Panel<'m, 'c> {
@@ -75,6 +103,7 @@ impl<'m, 'c> Panel<'m, 'c> {
             },
             relations,
             cores,
+            confirmations: Confirmations::default(),
         }
     }
 
@@ -127,8 +156,18 @@ impl<'m, 'c> Panel<'m, 'c> {
         if let Some(verdict) = known[place] {
             return Ok(verdict);
         }
-        let worker = &mut self.orders[place];
-        let verdict = self.cores.verdict(core, order, &mut |h| worker.allows(h))?;
+        let (worker, confirmations) = (&mut self.orders[place], &mut self.confirmations);
+        let verdict = self.cores.verdict(core, order, &mut |h| {
+            let Some(verdict) = saturation::allows(h, order) else { return worker.allows(h) };
+            if confirmations.includes(h) && worker.allows(h)? != verdict {
+                return Err(Diagnostic::internal(format!(
+                    "the axioms of `{}` and the saturation of coherence orders differ on {}",
+                    order.name(),
+                    h.text()
+                )));
+            }
+            Ok(verdict)
+        })?;
         known[place] = Some(verdict);
         Ok(verdict)
     }

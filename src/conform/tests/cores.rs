@@ -14,6 +14,7 @@ use mu_conform::history_set::HistorySet;
 use mu_conform::interface::Interface;
 use mu_conform::judge::{MemoryModel, ModelDefinition};
 use mu_conform::machine::ReducedMachine;
+use mu_conform::saturation;
 use mu_conform::search::{Bound, SearchResult, search};
 use mu_conform::symmetry::SymmetryGroup;
 use mu_explore::{Options, Silent};
@@ -75,6 +76,9 @@ fn cores_have_the_verdicts_of_their_histories() {
             let verdict = cores.verdict(&core, order, &mut judge).unwrap();
             let said = format!("seed {seed}, {}: {}", order.name(), history.text());
             assert_eq!(verdict, whole, "{said}, core {}", core.text());
+            for history in [&history, &core] {
+                assert_eq!(saturation::allows(history, order), Some(whole), "{said}");
+            }
             if whole {
                 allowed += 1;
             } else {
