@@ -27,3 +27,81 @@ exists (0:EAX=0 /\\ 1:EAX=0)
     assert_eq!(short.code, 3, "{}", short.json);
     assert!(short.json["tests"][0]["not_asked"].is_string(), "{}", short.json);
 }
+
+/// A machine that loads values from nowhere: from no store, from another address, before the store,
+/// and into a register that a branch tests.
+#[test]
+fn values_that_no_store_writes_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let machine = |name: &str, load: &str| {
+        let text = format!(
+            "sort P = struct p0 | p1; A = struct a0 | a1; V = struct v0 | v1;
+act ld, st: P # A # V;
+proc M(m: A -> V) = sum p: P, a: A. ld(p, a, m(a)) . M()
+  + sum p: P, a: A. st(p, a, v1) . M(m[a -> v1])
+  + {load} . M();
+init M(lambda a: A. v0);
+"
+        );
+        file(name, &text)
+    };
+    let interface = file("i.interface", "initial v0;\nload ld(p, a, v);\nstore st(p, a, v);\n");
+    let nowhere = machine("nowhere.mcrl2", "ld(p0, a0, v1)");
+    let right = machine("right.mcrl2", "delta");
+    let alias = machine("alias.mcrl2", "sum p: P, a, b: A. ld(p, a, m(b))");
+    let single =
+        file("single.litmus", "X86 single\n{ }\n P0 ;\n MOV EAX,[x] ;\nexists (0:EAX=1)\n");
+    let other = file(
+        "other.litmus",
+        "X86 other\n{ }\n P0 | P1 ;\n MOV EAX,[x] | MOV [y],$1 ;\nexists (0:EAX=1)\n",
+    );
+    let any = file(
+        "any.litmus",
+        "X86 any\n{ }\n P0 ;\n MOV EAX,[x] ;\n MOV EBX,[x] ;\nexists (0:EAX=0 /\\ 0:EBX=7)\n",
+    );
+    let later = file(
+        "later.litmus",
+        "X86 later\n{ }\n P0 ;\n MOV EAX,[x] ;\n MOV [x],$1 ;\nexists (0:EAX=1)\n",
+    );
+    let branch = file(
+        "branch.litmus",
+        "X86 branch\n{ }\n P0 ;\n MOV EAX,[x] ;\n CMP EAX,$1 ;\n JNE L ;\n MOV EBX,[y] ;\n L: ;\n\
+         exists (0:EAX=1)\n",
+    );
+    let run = |test: &str, machine: &str| {
+        mu_check(&[
+            "litmus",
+            test,
+            "--machine",
+            machine,
+            "--interface",
+            &interface,
+            "--model",
+            "sc",
+        ])
+    };
+    for (test, machine, shown) in [
+        (&single, &nowhere, "0:EAX=1;"),
+        (&other, &nowhere, "0:EAX=1;"),
+        (&other, &alias, "0:EAX=1;"),
+        (&any, &nowhere, "0:EAX=0; 0:EBX=7;"),
+        (&later, &nowhere, "0:EAX=1;"),
+        (&branch, &nowhere, "0:EAX=1;"),
+    ] {
+        let outcome = run(test, machine);
+        let forbidden = &outcome.json["tests"][0]["forbidden_but_shown"];
+        let forbidden: Vec<&str> =
+            forbidden.as_array().unwrap().iter().map(|o| o.as_str().unwrap()).collect();
+        assert!(forbidden.contains(&shown), "{test} {machine}: {}", outcome.json);
+        assert_eq!(outcome.code, 1, "{test} {machine}: {}", outcome.json);
+    }
+    for test in [&single, &other, &any, &later, &branch] {
+        assert_eq!(run(test, &right).code, 0, "{test}");
+    }
+    assert_eq!(run(&single, &alias).code, 0);
+}

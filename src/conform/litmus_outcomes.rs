@@ -4,6 +4,12 @@
 //! Each candidate execution of the test is a history; the machine shows its outcome if it has that
 //! history. So the machine is not run again for a test, and tests that differ only in names share
 //! the result.
+//!
+//! A faulty machine may load a value that no store writes to the address. No candidate has such a
+//! load. If the machine has such histories, the candidates of the test beside a further processor
+//! are compared too, without the operations of that processor: it stores values that the test does
+//! not store there, as many as a history of the machine loads. Values have no names in histories,
+//! so these are the values of the condition first, then other values of the test.
 
 use crate::history_set::HistorySet;
 use ahash::AHashSet;
@@ -19,10 +25,42 @@ use std::collections::BTreeSet;
 
 /// The behaviour of a machine, up to a number of operations of each processor.
 pub struct Behaviour {
-    /// The programs that it can execute.
-    pub programs: HistorySet,
-    /// Its histories.
-    pub histories: AHashSet<History>,
+    programs: HistorySet,
+    histories: AHashSet<History>,
+    /// The largest number of values of a location that a history loads and does not store.
+    unsourced: usize,
+}
+
+impl Behaviour {
+    /// Creates the behaviour from the programs that a machine can execute, and its histories.
+    pub fn new(programs: HistorySet, histories: AHashSet<History>) -> Self {
+        let unsourced = histories.iter().map(unsourced).max().unwrap_or(0);
+        Behaviour { programs, histories, unsourced }
+    }
+    /// Returns the programs that the machine can execute.
+    pub fn programs(&self) -> &HistorySet {
+        &self.programs
+    }
+    /// Returns its histories.
+    pub fn histories(&self) -> &AHashSet<History> {
+        &self.histories
+    }
+}
+
+/// Returns the largest number of values of a location that a history loads and does not store.
+fn unsourced(history: &History) -> usize {
+    let operations = || history.threads.iter().flatten();
+    let mut stored: AHashSet<(u32, u64)> =
+        operations().filter(|o| o.kind.writes()).map(|o| (o.location, o.value)).collect();
+    let mut counts: Vec<usize> = Vec::new();
+    for o in operations().filter(|o| o.kind.reads() && o.taken() != 0) {
+        if stored.insert((o.location, o.taken())) {
+            let location = o.location as usize;
+            counts.resize(counts.len().max(location + 1), 0);
+            counts[location] += 1;
+        }
+    }
+    counts.into_iter().max().unwrap_or(0)
 }
 
 /// The outcomes of a test.
@@ -112,6 +150,8 @@ struct Events<'e> {
     tags: &'e LanguageTags,
     judge: &'e Judge,
     skeleton: &'e Skeleton,
+    /// The number of processors of the test; a further one is left out of the history.
+    processors: usize,
 }
 
 impl Events<'_> {
@@ -160,8 +200,9 @@ impl Events<'_> {
         }
         let amo = self.skeleton.relation(RelationId::AMO);
         let pairs = self.skeleton.relation(RelationId::LXSX);
+        let is_own = |t: u32| (t as usize) < self.processors;
         let mut order: Vec<usize> =
-            (0..events.len()).filter(|&e| events[e].thread.is_some()).collect();
+            (0..events.len()).filter(|&e| events[e].thread.is_some_and(is_own)).collect();
         order.sort_by_key(|&e| (events[e].thread, events[e].index, events[e].kind.writes()));
         let split = |w: &[usize]| {
             let [a, b] = [&events[w[0]], &events[w[1]]];
@@ -170,7 +211,8 @@ impl Events<'_> {
         if order.windows(2).any(split) {
             return None;
         }
-        let threads = events.iter().filter_map(|e| e.thread).max().map_or(0, |t| t as usize + 1);
+        let threads = events.iter().filter_map(|e| e.thread).filter(|&t| is_own(t)).max();
+        let threads = threads.map_or(0, |t| t as usize + 1);
         let mut out = History { threads: vec![Vec::new(); threads], last: Vec::new() };
         // In histories the initial value is 0.
         let initial = |l: Option<u32>| {
@@ -228,6 +270,44 @@ impl Events<'_> {
         out.normalise();
         Some(out)
     }
+}
+
+/// The values of the events of a test, by location, with the initial ones.
+type Stored = BTreeSet<(u32, u64)>;
+
+/// Returns the test with a further processor, which stores to each location `count` values that the
+/// test does not store there.
+fn with_unsourced(test: &LitmusTest, stored: &Stored, count: usize) -> LitmusTest {
+    let mut preferred = test.question.prop.constants();
+    preferred.extend(stored.iter().map(|s| s.1));
+    let mut thread = Thread::default();
+    for (location, cell) in (0..).zip(test.layout.cells()) {
+        let mut values: Vec<u64> = Vec::new();
+        for value in preferred.iter().copied().chain(1..) {
+            if values.len() == count {
+                break;
+            }
+            let fits = cell.width >= 8 || value >> (8 * u32::from(cell.width)) == 0;
+            if fits && !stored.contains(&(location, value)) && !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        let address =
+            test.layout.variables()[cell.variable as usize].address + u64::from(cell.offset);
+        for value in values {
+            thread.instruction.push(narrow::index(thread.ops.len()));
+            thread.ops.push(Op::Store {
+                address: RegisterExpr::Const(address),
+                width: cell.width,
+                value: RegisterExpr::Const(value),
+                tags: 0,
+                joined: false,
+            });
+        }
+    }
+    let mut out = test.clone();
+    out.threads.push(thread);
+    out
 }
 
 /// True if an operation of the thread depends on a load by its address, its value, or a branch
@@ -318,7 +398,7 @@ pub fn outcomes(
     if tags_of.has_dependencies && test.threads.iter().any(has_dependencies) {
         let named =
             |p: &History| p.threads.iter().flatten().any(|o| o.depends != Dependencies::NONE);
-        if !machine.programs.iter().any(|p| named(&p)) {
+        if !machine.programs().iter().any(|p| named(&p)) {
             return Ok(Err("it has dependencies between operations, which labels of the machine do not contain".into()));
         }
         let relations = [RelationId::ADDR, RelationId::DATA, RelationId::CTRL];
@@ -332,6 +412,8 @@ pub fn outcomes(
     let (mut runs, mut unsupported) = (false, false);
     let question = test.question.clone();
     let wanted = conditionals(&test);
+    let processors = test.threads.len();
+    let mut stored = Stored::new();
     let (stop, cut) = mu_litmus::report::each(
         &mut test,
         judge,
@@ -339,14 +421,17 @@ pub fn outcomes(
         budget,
         &mut |candidate| {
             let skeleton = candidate.execution.skeleton;
+            for event in skeleton.events().iter().filter(|e| e.kind.writes()) {
+                stored.extend(event.location.map(|l| (l, event.value)));
+            }
             let counts = question.counts(candidate.outcome);
-            match (Events { tags: &tags_of, judge, skeleton }).history() {
+            match (Events { tags: &tags_of, judge, skeleton, processors }).history() {
                 None => unsupported = true,
                 // Labels do not contain store-conditionals that fail, so these are not compared.
                 Some(history) if fails(&history, &wanted) => return false,
                 Some(history) => {
-                    runs |= machine.programs.contains(&history.program());
-                    if counts && machine.histories.contains(&history.canonical()) {
+                    runs |= machine.programs().contains(&history.program());
+                    if counts && machine.histories().contains(&history.canonical()) {
                         out.shown.insert(candidate.outcome.to_vec());
                     }
                 }
@@ -359,6 +444,24 @@ pub fn outcomes(
     )?;
     if unsupported || cut {
         return Ok(Err("it has operations that machines do not have".into()));
+    }
+    let mut stop = stop;
+    if machine.unsourced > 0 && stop == Stop::Complete {
+        let mut further = with_unsourced(&test, &stored, machine.unsourced);
+        let bounds = PathBounds { loops: 2 };
+        (stop, _) =
+            mu_litmus::report::each(&mut further, judge, bounds, budget, &mut |candidate| {
+                let skeleton = candidate.execution.skeleton;
+                let events = Events { tags: &tags_of, judge, skeleton, processors };
+                let history = events.history().filter(|h| !fails(h, &wanted));
+                if let Some(history) = history.filter(|_| question.counts(candidate.outcome)) {
+                    runs |= machine.programs().contains(&history.program());
+                    if machine.histories().contains(&history.canonical()) {
+                        out.shown.insert(candidate.outcome.to_vec());
+                    }
+                }
+                false
+            })?;
     }
     if !runs && stop == Stop::Complete {
         return Ok(Err("the machine has no such program within the bound".into()));

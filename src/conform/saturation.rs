@@ -14,7 +14,7 @@
 //! source and its write.
 
 use crate::every_length::order::ProcessorOrder;
-use mu_axioms::Kind;
+use mu_axioms::EventKind;
 use mu_axioms::history::{History, Operation};
 
 /// Largest number of accesses.
@@ -101,7 +101,7 @@ pub fn allows(history: &History, order: ProcessorOrder) -> Option<bool> {
     let mut accesses = Vec::new();
     for (processor, thread) in history.threads.iter().enumerate() {
         for (position, operation) in thread.iter().enumerate() {
-            if operation.kind != Kind::Fence {
+            if operation.kind != EventKind::Fence {
                 accesses.push(Access { operation: *operation, processor, position });
             }
         }
@@ -150,10 +150,10 @@ impl Search<'_> {
         let kinds = (earlier.operation.kind, later.operation.kind);
         let thread = &self.history.threads[earlier.processor];
         let mut between = thread[earlier.position + 1..later.position].iter();
-        kinds.0 == Kind::Update
-            || kinds.1 == Kind::Update
+        kinds.0 == EventKind::Update
+            || kinds.1 == EventKind::Update
             || order.orders(kinds.0.writes(), kinds.1.writes())
-            || between.any(|o| matches!(o.kind, Kind::Fence | Kind::Update))
+            || between.any(|o| matches!(o.kind, EventKind::Fence | EventKind::Update))
     }
 
     /// Returns the possible sources of a read.

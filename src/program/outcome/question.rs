@@ -133,6 +133,16 @@ pub enum Prop {
 }
 
 impl Prop {
+    /// Returns the values with which it compares observations, in the order of the text.
+    pub fn constants(&self) -> Vec<u64> {
+        match self {
+            Prop::True | Prop::False | Prop::Same(..) => Vec::new(),
+            Prop::Is(_, value) => vec![*value],
+            Prop::Not(p) => p.constants(),
+            Prop::And(all) | Prop::Or(all) => all.iter().flat_map(Prop::constants).collect(),
+            Prop::Implies(p, q) => [p.constants(), q.constants()].concat(),
+        }
+    }
     /// True if it holds for an outcome: values in the order of `observed`.
     pub fn holds<O: Observed>(&self, observed: &[O], outcome: &[u64]) -> bool {
         let of = |p: &Prop| p.holds(observed, outcome);

@@ -102,14 +102,14 @@ fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> Tr
         Ok(history) => history,
         Err(reason) => return unknown(reason, stop),
     };
-    if machine.histories.contains(&history.canonical()) {
+    if machine.histories().contains(&history.canonical()) {
         return TraceAnswer { truth: Some(true), ..TraceAnswer::default() };
     }
     if !trace.skipped.is_empty() {
         return unknown("lines with errors were skipped, and the rest is not a run", stop);
     }
     match *stop == Stop::Complete {
-        true if machine.programs.contains(&history.program()) => {
+        true if machine.programs().contains(&history.program()) => {
             TraceAnswer { truth: Some(false), ..TraceAnswer::default() }
         }
         true => unknown("the machine has no such program", stop),
