@@ -33,7 +33,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn raise(error: &mu_library::Error) -> PyErr {
     Python::attach(|py| {
-        let raised = Error::new_err(error.to_string());
+        // Python shows the name of the class in front of the message.
+        let text = error.to_string();
+        let raised = Error::new_err(text.strip_prefix("error: ").unwrap_or(&text).to_string());
         let value = raised.value(py);
         let place = error.place().map(|p| (p.name.clone(), p.line, p.column, p.text.clone()));
         let set = value

@@ -142,6 +142,13 @@ def test_ranges_are_what_python_iterates(tmp_path):
     assert states(numpy.arange(1, 4)) == [2, 3, 4] and states(numpy.int64(2)) == [3]
 
 
+def test_names_and_messages_are_those_of_python():
+    assert {"os", "itertools", "Path"}.isdisjoint(dir(mu_check)) and "Model" in dir(mu_check)
+    with pytest.raises(mu_check.Error) as raised:
+        mu_check.Model.from_text("act a; init a;", nothing=1)
+    assert not str(raised.value).startswith("error: "), raised.value
+
+
 def test_messages_do_not_name_options_of_the_command_line():
     for make in [lambda: mu_check.Model.from_text(COUNTER, least=1), lambda: mu_check.Model.from_text(COUNTER, max="many"), lambda: mu_check.Model.from_text(BUFFER, max=1)]:
         with pytest.raises(mu_check.Error) as caught:
@@ -238,9 +245,15 @@ def test_sweeps_are_rows():
     path = ROOT / "python" / "tests" / "counter.spec"
     path.write_text(COUNTER)
     try:
-        rows = list(mu_check.sweep(path, ["[true*]<true>true"], max=range(1, 4)))
+        rows = mu_check.sweep(path, ["[true*]<true>true"], max=range(1, 4))
+        assert len(rows) == 6 and repr(rows) == "Rows(0 of 6 computed)"
+        assert rows[-1]["max"] == 3 and len(rows[1:3]) == 2
     finally:
         path.unlink()
+    # The file is gone: a second pass computes nothing.
+    assert list(rows) == list(rows) and len(list(rows)) == 6
+    with pytest.raises(IndexError):
+        rows[6]
     assert [r["states"] for r in rows if r["job"] == "explore"] == [2, 3, 4]
     assert [r["verdict"] for r in rows if r["job"] != "explore"] == [False] * 3
     pytest.importorskip("pandas")

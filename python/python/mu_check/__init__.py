@@ -6,7 +6,9 @@
     >>> m.check("1a.gos.mcf").evidence
 """
 
+import collections.abc
 import itertools
+import operator
 import os
 from pathlib import Path
 
@@ -25,6 +27,7 @@ __all__ = [
     "Log",
     "Model",
     "Operation",
+    "Rows",
     "Trace",
     "TraceAnswer",
     "frame",
@@ -134,9 +137,77 @@ class Model:
         return f"Model({self.name!r}{parameters})"
 
 
-def sweep(path, formulas=(), *, explore=True, limits=None, progress=None, **parameters):
-    """Rows over all combinations of parameter values, one after the other, as dictionaries.
+class Rows(collections.abc.Sequence):
+    """Rows of a sweep, as dictionaries: a sequence of known length.
 
+    A row is computed when it is first read, and stored: iterating shows rows as they arrive, and a
+    second pass computes nothing. `len` computes nothing.
+    """
+
+    def __init__(self, path, jobs, ranges, limits, progress):
+        self._total = len(jobs)
+        for values in ranges.values():
+            self._total *= len(values)
+        self._rows = []
+        self._source = None
+        self._request = path, jobs, ranges, limits, progress
+
+    def _computed(self, path, jobs, ranges, limits, progress):
+        """Generates the rows that are not stored yet."""
+        report, finish = _progress.rows(progress, self._total)
+        done, model, last = len(self._rows), None, None
+        try:
+            for values, formula in itertools.islice(itertools.product(itertools.product(*ranges.values()), jobs), done, None):
+                given = dict(zip(ranges, values))
+                if model is None or given != last:
+                    model, last = Model(path, **given), given
+                settings = (f"{n}={_options.parameter(v)}" for n, v in given.items())
+                report(done, ", ".join([_job(formula), *settings]))
+                yield _row(model, formula, given, limits)
+                done += 1
+            report(done, "")
+        finally:
+            finish()
+
+    def _compute(self, count):
+        """Computes rows until this number is stored; after an error, the next call continues."""
+        try:
+            while len(self._rows) < count:
+                if self._source is None:
+                    self._source = self._computed(*self._request)
+                self._rows.append(next(self._source))
+                if len(self._rows) == self._total:
+                    # The generator reports the end.
+                    next(self._source, None)
+        except BaseException:
+            self._source = None
+            raise
+
+    def __len__(self):
+        return self._total
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._total))]
+        at = operator.index(index)
+        at += self._total if at < 0 else 0
+        if not 0 <= at < self._total:
+            raise IndexError(f"the sweep has {self._total} rows")
+        self._compute(at + 1)
+        return self._rows[at]
+
+    def __iter__(self):
+        for at in range(self._total):
+            yield self[at]
+
+    def __repr__(self):
+        return f"Rows({len(self._rows)} of {self._total} computed)"
+
+
+def sweep(path, formulas=(), *, explore=True, limits=None, progress=None, **parameters):
+    """Returns the rows over all combinations of parameter values, in order, as dictionaries.
+
+    The result is a sequence of known length that computes a row when it is first read.
     ``mu_check.frame(sweep(...))`` is a table. A value that is a list, range, set, generator or
     array is gone through. `formulas` are paths or texts, or a single one; `limits` are those of
     `Model.explore`. `progress`: a function of the finished rows and of all rows, or ``True`` for a
@@ -145,25 +216,8 @@ def sweep(path, formulas=(), *, explore=True, limits=None, progress=None, **para
     ``mu-check sweep``.
     """
     ranges = {n: _options.values(v) for n, v in parameters.items()}
-    limits = dict(limits or {})
     jobs = ([None] if explore else []) + _options.formulas(formulas)
-    total = len(jobs)
-    for values in ranges.values():
-        total *= len(values)
-    report, finish = _progress.rows(progress, total)
-    done = 0
-    try:
-        for values in itertools.product(*ranges.values()):
-            given = dict(zip(ranges, values))
-            model = Model(path, **given)
-            for formula in jobs:
-                settings = (f"{n}={_options.parameter(v)}" for n, v in given.items())
-                report(done, ", ".join([_job(formula), *settings]))
-                yield _row(model, formula, given, limits)
-                done += 1
-        report(done, "")
-    finally:
-        finish()
+    return Rows(path, jobs, ranges, dict(limits or {}), progress)
 
 
 def frame(rows):
@@ -208,3 +262,8 @@ def _row(model, formula, given, limits):
         "stop": judgement.stop,
         "seconds": judgement.seconds,
     }
+
+
+def __dir__():
+    """Names of the module for completion: those that users import."""
+    return [*__all__, "__version__"]

@@ -1,7 +1,7 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Callable, Iterator, Literal, Mapping, Protocol, final
+from typing import Any, Callable, Iterator, Literal, Mapping, Protocol, final, overload
 
 from ._mu_check import Error
 
@@ -15,6 +15,7 @@ __all__ = [
     "Log",
     "Model",
     "Operation",
+    "Rows",
     "Trace",
     "TraceAnswer",
     "frame",
@@ -104,6 +105,14 @@ class Model:
         progress: _Progress = None,
     ) -> Judgement: ...
 
+@final
+class Rows(Sequence[dict[str, Any]]):
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+
 def sweep(
     path: str | PathLike[str],
     formulas: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
@@ -112,7 +121,7 @@ def sweep(
     limits: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], object] | Literal[True] | None = None,
     **parameters: _Value | Iterable[_Value],
-) -> Iterator[dict[str, Any]]: ...
+) -> Rows: ...
 def frame(rows: Iterable[Mapping[str, Any]]) -> Any: ...
 
 @final
