@@ -30,7 +30,7 @@ const COMMANDS: [(&str, &[&str]); 14] = [
     ("check", &["formulas", "texts", "defines", "engine", "confluence"]),
     ("explore", &["defines", "engine", "confluence", "reduce", "sought", "action", "deadlocks"]),
     ("sweep", &["formulas", "defines", "engine", "confluence"]),
-    ("conform", &["defines", "interface", "against", "operations"]),
+    ("conform", &["defines", "interface", "against", "operations", "fault", "suite"]),
     ("litmus", &["memory", "memory_file", "machine", "interface", "operations", "defines"]),
     ("trace", &["against", "machine", "interface"]),
     ("prove", &["defines"]),
@@ -53,7 +53,7 @@ enum ValueForm {
 }
 
 /// Keys that are options of the command line.
-const OPTIONS: [(&str, &str, ValueForm); 14] = [
+const OPTIONS: [(&str, &str, ValueForm); 15] = [
     ("engine", "--engine", ValueForm::Words),
     ("confluence", "--confluence", ValueForm::Words),
     ("reduce", "--reduce", ValueForm::Words),
@@ -68,6 +68,7 @@ const OPTIONS: [(&str, &str, ValueForm); 14] = [
     ("memory_file", "--model", ValueForm::File),
     ("machine", "--machine", ValueForm::File),
     ("interface", "--interface", ValueForm::File),
+    ("fault", "--fault", ValueForm::File),
 ];
 
 /// Converts a request to arguments. `out`: the folder for a sweep's tables.
@@ -137,13 +138,26 @@ pub(crate) fn run_arguments(
     for formula in list("formulas") {
         files.push(file(Some(formula), folder)?);
     }
-    let shown = if kind == "sweep" { &["--out".to_string(), "sweep".to_string()][..] } else { &[] };
-    let line = [&[kind.to_string()], &said[..], shown, &files[..]].concat();
+    let suite = match text(object, "suite")?.unwrap_or_default() {
+        "" => false,
+        "yes" => true,
+        other => return refusal(400, format!("`{other}` is not a choice of a suite")),
+    };
+    let folder_of = |option: &str, name: &str| vec![option.to_string(), name.to_string()];
+    let shown = match kind {
+        "sweep" => folder_of("--out", "sweep"),
+        _ if suite => folder_of("--suite", "tests"),
+        _ => Vec::new(),
+    };
+    let line = [&[kind.to_string()], &said[..], &shown[..], &files[..]].concat();
     let command = std::iter::once("mu-check".to_string())
         .chain(line.iter().map(|w| quoted(w)))
         .collect::<Vec<_>>()
         .join(" ");
-    let own = own(kind, limits, out);
+    let mut own = own(kind, limits, out);
+    if suite {
+        own.push(format!("--suite={}", out.display()));
+    }
     let arguments =
         [&[kind.to_string()], &own[..], &said[..], &["--".to_string()], &files[..]].concat();
     Ok(RunArguments { kind, model, arguments, command })
@@ -251,6 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn suites_are_written_to_the_scratch_folder() {
+        let wish = json!({ "kind": "conform", "model": "m.mcrl2", "interface": "f.mcf", "against": "tso", "fault": "f.mcf", "suite": "yes" });
+        let made = made(wish).unwrap();
+        assert!(made.arguments.contains(&"--suite=/out".to_string()), "{made:?}");
+        assert_eq!(
+            made.command,
+            "mu-check conform --against tso --interface=f.mcf --fault=f.mcf --suite tests m.mcrl2"
+        );
+    }
+
+    #[test]
     fn litmus_tests_run_on_a_machine() {
         let wish = json!({ "kind": "litmus", "model": "f.mcf", "machine": "m.mcrl2", "interface": "f.mcf", "operations": "3" });
         assert_eq!(
@@ -274,6 +299,8 @@ mod tests {
             (json!({ "kind": "explore", "model": "m.mcrl2", "engine": "--out" }), 400),
             (json!({ "kind": "conform", "model": "m.mcrl2", "interface": "../f.mcf" }), 403),
             (json!({ "kind": "conform", "model": "m.mcrl2", "against": "../x.cat" }), 400),
+            (json!({ "kind": "conform", "model": "m.mcrl2", "suite": "/tmp/x" }), 400),
+            (json!({ "kind": "conform", "model": "m.mcrl2", "fault": "../f.mcf" }), 403),
             (json!({ "kind": "litmus", "model": "m.mcrl2", "memory_file": "/etc/passwd" }), 403),
             (json!({ "kind": "compare", "model": "m.mcrl2" }), 400),
             (json!({ "kind": "explore", "model": "m.mcrl2", "defines": { "n --out": "1" } }), 400),

@@ -443,5 +443,6 @@ pub(crate) fn process(program: &Path, root: &Path, scratch: Option<&Path>) -> Co
 /// resumes.
 fn sweep_name(wish: &Value) -> String {
     let hash = fnv(FNV_BASIS, wish["model"].as_str().unwrap_or_default().bytes());
-    format!("sweep-{hash:016x}")
+    let prefix = if wish["kind"] == "conform" { "suite" } else { "sweep" };
+    format!("{prefix}-{hash:016x}")
 }

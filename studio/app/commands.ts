@@ -28,8 +28,11 @@ const EQUIVALENCE = { key: "equivalence", text: "Equivalence", values: ["strong"
 const PREORDER = { key: "preorder", text: "Preorder", values: ["", "trace", "weak-trace", "simulation", "ready-simulation", "coupled-simulation", "failures", "weak-failures", "impossible-futures"], title: "The preorder, in place of the equivalence" };
 const THREADS = { key: "threads_of", text: "Threads", hint: "2 or any", title: "Number of threads that run the program" };
 
+const FAULTS = { key: "fault", text: "Faults", files: /\.faults$/, title: "Named edits of the machine: how many operations find each of them?" };
+const SUITE = { key: "suite", text: "Suite", values: ["", "yes"], title: "The fewest litmus tests that find all faults; for one memory model" };
+
 export const COMMANDS: Command[] = [
-  { kind: "conform", title: "Conformance to memory models", models: /\.(mcrl2|spec|cub|m|lps)$/, fields: [INTERFACE, AGAINST, OPERATIONS] },
+  { kind: "conform", title: "Conformance to memory models", models: /\.(mcrl2|spec|cub|m|lps)$/, fields: [INTERFACE, AGAINST, OPERATIONS, FAULTS, SUITE] },
   { kind: "litmus", title: "Litmus test", models: /\.litmus$/, fields: [{ key: "memory", text: "Memory model", hint: "tso", title: "A built-in memory model; empty: that of the architecture", offers: MODELS }, { key: "memory_file", text: "or file", files: /\.(cat|views)$/, title: "A file with a memory model" }, MACHINE, INTERFACE, OPERATIONS] },
   { kind: "trace", title: "Trace under memory models", models: /\.(axe|log|csv|jsonl|trace|txt)$/, fields: [AGAINST, MACHINE, INTERFACE] },
   { kind: "prove", title: "Proof for any number of processes", models: /\.(cub|asm)$/, fields: [] },
@@ -104,6 +107,7 @@ export class CommandsField {
       else if (!values["interface"]) throw new Error("Choose an interface: it maps the labels of the machine to memory operations.");
     }
     if (command.kind === "conform" && !values["interface"]) throw new Error("Choose an interface: it maps the labels of the machine to memory operations.");
+    if (values["suite"] && (!values["fault"] || !values["against"] || values["against"].includes(","))) throw new Error("A suite is for the faults of a file and one memory model: choose *Faults*, and write one model in *Against*.");
     if (command.kind === "compare" && !values["other"]) throw new Error("Choose the other system.");
     return { kind: command.kind, ...values };
   }

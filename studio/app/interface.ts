@@ -2,7 +2,8 @@
 // completion, and labels of the machine that no line names.
 //
 // Labels are those of the machine's first states, from a simulator of its own. A label without a
-// line is no error: it may be a step that is no memory operation.
+// line is no error: it may be a step that is no memory operation. Hidden actions may have a line,
+// which makes them visible for `conform`, but need none.
 
 import type { Completion, Problem } from "./language";
 import * as server from "./server";
@@ -17,9 +18,18 @@ const ROLES = ["p", "a", "v", "w", "n"];
 
 export const isInterface = (path: string) => path.endsWith(".interface");
 
+/** Labels of a machine, and examples of its hidden actions. */
+interface Labels {
+  visible: string[];
+  hidden: string[];
+}
+
+const NONE: Labels = { visible: [], hidden: [] };
+const nameOf = (label: string) => label.replace(/\(.*/, "");
+
 export class InterfaceHelp {
   private later: ReturnType<typeof setTimeout> | undefined;
-  private labels = new Map<string, string[]>();
+  private labels = new Map<string, Labels>();
   private machine = "";
 
   /** `shown`: callback for the problems of a file; `model`: callback for the machine of an interface. */
@@ -41,7 +51,8 @@ export class InterfaceHelp {
 
   /** Offers the words of the format, and the actions of the machine with their arguments. */
   completion(): Completion[] {
-    const actions = [...new Map((this.labels.get(this.machine) ?? []).map((l) => [l.replace(/\(.*/, ""), l])).values()];
+    const { visible, hidden } = this.labels.get(this.machine) ?? NONE;
+    const actions = [...new Map([...visible, ...hidden].map((l) => [nameOf(l), l])).values()];
     const offered = actions.map((label): Completion => {
       const [name = label] = label.split("(");
       const n = label.includes("(") ? arity(label) : 0;
@@ -58,8 +69,8 @@ export class InterfaceHelp {
     if (found.actions) {
       const named = new Set(found.actions);
       const left = new Map<string, string>();
-      for (const label of labels) {
-        const name = label.replace(/\(.*/, "");
+      for (const label of labels.visible) {
+        const name = nameOf(label);
         if (name !== "tau" && !named.has(name)) left.set(name, label);
       }
       // They stand at the last line: there a further one belongs.
@@ -67,30 +78,30 @@ export class InterfaceHelp {
       const line = Math.max(0, lines.findLastIndex((l) => l.trim() !== ""));
       const range = { start: { line, character: 0 }, end: { line, character: lines[line]?.length ?? 0 } };
       for (const label of left.values()) problems.push({ range, severity: 3, message: `no line names \`${label}\`, a label of ${this.machine.split(" ")[0]}: it is no memory operation` });
-      const known = new Set(labels.map((l) => l.replace(/\(.*/, "")));
+      const known = new Set([...labels.visible, ...labels.hidden].map(nameOf));
       if (known.size > 0) for (const name of named) if (!known.has(name)) problems.push({ ...at(text, name), severity: 2, message: `\`${name}\` is no label of the first ${STATES} states of ${this.machine.split(" ")[0]}` });
     }
     this.shown(path, problems);
   }
 
   /** Returns the labels of the machine of an interface; none if it has an error. */
-  private async labelsOf(path: string): Promise<string[]> {
+  private async labelsOf(path: string): Promise<Labels> {
     const of = this.model(path);
-    if (of === null) return [];
+    if (of === null) return NONE;
     const key = `${of.model} ${JSON.stringify(of.parameters)}`;
     this.machine = key;
     const known = this.labels.get(key);
     if (known) return known;
-    this.labels.set(key, []);
+    this.labels.set(key, NONE);
     try {
       const hello = await server.walk(of.model, of.parameters);
-      const { labels } = await server.ask<server.System>(hello.walk, { graph: STATES });
+      const { labels, hidden = [] } = await server.ask<server.System>(hello.walk, { graph: STATES });
       await server.leave(hello.walk);
-      this.labels.set(key, labels.sort());
+      this.labels.set(key, { visible: labels.sort(), hidden });
     } catch {
       // The machine's own problems are shown with its text.
     }
-    return this.labels.get(key) ?? [];
+    return this.labels.get(key) ?? NONE;
   }
 }
 

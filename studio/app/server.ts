@@ -58,6 +58,8 @@ export interface System {
   cut: number[];
   initial: number;
   labels: string[];
+  /** Examples of hidden actions, of a system that is no quotient. */
+  hidden?: string[];
   levels: number[];
   edges: [number, number, number][];
   states?: number[];

@@ -7,7 +7,7 @@ import { executionOf } from "./conflict";
 import { graphView } from "./graph";
 import { Run } from "./run";
 import { table } from "./table";
-import type { Conform, Conformance, EveryLength, Evidence, Explore, Litmus, LitmusTest, Meaning, Verdict } from "./types";
+import type { Conform, Conformance, EveryLength, Evidence, Explore, Fault, Litmus, LitmusTest, Meaning, Suite, Verdict } from "./types";
 import type { Viewer } from "./viewer";
 
 const list = (words: string[]) => words.join(", ");
@@ -212,6 +212,29 @@ export function conclusionOf(conform: Conform | EveryLength): [Verdict, string] 
   return ["unknown", `unknown for ${open.length} of ${conform.models.length} models, ${bound}`];
 }
 
+/** The seeded faults: the number of operations that finds each, and its smallest test. */
+function faultsTable(faults: Fault[]): HTMLElement {
+  const lines = faults.map((f) => {
+    const found = f.operations !== undefined;
+    const word = found ? verdict("true", "found") : f.stop === "complete" ? verdict("false", "not found") : verdict("unknown", f.stop);
+    return { cells: [f.name, word, f.operations ?? "", (f.models ?? []).join(", "), f.test ? h("code", {}, f.test) : ""] };
+  });
+  return table("Seeded faults", ["Fault", "Answer", "Operations", "Forbidden by", "Smallest test"], lines, [2]).element;
+}
+
+/** The tests of a suite, with the faults that each finds; a selected one is shown. */
+function suiteTable(suite: Suite): HTMLElement {
+  const detail = h("div", {});
+  const lines = suite.tests.map((t) => ({
+    cells: [t.name, h("code", {}, t.program), t.allowed, t.finds.map((f) => f.fault).join(", ")],
+    open: () => detail.replaceChildren(code(t.litmus.trimEnd(), 1)),
+  }));
+  const caption = `Suite of ${plural(suite.tests.length, "test")}${suite.least ? ", the fewest that find all faults" : ""}`;
+  const tests = table(caption, ["Test", "Program", "Allowed outcomes", "Finds"], lines, [2]);
+  if (suite.tests.length > 0) queueMicrotask(() => tests.select(0));
+  return h("div", {}, tests.element, detail);
+}
+
 export function conformView(conform: Conform | EveryLength, viewer: Viewer, runs: Run[]): HTMLElement {
   const detail = h("div", {});
   const groups = alike(conform.models);
@@ -230,7 +253,8 @@ export function conformView(conform: Conform | EveryLength, viewer: Viewer, runs
   const first = groups.findIndex(([m]) => m?.verdict === "false");
   queueMicrotask(() => groups.length > 0 && models.select(Math.max(0, first)));
   const conclusion = h("p", { class: "conclusion" }, verdict(...conclusionOf(conform)));
-  if (conform.operations === "any") return h("div", {}, conclusion, models.element, detail, everyLength(conform));
+  const faults = [conform.faults && faultsTable(conform.faults), conform.suite && suiteTable(conform.suite)].filter((e) => e !== undefined);
+  if (conform.operations === "any") return h("div", {}, conclusion, models.element, detail, ...faults, everyLength(conform));
   const lengths = (conform.programs_by_length ?? []).slice(1).map((n, i) => `${count(n)} of ${i + 1}`);
   const programs = `${count(conform.programs)} judged${lengths.length > 0 ? ` (by number of operations: ${lengths.join(", ")})` : ""}`;
   const upTo = conform.complete_to === null ? "" : `complete for programs of up to ${plural(conform.complete_to, "operation")} in all`;
@@ -240,6 +264,7 @@ export function conformView(conform: Conform | EveryLength, viewer: Viewer, runs
     conclusion,
     models.element,
     detail,
+    ...faults,
     facts([
       ["Interface", conform.interface],
       ["Operations", `up to ${conform.operations} of each processor`],

@@ -212,6 +212,24 @@ export interface Conformance {
   execution?: Graph;
 }
 
+/** A seeded fault of a machine; without operations it was not found. */
+export interface Fault {
+  name: string;
+  states: Count;
+  stop: string;
+  operations?: number;
+  models?: string[];
+  test?: string;
+}
+
+/** A minimum set of litmus tests that finds the faults. */
+export interface Suite {
+  tests: { name: string; program: string; allowed: number; finds: { fault: string; execution: string }[]; litmus: string }[];
+  candidates: number;
+  operations: number;
+  least: boolean;
+}
+
 /** Programs of every length: what was searched, checked, and assumed. */
 export interface EveryLength extends Head {
   interface: string;
@@ -227,6 +245,8 @@ export interface EveryLength extends Head {
   certificate: string | null;
   strongest: string | null;
   models: Conformance[];
+  faults?: Fault[];
+  suite?: Suite;
 }
 
 export interface Conform extends Head {
@@ -247,6 +267,8 @@ export interface Conform extends Head {
   processors?: string[];
   strongest?: { name: string }[];
   models: Conformance[];
+  faults?: Fault[];
+  suite?: Suite;
 }
 
 /** A Murphi model: the first failure, and a shortest run to it. */

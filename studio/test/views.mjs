@@ -15,7 +15,16 @@ const specs = (name) => readFileSync(new URL(`../../specs/${name}`, import.meta.
 mkdirSync(join(folder, "cpu"));
 mkdirSync(join(folder, "cpu/formulas"));
 write("cpu/tso.mcrl2", specs("machines/tso.spec"));
-write("cpu/tso.interface", specs("machines/machine.interface"));
+// Each label of the machine has a line, and each line a label or a hidden action.
+write("cpu/tso.interface", "initial v0;\nload load(p, a, v);\nstore store(p, a, v);\ncommit flush(p, a, v);\n");
+write("cpu/tso.faults", `fault "forwards the oldest entry";
+replace "address(e) == a && !holds(b, a), value(e)"
+   with "address(e) == a, value(e)";
+
+fault "the buffer is a stack";
+replace "(b != []) -> c_write(p, address(head(b)), value(head(b))) . Core(p, tail(b))"
+   with "(b != []) -> c_write(p, address(rhead(b)), value(rhead(b))) . Core(p, rtail(b))";
+`);
 write("cpu/formulas/live.mcf", "[true*]<true>true\n");
 write("cpu/a.mcf", "<true>true\n");
 write("SB.litmus", 'X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n');
@@ -59,7 +68,7 @@ const inView = (locator) => locator.evaluate((e) => e.getBoundingClientRect().to
 async function tree() {
   await page.goto(address);
   await page.locator(".files li").first().waitFor();
-  equal("each folder stands once, with its files below", await page.locator(".files .open").allInnerTexts(), ["SB.litmus", "bad.mcf", "lock.m", "long.mcrl2", "philosophers.mcrl2", "run.csv", "▾ cpu/", "a.mcf", "tso.interface", "tso.mcrl2", "▾ formulas/", "live.mcf"]);
+  equal("each folder stands once, with its files below", await page.locator(".files .open").allInnerTexts(), ["SB.litmus", "bad.mcf", "lock.m", "long.mcrl2", "philosophers.mcrl2", "run.csv", "▾ cpu/", "a.mcf", "tso.faults", "tso.interface", "tso.mcrl2", "▾ formulas/", "live.mcf"]);
   await page.getByLabel("All formulas").check();
   equal("all formulas are chosen at once", await page.getByRole("checkbox", { checked: true }).count(), 4);
   await page.getByLabel("All formulas").uncheck();
@@ -204,6 +213,19 @@ async function results() {
   check("a cycle of conform is drawn", (await page.locator(".graph [class*=forbids], .graph .is-forbidding, .graph .edge-fr").count()) > 0, await page.locator(".graph").innerHTML().then((t) => t.slice(0, 300)));
   check("its run begins at the last step", /^(\d+) of \1 steps$/.test(await page.locator(".slider output").innerText()));
   await picture("conform");
+  await page.getByLabel("Against").fill("tso");
+  await page.getByLabel("Suite").selectOption("yes");
+  await press("Run");
+  await page.locator(".message", { hasText: "choose *Faults*" }).waitFor();
+  check("a suite needs faults", true);
+  await page.getByLabel("Faults").selectOption("cpu/tso.faults");
+  await press("Run");
+  await page.locator(".result-place caption", { hasText: "Suite of" }).waitFor();
+  check("no old message stays", await page.locator(".message").isHidden());
+  const faults = await page.locator(".result-place").innerText();
+  check("the faults, and the tests that find them", faults.includes("forwards the oldest entry") && faults.includes("found") && faults.includes("the fewest that find all faults"), faults.slice(0, 2000));
+  check("a test of the suite is shown", (await page.locator(".result-place pre, .result-place code", { hasText: "exists" }).count()) > 0);
+  await picture("faults");
   await page.locator(".files .open", { hasText: "run.csv" }).click();
   await page.locator(".file-name", { hasText: "run.csv" }).waitFor();
   check("a log is shown", true);
@@ -244,9 +266,12 @@ async function interfaces() {
   check("actions of the machine are offered", true);
   await page.keyboard.press("Escape");
   await page.locator(".cm-content").press("Control+a");
-  await page.keyboard.type("initial v0;\nload load(p, a, v);\nstore store(p, a, v);\n");
-  await page.locator(".problems li", { hasText: "no line names `flush(" }).waitFor();
-  check("labels without a line are marked", true);
+  await page.keyboard.type("initial v0;\nload load(p, a, v);\n");
+  await page.locator(".problems li", { hasText: "no line names `store(" }).waitFor();
+  check("labels without a line are marked, hidden actions are not", !(await page.locator(".problems").innerText()).includes("flush"));
+  await page.keyboard.type("store sotre(p, a, v);\n");
+  await page.locator(".problems li", { hasText: "`sotre` is no label" }).waitFor();
+  check("names without a label are marked", true);
   await picture("interface");
 }
 

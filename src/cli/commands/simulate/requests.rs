@@ -3,7 +3,8 @@
 //!
 //! States are numbered in the order of discovery; 0 is the initial state. `{"state": N}` returns
 //! its values and steps. `{"graph": MOST}` returns states and steps breadth-first, up to this
-//! number of states (`cut`: states with steps to others); with `"reduce": "strong"` or another
+//! number of states (`cut`: states with steps to others; `hidden`: an example of the hidden actions
+//! of each kind of step); with `"reduce": "strong"` or another
 //! equivalence, it returns the quotient. Errors are answered by `{"error": …}`. The first output
 //! line describes the model and its initial state. Cost: each state is evaluated once; its vector
 //! and steps are stored. Invariant: a number denotes the same state until the process ends.
@@ -19,7 +20,7 @@ use mu_model::{Model, SlotInfo, Worker};
 use mu_report::printed_evidence::{PrintedEvidence, parameters, printed_step, values};
 use mu_report::trace;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::BufRead as _;
 
 /// Maximum number of states of a graph.
@@ -171,11 +172,17 @@ impl<'m> States<'m> {
         let (mut levels, mut edges, mut cut) = (vec![0], Vec::new(), Vec::new());
         let (mut labels, mut texts): (HashMap<String, usize>, Vec<String>) =
             (HashMap::from([("tau".into(), 0)]), vec!["tau".into()]);
+        // An example of the hidden actions of each group.
+        let mut hidden: BTreeSet<String> = BTreeSet::new();
+        let mut seen: BTreeSet<u32> = BTreeSet::new();
         let mut next = 0;
         while let Some(&state) = order.get(next) {
             self.budget.check_memory().map_err(Diagnostic::stopped)?;
             let steps: Vec<(LabelId, usize)> =
                 self.expand(state)?.iter().map(|(m, to)| (m.label, *to)).collect();
+            for text in self.hidden_actions(state, &mut seen)? {
+                hidden.insert(text);
+            }
             for (label, to) in steps {
                 let at = match place.get(&to) {
                     Some(at) => *at,
@@ -210,9 +217,28 @@ impl<'m> States<'m> {
             return Ok(quotient(order.len(), &edges, &texts, how, self.threads));
         }
         Ok(json!({
-            "complete": cut.is_empty(), "cut": cut, "initial": 0, "labels": texts, "levels": levels, "edges": edges,
+            "complete": cut.is_empty(), "cut": cut, "initial": 0, "labels": texts, "levels": levels, "edges": edges, "hidden": hidden,
             "states": order, "values": self.columns(&order),
         }))
+    }
+
+    /// Returns the hidden actions of the steps of an expanded state that are the first of their
+    /// group. `seen`: the groups with an example.
+    fn hidden_actions(
+        &self,
+        state: usize,
+        seen: &mut BTreeSet<u32>,
+    ) -> Result<Vec<String>, Diagnostic> {
+        let mut texts = Vec::new();
+        for (step, _) in self.steps[state].iter().flatten() {
+            let hides = !self.model.groups()[step.group as usize].hidden.is_empty();
+            if hides && seen.insert(step.group) {
+                let taken = trace::taken(step);
+                let printed = printed_step(self.model, &self.vectors[state], &taken, false)?;
+                texts.extend(printed.hidden());
+            }
+        }
+        Ok(texts)
     }
 
     /// Returns for each parameter the texts of its values, and for each state the index of its
