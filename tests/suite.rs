@@ -32,6 +32,7 @@ mod first_hour;
 mod formatting;
 mod front_ends;
 mod fuzzed;
+mod habits;
 mod kernel_litmus;
 mod language;
 mod language_names;

@@ -1,5 +1,6 @@
 //! Model file, or a text with the name of one.
 
+use crate::machines;
 use mu_base::files::{decode, file_error, read_text};
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use std::io::Read;
@@ -13,9 +14,11 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Names a file, which is read when its content is needed.
+    /// Names a file, which is read when its content is needed. If the file does not exist, the name
+    /// may be that of a built-in machine.
     pub fn file(path: &'a Path) -> Self {
-        Self { path, text: None }
+        let text = machines::machine(path).filter(|_| !mu_base::host::is_file(path));
+        Self { path, text }
     }
 
     /// Names a text; the name selects the front end and occurs in messages.

@@ -23,10 +23,12 @@ pub mod formats;
 mod input;
 mod loaded;
 mod loading;
+pub mod machines;
 pub mod mcrl2;
 pub mod murphi;
 pub mod programs;
 pub mod rejected;
+mod relabelling;
 pub mod state_conditions;
 pub mod transition_systems;
 
@@ -259,6 +261,7 @@ const REGISTRY: &[&dyn FrontEnd] = &[
     &rejected::GAMES,
     &rejected::PICTURES,
     &rejected::MEMORY_MODELS,
+    &rejected::PROJECTS,
 ];
 
 /// Returns all front ends.
@@ -318,6 +321,7 @@ pub fn load_with(
     loading: &mut Loading<'_>,
 ) -> Result<Loaded, Diagnostic> {
     let Properties { specification, rejected, .. } = front_end.properties();
+    relabelling::expect_none(front_end, input, &loading.options.relabel)?;
     let priority = !matches!(loading.options.confluence, Confluence::None);
     if priority && !specification && !rejected {
         let message = format!(

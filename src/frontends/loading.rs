@@ -7,6 +7,7 @@ use crate::{FrontEnd, Input};
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
 use mu_compile::{Compiled, Confluence};
+use mu_lts::relabel::Relabel;
 use mu_model::Model as _;
 use mu_murphi::additions::{Condition, ShownValue};
 use mu_process::linear::LinearProcess;
@@ -61,6 +62,8 @@ pub struct LoadOptions {
     pub conditions: Vec<Condition>,
     /// Values of variables in labels, for models with named variables.
     pub shown: Vec<ShownValue>,
+    /// Actions to hide and to rename, for specifications and transition systems.
+    pub relabel: Relabel,
 }
 
 impl Default for LoadOptions {
@@ -73,6 +76,7 @@ impl Default for LoadOptions {
             internal: Vec::new(),
             conditions: Vec::new(),
             shown: Vec::new(),
+            relabel: Relabel::default(),
         }
     }
 }

@@ -4,8 +4,9 @@
 //! Files with any other name than those of the registry are specifications too.
 
 use crate::loading::values;
+use crate::relabelling::relabelled;
 use crate::{FrontEnd, Input, Loaded, Loading, Properties};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_lts::mcrl2;
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
@@ -125,8 +126,27 @@ fn typed(
     loading: &mut Loading<'_>,
 ) -> Result<(ProcSpec, Vec<(String, String)>), Diagnostic> {
     let expanded = front_end.expand(input, loading)?;
-    let spec = check_specification(&parsed(&expanded, loading)?)?;
-    Ok((spec, values(&expanded)))
+    let spec = check_specification(&parsed(&expanded, loading)?)
+        .map_err(|error| with_parameter(error, loading.sources))?;
+    Ok((relabelled(spec, &loading.options.relabel)?, values(&expanded)))
+}
+
+/// Explains an undeclared name that is a parameter of its file: the value of a parameter is
+/// substituted in the text, not declared.
+pub fn with_parameter(error: Diagnostic, sources: &SourceMap) -> Diagnostic {
+    let Some(span) = error.span.filter(|s| sources.holds(s.source)) else { return error };
+    let name = sources.text(span);
+    let is_parameter = |line: &str| {
+        let rest = line.trim_start().strip_prefix("$param").map(str::trim_start);
+        rest.and_then(|r| r.strip_prefix(name))
+            .is_some_and(|r| !r.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '\''))
+    };
+    let undeclared = error.message == format!("`{name}` is not declared");
+    if !undeclared || !sources.get(span.source).original.lines().any(is_parameter) {
+        return error;
+    }
+    let note = format!("`{name}` is a parameter: write `${{{name}}}` for its value");
+    Diagnostic { notes: vec![note], ..error }
 }
 
 /// Parses an expanded text.

@@ -1,4 +1,5 @@
-//! Known files that contain no model: games, pictures of transition systems, and memory models.
+//! Known files that contain no model: games, pictures of transition systems, memory models, and
+//! projects of the mCRL2 toolset.
 //! Their reader rejects them with a message. Editors support the texts of memory models.
 
 use crate::editing::{Edited, EditedText, Meaning};
@@ -20,6 +21,9 @@ pub const PICTURES: Pictures = Pictures;
 /// Memory models in `cat`.
 pub const MEMORY_MODELS: MemoryModels = MemoryModels;
 
+/// Projects of the mCRL2 toolset.
+pub const PROJECTS: Projects = Projects;
+
 /// Front end of games.
 pub struct Games;
 
@@ -28,6 +32,34 @@ pub struct Pictures;
 
 /// Front end of memory models.
 pub struct MemoryModels;
+
+/// Front end of projects.
+pub struct Projects;
+
+impl FrontEnd for Projects {
+    fn language(&self) -> &'static str {
+        "a project of mcrl2ide"
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &[".mcrl2proj"]
+    }
+    fn properties(&self) -> Properties {
+        Properties { rejected: true, ..Properties::default() }
+    }
+    fn read(&self, input: &Input<'_>, _loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
+        let text = input.text()?;
+        let named = text.split_once("<spec>").and_then(|(_, rest)| rest.split_once("</spec>"));
+        let message = format!("`{}` is a project of mcrl2ide, not a model", input.name());
+        let error = Diagnostic::new(Stage::Usage, message);
+        Err(match named.map(|(name, _)| name.trim()).filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let file = input.path().with_file_name(name);
+                error.note(format!("its specification is `{}`", file.display()))
+            }
+            None => error.note("expected the specification that it names"),
+        })
+    }
+}
 
 impl FrontEnd for Games {
     fn language(&self) -> &'static str {

@@ -4,11 +4,12 @@
 //! the file, otherwise by inference from their texts.
 
 use crate::formats::{self, Declarations};
-use crate::{FrontEnd, Input, Loaded, Loading, Properties, specification};
+use crate::relabelling::declare;
+use crate::{FrontEnd, Input, LoadOptions, Loaded, Loading, Properties, specification};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
 use mu_lts::Lts;
-use mu_lts::relabel::{with_internal, with_texts};
+use mu_lts::relabel::{Relabel, name_of, with_internal, with_texts};
 use mu_process::labels::ActionDecl;
 use mu_process::labels::declared::DeclaredLabels;
 use mu_process::typecheck::check_specification;
@@ -45,7 +46,8 @@ impl FrontEnd for TransitionSystems {
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
         loading.journal.begin_stage("reading a transition system");
         let (lts, declarations) = system(input)?;
-        let mut lts = with_internal(lts, &loading.options.internal);
+        let lts = with_internal(lts, &loading.options.internal);
+        let [mut lts] = loading.options.relabel.apply([lts])?;
         let mut labels = declared_labels(input, loading, &lts.table.texts, declarations.clone())?;
         if let Some(texts) = labels.as_ref().and_then(|labels| texts_of_models(&lts, labels)) {
             lts = with_texts(lts, &texts);
@@ -81,6 +83,13 @@ fn system(input: &Input<'_>) -> Result<(Lts, Declarations), Diagnostic> {
     format.read(file).map_err(|d| input.located(d))
 }
 
+/// Declares the new names of renamed actions.
+fn rename(actions: &mut Vec<ActionDecl>, loading: &Loading<'_>) {
+    for (old, new) in &loading.options.relabel.rename {
+        declare(actions, name_of(old), name_of(new));
+    }
+}
+
 /// Returns the labels with the types of a model that the user named or of the declarations in the
 /// file; `None` if there are none that fit.
 fn declared_labels(
@@ -90,12 +99,22 @@ fn declared_labels(
     declarations: Declarations,
 ) -> Result<Option<DeclaredLabels>, Diagnostic> {
     if let Some(model) = loading.options.data.clone() {
-        let mut spec = specification(&Input::file(&model), loading)?;
+        // The names on the command line are those of the labels, not of this model.
+        let options = LoadOptions { relabel: Relabel::default(), ..loading.options.clone() };
+        let mut plain = Loading {
+            sources: loading.sources,
+            defines: loading.defines,
+            budget: loading.budget,
+            options: &options,
+            journal: loading.journal,
+        };
+        let mut spec = specification(&Input::file(&model), &mut plain)?;
         // The step of a successful end has no declaration in the text.
         if texts.iter().any(|t| t == TERMINATE) && spec.actions.iter().all(|a| a.name != TERMINATE)
         {
             spec.actions.push(ActionDecl { name: TERMINATE.into(), sorts: Vec::new() });
         }
+        rename(&mut spec.actions, loading);
         let labels = DeclaredLabels::new(texts, spec.data, spec.actions);
         let labels = labels.map_err(|d| {
             d.note(format!(
@@ -110,7 +129,8 @@ fn declared_labels(
     let declared = |text: String| {
         let name = format!("the declarations of {}", input.name());
         let source = loading.sources.add(name, text.clone());
-        let spec = check_specification(&mu_syntax::parse_specification(source, &text)?)?;
+        let mut spec = check_specification(&mu_syntax::parse_specification(source, &text)?)?;
+        rename(&mut spec.actions, loading);
         DeclaredLabels::new(texts, spec.data, spec.actions)
     };
     match declarations.map(|text| text.and_then(declared)) {

@@ -65,6 +65,19 @@ fn damaged(what: &str) -> Diagnostic {
     Diagnostic::new(Stage::File, format!("the file is damaged or cut off: {what}"))
 }
 
+/// Returns the error for a version of the form that is not supported.
+fn unsupported(version: u64) -> Diagnostic {
+    let known: Vec<String> = VERSIONS.iter().map(|v| format!("{v:#x}")).collect();
+    let message = format!("the file has version {version:#x} of mCRL2's binary form");
+    let error = Diagnostic::new(Stage::File, message);
+    if version < VERSIONS[0] {
+        return error
+            .note("a release of the mCRL2 toolset from before 2020 wrote it, in another layout")
+            .note("use the specification (.mcrl2) from which it was made, or write the file again with a later release");
+    }
+    error.note(format!("supported versions: {}", known.join(", ")))
+}
+
 /// Returns the number of bits for numbers up to `count`.
 fn width(count: usize) -> u32 {
     usize::BITS - count.leading_zeros()
@@ -105,12 +118,7 @@ impl<R: BufRead> TermReader<R> {
         }
         let version = reader.take(16)?;
         if !VERSIONS.contains(&version) {
-            let known: Vec<String> = VERSIONS.iter().map(|v| format!("{v:#x}")).collect();
-            return Err(Diagnostic::new(
-                Stage::File,
-                format!("the file has version {version:#x} of mCRL2's binary form"),
-            )
-            .note(format!("supported versions: {}", known.join(", "))));
+            return Err(unsupported(version));
         }
         Ok(reader)
     }

@@ -155,6 +155,7 @@ mod tests {
             steps,
             omitted_steps: 0,
             linear: false,
+            path: 0,
             back_to: None,
             ending: None,
             of_formula: true,

@@ -248,6 +248,7 @@ mod tests {
             steps: labels.iter().enumerate().map(step).collect(),
             omitted_steps: 0,
             linear: true,
+            path: 0,
             back_to: None,
             ending: None,
             of_formula: false,

@@ -15,6 +15,8 @@ use std::io::Write;
 
 /// Maximum number of steps of branching evidence in text.
 pub const MOST_IN_TEXT: usize = 60;
+/// Maximum number of steps in text after a path, where the evidence begins to branch.
+const MOST_AFTER_PATH: usize = 12;
 /// Maximum number of steps of branching evidence in a JSON answer.
 pub const MOST_IN_ANSWER: usize = 10_000;
 
@@ -68,6 +70,9 @@ pub struct PrintedEvidence {
     pub omitted_steps: usize,
     /// True if the steps are one path.
     pub linear: bool,
+    /// The number of steps at the beginning that are one path, to which no later step returns.
+    /// Branching evidence decides the verdict after them.
+    pub path: usize,
     /// If the path ends in a loop: the number of steps before the repeated state.
     pub back_to: Option<usize>,
     /// If the path ends in a state without outgoing transitions: the explanation.
@@ -187,6 +192,10 @@ pub fn story(
             count += 1;
         }
     }
+    let path = match linear {
+        Some(_) => count,
+        None => starts.get(path_steps(evidence)).copied().unwrap_or(count),
+    };
     let back_to =
         linear.as_ref().and_then(|l| l.back_to).map(|n| starts.get(n).copied().unwrap_or(count));
     Ok(PrintedEvidence {
@@ -197,10 +206,27 @@ pub fn story(
         steps,
         omitted_steps: evidence.steps.len() - printed_step,
         linear: linear.is_some(),
+        path,
         back_to,
         ending: None,
         of_formula: true,
     })
+}
+
+/// Returns the number of steps before branching evidence branches: steps from each state to the
+/// next one, to which no later step returns. Linear time.
+fn path_steps(evidence: &Evidence) -> usize {
+    let steps = &evidence.steps;
+    let chained = (0..steps.len())
+        .take_while(|&i| {
+            let at = narrow::index(i);
+            let single = steps.get(i + 1).is_none_or(|next| next.from != at);
+            steps[i].from == at && steps[i].to == at + 1 && single
+        })
+        .count();
+    // The lowest state to which a step after the chain leads.
+    let lowest = steps[chained..].iter().map(|s| s.to as usize).min().unwrap_or(chained);
+    chained.min(lowest)
 }
 
 /// Explains the last state of a path if it has no outgoing transitions and the model can explain
@@ -321,6 +347,7 @@ impl PrintedEvidence {
             steps: Vec::new(),
             omitted_steps: 0,
             linear: true,
+            path: 0,
             back_to: None,
             ending: None,
             of_formula: false,
@@ -398,6 +425,7 @@ impl PrintedEvidence {
         let shape = match (self.linear, self.back_to) {
             (true, Some(_)) => "a path that ends in a loop",
             (true, None) => "a path",
+            _ if self.path > 0 => "a path to the state that decides it",
             _ => "a part of the transition system",
         };
         self.text_of(&format!("{what}, {shape}"), control)
@@ -405,8 +433,18 @@ impl PrintedEvidence {
     /// Prints the same text with another heading.
     pub fn text_of(&self, heading: &str, control: bool) -> String {
         let mut text = format!("  {heading}{}\n", if self.steps.is_empty() { "" } else { ":" });
-        for (n, s) in self.shown(MOST_IN_TEXT).iter().enumerate() {
-            let place = if self.linear {
+        let most = match self.path {
+            0 => MOST_IN_TEXT,
+            path => path + MOST_AFTER_PATH,
+        };
+        for (n, s) in self.shown(most).iter().enumerate() {
+            if n == self.path && !self.linear && n > 0 {
+                let rest = self.steps.len() + self.omitted_steps - n;
+                text += &format!(
+                    "  after step {n} the verdict depends on several runs; a part of the transition system ({rest} steps):\n"
+                );
+            }
+            let place = if self.linear || n < self.path {
                 format!("{:4}", n + 1)
             } else {
                 format!("{:4} -> {}", s.from, s.to)
@@ -425,7 +463,7 @@ impl PrintedEvidence {
             };
             text += &self.values_text(&shown);
         }
-        let more = self.left_out(MOST_IN_TEXT);
+        let more = self.left_out(most);
         if more > 0 {
             text += &format!(
                 "        and {more} more steps; write them with `--evidence FILE` (.aut, .dot, .json)\n"

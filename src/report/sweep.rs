@@ -153,10 +153,39 @@ pub struct Sweep {
     pub order: Vec<String>,
     /// The completed rows of this command.
     pub rows: Vec<Row>,
+    /// The rows that this command requests and does not run.
+    pub not_run: Vec<NotRun>,
     /// Valid rows of earlier commands that this command does not request; they are in no table and
     /// no plot.
     pub kept: Vec<Row>,
 }
+
+/// Requested row without a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRun {
+    /// [`EXPLORE`], or the name of the formula.
+    pub job: String,
+    /// Its parameters.
+    pub parameters: Vec<(String, String)>,
+    /// The reason.
+    pub reason: String,
+}
+
+impl NotRun {
+    fn json(&self) -> Value {
+        let parameters: Map<String, Value> =
+            self.parameters.iter().map(|(n, v)| (n.clone(), v.clone().into())).collect();
+        json!({ "job": self.job, "parameters": parameters, "reason": self.reason })
+    }
+    fn text(&self) -> String {
+        let parameters: Vec<String> =
+            self.parameters.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        format!("{} {} ({})", self.job, parameters.join(" "), self.reason)
+    }
+}
+
+/// Maximum number of rows without a result in a table; the others are counted.
+const MAX_NOT_RUN: usize = 12;
 
 impl Sweep {
     /// Returns the sweep as one object, one row per line.
@@ -164,9 +193,11 @@ impl Sweep {
         let lines = |rows: &[Row]| {
             rows.iter().map(|r| format!("\n    {}", r.json())).collect::<Vec<_>>().join(",")
         };
+        let not_run: Vec<Value> = self.not_run.iter().map(NotRun::json).collect();
+        let not_run = json!(not_run);
         let (model, command, order) = (json!(self.model), json!(self.command), json!(self.order));
         format!(
-            "{{\n  \"model\": {model},\n  \"command\": {command},\n  \"order\": {order},\n  \"rows\": [{}\n  ],\n  \"kept\": [{}\n  ]\n}}\n",
+            "{{\n  \"model\": {model},\n  \"command\": {command},\n  \"order\": {order},\n  \"not_run\": {not_run},\n  \"rows\": [{}\n  ],\n  \"kept\": [{}\n  ]\n}}\n",
             lines(&self.rows),
             lines(&self.kept)
         )
@@ -184,7 +215,8 @@ impl Sweep {
         let kept = read(value.get("kept").and_then(Value::as_array).map_or(&[], Vec::as_slice))?;
         let order = value.get("order").and_then(Value::as_array).into_iter().flatten();
         let order = order.filter_map(|n| n.as_str().map(String::from)).collect();
-        Ok(Sweep { model: text("model"), command: text("command"), order, rows, kept })
+        let (model, command) = (text("model"), text("command"));
+        Ok(Sweep { model, command, order, rows, not_run: Vec::new(), kept })
     }
 
     /// Sorts rows by job in the given order, then by parameter values.
@@ -365,6 +397,15 @@ impl Sweep {
         );
         for i in 0..self.rows.len() {
             out += &line(columns.iter().map(|c| c.2[i].replace('|', "\\|")).collect());
+        }
+        if !self.not_run.is_empty() {
+            out += "\nNot run:\n\n";
+            for row in self.not_run.iter().take(MAX_NOT_RUN) {
+                let _ = writeln!(out, "- {}", row.text());
+            }
+            if self.not_run.len() > MAX_NOT_RUN {
+                let _ = writeln!(out, "- and {} more", self.not_run.len() - MAX_NOT_RUN);
+            }
         }
         out
     }
@@ -556,6 +597,7 @@ mod tests {
             command: "mu-check sweep \"m\"".into(),
             order: vec!["n".into()],
             rows,
+            not_run: Vec::new(),
             kept: Vec::new(),
         };
         sweep.sort(&[EXPLORE.to_string(), "f|g".to_string()]);

@@ -138,6 +138,15 @@ pub struct Expanded {
     pub constants: Vec<(String, String)>,
 }
 
+/// Word of the error for a value that violates the constraint of its parameter.
+const VIOLATES: &str = "violates";
+
+/// True if an error says that a value violates the constraint of its parameter (`where`).
+pub fn is_constraint_violation(error: &Diagnostic) -> bool {
+    let parts = error.message.split_once(&format!("` {VIOLATES} `"));
+    error.stage == Stage::Usage && parts.is_some_and(|(value, _)| value.contains(" = "))
+}
+
 /// Splits `NAME=VALUE`, the argument of `-D`.
 pub fn parse_define(argument: &str) -> Result<(String, String), Diagnostic> {
     let is_name = |s: &str| {
@@ -436,7 +445,7 @@ impl Expansion<'_> {
             && !constraint.boolean(&self.scope, "where")?
         {
             let message = format!(
-                "`{} = {value}` violates `{}`",
+                "`{} = {value}` {VIOLATES} `{}`",
                 p.name,
                 &self.text[constraint.start..constraint.end]
             );

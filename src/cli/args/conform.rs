@@ -51,9 +51,11 @@ Examples:
 )]
 pub struct ConformArgs {
     /// The machine: a model that chooses its operations freely, or a specification that receives a
-    /// program.
+    /// program. Without a file: a built-in machine, `sc`, `tso`, `pso`, `ooo`, or `msi`.
     pub model: PathBuf,
-    /// File that says which labels are memory operations (see docs/memory-models.md).
+    /// File that says which labels are memory operations (see docs/memory-models.md). Without a
+    /// file: a built-in interface, `machine` for `sc`, `tso`, and `pso`, or `ooo`, `msi`; with the
+    /// commits for `--operations any`: `direct` for `sc`, `buffer` for `tso` and `pso`.
     #[arg(long, value_name = "FILE")]
     pub interface: PathBuf,
     /// Memory models, separated by commas: names, `.cat` files, or `.views` files (default: all
@@ -77,6 +79,10 @@ pub struct ConformArgs {
     /// Draw the forbidden execution with its cycle: `.svg` or `.dot`. For one memory model.
     #[arg(long, value_name = "FILE")]
     pub execution: Option<PathBuf>,
+    /// Write the verdicts as a JUnit report: a test case for each model of `--against` (without it,
+    /// one for the conclusion) and for each fault. `-` prints it in place of the result.
+    #[arg(long, value_name = "FILE.xml")]
+    pub junit: Option<PathBuf>,
     /// A faulty variant of the machine: a `.faults` file of named edits of MODEL, a model, or a
     /// folder of models; may be given several times. The result reports how many operations it
     /// takes to find each fault.

@@ -6,7 +6,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_lts::equivalence::Equivalence;
 use mu_lts::preorder::Preorder;
 use mu_lts::relabel::Relabel;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Actions to hide and rename.
 #[derive(Args, Debug, Clone, Default)]
@@ -66,6 +66,9 @@ pub struct ReduceArgs {
     /// Equivalence of the quotient.
     #[arg(short, long, value_name = "EQUIVALENCE", value_parser = modulo(), default_value = Equivalence::STRONG.name())]
     pub equivalence: Modulo,
+    /// The same as `--out`.
+    #[arg(value_name = "OUT", conflicts_with = "out")]
+    pub output: Option<PathBuf>,
     /// Write the quotient to this file: `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -81,6 +84,13 @@ pub struct ReduceArgs {
     /// Common options.
     #[command(flatten)]
     pub common: Common,
+}
+
+impl ReduceArgs {
+    /// Returns the file of the quotient.
+    pub fn file(&self) -> Option<&Path> {
+        self.out.as_deref().or(self.output.as_deref())
+    }
 }
 
 /// `compare`

@@ -226,14 +226,14 @@ pub struct Common {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Stop if more than N states are stored.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub max_states: Option<u64>,
     /// Stop if the process uses more memory than this: bytes, or with K, M, G (default: 90 % of the
     /// machine's memory).
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, allow_negative_numbers = true)]
     pub max_memory: Option<u64>,
     /// Stop after this time, measured from the start of the run: seconds, or with s, m, h.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true)]
     pub timeout: Option<std::time::Duration>,
     /// Format of the results on standard output.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Format::Text)]
@@ -479,8 +479,8 @@ pub struct CheckArgs {
     /// Formula text; may be given several times.
     #[arg(short = 'f', long, value_name = "FORMULA", action = clap::ArgAction::Append)]
     pub formula: Vec<String>,
-    /// Write the verdicts as a JUnit report, one test case each. `-`, or `--format junit`, prints
-    /// the report instead of the verdict lines.
+    /// Write the verdicts, or the claims of a Murphi model, as a JUnit report, one test case each.
+    /// `-`, or `--format junit`, prints the report instead of the verdict lines.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
     /// Write the time of each stage to this file, as JSON.
@@ -528,6 +528,9 @@ pub struct CheckArgs {
     /// the proof for `verify`.
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
+    /// Hiding and renaming of actions before the check.
+    #[command(flatten)]
+    pub relabelling: Relabelling,
     /// If no formula is given: what counts as termination, an action or a condition on parameters,
     /// as for `explore --terminal`.
     #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]
@@ -544,6 +547,18 @@ pub struct CheckArgs {
     /// Common options.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Parses a number of states: digits, or a power of ten such as `1e6`.
+fn parse_count(text: &str) -> Result<u64, String> {
+    let expected = || format!("expected a number of states such as 1000000 or 1e6, got `{text}`");
+    if let Some((digits, exponent)) = text.split_once(['e', 'E']) {
+        let digits: u64 = digits.parse().map_err(|_| expected())?;
+        let exponent: u32 = exponent.parse().map_err(|_| expected())?;
+        let power = 10u64.checked_pow(exponent).ok_or_else(expected)?;
+        return digits.checked_mul(power).ok_or_else(expected);
+    }
+    text.parse().map_err(|_| expected())
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
@@ -703,6 +718,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn counts_may_be_powers_of_ten() {
+        assert_eq!((parse_count("1e6"), parse_count("2E3")), (Ok(1_000_000), Ok(2_000)));
+        assert_eq!(parse_count("42"), Ok(42));
+        for wrong in ["-1", "1.5", "1e-3", "1e30", "e3", "1e", ""] {
+            assert!(parse_count(wrong).is_err(), "{wrong}");
+        }
+        let negative = Cli::try_parse_from(["mu-check", "explore", "m", "--timeout", "-1"]);
+        let error = negative.unwrap_err().to_string();
+        assert!(error.contains("`-1` is not a time") && !error.contains("-- -1"), "{error}");
     }
 
     #[test]

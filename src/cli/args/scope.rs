@@ -14,6 +14,7 @@ use clap::parser::ValueSource;
 use mu_base::{Diagnostic, Stage};
 use mu_engines::Engine as _;
 use mu_engines::explicit::Explicit;
+use mu_frontends::murphi::MURPHI;
 use mu_frontends::programs::X86;
 use mu_frontends::{FrontEnd as _, Properties};
 use std::path::Path;
@@ -175,6 +176,7 @@ fn of_check(args: &CheckArgs) -> Vec<OptionRow> {
         .define
         .iter()
         .any(|d| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any"));
+    let claims = MURPHI.has_ending(&args.model);
     vec![
         (
             "check_samples",
@@ -194,21 +196,23 @@ fn of_check(args: &CheckArgs) -> Vec<OptionRow> {
         ("checkpoint_every", args.checkpoints.is_requested(), "`--checkpoint` and `--resume`"),
         ("solver", formulas, FORMULA),
         ("count", formulas, FORMULA),
-        ("junit", formulas, FORMULA),
-        ("full_states", formulas, FORMULA),
+        ("junit", formulas || claims, "formulas, and the claims of a Murphi model"),
+        ("full_states", formulas || claims, "formulas, and the claims of a Murphi model"),
     ]
 }
 
 fn of_explore(args: &ExploreArgs) -> Vec<OptionRow> {
     let sought = args.goal.kind().is_some();
+    let claims = MURPHI.has_ending(&args.model);
     let path = "a path: `--deadlock`, `--action` or `--divergence`";
+    let shown = "a path (`--deadlock`, `--action`, `--divergence`) or a failure of a Murphi model";
     let whole = "whole explorations, without `--deadlock`, `--action` and `--divergence`";
     let symbolic = sought && ![Explicit.name(), "auto", "cluster"].contains(&args.engine.name());
     vec![
         ("all", sought, path),
-        ("evidence", sought, path),
+        ("evidence", sought || claims, shown),
         ("trace_dir", sought, path),
-        ("full_states", sought, path),
+        ("full_states", sought || claims, shown),
         ("hide", !sought, whole),
         ("rename", !sought, whole),
         ("confluence", !sought, whole),

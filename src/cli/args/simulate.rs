@@ -1,6 +1,6 @@
 //! Arguments of `simulate`.
 
-use super::{Common, ReadArgs};
+use super::{Common, ReadArgs, Relabelling};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -41,6 +41,9 @@ pub struct SimulateArgs {
     /// Seed of the random steps.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Hiding and renaming of actions.
+    #[command(flatten)]
+    pub relabelling: Relabelling,
     /// Options for reading models other than specifications.
     #[command(flatten)]
     pub reading: ReadArgs,

@@ -14,7 +14,7 @@ const MAX_COMBINATIONS: usize = 100_000;
     after_help = "With `-D NAME=0..=6`, `-D NAME=0..7` or `-D NAME=1,2,4` a parameter takes several values; all combinations are run, low \
 values first. The first such parameter is the horizontal axis of the plots. Each row runs in its own process, so that peak memory is measured per row; \
 `--max-states`, `--max-memory` and `--timeout` apply to each row. A row that reaches a limit ends its series over the first parameter, not the \
-sweep. The same command resumes an interrupted sweep. Rows from earlier runs that this run does not request are kept in sweep.json (`kept`) but not \
+sweep. Values that violate a constraint of a parameter (`where`) are left out; `not run` lists all rows without a result. The same command resumes an interrupted sweep. Rows from earlier runs that this run does not request are kept in sweep.json (`kept`) but not \
 shown. An existing row is run again only if the model, the formula, its parameters, the options or the program version changed.
 
 Output: sweep.json, sweep.csv, sweep.md, states.svg, seconds.svg, memory.svg.
@@ -29,7 +29,7 @@ Examples:
   mu-check sweep specs/arcx.spec -D max_operation_id=0..=4 --confluence auto --confluence mem_wb_sync_store_finish --out settings"
 )]
 pub struct SweepArgs {
-    /// Specification.
+    /// Specification, or Murphi model.
     pub model: PathBuf,
     /// Formula files.
     pub formulas: Vec<PathBuf>,

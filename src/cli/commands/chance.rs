@@ -147,7 +147,7 @@ pub(crate) fn explore(
 /// Runs `reduce --equivalence probabilistic`.
 pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
-    expect_form(args.out.as_deref())?;
+    expect_form(args.file())?;
     if args.draw.is_some()
         || !args.relabelling.hide.is_empty()
         || !args.relabelling.rename.is_empty()
@@ -162,7 +162,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     };
     output::begin_stage("reducing");
     let small = quotient(&system);
-    if let Some(path) = &args.out {
+    if let Some(path) = args.file() {
         write_system(session, &small, path)?;
     }
     match session.common.format {

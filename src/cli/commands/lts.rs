@@ -59,12 +59,12 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     let Modulo::Labelled(equivalence) = args.equivalence else {
         return crate::commands::chance::reduce(session, args);
     };
-    if let Some(out) = &args.out {
+    if let Some(out) = args.file() {
         expect_lts_name("--out ", out)?;
     }
     let relabel = args.relabelling.relabel()?;
     let start = Instant::now();
-    let system = relabelled_system(session, &args.input, args.out.as_deref(), &relabel);
+    let system = relabelled_system(session, &args.input, args.file(), &relabel);
     let (lts, typed) = match system {
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
         system => system?,
@@ -79,7 +79,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         equivalence.name(),
         begin.elapsed().as_secs_f64()
     ));
-    if let Some(out) = &args.out {
+    if let Some(out) = args.file() {
         write_lts(&small, typed.as_ref(), out)?;
         session.log(format!("wrote {}", out.display()));
     }

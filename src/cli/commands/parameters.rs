@@ -18,7 +18,15 @@ pub(crate) fn print_parameters(session: &mut Session, model: &Path) -> Result<u8
         Format::Text if params.is_empty() => {
             print(&format!("{} has no parameters\n", model.display()))?
         }
-        Format::Text => print(&params.iter().map(|p| format!("{p}\n")).collect::<String>())?,
+        Format::Text => {
+            let mut text: String = params.iter().map(|p| format!("{p}\n")).collect();
+            if mu_frontends::of(&input).properties().mcrl2
+                && params.iter().all(|p| p.help.is_empty())
+            {
+                text += "(a comment after the declaration of a parameter is its help text)\n";
+            }
+            print(&text)?
+        }
     }
     Ok(0)
 }

@@ -16,16 +16,19 @@ use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::files::write_text;
 use crate::pipeline::folder_lock::Locks;
-use crate::pipeline::load::properties;
 use crate::pipeline::process::{self, Exit};
+use crate::pipeline::properties::{find_conditions, formula_texts, read_over};
 use crate::pipeline::{Session, file_error, read_text};
 use clap::ValueEnum;
 use mu_base::host::{self, Instant};
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
 use mu_formula::typecheck::check_formula;
+use mu_frontends::murphi::MURPHI;
+use mu_frontends::{FrontEnd as _, Input};
 use mu_report::junit::{CaseOutcome, TestCase};
 use mu_report::reference::Reference;
-use mu_report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
+use mu_report::sweep::{COMPLETE, EXPLORE, NotRun, Row, Sweep, number};
+use mu_syntax::template;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -47,19 +50,21 @@ struct Job {
 type Combination = Vec<(String, String)>;
 
 pub(crate) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnostic> {
-    if !properties(&args.model).mcrl2 {
+    let front_end = mu_frontends::by_name(&args.model);
+    if !front_end.properties().mcrl2 && !is_murphi(&args.model) {
         let message = format!(
-            "`{}` is not a specification, and only specifications have parameters to sweep",
-            args.model.display()
+            "`{}` is {}, and only specifications and Murphi models have parameters to sweep",
+            args.model.display(),
+            front_end.language()
         );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let axes = axes(&session.common.define)?;
-    let combinations = combinations(&axes)?;
-    let text = session.read(&args.model)?;
+    let all = combinations(&axes)?;
+    let text = front_end.text(&Input::file(&args.model))?.unwrap_or_default();
     let jobs = jobs(session, args)?;
     let reference = reference(args)?;
-    validate(session, args, &combinations, &jobs)?;
+    let (combinations, not_run) = valid(session, args, all, &jobs)?;
     host::fs::create_dir_all(&args.out)
         .map_err(|e| file_error("cannot create the folder", &args.out, &e))?;
     let mut locks = Locks::default();
@@ -79,6 +84,7 @@ pub(crate) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
             .map(|a| a.name.clone())
             .collect(),
         rows: Vec::new(),
+        not_run,
         kept: runner.reusable_rows(&jobs)?,
     };
     let interrupted = runner.all(&mut sweep, &combinations, &jobs, &reference)?;
@@ -112,7 +118,10 @@ fn junit(sweep: &Sweep) -> String {
             row.parameters.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let result = match row.verdict.as_deref() {
             Some("false") => CaseOutcome::Failed {
-                message: "the formula does not hold".into(),
+                message: match row.formula.is_some() {
+                    true => "the formula does not hold".into(),
+                    false => "a claim of the model fails".into(),
+                },
                 text: row.evidence.clone().unwrap_or_default(),
             },
             _ if row.stop == FAILED_ROW => CaseOutcome::Error("the row failed to run".into()),
@@ -176,30 +185,87 @@ fn reference(args: &SweepArgs) -> Result<Reference, Diagnostic> {
     Reference::read(&text).map_err(refused)
 }
 
-/// Finds errors in the model, the formulas and the parameters before the first row is run.
-fn validate(
+/// True if the model is one of Murphi, whose constants are its parameters.
+fn is_murphi(model: &Path) -> bool {
+    MURPHI.has_ending(model)
+}
+
+/// Finds errors in the model, the formulas and the parameters before the first row is run. Returns
+/// the combinations to run, and those that violate a constraint of a parameter.
+///
+/// # Errors
+/// An error in a model or a formula; every combination violates a constraint.
+fn valid(
     session: &mut Session,
     args: &SweepArgs,
-    combinations: &[Combination],
+    all: Vec<Combination>,
     jobs: &[Job],
-) -> Result<(), Diagnostic> {
+) -> Result<(Vec<Combination>, Vec<NotRun>), Diagnostic> {
     let given = session.common.define.clone();
     let verbose = std::mem::take(&mut session.common.verbose);
-    for combination in combinations {
+    let (mut valid, mut not_run) = (Vec::new(), Vec::new());
+    let mut violated = None;
+    for combination in all {
         if is_interrupted(session) {
             return Err(Diagnostic::stopped(Stop::Interrupted));
         }
-        session.common.define = defines(combination);
+        session.common.define = defines(&combination);
         // The number of sources is bounded; drop those of earlier rounds, because an error is from
         // this round.
         session.sources = SourceMap::new();
-        let spec = session.specification(&args.model)?;
-        for (path, text) in jobs.iter().filter_map(|j| j.formula.as_ref()) {
-            let source = session.sources.add(path.clone(), text.clone());
-            check_formula(&mu_syntax::parse_formula(source, text)?, &spec.data, &spec.actions)?;
+        let checked = match is_murphi(&args.model) {
+            true => validate_murphi(session, args),
+            false => validate(session, args, jobs),
+        };
+        match checked {
+            Ok(()) => valid.push(combination),
+            Err(error) if template::is_constraint_violation(&error) => {
+                not_run.extend(jobs.iter().map(|job| NotRun {
+                    job: job.name.clone(),
+                    parameters: combination.clone(),
+                    reason: error.message.clone(),
+                }));
+                violated = Some(error);
+            }
+            Err(error) => return Err(error),
         }
     }
     (session.common.define, session.common.verbose) = (given, verbose);
+    match violated {
+        Some(error) if valid.is_empty() => Err(error),
+        _ => Ok((valid, not_run)),
+    }
+}
+
+/// Checks a specification and the formulas for the parameters of the session.
+fn validate(session: &mut Session, args: &SweepArgs, jobs: &[Job]) -> Result<(), Diagnostic> {
+    let spec = session.specification(&args.model)?;
+    for (path, text) in jobs.iter().filter_map(|j| j.formula.as_ref()) {
+        let source = session.sources.add(path.clone(), text.clone());
+        check_formula(&mu_syntax::parse_formula(source, text)?, &spec.data, &spec.actions)?;
+    }
+    Ok(())
+}
+
+/// The same for a Murphi model, with conditions on its variables in formulas.
+fn validate_murphi(session: &mut Session, args: &SweepArgs) -> Result<(), Diagnostic> {
+    let defines = session.common.define.clone();
+    let input = Input::file(&args.model);
+    mu_frontends::murphi::model(&input, &mut session.sources, &defines)?;
+    if args.formulas.is_empty() {
+        return Ok(());
+    }
+    session.conditions.clear();
+    let mut texts = formula_texts(session, &args.formulas, &[])?;
+    if let Some(error) = texts.iter().find_map(|t| t.unreadable.clone()) {
+        return Err(error);
+    }
+    find_conditions(session, &args.model, &mut texts)?;
+    let loaded = session.load(&args.model, "none")?;
+    for text in &texts {
+        text.set_model(&loaded);
+        read_over(session, text, &loaded)?;
+    }
     Ok(())
 }
 
@@ -263,6 +329,11 @@ impl Runner<'_> {
                     .collect();
                 let series = (job.name.as_str(), job.confluence.as_str(), others);
                 if ended.contains(&series) {
+                    sweep.not_run.push(NotRun {
+                        job: job.name.clone(),
+                        parameters: combination.clone(),
+                        reason: "a smaller row reached a limit".into(),
+                    });
                     continue;
                 }
                 let inputs = self.inputs(job, combination);
@@ -493,9 +564,18 @@ impl Runner<'_> {
             bar.log(&format!("{what}: failed\n{}", why.trim_end()));
         }
         row.states = number(answer.get("states"));
-        row.transitions = number(answer.get("transitions"));
+        // A Murphi model counts the rules that fired.
+        row.transitions = number(answer.get("transitions").or_else(|| answer.get("rules")));
         row.equations = number(answer.get("equations"));
-        row.verdict = answer["verdict"].as_str().map(String::from);
+        row.verdict = answer["verdict"].as_str().map(|word| match (job.formula.is_some(), word) {
+            (true, _) | (false, "unknown") => word.to_string(),
+            // An exploration of a Murphi model names the kind of claim that fails.
+            (false, "ok") => "true".to_string(),
+            (false, _) => "false".to_string(),
+        });
+        if row.verdict.as_deref() == Some("unknown") && row.is_complete() {
+            row.stop = "unknown".into();
+        }
         row.engine = answer["engine"].as_str().map(String::from);
         row.limits = (!row.is_complete()).then(|| self.limits.clone());
         row.evidence = evidence.filter(|e| host::is_file(e)).map(|e| e.display().to_string());
@@ -506,8 +586,8 @@ impl Runner<'_> {
             let verdict = row.verdict.as_ref().map_or_else(String::new, |v| format!("{v}, "));
             let stop = if row.is_complete() { String::new() } else { format!(" ({})", row.stop) };
             bar.log(&format!(
-                "{what}: {verdict}{size} {kind}, {seconds:.2} s, {} MB{stop}",
-                grouped((row.memory + 500_000) / 1_000_000)
+                "{what}: {verdict}{size} {kind}, {seconds:.2} s, {} MiB{stop}",
+                grouped(row.memory >> 20)
             ));
         }
         Ok(Some(row))

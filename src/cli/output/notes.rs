@@ -543,7 +543,7 @@ pub(crate) fn report_growth(session: &Session, model: &dyn Model, values: &[u64]
         _ => String::new(),
     };
     let text = format!(
-        "`{}`{of} took {} different values so far; does it grow without bound?",
+        "`{}`{of} has the most values so far, {}; if it grows without bound, so does the number of states",
         info.name,
         grouped(*most)
     );

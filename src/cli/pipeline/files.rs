@@ -38,11 +38,15 @@ pub(crate) fn is_equation_system(path: &Path) -> bool {
 
 /// Returns the error for an evidence file with an unknown extension.
 pub(crate) fn unknown_evidence_extension(path: &Path, forms: &str) -> Diagnostic {
-    Diagnostic::new(
+    let error = Diagnostic::new(
         Stage::Usage,
         format!("`--evidence {}`: unknown file name extension", path.display()),
     )
-    .note(format!("expected a name that ends in {forms}"))
+    .note(format!("expected a name that ends in {forms}"));
+    if ends_in(path, "trc") {
+        return error.note("traces of the mCRL2 toolset (.trc) are not written; an .aut file has the same path, and `simulate --trace` reads a .json file");
+    }
+    error
 }
 
 /// Rejects `-`, which is no file here.

@@ -11,6 +11,7 @@ use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
 use mu_compile::Confluence;
 use mu_compile::typed::typed;
+use mu_frontends::mcrl2::with_parameter;
 use mu_frontends::{FrontEnd, Input, Journal, LoadOptions, Loading, Properties, formats};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
@@ -118,6 +119,7 @@ fn options(session: &Session, confluence: Confluence) -> LoadOptions {
         internal: reading.internal_labels(),
         conditions: session.conditions.clone(),
         shown: session.shown.clone(),
+        relabel: session.relabel.clone(),
     }
 }
 
@@ -233,8 +235,10 @@ impl Session {
         self.reading(|loading| {
             let (input, front_end) = origin.input();
             let Some(mut tree) = front_end.syntax_tree(&input, loading)? else { return Ok(None) };
-            change(loading.sources, &mut tree)?;
-            check_specification(&tree).map(Some)
+            change(loading.sources, &mut tree)
+                .and_then(|()| check_specification(&tree))
+                .map(Some)
+                .map_err(|error| with_parameter(error, loading.sources))
         })
     }
 

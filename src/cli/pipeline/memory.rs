@@ -29,7 +29,7 @@ pub(crate) fn read_interface(
 ) -> Result<(), Diagnostic> {
     session.interface = match named {
         Some(path) => {
-            let (source, text) = session.read_source(path)?;
+            let (source, text) = session.read_interface(path)?;
             let interface = Interface::parse(source, &text)?;
             show_values(session, &interface, &Origin::File(model))?;
             Some(interface)

@@ -10,7 +10,7 @@ use mu_base::limits::{available_memory, peak_resident_bytes};
 use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
 use mu_explore::{ReductionSavings, RejectedSymmetry};
-use mu_frontends::Input;
+use mu_frontends::{Input, machines};
 use mu_model::Model;
 use mu_pbes::ReductionUse;
 use mu_process::linear::LinearProcess;
@@ -38,6 +38,8 @@ pub struct Session {
     pub conditions: Vec<mu_frontends::Condition>,
     /// Values of variables that the labels of the model show.
     pub shown: Vec<mu_frontends::ShownValue>,
+    /// Actions that are hidden and renamed while a model is read.
+    pub relabel: mu_lts::relabel::Relabel,
     /// Warnings about the text of the model, for JSON; they are already printed.
     pub warnings: Vec<serde_json::Value>,
 }
@@ -97,6 +99,7 @@ impl Session {
             interface: None,
             conditions: Vec::new(),
             shown: Vec::new(),
+            relabel: mu_lts::relabel::Relabel::default(),
             warnings: Vec::new(),
         }
     }
@@ -127,6 +130,21 @@ impl Session {
     /// Reads a file and registers it as a source.
     pub fn read_source(&mut self, path: &Path) -> Result<(SourceId, String), Diagnostic> {
         read_source(path, &mut self.sources)
+    }
+
+    /// Reads an interface of `conform`, a file or a built-in one, and registers it as a source.
+    ///
+    /// # Errors
+    /// The file cannot be read, and its name is not that of a built-in interface.
+    pub fn read_interface(&mut self, path: &Path) -> Result<(SourceId, String), Diagnostic> {
+        let built_in = machines::interface(path).filter(|_| !host::is_file(path));
+        match built_in {
+            Some(text) => Ok((self.sources.add(path.display().to_string(), text), text.into())),
+            None => self.read_source(path).map_err(|error| {
+                let names = machines::interface_names().join(", ");
+                error.note(format!("expected a file, or a built-in interface: {names}"))
+            }),
+        }
     }
 
     /// Reads a specification file and expands its parameters. Returns plain mCRL2 text.

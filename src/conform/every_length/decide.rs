@@ -315,11 +315,11 @@ fn roles(alphabet: &Alphabet, effects: &[Effect]) -> Result<Roles, Diagnostic> {
         }
         _ => {
             let message = format!(
-                "programs of every length need three values that each processor can store at each address, to distinguish stores: the machine has {}",
+                "programs of every length need three values that each processor can store at each address, to distinguish stores: the labels of the machine's stores have {}",
                 storable.len()
             );
             Err(Diagnostic::new(Stage::Unsupported, message)
-                .note("choose a machine with more values, such as `-D values=3`"))
+                .note("add values to the sort of the machine, by a parameter if it has one for their number"))
         }
     }
 }

@@ -365,11 +365,19 @@ impl Checker {
         with_suggestions(
             diagnostic,
             name,
-            self.ops.keys().chain(self.scope.keys()).map(String::as_str),
+            self.ops
+                .keys()
+                .chain(self.scope.keys())
+                .map(String::as_str)
+                .filter(|name| !name.starts_with(PLACEHOLDER)),
             "variables, constructors or mappings",
         )
     }
 }
+
+/// Beginning of the names of constants that stand for parameters without a value; suggestions omit
+/// them.
+pub const PLACEHOLDER: &str = "unused_";
 
 /// Adds the similar names to an error for a name that is not `declared`, or else the first declared
 /// names. `what` is their kind, in the plural.

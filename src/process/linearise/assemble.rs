@@ -21,6 +21,7 @@ use mu_base::{Diagnostic, Place, narrow};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
+use mu_data::typecheck::PLACEHOLDER;
 
 impl Automaton {
     /// Creates the auxiliary component that records whether a first step was done: two locations,
@@ -118,7 +119,7 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
 /// further underscores if the specification uses that name.
 pub fn unused_name(signature: &Signature, sort: SortId) -> String {
     format!(
-        "unused_{}",
+        "{PLACEHOLDER}{}",
         signature.sorts.text(sort).replace(|c: char| !c.is_ascii_alphanumeric(), "_")
     )
 }

@@ -33,12 +33,14 @@ use self::values::ValueStrategy;
 use crate::args::CheckArgs;
 use crate::commands::explore;
 use crate::commands::explore::plan::Exploration;
+use crate::commands::lts::note_internal;
 use crate::output;
 use crate::pipeline::Session;
 use crate::pipeline::cluster;
 use crate::pipeline::files::expect_writable;
 use crate::pipeline::memory;
-use mu_base::{Diagnostic, Stop};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_lts::relabel::Relabel;
 
 /// Method by which formulas are checked.
 trait Strategy {
@@ -68,6 +70,7 @@ pub(crate) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
 }
 
 fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    session.relabel = relabel(session, args)?;
     memory::read_interface(session, &args.model, args.interface.as_deref())?;
     if args.formulas.is_empty() && args.formula.is_empty() {
         return explore::run_plan(session, &Exploration::overview(args)?);
@@ -83,6 +86,28 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     report.finish(session, summary)
 }
 
+/// Returns the actions to hide and to rename.
+///
+/// # Errors
+/// A renaming without `=`; a method that reads the model in another way.
+fn relabel(session: &Session, args: &CheckArgs) -> Result<Relabel, Diagnostic> {
+    let relabel = args.relabelling.relabel()?;
+    let other = if !parameters(session).is_empty() {
+        "`-D NAME=any`"
+    } else if args.checkpoints.is_requested() {
+        "`--checkpoint` and `--resume`"
+    } else if args.distribution.is_requested() {
+        "distributed searches"
+    } else {
+        return Ok(relabel);
+    };
+    if relabel.is_empty() {
+        return Ok(relabel);
+    }
+    let message = format!("`--hide` and `--rename` of `check` do not support {other}");
+    Err(Diagnostic::new(Stage::Usage, message).note("hide and rename actions in the model"))
+}
+
 /// Chooses the strategy; loads the model if it has a value for each parameter.
 fn strategy(session: &mut Session, plan: &CheckPlan) -> Result<Box<dyn Strategy>, Diagnostic> {
     if !plan.any.is_empty() {
@@ -92,6 +117,10 @@ fn strategy(session: &mut Session, plan: &CheckPlan) -> Result<Box<dyn Strategy>
         Err(Diagnostic { stop: Some(stop), .. }) => return Ok(Box::new(NoModel(stop))),
         subject => subject?,
     };
+    if let Some(lts) = &subject.stored {
+        let names_tau = plan.texts.iter().any(|t| t.text.contains("tau"));
+        note_internal(session, &[lts], names_tau);
+    }
     plan.texts.iter().for_each(|t| t.set_model(&subject));
     mu_base::host::leave(subject.labels.clone());
     memory::expect_actions(session, &plan.model, plan.interface.is_some(), &subject)?;

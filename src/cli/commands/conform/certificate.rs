@@ -78,7 +78,7 @@ pub(crate) fn verify_certificate(
     let read = Certificate::read(text)
         .map_err(|d| Diagnostic { message: format!("{}: {}", file.display(), d.message), ..d })?;
     session.common.define = read.defines.clone();
-    let (source, interface) = session.read_source(&args.certificate)?;
+    let (source, interface) = session.read_interface(&args.certificate)?;
     let interface = Interface::parse(source, &interface)?;
     let machine = loaded(session, &interface, &Origin::File(&args.file), Operations::Any)?;
     let compiled = machine.whole.compiled.clone().ok_or_else(no_specification)?;

@@ -8,6 +8,7 @@
 
 use super::certificate;
 use super::faults::{self, Faults, FaultyMachine};
+use super::junit;
 use super::monitored;
 use super::numbers::{AnyNumber, CHECKED_INSTANCE};
 use super::results::{add_violation, behaviour_json, behaviour_text, violation_text};
@@ -16,10 +17,9 @@ use super::{
     COMPARED_OPERATIONS, ConfirmedViolation, LoadedMachine, ModelSource, Operations, Written,
     confirm_violation, loaded, models, write_files,
 };
-use crate::args::{ConformArgs, Format};
+use crate::args::ConformArgs;
 use crate::commands::litmus;
 use crate::output;
-use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
 use crate::pipeline::files::expect_writable;
@@ -132,7 +132,7 @@ pub(super) fn run(
     }
     let faulty = faults::read(session, args)?;
     let (models, texts) = models(session, args)?;
-    let (source, text) = session.read_source(&args.interface)?;
+    let (source, text) = session.read_interface(&args.interface)?;
     let interface = Interface::parse(source, &text)?;
     let all = (&models[..], &texts[..]);
     if let Some(machine) = AnyNumber::read(session, args, &interface)? {
@@ -179,7 +179,7 @@ fn judged(
 /// Tries a proof for programs of every length in the place of a search up to a bound. Returns the
 /// exit code after the output; `None` if some model is not proved, or the interface has no commits.
 pub(super) fn proved(session: &mut Session, args: &ConformArgs) -> Result<Option<u8>, Diagnostic> {
-    let (source, text) = session.read_source(&args.interface)?;
+    let (source, text) = session.read_interface(&args.interface)?;
     let interface = Interface::parse(source, &text)?;
     let unsuitable = interface.commits.is_empty() || args.against.is_empty();
     if unsuitable || !args.fault.is_empty() || args.without_symmetry {
@@ -411,10 +411,7 @@ fn finish(
     let written =
         Written { args: results.args, names: &names, shown: &shown, interface: results.interface };
     write_files(session, &written, &|| json.clone(), model, (models, texts), execution)?;
-    match session.common.format {
-        Format::Json => output::print_object(json)?,
-        Format::Text => print(&text)?,
-    }
+    junit::publish(session, results.args, json, &text)?;
     Ok(code)
 }
 
@@ -948,6 +945,7 @@ impl Results<'_> {
             "strongest": self.strongest.map(ProcessorOrder::name),
             "behaviour": self.completeness.as_ref().map(|c| behaviour_json(c, COMPARED_OPERATIONS)),
             "models": models.collect::<Vec<_>>(),
+            "verdict": junit::verdict(self.code()),
             "stop": self.stop().word(),
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak,

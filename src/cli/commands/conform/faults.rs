@@ -29,7 +29,7 @@ use mu_conform::search::{Bound, search};
 use mu_conform::suite::{Cover, Executions, detecting_programs, executions, outcomes};
 use mu_conform::symmetry::SymmetryGroup;
 use mu_conform::write::self_checking;
-use mu_frontends::Input;
+use mu_frontends::{Input, machines};
 use mu_litmus::paths::PathBounds;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -114,7 +114,11 @@ pub(super) fn read(
     let mut out: Vec<FaultyMachine> = Vec::new();
     for path in &args.fault {
         if ends_in(path, "faults") {
-            let (source, text) = session.read_source(path)?;
+            let built_in = machines::faults(path).filter(|_| !mu_base::host::is_file(path));
+            let (source, text) = match built_in {
+                Some(text) => (session.sources.add(path.display().to_string(), text), text.into()),
+                None => session.read_source(path)?,
+            };
             let front_end = Origin::File(&args.model).front_end();
             let Some(correct) = front_end.text(&Input::file(&args.model))? else {
                 let message = format!(

@@ -11,6 +11,7 @@
 pub(crate) mod certificate;
 mod every_length;
 mod faults;
+mod junit;
 mod monitored;
 mod naive;
 mod numbers;
@@ -20,14 +21,13 @@ pub(crate) mod sorts;
 mod results;
 
 use self::sorts::{Sorts, Typed};
-use crate::args::{ConformArgs, Format, Operations};
+use crate::args::{ConformArgs, Operations};
 use crate::commands::explore::find_path;
 use crate::commands::litmus;
 use crate::commands::models::{Named, named};
 use crate::output;
 use crate::output::page;
 use crate::output::picture::Picture;
-use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::files::{expect_writable, unknown_evidence_extension, write_text};
 use crate::pipeline::load::{Loaded, Origin, properties};
@@ -117,6 +117,15 @@ struct ConformResults<'a> {
 }
 
 pub(crate) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnostic> {
+    let answer = judged(session, args);
+    // Report the error in the JUnit file too: other tools may read nothing else.
+    if let (Err(error), Some(path)) = (&answer, &args.junit) {
+        junit::report_error(path, &args.model, error.render(&session.sources));
+    }
+    answer
+}
+
+fn judged(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnostic> {
     let execution = expect_options(args)?;
     if args.operations == Operations::Any {
         return every_length::run(session, args, execution);
@@ -276,10 +285,7 @@ fn run_bounded(
     };
     let written = Written { args, names: &results.names, shown: &results.shown, interface };
     write_files(session, &written, &|| results.json(), model, (models, texts), execution)?;
-    match session.common.format {
-        Format::Json => output::print_object(results.json())?,
-        Format::Text => print(&results.text(session))?,
-    }
+    junit::publish(session, args, results.json(), &results.text(session))?;
     Ok(results.code())
 }
 
@@ -317,7 +323,7 @@ fn read(
     interface: &Path,
     operations: u32,
 ) -> Result<Read, Diagnostic> {
-    let (source, text) = session.read_source(interface)?;
+    let (source, text) = session.read_interface(interface)?;
     let interface = Interface::parse(source, &text)?;
     let explored = explored(session, &interface, &Origin::File(path), operations)?;
     Ok(Read { interface: explored.interface.clone(), explored })
@@ -754,6 +760,11 @@ fn write_files(
         )?;
     }
     let (Some(Some(shown)), 1) = (results.shown.first(), results.shown.len()) else {
+        let pictures = args.evidence.as_deref().filter(|p| !page::is_page(p));
+        let files = [args.litmus.as_deref(), pictures, args.execution.as_deref()];
+        for file in files.into_iter().flatten() {
+            eprintln!("note: {} is not written: no violation was found", file.display());
+        }
         return Ok(());
     };
     if let Some(path) = &args.litmus {

@@ -2,6 +2,7 @@
 //! docs/schema/conform.json.
 
 use super::faults::Faults;
+use super::junit;
 use super::{ConfirmedViolation, ConformResults};
 use crate::output::progress::grouped;
 use crate::pipeline::Session;
@@ -378,6 +379,7 @@ impl ConformResults<'_> {
             "stuck": a.stuck,
             "complete_to": a.complete,
             "models": models.collect::<Vec<_>>(),
+            "verdict": junit::verdict(self.code()),
             "strongest": self.strongest.iter().map(|(m, c)| json!({ "name": self.names[*m], "behaviour": behaviour_json(c, self.compared) })).collect::<Vec<_>>(),
             "not_judged": self.unsupported.iter().map(|(name, why)| json!({ "name": name, "reason": why })).collect::<Vec<_>>(),
             "stop": a.stop.word(),

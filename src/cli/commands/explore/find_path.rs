@@ -66,14 +66,18 @@ impl EndCounts {
         let known = terminated + finished + hangs;
         let normal =
             if finished == 1 { "looks like a normal end" } else { "look like a normal end" };
-        let stuck = if hangs == 1 { "hangs" } else { "hang" };
+        let stuck = if hangs == 1 {
+            "hangs: no component can continue"
+        } else {
+            "hang: no component can continue"
+        };
         for (n, what) in [(terminated, "terminated"), (finished, normal), (hangs, stuck)] {
             if n > 0 {
-                parts.push(format!("{} {what}", grouped(n)));
+                parts.push(format!("{n} {what}"));
             }
         }
         if deadlocks.is_some_and(|d| d > known) {
-            parts.push(format!("{} not classified", grouped(deadlocks.unwrap_or(known) - known)));
+            parts.push(format!("{} not classified", deadlocks.unwrap_or(known) - known));
         }
         if parts.is_empty() {
             String::new()

@@ -3,6 +3,7 @@
 pub(crate) mod counts;
 pub(crate) mod find_path;
 pub(crate) mod murphi;
+mod murphi_evidence;
 pub(crate) mod plan;
 
 use crate::args::{ExploreArgs, Format, Modulo, Reduction, SetStrategy};
@@ -39,10 +40,14 @@ pub(crate) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
 
 /// Runs an exploration and reports it.
 pub(crate) fn run_plan(session: &mut Session, args: &Exploration) -> Result<u8, Diagnostic> {
-    if crate::commands::explore::murphi::applies(args) {
+    if session.relabel.is_empty() && crate::commands::explore::murphi::applies(args) {
         return crate::commands::explore::murphi::explore(session, args, Instant::now());
     }
     crate::commands::explore::murphi::expect_no_deadlocks(args)?;
+    if args.goal.kind().is_none() && (args.goal.evidence.is_some() || args.junit.is_some()) {
+        let message = "`--evidence` and `--junit` of a Murphi model (.m) are for the check of its claims, without options for other searches";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
     memory::read_interface(session, &args.model, args.goal.interface.as_deref())?;
     if let Some(path) = args.timings.as_ref().filter(|_| args.distribution.reports()) {
         expect_writable(path)?;

@@ -7,6 +7,7 @@
 //! Exit code 0 if nothing fails, 1 with a path otherwise, 3 if a limit ends the search.
 
 use crate::args::{DeadlockKind, Format, Reduction};
+use crate::commands::explore::murphi_evidence;
 use crate::commands::explore::plan::Exploration;
 use crate::output;
 use crate::output::notes;
@@ -65,13 +66,15 @@ pub(crate) fn explore(
     start: Instant,
 ) -> Result<u8, Diagnostic> {
     output::expect_one_verdict();
+    murphi_evidence::expect_possible(args)?;
     let defines = session.common.define.clone();
     let is_any = |d: &&String| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any");
     let any: Vec<&String> = defines.iter().filter(is_any).collect();
     match any[..] {
         [] => {
             let run = searched(session, args, &defines)?;
-            run.outcome(session, start).print()
+            murphi_evidence::write(session, args, (&run, &defines), start)?;
+            run.outcome(session, start).print(args)
         }
         [define] => every_size(session, args, start, define),
         _ => {
@@ -107,9 +110,10 @@ fn every_size(
             let text = format!("`-D {define}`: `{name}` is the size of no scalarset");
             return Err(Diagnostic::new(Stage::Usage, text));
         }
-        let outcome = MurphiResult { instance: Some((&name, size)), ..run.outcome(session, start) };
-        if !["ok", "cover"].contains(&outcome.verdict()) {
-            return outcome.print();
+        if !["ok", "cover"].contains(&run.outcome(session, start).verdict()) {
+            murphi_evidence::write(session, args, (&run, &defines), start)?;
+            let instance = Some((&*name, size));
+            return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
         }
         last = Some(run);
     }
@@ -120,19 +124,20 @@ fn every_size(
     );
     let Some(run) = last else { return Err(Diagnostic::internal("no size")) };
     let instance = Some((&*name, *SIZES.end()));
-    MurphiResult { instance, reason: Some(reason), ..run.outcome(session, start) }.print()
+    MurphiResult { instance, reason: Some(reason), ..run.outcome(session, start) }.print(args)
 }
 
 /// Search of a model that has ended.
-struct Run {
-    model: Model,
-    program: Program,
-    explored: Explored,
-    found: Option<Path>,
+pub(super) struct Run {
+    pub model: Model,
+    pub program: Program,
+    pub explored: Explored,
+    /// The path to the failure, if there is one.
+    pub found: Option<Path>,
 }
 
 impl Run {
-    fn outcome<'r>(&'r self, session: &'r Session, start: Instant) -> MurphiResult<'r> {
+    pub fn outcome<'r>(&'r self, session: &'r Session, start: Instant) -> MurphiResult<'r> {
         MurphiResult {
             session,
             model: &self.model,
@@ -210,14 +215,14 @@ fn warnings(explored: &Explored) -> Vec<(Span, String)> {
 }
 
 /// Result of a search with all that its output needs.
-struct MurphiResult<'r> {
+pub(super) struct MurphiResult<'r> {
     session: &'r Session,
     model: &'r Model,
     program: &'r Program,
     explored: &'r Explored,
     /// The path to the failure, if there is one.
     found: Option<&'r Path>,
-    start: Instant,
+    pub start: Instant,
     /// Size of a scalarset in the model, for `any`.
     instance: Option<(&'r str, u32)>,
     /// Reason why the answer for every size is unknown.
@@ -225,7 +230,7 @@ struct MurphiResult<'r> {
 }
 
 impl MurphiResult<'_> {
-    fn verdict(&self) -> &'static str {
+    pub fn verdict(&self) -> &'static str {
         if self.reason.is_some() {
             return "unknown";
         }
@@ -299,12 +304,32 @@ impl MurphiResult<'_> {
     fn failure(&self) -> Option<&Failure> {
         self.found.map(|p| &p.failure).or(self.explored.failure.as_ref())
     }
-    fn print(&self) -> Result<u8, Diagnostic> {
+    /// Returns the first failure as a sentence, or the first claim `cover` that never holds.
+    pub fn first_failure(&self) -> String {
+        match self.failure() {
+            Some(failure) => self.description(failure).0,
+            None => self
+                .uncovered()
+                .first()
+                .map_or_else(String::new, |(what, _)| format!("{what} never holds")),
+        }
+    }
+    /// Returns the reason why the verdict is unknown.
+    pub fn unknown_reason(&self) -> String {
+        let stop = || self.explored.stop.word().to_string();
+        self.reason.clone().unwrap_or_else(stop)
+    }
+    fn print(&self, args: &Exploration) -> Result<u8, Diagnostic> {
         let (session, warnings) = (self.session, warnings(self.explored));
         let warnings = notes::warn(&session.sources, session.common.quiet, &warnings);
+        if let Some(path) = &args.junit {
+            murphi_evidence::write_junit(path, &args.model, self)?;
+        }
         match session.common.format {
-            Format::Json => self.print_json(warnings)?,
-            Format::Text => self.print_text()?,
+            // The report is on standard output.
+            _ if args.junit.as_deref() == Some(std::path::Path::new("-")) => {}
+            Format::Json => output::print_object(self.json(warnings))?,
+            Format::Text => print(&self.text())?,
         }
         Ok(match self.verdict() {
             "ok" => 0,
@@ -312,7 +337,8 @@ impl MurphiResult<'_> {
             _ => 1,
         })
     }
-    fn print_text(&self) -> Result<(), Diagnostic> {
+    /// Returns the result for people.
+    pub fn text(&self) -> String {
         let (explored, verdict) = (self.explored, self.verdict());
         let mut text = String::new();
         let at = |span| {
@@ -351,7 +377,7 @@ impl MurphiResult<'_> {
             self.start.elapsed().as_secs_f64(),
             explored.memory as f64 / explored.states.max(1) as f64
         );
-        print(&text)
+        text
     }
     /// Returns the rules of a path, each with names and values of the variables that it changes.
     fn steps<'p>(&self, found: &'p Path) -> Vec<(&'p str, Vec<(String, String)>)> {
@@ -378,7 +404,8 @@ impl MurphiResult<'_> {
         let shown = all.iter().filter(changed).map(|v| (v.name.clone(), text(v, state)));
         shown.filter(|(_, value)| !value.is_empty()).collect()
     }
-    fn print_json(&self, warnings: Vec<Value>) -> Result<(), Diagnostic> {
+    /// Returns the result as an object.
+    pub fn json(&self, warnings: Vec<Value>) -> Value {
         let explored = self.explored;
         let item = |what: String, span: Option<Span>| {
             let mut object = json!({ "message": what });
@@ -426,7 +453,7 @@ impl MurphiResult<'_> {
             });
             object["path"] = steps.collect::<Vec<_>>().into();
         }
-        output::print_object(object)
+        object
     }
 }
 

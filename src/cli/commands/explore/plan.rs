@@ -5,6 +5,8 @@ use crate::args::{
     Modulo, Reduction, Relabelling, SetStrategy,
 };
 use mu_base::{Diagnostic, Stage};
+use mu_frontends::FrontEnd as _;
+use mu_frontends::murphi::MURPHI;
 use std::path::PathBuf;
 
 /// Request to explore a model. The fields are those of [`ExploreArgs`] that are not options of
@@ -25,6 +27,8 @@ pub(crate) struct Exploration {
     pub engine: EngineRef,
     pub strategy: Option<SetStrategy>,
     pub deadlocks: Option<DeadlockKind>,
+    /// File of the JUnit report, for a Murphi model.
+    pub junit: Option<PathBuf>,
     /// True if a shortest path to a deadlock is shown after the counts.
     pub shows_deadlock: bool,
 }
@@ -47,6 +51,7 @@ impl Exploration {
             engine: args.engine,
             strategy: args.strategy,
             deadlocks: args.deadlocks,
+            junit: None,
             shows_deadlock: false,
         }
     }
@@ -56,20 +61,24 @@ impl Exploration {
     /// # Errors
     /// Options that need a formula.
     pub fn overview(args: &CheckArgs) -> Result<Self, Diagnostic> {
-        if args.evidence.is_some() || args.game.is_some() || args.checkpoints.is_requested() {
+        // The exploration of a Murphi model checks its claims.
+        let claims = MURPHI.has_ending(&args.model);
+        let evidence = args.evidence.clone().filter(|_| claims);
+        if args.evidence != evidence || args.game.is_some() || args.checkpoints.is_requested() {
             return Err(Diagnostic::new(
                 Stage::Usage,
                 "a formula is missing: in `check`, `--evidence`, `--game`, `--checkpoint` and `--resume` need a formula",
             )
-            .note("use `explore` for `--evidence`, `--checkpoint` and `--resume` without a formula"));
+            .note("`explore` has `--checkpoint` and `--resume` without a formula, and `--evidence` for the path of `--deadlock`, `--action` and `--divergence`"));
         }
         let (terminal, interface) = (args.terminal.clone(), args.interface.clone());
+        let full_states = args.full_states;
         Ok(Self {
             model: args.model.clone(),
             out: None,
             reduce: None,
             timings: args.timings.clone(),
-            goal: GoalArgs { terminal, interface, ..GoalArgs::default() },
+            goal: GoalArgs { terminal, evidence, interface, full_states, ..GoalArgs::default() },
             checkpoints: args.checkpoints.clone(),
             spill: None,
             distribution: args.distribution.clone(),
@@ -79,6 +88,7 @@ impl Exploration {
             engine: args.chosen_engine.unwrap_or(mu_engines::engines()[0]),
             strategy: None,
             deadlocks: None,
+            junit: args.junit.clone(),
             shows_deadlock: true,
         })
     }

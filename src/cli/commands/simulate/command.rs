@@ -122,6 +122,10 @@ pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
     let count = || if rest.is_empty() { Ok(1) } else { number(rest, "a number of steps") };
     Ok(Some(match name {
         "step" => Command::Step(number(rest, "the number of a step")?),
+        // The number of a step: no action has such a name.
+        "take" if rest.bytes().all(|b| b.is_ascii_digit()) => {
+            Command::Step(number(rest, "the number of a step")?)
+        }
         "take" => Command::Take(rest.to_string()),
         "back" => Command::Back(count()?),
         "forward" => Command::Forward(count()?),
@@ -165,6 +169,7 @@ mod tests {
         assert_eq!((ok(""), ok("  % remark"), ok("# remark")), (None, None, None));
         assert_eq!((ok(" 3 "), ok("s 3")), (Some(Command::Step(3)), Some(Command::Step(3))));
         assert_eq!(ok("take enter(1, 2)"), Some(Command::Take("enter(1, 2)".into())));
+        assert_eq!(ok("take 2"), Some(Command::Step(2)));
         assert_eq!(
             (ok("b"), ok("back 4"), ok("end")),
             (Some(Command::Back(1)), Some(Command::Back(4)), Some(Command::Goto(None)))

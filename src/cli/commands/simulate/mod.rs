@@ -29,6 +29,7 @@ use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::Path;
 
 pub(crate) fn run(session: &mut Session, args: &SimulateArgs) -> Result<u8, Diagnostic> {
+    session.relabel = args.relabelling.relabel()?;
     if args.requests {
         let loaded = session.load(&args.model, "none")?;
         return requests::serve(session, &*loaded.model);

@@ -74,9 +74,7 @@ fn recognised(name: &str, start: &str) -> Result<LogFormat, Diagnostic> {
         }
     };
     let names: Vec<&str> = mu_traces::readers().iter().map(|r| r.name()).collect();
-    Err(message.note(format!(
-        "`--from FORMAT` sets it: {}, {}",
-        names.join(", "),
-        LogFormat::LITMUS7
-    )))
+    Err(message
+        .note(format!("`--from FORMAT` sets it: {}, {}", names.join(", "), LogFormat::LITMUS7))
+        .note("a log of another form becomes a table (.csv) with the columns thread, operation, address, value, or an object with these keys on each line (.jsonl): see docs/traces.md"))
 }
