@@ -587,7 +587,7 @@ impl Runner<'_> {
             let stop = if row.is_complete() { String::new() } else { format!(" ({})", row.stop) };
             bar.log(&format!(
                 "{what}: {verdict}{size} {kind}, {seconds:.2} s, {} MiB{stop}",
-                grouped(row.memory >> 20)
+                grouped((row.memory + (1 << 19)) >> 20)
             ));
         }
         Ok(Some(row))
