@@ -10,7 +10,7 @@ use crate::output::{self, print};
 use crate::pipeline::Session;
 use crate::pipeline::files::write_text;
 use mu_base::Diagnostic;
-use mu_report::junit::{TestCase, CaseOutcome, suite};
+use mu_report::junit::{CaseOutcome, TestCase, suite};
 use serde_json::Value;
 use std::path::Path;
 

@@ -25,7 +25,7 @@ use mu_murphi::model::{ERROR, VIOLATION};
 use mu_murphi::path::{Path as FailurePath, property_name};
 use mu_murphi::search::Broken;
 use mu_murphi::variables::variables;
-use mu_report::junit::{TestCase, CaseOutcome, suite};
+use mu_report::junit::{CaseOutcome, TestCase, suite};
 use mu_report::page::PageResult;
 use mu_report::printed_evidence::story;
 use std::collections::HashMap;
@@ -163,6 +163,7 @@ pub(super) fn write_junit(
         _ => CaseOutcome::Failed { message: outcome.first_failure(), text: outcome.text() },
     };
     let (class, seconds) = (model.clone(), outcome.start.elapsed().as_secs_f64());
-    let report = suite(&model, &[TestCase { class, name: "explore".into(), seconds, outcome: result }]);
+    let report =
+        suite(&model, &[TestCase { class, name: "explore".into(), seconds, outcome: result }]);
     if path == Path::new("-") { print(&report) } else { write_text(path, &report) }
 }
