@@ -13,7 +13,7 @@
 //! A model allows a history if it allows one of its executions: for each read a write with its
 //! value (`rf`), and for each location an order of its writes (`co`).
 
-use mu_base::narrow;
+use mu_base::{narrow, permutations};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -114,20 +114,6 @@ pub fn location_name(l: u32) -> String {
     match l {
         0..3 => ["x", "y", "z"][l as usize].to_string(),
         _ => format!("a{}", l - 3),
-    }
-}
-
-/// Calls `visit` with each permutation of `0..n` that begins with `order`.
-fn each_permutation(n: usize, order: &mut Vec<usize>, visit: &mut dyn FnMut(&[usize])) {
-    if order.len() == n {
-        visit(order);
-    }
-    for i in 0..n {
-        if !order.contains(&i) {
-            order.push(i);
-            each_permutation(n, order, visit);
-            order.pop();
-        }
     }
 }
 
@@ -340,14 +326,18 @@ impl History {
     pub fn canonical(&self) -> History {
         let busy: Vec<&Vec<Operation>> = self.threads.iter().filter(|t| !t.is_empty()).collect();
         let mut best: Option<History> = None;
-        each_permutation(busy.len(), &mut Vec::new(), &mut |order| {
+        let mut order: Vec<usize> = (0..busy.len()).collect();
+        loop {
             if order.windows(2).all(|w| busy[w[0]].len() >= busy[w[1]].len()) {
                 let next = renamed(order.iter().map(|&i| busy[i]));
                 if best.as_ref().is_none_or(|b| next < *b) {
                     best = Some(next);
                 }
             }
-        });
+            if !permutations::advance(&mut order) {
+                break;
+            }
+        }
         best.unwrap_or_default()
     }
     /// Removes dependencies on branches that an earlier operation of the thread has too, which mean

@@ -14,6 +14,7 @@ pub mod limits;
 pub mod mixing;
 pub mod naming;
 pub mod narrow;
+pub mod permutations;
 pub mod random;
 pub mod similar;
 pub mod source;

@@ -25,6 +25,7 @@ use ahash::AHashMap;
 use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History, Operation};
 use mu_axioms::models::MemoryOrdering;
+use mu_base::permutations;
 
 /// Largest number of processors for which all permutations are compared to find a key.
 const PERMUTED: usize = 4;
@@ -155,23 +156,12 @@ fn key(history: &History, out: &mut Vec<u8>) -> Option<()> {
         if best.is_empty() || next < best {
             std::mem::swap(&mut best, &mut next);
         }
-        if !advance(&mut order) {
+        if !permutations::advance(&mut order) {
             break;
         }
     }
     std::mem::swap(out, &mut best);
     Some(())
-}
-
-/// Changes a permutation to the next one in lexicographic order; false if it is the last one.
-fn advance(order: &mut [usize]) -> bool {
-    let Some(at) = (1..order.len()).rev().find(|&i| order[i - 1] < order[i]) else { return false };
-    let Some(with) = (at..order.len()).rev().find(|&i| order[i] > order[at - 1]) else {
-        return false;
-    };
-    order.swap(at - 1, with);
-    order[at..].reverse();
-    true
 }
 
 /// Writes the operations with locations, and the values of each, in the order of their first

@@ -7,19 +7,16 @@
 
 use crate::{Error, Run};
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
-use mu_traces::readers::{Limited, reader_for};
+use mu_traces::readers::{Limited, reader_for, with_start};
 use mu_traces::{
     Conflict, DecisionOptions, ReadOptions, Reason, Sink, Trace, TraceModel, TraceReader, Verdict,
     decide, readers,
 };
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::rc::Rc;
-
-/// Bytes by which the format of a log is recognised.
-const START: u64 = 1 << 16;
 
 /// Models, format, and options of a check of logs.
 #[derive(Debug)]
@@ -192,13 +189,9 @@ impl TraceCheck {
     ) -> Result<CheckedLog, Diagnostic> {
         let failed =
             |e: std::io::Error| Diagnostic::new(Stage::File, format!("cannot read `{name}`: {e}"));
-        let mut bytes = mu_lts::aut::decompressed(bytes).map_err(failed)?;
-        let mut start = Vec::new();
-        // The reader reports a damaged end, with its line.
-        let _ = (&mut bytes).take(START).read_to_end(&mut start);
-        let text = String::from_utf8_lossy(&start).into_owned();
-        let reader = self.reader(name, &text)?;
-        let mut log = Limited::new(Cursor::new(start).chain(bytes), run.budget.clone());
+        let (start, bytes) = with_start(mu_lts::aut::decompressed(bytes).map_err(failed)?);
+        let reader = self.reader(name, &start)?;
+        let mut log = Limited::new(bytes, run.budget.clone());
         let stopped = log.stop();
         let options = ReadOptions { file: name.to_string(), repair: self.repair };
         let traces = CheckedLog { traces: Vec::new(), skipped: Vec::new(), stop: Stop::Complete };

@@ -15,7 +15,7 @@
 
 use ahash::AHashMap;
 use mu_base::ids::{ActId, VarId};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, permutations};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
 use mu_data::signature::Builtin;
 use mu_data::sort::basic;
@@ -566,7 +566,7 @@ impl RulesBuilder<'_> {
                 ));
             }
             let mut any = Expr::boolean(&mut self.data.signature, false);
-            for order in permutations(to - from) {
+            for order in permutations::all(to - from) {
                 let mut one = Expr::boolean(&mut self.data.signature, true);
                 for (i, j) in order.into_iter().enumerate() {
                     for (e, v) in acts[from + i].1.iter().zip(label[from + j]) {
@@ -582,17 +582,6 @@ impl RulesBuilder<'_> {
         }
         Ok(result)
     }
-}
-
-fn permutations(n: usize) -> Vec<Vec<usize>> {
-    let mut all = vec![vec![]];
-    for i in 0..n {
-        all = all
-            .iter()
-            .flat_map(|p: &Vec<usize>| (0..=i).map(move |at| [&p[..at], &[i], &p[at..]].concat()))
-            .collect();
-    }
-    all
 }
 
 /// Splits an action formula into a union of `exists vars. matrix`. Pulls out the positive outermost

@@ -37,7 +37,7 @@ pub use self::models::ModelsArgs;
 pub use self::modulo::{Modulo, modulo, preorder};
 pub use self::new::{NewArgs, Project};
 pub use self::program::{
-    ExpandArgs, InitialValues, LitmusArgs, LitmusMethod, MAX_LITMUS_OPERATIONS, MemoryName,
+    ExpandArgs, InitialValues, LitmusArgs, LitmusMethod, MAX_MACHINE_OPERATIONS, MemoryName,
     OutputLanguage, ProgramArgs, ReadArgs, RobustArgs, ThreadCount, TranslationArgs,
 };
 pub use self::prove::{ProofMemory, ProveArgs, Sampling, VerifyArgs};

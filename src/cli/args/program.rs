@@ -64,8 +64,8 @@ impl Default for ReadArgs {
     }
 }
 
-/// Largest number of operations per processor of a machine that runs litmus tests.
-pub const MAX_LITMUS_OPERATIONS: i64 = 6;
+/// Largest number of operations per processor of a machine that runs litmus tests or judges traces.
+pub const MAX_MACHINE_OPERATIONS: u32 = 6;
 
 /// Methods to evaluate litmus tests.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +174,7 @@ pub struct LitmusArgs {
     pub interface: Option<PathBuf>,
     /// Maximum number of operations per processor of the machine (default: those of the longest
     /// test).
-    #[arg(long, value_name = "K", requires = "machine", value_parser = clap::value_parser!(u32).range(1..=MAX_LITMUS_OPERATIONS))]
+    #[arg(long, value_name = "K", requires = "machine", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_MACHINE_OPERATIONS)))]
     pub operations: Option<u32>,
     /// Common options.
     #[command(flatten)]

@@ -19,11 +19,23 @@ mod window;
 
 pub use limited::Limited;
 
-use std::io::BufRead;
+use std::io::{BufRead, Cursor, Read};
 
 use mu_base::Diagnostic;
 
 use crate::trace::{Trace, TraceBuilder};
+
+/// Number of bytes at the start of a log by which its format is recognised.
+const START: u64 = 1 << 16;
+
+/// Returns the start of a log as text, for [`reader_for`], and the whole log. A damaged byte stream
+/// ends the start early; the reader reports the damage, with its line.
+pub fn with_start(mut bytes: Box<dyn BufRead>) -> (String, Box<dyn BufRead>) {
+    let mut start = Vec::new();
+    let _ = (&mut bytes).take(START).read_to_end(&mut start);
+    let text = String::from_utf8_lossy(&start).into_owned();
+    (text, Box::new(Cursor::new(start).chain(bytes)))
+}
 
 /// Options of readers.
 #[derive(Clone, Debug, Default)]

@@ -31,7 +31,7 @@ use crate::pipeline::properties::{self, FormulaText};
 use crate::pipeline::{self, Session};
 use mu_base::host::Instant;
 use mu_base::limits::Limits;
-use mu_base::{Budget, Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage, permutations};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
 use mu_engines::auto::{Slice, alternate};
@@ -736,19 +736,12 @@ impl FormulaInstance {
     fn orders(&self, model: &Abstract) -> Vec<Vec<usize>> {
         let Some(replicas) = &model.replicas else { return vec![Vec::new()] };
         let tracked = self.tracked.last().copied().unwrap_or_default();
-        if replicas.all.is_none() { vec![(0..tracked).collect()] } else { permutations(tracked) }
+        if replicas.all.is_none() {
+            vec![(0..tracked).collect()]
+        } else {
+            permutations::all(tracked)
+        }
     }
-}
-
-/// Returns all permutations of the numbers below `n`.
-fn permutations(n: usize) -> Vec<Vec<usize>> {
-    let longer = |rows: Vec<Vec<usize>>, next: usize| {
-        let places = |row: &Vec<usize>| -> Vec<Vec<usize>> {
-            (0..=row.len()).map(|at| [&row[..at], &[next], &row[at..]].concat()).collect()
-        };
-        rows.iter().flat_map(places).collect()
-    };
-    (0..n).fold(vec![Vec::new()], longer)
 }
 
 /// Checks the formulas at one level of regions. Errors: obstacles at every level.

@@ -7,7 +7,7 @@
 //! otherwise 0. Tests that the machine cannot run are listed with the reason.
 
 use super::{Explored, Read, read};
-use crate::args::{Format, LitmusArgs, MAX_LITMUS_OPERATIONS};
+use crate::args::{Format, LitmusArgs, MAX_MACHINE_OPERATIONS};
 use crate::commands::litmus::TestError;
 use crate::commands::models::{Named, named};
 use crate::output;
@@ -79,7 +79,7 @@ pub(crate) fn run(
 }
 
 /// Returns the number of operations of the longest thread of the tests that can be read, at most
-/// [`MAX_LITMUS_OPERATIONS`].
+/// [`MAX_MACHINE_OPERATIONS`].
 fn longest(files: &[PathBuf]) -> u32 {
     let length = |path: &PathBuf| {
         let mut sources = SourceMap::new();
@@ -88,12 +88,7 @@ fn longest(files: &[PathBuf]) -> u32 {
             mu_litmus::parse(source, &text, mu_litmus::file::ParserOptions::default()).ok()?;
         u32::try_from(longest_thread(&test)).ok()
     };
-    files
-        .iter()
-        .filter_map(length)
-        .max()
-        .unwrap_or(0)
-        .clamp(1, u32::try_from(MAX_LITMUS_OPERATIONS).expect("a small number"))
+    files.iter().filter_map(length).max().unwrap_or(0).clamp(1, MAX_MACHINE_OPERATIONS)
 }
 
 /// Computes all histories of a machine up to a number of operations of each processor, with the

@@ -5,12 +5,9 @@ use crate::args::LogFormat;
 use crate::args::TraceArgs;
 use crate::pipeline::file_error;
 use mu_base::{Diagnostic, Stage};
-use mu_traces::readers::reader_for;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use mu_traces::readers::{reader_for, with_start};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-
-/// Number of bytes from which the format is recognised.
-const START: usize = 1 << 16;
 
 /// A log, opened.
 pub(super) struct Log {
@@ -40,16 +37,12 @@ pub(super) fn open(path: &Path, args: &TraceArgs) -> Result<Log, Diagnostic> {
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let failed = |e: std::io::Error| file_error("cannot read", path, &e);
-    let mut bytes = mu_lts::aut::decompressed(raw).map_err(failed)?;
-    let mut start = Vec::new();
-    // A damaged end is reported by the reader, with its line.
-    let _ = (&mut bytes).take(START as u64).read_to_end(&mut start);
-    let text = String::from_utf8_lossy(&start).into_owned();
+    let (start, bytes) = with_start(mu_lts::aut::decompressed(raw).map_err(failed)?);
     let format = match args.from {
         Some(format) => format,
-        None => recognised(&name, &text)?,
+        None => recognised(&name, &start)?,
     };
-    Ok(Log { name, format, bytes: Box::new(Cursor::new(start).chain(bytes)) })
+    Ok(Log { name, format, bytes })
 }
 
 /// Returns the format of a log by its name and its first lines.

@@ -8,7 +8,7 @@
 
 use super::results::{Results, TraceAnswer, TraceResult};
 use super::{log, print_skipped};
-use crate::args::{LogFormat, TraceArgs};
+use crate::args::{LogFormat, MAX_MACHINE_OPERATIONS, TraceArgs};
 use crate::commands::conform::litmus_outcomes::behaviour;
 use crate::output;
 use crate::pipeline::Session;
@@ -20,9 +20,6 @@ use mu_conform::litmus_outcomes::Behaviour;
 use mu_traces::readers::Collected;
 use mu_traces::{Annotations, Fence, Initial, OperationKind, ReadOptions, Trace};
 use std::path::Path;
-
-/// Limit on the operations of a thread; a trace with a longer one is unknown.
-const MAX_OPERATIONS: usize = 6;
 
 /// Limit on the threads of a trace, which are compared in all orders; one with more is unknown.
 const MAX_THREADS: usize = 6;
@@ -60,12 +57,13 @@ pub(super) fn run(
     if collected.traces.is_empty() {
         return Err(Diagnostic::new(Stage::Syntax, "the logs have no operation"));
     }
-    let longest =
-        |trace: &Trace| (0..trace.threads.len()).map(|t| trace.range(t).len()).max().unwrap_or(0);
-    let bound = collected.traces.iter().map(longest).filter(|l| *l <= MAX_OPERATIONS).max();
+    let longest = |trace: &Trace| {
+        let lengths = (0..trace.threads.len()).map(|t| trace.range(t).len());
+        narrow::index(lengths.max().unwrap_or(0))
+    };
+    let bound = collected.traces.iter().map(longest).filter(|l| *l <= MAX_MACHINE_OPERATIONS).max();
     let interface = args.interface.as_deref().unwrap_or(Path::new(""));
-    let (behaviour, stop) =
-        behaviour(session, machine, interface, narrow::index(bound.unwrap_or(1).max(1)))?;
+    let (behaviour, stop) = behaviour(session, machine, interface, bound.unwrap_or(1).max(1))?;
     for trace in &collected.traces {
         let mut result = TraceResult::of(trace);
         result.answers.push(answer(trace, longest(trace), &behaviour, &stop));
@@ -82,10 +80,10 @@ fn unknown(reason: impl Into<String>, stop: &Stop) -> TraceAnswer {
 }
 
 /// Looks a trace up.
-fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> TraceAnswer {
-    if longest > MAX_OPERATIONS {
+fn answer(trace: &Trace, longest: u32, machine: &Behaviour, stop: &Stop) -> TraceAnswer {
+    if longest > MAX_MACHINE_OPERATIONS {
         let reason = format!(
-            "a thread has {longest} operations; machines are searched up to {MAX_OPERATIONS}"
+            "a thread has {longest} operations; machines are searched up to {MAX_MACHINE_OPERATIONS}"
         );
         return unknown(reason, stop);
     }
