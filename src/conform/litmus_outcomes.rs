@@ -6,7 +6,7 @@
 //! the result.
 //!
 //! A faulty machine may load a value that no store writes to the address. No candidate has such a
-//! load. If the machine has such histories, the candidates of the test beside a further processor
+//! load. If the machine has such histories, the candidates of the test with a further processor
 //! are compared too, without the operations of that processor: it stores values that the test does
 //! not store there, as many as a history of the machine loads. Values have no names in histories,
 //! so these are the values of the condition first, then other values of the test.
