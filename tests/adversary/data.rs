@@ -77,6 +77,15 @@ impl Sort {
             }
         }
     }
+    /// True if its values contain functions: these are ordered by their place in the text, which
+    /// decides what `pick` returns.
+    fn contains_functions(&self) -> bool {
+        match self {
+            Sort::Plain(_) => false,
+            Sort::Of(_, element) => element.contains_functions(),
+            Sort::Function(..) => true,
+        }
+    }
     /// True if it is a sort of numbers.
     pub fn is_number(&self) -> bool {
         [POS, NAT, INT, REAL].contains(self)
@@ -536,10 +545,13 @@ impl<'t> Maker<'t> {
             }
             "Pick" => {
                 let x = self.expr(&variables[0], vars, d);
-                args[0] = if matches!(sorts[0], Sort::Of("FSet", _)) {
-                    format!("{{{x}}} + {}", args[0])
-                } else {
-                    format!("{{{x}: 1}} + {}", args[0])
+                let one = match sorts[0] {
+                    Sort::Of("FSet", _) => format!("{{{x}}}"),
+                    _ => format!("{{{x}: 1}}"),
+                };
+                args[0] = match variables[0].contains_functions() {
+                    true => one,
+                    false => format!("{one} + {}", args[0]),
                 };
             }
             "Exp" => {
