@@ -173,24 +173,42 @@ pub fn search<'m>(
     bound: Bound,
     budget: &Budget,
 ) -> Result<SearchResult, Diagnostic> {
+    search_and_report((interface, machine, group), models, bound, budget, &mut |_, _| Ok(()))
+}
+
+/// Receives the position of a model and the violation of it that a search has found.
+pub type OnViolation<'c> = &'c mut dyn FnMut(usize, &Violation) -> Result<(), Diagnostic>;
+
+/// Enumerates and judges the histories within a bound, as [`search`]. `on_violation` is called when
+/// a violation is found, long before a limit may end the search; its error ends the search, as a
+/// limit if it is that of a limit.
+pub fn search_and_report<'m>(
+    input: (&'m Interface, &'m ReducedMachine, &'m SymmetryGroup),
+    models: &[&MemoryModel],
+    bound: Bound,
+    budget: &Budget,
+    on_violation: OnViolation<'_>,
+) -> Result<SearchResult, Diagnostic> {
     let mut cores: Vec<Cores> = (0..bound.threads.max(1)).map(|_| Cores::default()).collect();
-    search_with((interface, machine, group), models, &mut cores, bound, budget)
+    search_with(input, models, (&mut cores, on_violation), bound, budget)
 }
 
 /// Enumerates and judges the histories within a bound, as [`search`]. `cores`: for each thread the
-/// verdicts that are known from other searches; not empty.
+/// verdicts that are known from other searches; not empty. For `on_violation` see
+/// [`search_and_report`].
 pub fn search_with<'m>(
     input: (&'m Interface, &'m ReducedMachine, &'m SymmetryGroup),
     models: &[&MemoryModel],
-    cores: &mut [Cores],
+    (cores, on_violation): (&mut [Cores], OnViolation<'_>),
     bound: Bound,
     budget: &Budget,
 ) -> Result<SearchResult, Diagnostic> {
+    let parts = (cores, on_violation);
     match input.1.alphabet.names.processors.len() {
-        0..=2 => HistorySearch::<2>::new(input, models, bound).run(models, cores, bound, budget),
-        3..=4 => HistorySearch::<4>::new(input, models, bound).run(models, cores, bound, budget),
+        0..=2 => HistorySearch::<2>::new(input, models, bound).run(models, parts, bound, budget),
+        3..=4 => HistorySearch::<4>::new(input, models, bound).run(models, parts, bound, budget),
         5..=PROCESSOR_LIMIT => HistorySearch::<PROCESSOR_LIMIT>::new(input, models, bound)
-            .run(models, cores, bound, budget),
+            .run(models, parts, bound, budget),
         n => Err(Diagnostic::new(
             Stage::Unsupported,
             format!("{n} processors: at most {PROCESSOR_LIMIT} are supported"),
@@ -316,7 +334,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
     fn run(
         mut self,
         models: &[&MemoryModel],
-        cores: &mut [Cores],
+        (cores, on_violation): (&mut [Cores], OnViolation<'_>),
         bound: Bound,
         budget: &Budget,
     ) -> Result<SearchResult, Diagnostic> {
@@ -327,8 +345,16 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
             let mut level: Vec<(Lists<P>, u32)> = level.into_iter().collect();
             level.sort_unstable();
             let judged = self.finished(&level)?;
+            let known: Vec<bool> = self.answer.found.iter().map(Option::is_some).collect();
             let step = self
                 .judge((&level, &judged), models, cores, budget)
+                .and_then(|()| {
+                    let mut new = (0..known.len()).filter(|&m| !known[m]);
+                    new.try_for_each(|m| match &self.answer.found[m] {
+                        Some(violation) => on_violation(m, violation),
+                        None => Ok(()),
+                    })
+                })
                 .and_then(|()| self.collect(&level, &judged, bound.collect))
                 .and_then(|()| self.expand(&level, budget));
             match step {

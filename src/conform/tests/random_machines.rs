@@ -91,7 +91,9 @@ fn bounded(
     let input = (interface, &machine, &group);
     let models: Vec<&MemoryModel> = judges.models.iter().collect();
     let bound = Bound::of(operations, 1);
-    let answer = search_with(input, &models, &mut judges.cores, bound, &budget).expect(said);
+    let answer =
+        search_with(input, &models, (&mut judges.cores, &mut |_, _| Ok(())), bound, &budget)
+            .expect(said);
     assert_eq!(answer.stop, Stop::Complete, "{said}");
     [0, 1, 2].map(|m| answer.found[m].is_some())
 }

@@ -338,7 +338,12 @@ fn decide<'a>(
     };
     let mut verdicts = Vec::new();
     for ((model, text), form) in models.iter().zip(texts).zip(&forms) {
-        verdicts.push(decider.verdict(model, text.as_ref(), form)?);
+        verdicts.push(match decider.verdict(model, text.as_ref(), form) {
+            Err(Diagnostic { stop: Some(stop), .. }) => {
+                ConformanceVerdict::Unknown(format!("stopped: {}", stop.word()))
+            }
+            other => other?,
+        });
     }
     // Runs found for other models may violate models that are not supported.
     for (i, (model, form)) in models.iter().zip(&forms).enumerate() {

@@ -357,7 +357,13 @@ impl FaultSearch<'_> {
         let mut machines = Vec::new();
         let mut controls = Vec::new();
         for fault in faults {
-            match self.one(session, fault, &mut controls) {
+            // Reading the rest after a limit would take longer than the time until the run ends.
+            let limit = session.budget.check(0).and_then(|()| session.budget.check_memory());
+            let result = match limit {
+                Ok(()) => self.one(session, fault, &mut controls),
+                Err(stop) => Err(Diagnostic::stopped(stop)),
+            };
+            match result {
                 Ok((result, machine, group)) => {
                     if self.args.suite.is_some() && result.found.is_some() {
                         machines.push(((out.faults.len(), &fault.defines), machine, group));

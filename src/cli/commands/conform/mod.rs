@@ -44,7 +44,7 @@ use mu_conform::interface::{Interface, Label};
 use mu_conform::judge::{MemoryModel, ModelDefinition as Judging, Reason};
 use mu_conform::machine::{IDLE, ReducedMachine};
 use mu_conform::names::NameMap;
-use mu_conform::search::{Bound, SearchResult, Violation, search};
+use mu_conform::search::{Bound, SearchResult, Violation, search_and_report};
 use mu_conform::sequences::SequenceEntry;
 use mu_conform::symmetry::SymmetryGroup;
 use mu_conform::witness;
@@ -218,19 +218,21 @@ fn run_bounded(
     let compared = operations.min(COMPARED_OPERATIONS);
     let bound = Bound { collect: compared, ..Bound::of(operations, session.threads()) };
     let selected: Vec<&MemoryModel> = models.iter().collect();
-    let answer = search(&interface, &machine, &group, &selected, bound, &session.budget)?;
-    session.log(format!("{} histories judged", grouped(answer.histories)));
-    let mut shown = Vec::new();
-    for ((against, text), found) in models.iter().zip(texts).zip(&answer.found) {
-        let found = found
-            .as_ref()
-            .map(|f| {
-                let names = &machine.alphabet;
-                confirm_violation(session, &interface, model, names, (against, text.as_ref()), f)
-            })
-            .transpose()?;
-        shown.push(found);
+    let mut shown: Vec<Option<ConfirmedViolation>> = models.iter().map(|_| None).collect();
+    let mut answer = {
+        let mut confirm = |m: usize, found: &Violation| {
+            let (names, against) = (&machine.alphabet, (&models[m], texts[m].as_ref()));
+            shown[m] = Some(confirm_violation(session, &interface, model, names, against, found)?);
+            Ok(())
+        };
+        let input = (&interface, &machine, &group);
+        search_and_report(input, &selected, bound, &session.budget, &mut confirm)?
+    };
+    // A limit that ends a confirmation leaves the model open.
+    for (found, shown) in answer.found.iter_mut().zip(&shown) {
+        *found = found.take().filter(|_| shown.is_some());
     }
+    session.log(format!("{} histories judged", grouped(answer.histories)));
     let conforming: Vec<usize> = (0..models.len()).filter(|&m| answer.found[m].is_none()).collect();
     let judged =
         answer.stop == Stop::Complete && answer.unjudged(&interface, &machine.alphabet).is_none();
