@@ -48,7 +48,7 @@ fn built_in_machines_need_no_files() {
     assert_eq!(code, Some(2));
     assert!(err.contains("a built-in interface: machine, direct, buffer, ooo, msi"), "{err}");
     // A file of that name.
-    file(folder.path(), "tso", "act a; init a;");
+    file(folder.path(), "tso", "act a; init a . delta;");
     let (_, out, _) = run_in(folder.path(), "explore tso --format json");
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["transitions"], 1);
 }
