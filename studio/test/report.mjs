@@ -58,6 +58,8 @@ async function counterexample() {
 
   const slider = page.getByRole("slider");
   const heading = page.locator(".state h4");
+  equal("the run begins at the step that decides it", await heading.innerText(), "After step 3 of 3: leave(2)");
+  await slider.fill("0");
   equal("initial state", await heading.innerText(), "Initial state");
   await slider.fill("3");
   equal("the slider goes to a step", await heading.innerText(), "After step 3 of 3: leave(2)");
@@ -195,7 +197,7 @@ async function shapes() {
   write("dead.mcrl2", "act a, b: Nat; e;\nproc P(n: Nat) = (n < 3) -> a(n) . P(n + 1) + b(n) . P(0) + (n == 2) -> e . delta;\ninit P(0);\n");
   run("check", "dead.mcrl2", "-f", "nu X. (<true*.e>true && [a(0)||b(1)]X)", "-f", "mu X. [!e]X", "--evidence", "shapes.html");
   const { page, errors, context } = await open(browser, at("shapes.html"));
-  equal("columns without comments", await page.locator(".results thead th").allInnerTexts(), ["Formula", "Verdict", "Run", "States", "Equations", "Time"]);
+  equal("columns without comments", await page.locator(".results thead th").allInnerTexts(), ["Formula", "Verdict", "Run", "Time", "States", "Equations"]);
   equal("a loop", await page.locator(".chart-tail").innerText(), "↺ From here the run repeats from the start.");
   await page.locator(".results .open").first().click();
   equal("states of evidence that branches", await page.locator(".row .number").allInnerTexts(), ["0 → 1", "1 → 2", "1 → 0", "2 → 3"]);
