@@ -81,8 +81,9 @@ mod tests {
         std::fs::create_dir(&left).unwrap();
         std::fs::write(left.join("rows.csv"), "n").unwrap();
         // Folders of users, which have similar names.
-        let others = ["mu-check-other", "mu-check-studio-test-4N6z57", "mu-check-studio-scratch-mine"]
-            .map(|name| parent.path().join(name));
+        let others =
+            ["mu-check-other", "mu-check-studio-test-4N6z57", "mu-check-studio-scratch-mine"]
+                .map(|name| parent.path().join(name));
         others.iter().for_each(|other| std::fs::create_dir(other).unwrap());
         // A young folder may be about to be locked.
         remove_abandoned(parent.path(), AGE);

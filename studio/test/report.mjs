@@ -105,7 +105,7 @@ async function counterexample() {
   equal("lanes are dragged", await page.locator(".lane-head").allInnerTexts(), ["First", "Second"]);
 
   await page.getByRole("button", { name: "always.mcf" }).click();
-  check("another formula", (await page.locator(".about h3").innerText()).startsWith("always.mcf"));
+  check("another formula", (await page.locator(".result h3").first().innerText()).startsWith("always.mcf"));
   await page.getByRole("button", { name: "never.mcf" }).click();
 
   const unnamed = await page.evaluate(() => {
