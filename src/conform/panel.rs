@@ -5,7 +5,7 @@
 //! If one of these allows it, the built-in models that are weaker allow the history too
 //! ([`ModelForm`]); only otherwise are their axioms evaluated on the history. Cost: one core for
 //! each history, and one verdict for each different core. The axioms confirm a part of the verdicts
-//! on cores ([`Confirmations`]), and each violation that is reported.
+//! on cores (`Confirmations`), and each violation that is reported.
 
 use crate::cores::{self, Cores};
 use crate::every_length::order::{Marks, ModelForm, ProcessorOrder};
