@@ -4,11 +4,14 @@
 //!
 //! Input: the tokens of an instruction. Output: operations. Loads and stores may have `.aq` and
 //! `.rl`, as in the litmus tests of the memory model. An `amo` is a read and a write, related by
-//! `amo`; `lr` and `sc` are related by `lxsx`. Registers have 64 bits.
+//! `amo`; `lr` and `sc` are related by `lxsx`. A compare-and-swap that fails only reads, and does
+//! not release; a write of the old value would add no outcome. Registers have 64 bits. Each
+//! instruction has 4 bytes of code, also `call`. A fence orders memory accesses only: variables are
+//! no devices, so a fence before or after device accesses alone (`fence w,o`) orders nothing.
 
 use crate::asm::{Assembler, JumpTarget, symbolic, unknown};
 use crate::code::{Arch, Atomicity, Binary, Flow, Op, Register, RegisterExpr, Unary};
-use mu_base::words::Cursor;
+use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
 const ARCH: Arch = Arch::RiscV;
@@ -155,7 +158,7 @@ fn amo(name: &str) -> Option<Option<Binary>> {
 /// order.
 pub const SUPPORTED: &str = "lb lbu lh lhu lw lwu ld sb sh sw sd (with .aq, .rl), lr.w lr.d sc.w sc.d, amoswap.* amoadd.* amoand.* amoor.* \
     amoxor.* amomin.* amomax.* amominu.* amomaxu.* amocas.*, li mv neg not seqz snez sext.* zext.* lui, add sub mul and or xor sll srl sra slt sltu with their forms *i and *w, \
-    beq bne blt bltu bge bgeu bgt bgtu ble bleu with their forms *z, j, fence fence.tso fence.i, nop";
+    beq bne blt bltu bge bgeu bgt bgtu ble bleu with their forms *z, j jal jr jalr call ret auipc, negw sltz sgtz, fence fence.tso fence.i, nop";
 
 /// Lowers an instruction.
 pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
@@ -201,8 +204,12 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
         }
         "amocas" => {
             let (bytes, rest) = parts[1..].split_first().ok_or_else(wrong)?;
-            let (bytes, _) = width(bytes).filter(|w| w.1).ok_or_else(wrong)?;
             let tags = order(rest).ok_or_else(wrong)? | ARCH.tag("AMO");
+            if *bytes == "q" {
+                let message = "a compare-and-swap of 16 bytes is not supported, expected `amocas` of at most 8 bytes";
+                return Err(Diagnostic::at(Stage::Unsupported, token.span, message));
+            }
+            let (bytes, _) = width(bytes).filter(|w| w.1).ok_or_else(wrong)?;
             let expected = register(a, cursor)?;
             cursor.expect(",")?;
             let value = source(a, cursor)?;
@@ -222,7 +229,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                 when: Some(when),
                 read: tags,
                 write: tags,
-                failed: tags,
+                failed: without_release(tags),
                 atomicity: Atomicity::Pair,
                 flow: Flow::Plain,
             });
@@ -286,9 +293,128 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
         }
         _ if parts.len() > 1 && !matches!(parts[0], "sext" | "zext") => return Err(wrong()),
         "sext" | "zext" => return computation(a, cursor, &lower).unwrap_or_else(|| Err(wrong())),
+        name if jump(a, cursor, name)? => {}
         name => return computation(a, cursor, name).unwrap_or_else(|| Err(wrong())),
     }
     Ok(())
+}
+
+/// Returns the tags of a compare-and-swap that fails: it acquires, but does not release.
+fn without_release(tags: u64) -> u64 {
+    let has = |name: &str| tags & ARCH.tag(name) != 0;
+    let acquires = has("Acq") || has("AcqRel");
+    let orders = ["Acq", "Rel", "AcqRel"].iter().fold(0, |all, name| all | ARCH.tag(name));
+    tags & !orders | if acquires { ARCH.tag("Acq") } else { 0 }
+}
+
+/// Lowers a jump that always jumps, or `auipc`. Returns false if the name is of another
+/// instruction.
+fn jump(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
+    let ra = |a: &mut Assembler| Some(a.register("x1"));
+    match name {
+        "j" | "call" => {
+            let link = if name == "call" { ra(a) } else { None };
+            direct(a, cursor, link)?;
+        }
+        "jal" => {
+            // Without a register, it is `ra`.
+            let link = if cursor.is("%") || cursor.ahead(1).text == "," {
+                let link = register(a, cursor)?;
+                cursor.expect(",")?;
+                link
+            } else {
+                ra(a)
+            };
+            direct(a, cursor, link)?;
+        }
+        "ret" => {
+            let to = ra(a).map_or(RegisterExpr::Const(0), RegisterExpr::Register);
+            indirect(a, to, None);
+        }
+        "jr" => {
+            let to = target(a, cursor)?;
+            indirect(a, to, None);
+        }
+        "jalr" => {
+            // `jalr RD, TARGET`, or `jalr TARGET` with `ra`.
+            let two = cursor.ahead(if cursor.is("%") { 2 } else { 1 }).text == ",";
+            let link = if two { register(a, cursor)? } else { ra(a) };
+            if two {
+                cursor.expect(",")?;
+            }
+            let to = target(a, cursor)?;
+            indirect(a, to, link);
+        }
+        "auipc" => {
+            let into = register(a, cursor)?;
+            cursor.expect(",")?;
+            let upper = i64::from((cursor.number()? << 12) as i32) as u64;
+            let here = a.next_address() - 4;
+            assign(a, into, RegisterExpr::Const(here.wrapping_add(upper)));
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Parses the target of an indirect jump: `offset(register)`, `register, offset`, or `register`.
+fn target(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
+    if cursor.is("(") || cursor.is("-") || cursor.peek().kind == mu_base::words::TokenKind::Number {
+        return address(a, cursor);
+    }
+    let base = source(a, cursor)?;
+    let offset = if cursor.eat(",") { cursor.number()? } else { 0 };
+    Ok(base.plus(offset as u64))
+}
+
+/// Lowers a jump to a label, which writes the address of the next instruction to a register.
+fn direct(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    link: Option<Register>,
+) -> Result<(), Diagnostic> {
+    let label = cursor.name("a label")?;
+    if let Some(link) = link {
+        let next = a.next_address();
+        a.push(Op::Let(link, RegisterExpr::Const(next)));
+    }
+    a.jump(None, JumpTarget::Label(label.text.to_string(), label.span));
+    Ok(())
+}
+
+/// Lowers a jump to an address, the lowest bit of which is ignored.
+fn indirect(a: &mut Assembler, to: RegisterExpr, link: Option<Register>) {
+    let to = RegisterExpr::binary(Binary::And, to, RegisterExpr::Const(!1));
+    let Some(link) = link else { return a.push(Op::Jump(to)) };
+    // The target is read before the link register is written: they may be the same.
+    let held = a.register(".target");
+    a.push(Op::Let(held, to));
+    let next = a.next_address();
+    a.push(Op::Let(link, RegisterExpr::Const(next)));
+    a.push(Op::Jump(RegisterExpr::Register(held)));
+}
+
+/// Returns the memory accesses of an operand of a fence, a set of `i`, `o`, `r`, `w`; `None` if it
+/// is no such set.
+fn operand(text: &str) -> Option<&'static str> {
+    let lower = text.to_ascii_lowercase();
+    let is_set = lower
+        .chars()
+        .enumerate()
+        .all(|(i, c)| "iorw".contains(c) && !lower.chars().take(i).any(|earlier| earlier == c));
+    let accesses = match (lower.contains('r'), lower.contains('w')) {
+        (true, true) => "rw",
+        (true, false) => "r",
+        (false, true) => "w",
+        (false, false) => "",
+    };
+    (is_set && !lower.is_empty()).then_some(accesses)
+}
+
+fn no_operand(token: Token<'_>) -> Diagnostic {
+    let message = format!("`{}` is no operand of `fence`", token.text);
+    Diagnostic::at(Stage::Type, token.span, message)
+        .note("expected a set of i, o (device accesses) and r, w (memory accesses), as `rw`")
 }
 
 /// Lowers a fence; `None` if it is not one.
@@ -301,34 +427,39 @@ fn fence(
         ["tso"] => a.push(Op::Fence(ARCH.tag("Fence.tso"))),
         ["i"] => a.push(Op::Fence(ARCH.tag("Fence.i"))),
         [] => {
-            let mut kinds = Vec::new();
+            let mut sets = Vec::new();
             while cursor.peek().kind == mu_base::words::TokenKind::Name {
-                let kind: String = cursor
-                    .take()
-                    .text
-                    .to_ascii_lowercase()
-                    .chars()
-                    .filter(|c| !matches!(c, 'i' | 'o'))
-                    .collect();
-                kinds.push(kind);
+                let token = cursor.take();
+                match operand(token.text) {
+                    Some(accesses) => sets.push(accesses),
+                    None => return Some(Err(no_operand(token))),
+                }
                 if !cursor.eat(",") {
                     break;
                 }
             }
-            let name = match kinds.as_slice() {
-                [] => "Fence.rw.rw".to_string(),
-                [before, after] => format!("Fence.{before}.{after}"),
+            let tag = match sets.as_slice() {
+                [] => ARCH.tag("Fence.rw.rw"),
+                // Device accesses alone.
+                ["", _] | [_, ""] => 0,
+                [before, after] => ARCH.tag(&format!("Fence.{before}.{after}")),
                 _ => return None,
             };
-            let tag = ARCH.tag(&name);
-            if tag == 0 {
-                return None;
-            }
             a.push(Op::Fence(tag));
         }
         _ => return None,
     }
     Some(Ok(()))
+}
+
+/// Returns the comparison with zero of an abbreviation; `None` if it is none.
+fn with_zero(name: &str) -> Option<fn(RegisterExpr, RegisterExpr) -> RegisterExpr> {
+    Some(match name {
+        "snez" => |of, zero| RegisterExpr::binary(Binary::Ne, of, zero),
+        "sltz" => |of, zero| RegisterExpr::binary(Binary::Less, of, zero),
+        "sgtz" => |of, zero| RegisterExpr::binary(Binary::Less, zero, of),
+        _ => return None,
+    })
 }
 
 /// Lowers an instruction without memory access; `None` if it is not one.
@@ -365,11 +496,16 @@ fn computation(
             cursor.expect(",")?;
             let of = source(a, cursor)?;
             assign(a, into, op.map_or(of.clone(), |op| RegisterExpr::unary(op, of)));
-        } else if name == "snez" {
+        } else if let Some(holds) = with_zero(name) {
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             let of = source(a, cursor)?;
-            assign(a, into, RegisterExpr::binary(Binary::Ne, of, RegisterExpr::Const(0)));
+            assign(a, into, holds(of, RegisterExpr::Const(0)));
+        } else if name == "negw" {
+            let into = register(a, cursor)?;
+            cursor.expect(",")?;
+            let of = source(a, cursor)?;
+            assign(a, into, RegisterExpr::unary(Unary::Neg, of).extended(4, true));
         } else if name == "lui" {
             let into = register(a, cursor)?;
             cursor.expect(",")?;
@@ -417,9 +553,6 @@ fn computation(
                 RegisterExpr::binary(op, left, zero)
             };
             a.jump(Some(when), JumpTarget::Label(label.text.to_string(), label.span));
-        } else if name == "j" {
-            let label = cursor.name("a label")?;
-            a.jump(None, JumpTarget::Label(label.text.to_string(), label.span));
         } else {
             return Ok(None);
         }

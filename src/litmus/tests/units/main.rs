@@ -14,6 +14,7 @@ mod instructions;
 mod interleave;
 mod kernel;
 mod machines;
+mod riscv;
 mod widths;
 mod words;
 
