@@ -14,13 +14,15 @@
 //! value (`rf`), and for each location an order of its writes (`co`).
 
 use mu_base::{narrow, permutations};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use mu_base::Diagnostic;
+use mu_base::{Budget, Diagnostic};
 
 use crate::cat::{CatModel, ModelVerdict, Session};
 use crate::execution::{Event, EventKind, RelationId, SetId, Skeleton, Vocabulary};
+use crate::execution_search;
 use crate::models::{Dialect, FenceSide, MemoryOrdering};
 use crate::relation::Relation;
 
@@ -494,25 +496,47 @@ impl History {
         }
         skeleton
     }
-    /// Returns all reads-from relations: for each read one write with its value. Empty if some read
-    /// has no such write.
-    pub fn reads_from(&self, s: &Skeleton) -> Vec<Relation> {
-        let e = s.events();
-        let mut out = vec![Relation::empty(s.len())];
-        for r in s.set(SetId::READS).iter() {
-            let sources: Vec<usize> = s.sources(r).filter(|&w| e[w].value == e[r].value).collect();
-            if let [w] = sources[..] {
-                out.iter_mut().for_each(|rf| rf.insert(w, r));
-                continue;
-            }
-            let with = |rf: &Relation, w: usize| {
-                let mut rf = rf.clone();
-                rf.insert(w, r);
-                rf
-            };
-            out = out.iter().flat_map(|rf| sources.iter().map(move |&w| with(rf, w))).collect();
+    /// Calls `visit` with each reads-from relation, for each read one write with its value, until
+    /// `visit` returns true or fails. There is none if some read has no such write. Memory: that of
+    /// one relation. Returns true if `visit` returned true.
+    pub fn reads_from(
+        &self,
+        s: &Skeleton,
+        visit: &mut dyn FnMut(&Relation) -> Result<bool, Diagnostic>,
+    ) -> Result<bool, Diagnostic> {
+        let sources = execution_search::sources(s);
+        if sources.iter().any(|(_, list)| list.is_empty()) {
+            return Ok(false);
         }
-        out
+        let mut rf = Relation::of(s.len(), sources.iter().map(|(r, list)| (list[0], *r)));
+        let mut at = vec![0; sources.len()];
+        loop {
+            if visit(&rf)? {
+                return Ok(true);
+            }
+            // The last read changes first.
+            let mut place = sources.len();
+            loop {
+                let Some(i) = place.checked_sub(1) else { return Ok(false) };
+                let (r, list) = &sources[i];
+                rf.remove(list[at[i]], *r);
+                at[i] = (at[i] + 1) % list.len();
+                rf.insert(list[at[i]], *r);
+                if at[i] > 0 {
+                    break;
+                }
+                place = i;
+            }
+        }
+    }
+    /// True if all executions can be enumerated: at most this number of choices of sources and
+    /// orders of writes.
+    fn is_small(&self, s: &Skeleton, most: usize) -> bool {
+        let factorial = |n: usize| (1..n).try_fold(1usize, |all, i| all.checked_mul(i));
+        let sources = execution_search::sources(s).into_iter().map(|(_, list)| Some(list.len()));
+        let orders = s.writes_by_location().into_iter().map(|part| factorial(part.len()));
+        let all = sources.chain(orders).try_fold(1usize, |all, n| all.checked_mul(n?));
+        all.is_some_and(|n| n <= most)
     }
     /// Returns a relation from each write to all reads of its location with its value, for serial
     /// views.
@@ -678,37 +702,82 @@ impl History {
     }
 }
 
+/// Number of executions up to which all of them are enumerated, without a search.
+const ENUMERATED: usize = 50_000;
+
 /// Decision procedure for histories: a model with the vocabulary of its dialect.
 pub struct HistoryChecker<'m> {
     model: &'m CatModel,
     dialect: Dialect,
     session: Session<'m>,
+    /// The monotone lower bound of the model, for histories with many executions.
+    bound: OnceCell<CatModel>,
+    budget: Budget,
+    enumerated: usize,
 }
 
 impl<'m> HistoryChecker<'m> {
     /// Creates the procedure for a model that was compiled for the dialect's vocabulary.
     pub fn new(model: &'m CatModel, dialect: Dialect) -> Self {
-        Self { model, dialect, session: Session::new(model) }
+        Self {
+            model,
+            dialect,
+            session: Session::new(model),
+            bound: OnceCell::new(),
+            budget: Budget::default(),
+            enumerated: ENUMERATED,
+        }
+    }
+    /// Sets a budget: a limit ends the decision about a history with many executions by an error.
+    #[must_use]
+    pub fn within(mut self, budget: &Budget) -> Self {
+        self.budget = budget.clone();
+        self
+    }
+    /// Sets the number of executions up to which all of them are enumerated; for tests, which
+    /// compare the enumeration with the search.
+    #[must_use]
+    pub fn enumerating(mut self, executions: usize) -> Self {
+        self.enumerated = executions;
+        self
+    }
+    fn skeleton(&self, history: &History) -> Skeleton {
+        history.skeleton(self.dialect, self.model.vocabulary(), Some(self.model))
     }
     /// True if the model allows a history. Cost: a check for each reads-from relation and each
-    /// coherence order.
+    /// coherence order if they are few; otherwise that of a search, exponential at worst.
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
         if !history.is_reserved() {
             return Ok(false);
         }
-        let skeleton = history.skeleton(self.dialect, self.model.vocabulary(), Some(self.model));
+        let skeleton = self.skeleton(history);
+        if !self.is_enumerated(history, &skeleton) {
+            return Ok(self.find(&skeleton)?.is_some());
+        }
         let mut run = self.session.on(&skeleton)?;
         if !run.holds() {
             return Ok(false);
         }
-        for rf in history.reads_from(&skeleton) {
-            if run.reads(&rf)?
-                && history.coherence_orders(&skeleton, &mut |co| run.coherence(&rf, co))?
-            {
-                return Ok(true);
-            }
+        history.reads_from(&skeleton, &mut |rf| {
+            Ok(run.reads(rf)?
+                && history.coherence_orders(&skeleton, &mut |co| run.coherence(rf, co))?)
+        })
+    }
+    fn is_enumerated(&self, history: &History, skeleton: &Skeleton) -> bool {
+        !history.last.is_empty() || history.is_small(skeleton, self.enumerated)
+    }
+    /// Searches for an allowed execution of a history without required final values.
+    fn find(&mut self, skeleton: &Skeleton) -> Result<Option<(Relation, Relation)>, Diagnostic> {
+        let bound = self.bound.get_or_init(|| self.model.lower_bound());
+        let orders =
+            self.model.reads_relation(RelationId::CO) || self.model.reads_set(SetId::FINAL);
+        let mut run = self.session.on(skeleton)?;
+        if !run.holds() {
+            return Ok(None);
         }
-        Ok(false)
+        let mut session = Session::new(bound);
+        let mut bound = session.on(skeleton)?;
+        execution_search::find((skeleton, orders), &mut run, &mut bound, &self.budget)
     }
     /// Returns the verdict on the first execution that is allowed or, if none is, on the first one,
     /// with its events, its reads-from relation, and its coherence order.
@@ -716,20 +785,23 @@ impl<'m> HistoryChecker<'m> {
         &mut self,
         history: &History,
     ) -> Result<(ModelVerdict, Skeleton, Relation, Relation), Diagnostic> {
-        let skeleton = history.skeleton(self.dialect, self.model.vocabulary(), Some(self.model));
+        let skeleton = self.skeleton(history);
         let mut chosen: Option<(Relation, Relation)> = None;
+        let is_enumerated = self.is_enumerated(history, &skeleton);
+        if !is_enumerated {
+            chosen = self.find(&skeleton)?;
+        }
         let mut run = self.session.on(&skeleton)?;
-        for rf in history.reads_from(&skeleton) {
-            let found = history.coherence_orders(&skeleton, &mut |co| {
-                let allowed = run.allows(&rf, co)?;
-                if allowed || chosen.is_none() {
-                    chosen = Some((rf.clone(), co.clone()));
-                }
-                Ok(allowed)
+        if chosen.is_none() {
+            history.reads_from(&skeleton, &mut |rf| {
+                history.coherence_orders(&skeleton, &mut |co| {
+                    let allowed = is_enumerated && run.allows(rf, co)?;
+                    if allowed || chosen.is_none() {
+                        chosen = Some((rf.clone(), co.clone()));
+                    }
+                    Ok(allowed || !is_enumerated)
+                })
             })?;
-            if found {
-                break;
-            }
         }
         let (rf, co) = chosen
             .unwrap_or_else(|| (Relation::empty(skeleton.len()), Relation::empty(skeleton.len())));

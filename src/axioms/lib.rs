@@ -9,6 +9,7 @@ pub mod architecture;
 pub mod cat;
 mod dialect;
 pub mod execution;
+mod execution_search;
 pub mod history;
 pub mod lattice;
 pub mod models;

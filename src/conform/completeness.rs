@@ -49,7 +49,7 @@ pub fn strongest(
     let mut out: Vec<(usize, Completeness)> = Vec::new();
     let mut known: Vec<AHashSet<History>> = Vec::new();
     for (index, model) in models {
-        let mut worker = model.worker();
+        let mut worker = model.worker_within(budget);
         let mut weaker = false;
         for stronger in &known {
             let mut all = true;
@@ -78,7 +78,7 @@ fn allowed_executions(
     model: &MemoryModel,
     budget: &Budget,
 ) -> Result<(Completeness, AHashSet<History>), Diagnostic> {
-    let mut worker = model.worker();
+    let mut worker = model.worker_within(budget);
     let mut all: AHashSet<History> = AHashSet::new();
     let mut out = Completeness { programs: programs.len(), allowed: 0, shown: 0, missing: None };
     for (i, program) in programs.iter().enumerate() {

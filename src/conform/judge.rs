@@ -8,12 +8,12 @@
 use crate::alphabet::Alphabet;
 use crate::interface::Interface;
 use crate::sequences::SequenceEntry;
-use mu_axioms::EventKind;
 use mu_axioms::cat::{CatModel, ModelVerdict};
 use mu_axioms::history::{self, Dependencies, History, Operation};
 use mu_axioms::models::{self, Dialect, MemoryOrdering};
 use mu_axioms::views::{ViewVerdict, Views};
-use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_axioms::{EventKind, Relation};
+use mu_base::{Budget, Diagnostic, SourceMap, Stage};
 use std::sync::OnceLock;
 
 /// The definition of a memory model.
@@ -46,7 +46,7 @@ pub struct JudgeWorker<'m> {
 
 enum Judge<'m> {
     Cat(Box<history::HistoryChecker<'m>>),
-    Views(&'m Views),
+    Views(&'m Views, Budget),
 }
 
 impl MemoryModel {
@@ -55,13 +55,19 @@ impl MemoryModel {
         let ModelDefinition::Cat { model, .. } = &self.form else { return false };
         builtin(&self.name).is_some_and(|b| b == model.text())
     }
-    /// Creates the working memory for one thread.
+    /// Creates the working memory for one thread, without limits.
     pub fn worker(&self) -> JudgeWorker<'_> {
+        self.worker_within(&Budget::default())
+    }
+    /// Creates the working memory for one thread. A limit of the budget ends the decision about a
+    /// history with many executions by an error.
+    pub fn worker_within(&self, budget: &Budget) -> JudgeWorker<'_> {
         let judge = match &self.form {
             ModelDefinition::Cat { model, dialect } => {
-                Judge::Cat(Box::new(history::HistoryChecker::new(model, *dialect)))
+                let checker = history::HistoryChecker::new(model, *dialect).within(budget);
+                Judge::Cat(Box::new(checker))
             }
-            ModelDefinition::Views(views) => Judge::Views(views),
+            ModelDefinition::Views(views) => Judge::Views(views, budget.clone()),
         };
         JudgeWorker { judge }
     }
@@ -126,14 +132,27 @@ impl JudgeWorker<'_> {
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
         match &mut self.judge {
             Judge::Cat(judge) => judge.allows(history),
-            Judge::Views(views) => {
+            Judge::Views(views, budget) => {
                 let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary(), None);
-                for rf in history.reads_from(&skeleton) {
-                    if matches!(views.judge(&skeleton, &rf)?, ViewVerdict::Views(_)) {
-                        return Ok(true);
-                    }
+                if !history.is_sourced() {
+                    return Ok(false);
                 }
-                Ok(false)
+                let exist = |rf: &Relation| {
+                    Ok(matches!(views.judge(&skeleton, rf)?, ViewVerdict::Views(_)))
+                };
+                // Views in which a read may take any write of its value exist if views with one
+                // source for each read do.
+                if !views.depends_on_sources() && !exist(&history.sources(&skeleton))? {
+                    return Ok(false);
+                }
+                let mut judged = 0;
+                history.reads_from(&skeleton, &mut |rf| {
+                    judged += 1;
+                    if judged > 1 {
+                        budget.check(0).map_err(Diagnostic::stopped)?;
+                    }
+                    exist(rf)
+                })
             }
         }
     }
@@ -156,9 +175,13 @@ impl JudgeWorker<'_> {
                 let (verdict, skeleton, ..) = judge.verdict(history)?;
                 Ok(of_verdict(&verdict, &skeleton))
             }
-            Judge::Views(views) => {
+            Judge::Views(views, _) => {
                 let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary(), None);
-                let first = history.reads_from(&skeleton).into_iter().next();
+                let mut first = None;
+                history.reads_from(&skeleton, &mut |rf| {
+                    first = Some(rf.clone());
+                    Ok(true)
+                })?;
                 let seen = first.map(|rf| views.judge(&skeleton, &rf)).transpose()?;
                 let axiom = match seen {
                     Some(ViewVerdict::None { of, .. }) if !of.is_empty() => {

@@ -13,7 +13,7 @@ use crate::judge::{JudgeWorker, MemoryModel, ModelDefinition as Definition};
 use crate::saturation;
 use mu_axioms::history::History;
 use mu_axioms::models::by_name;
-use mu_base::{Diagnostic, SourceMap};
+use mu_base::{Budget, Diagnostic, SourceMap};
 use std::sync::OnceLock;
 
 /// Returns `sc`, `tso`, and `pso`, in the order of [`ProcessorOrder::ALL`].
@@ -90,14 +90,15 @@ pub struct Panel<'m, 'c> {
 }
 
 impl<'m, 'c> Panel<'m, 'c> {
-    /// Creates the working memory for one thread. `cores`: the verdicts that are known.
-    pub fn new(models: &[&'m MemoryModel], cores: &'c mut Cores) -> Panel<'m, 'c> {
+    /// Creates the working memory for one thread. `cores`: the verdicts that are known. `budget`:
+    /// its limits end the decision about a history with many executions.
+    pub fn new(models: &[&'m MemoryModel], cores: &'c mut Cores, budget: &Budget) -> Panel<'m, 'c> {
         let relations: Vec<OrderRelation> = models.iter().map(|m| relation(m)).collect();
         let used = relations.iter().any(|r| *r != OrderRelation::Unknown);
         Panel {
-            workers: models.iter().map(|m| m.worker()).collect(),
+            workers: models.iter().map(|m| m.worker_within(budget)).collect(),
             orders: if used {
-                orders().iter().map(MemoryModel::worker).collect()
+                orders().iter().map(|m| m.worker_within(budget)).collect()
             } else {
                 Vec::new()
             },

@@ -461,7 +461,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         let (interface, sequences, processors) =
             (self.interface, &self.sequences, self.processors());
         let work = |cores: &mut Cores| {
-            let mut panel = Panel::new(models, cores);
+            let mut panel = Panel::new(models, cores, budget);
             while !halt.load(Ordering::Relaxed) {
                 let from = next.fetch_add(BATCH, Ordering::Relaxed);
                 let Some(batch) = judged.get(from..judged.len().min(from + BATCH)) else { break };

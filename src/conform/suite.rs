@@ -53,7 +53,7 @@ pub fn detecting_programs(
     model: &MemoryModel,
     budget: &Budget,
 ) -> Result<BTreeMap<History, History>, Diagnostic> {
-    let mut worker = model.worker();
+    let mut worker = model.worker_within(budget);
     let mut found: BTreeMap<History, History> = BTreeMap::new();
     for (i, history) in faulty.into_iter().filter(|h| !right.contains(h)).enumerate() {
         budget.check(i as u64).map_err(Diagnostic::stopped)?;

@@ -14,6 +14,7 @@ mod explain;
 mod expression;
 mod interpret;
 mod lexer;
+mod lower_bound;
 mod names;
 mod parser;
 mod plan;

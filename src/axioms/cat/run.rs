@@ -214,6 +214,29 @@ impl ModelRun<'_, '_> {
         }
         Ok(self.steps(2)? && self.choose(0, self.session.model.program.choices.len())?)
     }
+    /// Returns true if the axioms hold for a part of `rf` and a part of `co`, which is transitive.
+    /// Reads without a source have no pair in `fr`. For [`super::CatModel::lower_bound`]: if this
+    /// is false, the model forbids each execution with these pairs.
+    pub fn admits(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
+        self.flagged = self.flagged.min(1);
+        if !self.holds {
+            return Ok(false);
+        }
+        self.give(RelationId::RF, rf);
+        if !self.steps(1)? {
+            return Ok(false);
+        }
+        self.give(RelationId::CO, co);
+        if let Some(slot) = self.session.model.given.get(&NameMeaning::Relation(RelationId::FR)) {
+            let at = self.session.at(*slot);
+            let fr = &mut self.session.relations[at];
+            fr.clear();
+            for (w, r) in rf.pairs() {
+                co.after(w).filter(|&later| later != r).for_each(|later| fr.insert(r, later));
+            }
+        }
+        Ok(self.steps(2)? && self.choose(0, self.session.model.program.choices.len())?)
+    }
     /// Returns true if an execution of the skeleton is allowed, by evaluating all stages.
     pub fn allows(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
         Ok(self.holds && self.reads(rf)? && self.coherence(rf, co)?)

@@ -356,6 +356,10 @@ impl Views {
         members.domain_of(&set);
         Ok((members, order))
     }
+    /// True if the set or the order of a view depends on the sources of reads.
+    pub fn depends_on_sources(&self) -> bool {
+        self.model.reads_relation(RelationId::RF)
+    }
     /// Returns the number of statements.
     pub fn statements(&self) -> usize {
         self.statements.len()

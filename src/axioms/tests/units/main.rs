@@ -4,6 +4,7 @@ mod cat;
 mod naive;
 mod observation;
 mod sample;
+mod search;
 mod views;
 
 use mu_axioms::architecture::Architecture;
