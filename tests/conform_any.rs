@@ -49,6 +49,34 @@ fn machines_conform_for_programs_of_every_length() {
     }
 }
 
+/// In a write-combining buffer, a store that is replaced never reaches memory by itself. Without
+/// the line that says so, nothing is proved.
+#[test]
+fn a_coalescing_buffer_conforms_for_programs_of_every_length() {
+    let spec = package("specs/machines/coalescing.spec");
+    let more = ["-D", "values=3", "-D", "fences=1"];
+    let outcome = conform(&spec, "machines/coalescing", &more);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert_eq!(outcome.json["strongest"], "pso", "{}", outcome.json);
+    for (model, expected) in [("sc", "false"), ("tso", "false"), ("pso", "true")] {
+        assert_eq!(verdict(&outcome, model), expected, "{model}");
+    }
+    let checked = outcome.json["checked"].as_array().unwrap();
+    assert!(checked.iter().any(|g| g["what"] == "absorbed"), "{checked:?}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let interface = folder.path().join("m.interface");
+    let text = std::fs::read_to_string(package("specs/machines/coalescing.interface")).unwrap();
+    let line = "absorb combine(p, a, v, _);";
+    assert!(text.contains(line));
+    std::fs::write(&interface, text.replace(line, "")).unwrap();
+    let words = ["conform", &spec, "--interface", interface.to_str().unwrap()];
+    let words = [&words[..], &["--operations", "any", "--against", "pso"], &more].concat();
+    let outcome = mu_check(&words);
+    assert_eq!(outcome.code, 3, "{}", outcome.json);
+    assert!(outcome.json.to_string().contains("`absorb`"), "{}", outcome.json);
+}
+
 /// The product with caches is larger: 20 s in a release build.
 #[test]
 #[ignore = "cargo test --release --test suite conform_any:: -- --ignored"]

@@ -142,7 +142,7 @@ fn label_events<'t>(
             }
         }
         let observed = || {
-            let mut all = interface.observed.iter().chain(&interface.commits);
+            let mut all = interface.observed.iter().chain(interface.memory());
             all.any(|o| o.match_arguments(name, &arguments).is_some())
         };
         if found.is_none() && !observed() && !interface.is_internal(name, &arguments) {

@@ -10,13 +10,13 @@
 //! fence ww f(p);  fence r,rw g(p);  fence acquire h(p);  update acquire release u(p, a, v, w);
 //! load reserve lr(p, a, v);  store conditional sc(p, a, v);  // the store succeeds
 //! load ld(p, a, v, n, addr, ctrl);             // dependencies on the numbers of earlier loads
-//! commit write(a, v);                          // a store reaches memory;
-//! `store commit st(p, a, v);` observe observe(p, a, v, n, q);              // p sees a store of q:
-//! shown, not judged internal refill, access("c_flush", _, _, _); // labels that are not memory
-//! operations program load do_load(p, "ld(a)") -> answer(p, v);  // most general program: request,
-//! response processors p0, p1;  addresses 1, 2;  values 1;     // its constants, if the sorts are
-//! too large load hit(p, a) where v = cache[p].line[a];    // by assignment: a variable after the
-//! step
+//! commit write(a, v);                          // a store reaches memory; also `store commit …`
+//! absorb merge(p, a, v, _);                    // the next store of p to a replaces the one of v
+//! observe observe(p, a, v, n, q);              // p sees a store of q: shown, not judged
+//! internal refill, access("c_flush", _, _, _); // labels that are not memory operations
+//! program load do_load(p, "ld(a)") -> answer(p, v);  // most general program: request, response
+//! processors p0, p1;  addresses 1, 2;  values 1;     // its constants, if the sorts are too large
+//! load hit(p, a) where v = cache[p].line[a];    // by assignment: a variable after the step
 //! ```
 //!
 //! Letters give the roles of arguments: `p` processor, `a` address, `v` value, `w` value written by
@@ -252,6 +252,9 @@ pub struct Interface {
     pub operations: Vec<Operation>,
     /// Labels at which a store reaches memory. They may be labels of operations too.
     pub commits: Vec<Label>,
+    /// Labels at which a store that has not reached memory is absorbed: the next store of its
+    /// processor to its address reaches memory in its place. They may be labels of operations too.
+    pub absorbs: Vec<Label>,
     /// Patterns of `observe` lines.
     pub observed: Vec<Label>,
     /// Arguments of labels that are values of variables.
@@ -268,7 +271,7 @@ pub struct Interface {
 
 /// The keywords of the constants of a program, in the order of [`Interface::constants`].
 const CONSTANT_KEYWORDS: [&str; 3] = ["processors", "addresses", "values"];
-const EXPECTED_KEYWORDS: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `commit`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
+const EXPECTED_KEYWORDS: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `commit`, `absorb`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
 
 impl Interface {
     /// Returns the reason why a machine is not judged that fails: a failure ends its executions, so
@@ -290,6 +293,7 @@ impl Interface {
             first: 0,
             operations: Vec::new(),
             commits: Vec::new(),
+            absorbs: Vec::new(),
             observed: Vec::new(),
             assigned: Vec::new(),
             internal: Vec::new(),
@@ -331,6 +335,14 @@ impl Interface {
                     require(&label, "commit", &[ArgumentRole::Address, ArgumentRole::Value])?;
                     independent(&label)?;
                     out.commits.push(label);
+                }
+                "absorb" => {
+                    let label = assigned_label(&mut cursor, &mut out.assigned)?;
+                    let roles =
+                        [ArgumentRole::Processor, ArgumentRole::Address, ArgumentRole::Value];
+                    require(&label, "absorbed store", &roles)?;
+                    independent(&label)?;
+                    out.absorbs.push(label);
                 }
                 "observe" => {
                     let label = assigned_label(&mut cursor, &mut out.assigned)?;
@@ -424,10 +436,12 @@ impl Interface {
         let judged: Vec<&Label> =
             self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).collect();
         let commits: Vec<&Label> = self.commits.iter().collect();
+        let absorbs: Vec<&Label> = self.absorbs.iter().collect();
         let observed: Vec<&Label> = self.observed.iter().collect();
         for (labels, role) in [
             (&judged, "of the interface"),
             (&commits, "as a commit"),
+            (&absorbs, "as an absorbed store"),
             (&observed, "of two `observe` lines"),
         ] {
             for (i, label) in labels.iter().enumerate() {
@@ -447,7 +461,7 @@ impl Interface {
                         && o.action == label.action
                         && o.roles.iter().all(|r| !matches!(r, ArgumentRole::Text(_)))
             };
-            let mut named = judged.iter().copied().chain(&self.commits).chain(&self.observed);
+            let mut named = judged.iter().copied().chain(self.memory()).chain(&self.observed);
             if let Some(other) = named.find(covers) {
                 return reject(
                     label,
@@ -517,7 +531,12 @@ impl Interface {
     /// Returns all patterns of the interface.
     pub fn labels(&self) -> impl Iterator<Item = &Label> {
         let operations = self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end]));
-        operations.chain(&self.commits).chain(&self.observed)
+        operations.chain(self.memory()).chain(&self.observed)
+    }
+
+    /// Returns the patterns at which stores reach memory or are absorbed.
+    pub fn memory(&self) -> impl Iterator<Item = &Label> {
+        self.commits.iter().chain(&self.absorbs)
     }
 
     /// Returns the actions that only end numbered operations. The time of such an end does not

@@ -13,10 +13,18 @@
 //! | `ThinCommit` | memory receives a value that none stored at this address |
 //! | `Once` | a store commits before it is issued, twice, or at another address |
 //! | `Atomic` | an update reads s1 although s2, of another processor, has committed after it |
-//! | `AtomicInitial` | an update reads the initial value although a store of another has committed
-//! |
+//! | `AtomicInitial` | an update reads the initial value although a store of others has committed |
+//! | `Absorbed` | s1 is absorbed otherwise than the proof needs |
 //!
-//! State: two bits for s1 (none, issued, committed), two for s2, two for the stage.
+//! An absorbed store commits with the store that absorbs it, directly before it
+//! (docs/memory-models.md). `Absorbed` follows s1 and the next store s2 of the processor to the
+//! address. Its alarm: s1 is absorbed although it is not pending, or s2 is not, or a fence or an
+//! update is between them, or another processor has loaded s1; or it commits or is loaded after it
+//! is absorbed. In the other guesses, a run in which a distinguished store is absorbed is forbidden
+//! if the violation then occurs with the absorbing store too.
+//!
+//! State: two bits for s1 (none, issued, committed, absorbed), two for s2, two for the stage, and
+//! one that is set if s1 is issued before s2.
 
 use super::effects::Effect;
 use super::monitor::{Roles, Size};
@@ -48,10 +56,12 @@ pub enum ViolationKind {
     Atomic,
     /// A store before an update that reads the initial value.
     AtomicInitial,
+    /// An absorbed store that the construction does not cover.
+    Absorbed,
 }
 
 impl ViolationKind {
-    const ALL: [ViolationKind; 12] = [
+    const ALL: [ViolationKind; 13] = [
         ViolationKind::WriteRead,
         ViolationKind::WriteReadInitial,
         ViolationKind::ReadRead,
@@ -64,6 +74,7 @@ impl ViolationKind {
         ViolationKind::Once,
         ViolationKind::Atomic,
         ViolationKind::AtomicInitial,
+        ViolationKind::Absorbed,
     ];
     /// True if s1 must commit before s2.
     pub fn is_ordered(self) -> bool {
@@ -89,7 +100,7 @@ impl ViolationKind {
     }
     /// True if the violation is one of the commits alone, which no load shows.
     pub fn is_of_commits(self) -> bool {
-        matches!(self, ViolationKind::ThinCommit | ViolationKind::Once)
+        matches!(self, ViolationKind::ThinCommit | ViolationKind::Once | ViolationKind::Absorbed)
     }
     /// True if the processor of the guess does not matter.
     fn is_shared(self) -> bool {
@@ -110,6 +121,7 @@ impl ViolationKind {
             ViolationKind::Once => "once",
             ViolationKind::Atomic => "update",
             ViolationKind::AtomicInitial => "update-initial",
+            ViolationKind::Absorbed => "absorbed",
         }
     }
     fn name(self) -> &'static str {
@@ -131,6 +143,9 @@ impl ViolationKind {
             ViolationKind::Atomic | ViolationKind::AtomicInitial => {
                 "an update does not read the last value"
             }
+            ViolationKind::Absorbed => {
+                "a store is absorbed although it is not pending, its next store is not, or a fence is between them; or it is loaded by another processor, or used after it is absorbed"
+            }
         }
     }
 }
@@ -148,6 +163,9 @@ pub struct Coherence {
 
 const ISSUED: u32 = 1;
 const COMMITTED: u32 = 2;
+/// State of s1 only: another store reaches memory in its place.
+const ABSORBED: u32 = 3;
+/// The last stage.
 const DONE: u32 = 3;
 
 /// The parts of the state.
@@ -156,14 +174,21 @@ struct Parts {
     first: u32,
     second: u32,
     stage: u32,
+    /// 1 if s1 is issued before s2; set for `WriteRead` if stores are absorbed.
+    in_order: u32,
 }
 
 impl Parts {
     fn of(state: u32) -> Parts {
-        Parts { first: state & 3, second: state >> 2 & 3, stage: state >> 4 & 3 }
+        Parts {
+            first: state & 3,
+            second: state >> 2 & 3,
+            stage: state >> 4 & 3,
+            in_order: state >> 6 & 1,
+        }
     }
     fn state(self) -> u32 {
-        self.first | self.second << 2 | self.stage << 4
+        self.first | self.second << 2 | self.stage << 4 | self.in_order << 6
     }
 }
 
@@ -172,7 +197,10 @@ impl Coherence {
         let mut out = Vec::new();
         for kind in ViolationKind::ALL {
             let needs_commits = kind.is_ordered() || kind.is_of_commits() || kind.is_atomic();
-            if needs_commits && !size.commits || kind.is_atomic() && !size.updates {
+            if needs_commits && !size.commits
+                || kind.is_atomic() && !size.updates
+                || kind == ViolationKind::Absorbed && !size.absorbs
+            {
                 continue;
             }
             for address in 0..size.addresses {
@@ -193,9 +221,18 @@ impl Coherence {
         Parts::of(state).first == ISSUED
     }
 
+    /// True if that store is absorbed.
+    pub fn is_absorbed(state: u32) -> bool {
+        Parts::of(state).first == ABSORBED
+    }
+
     pub(super) fn apply(&self, roles: &Roles, state: u32, effect: &Effect) -> Option<u32> {
         let z = Parts::of(state);
+        if self.kind == ViolationKind::Absorbed {
+            return self.absorption(roles, z, effect).map(Parts::state);
+        }
         let next = match *effect {
+            Effect::Absorb { address, value, .. } => self.absorb(roles, z, address, value),
             Effect::Load { processor, address, value } => {
                 Some(self.load(roles, z, processor, address, value))
             }
@@ -290,7 +327,9 @@ impl Coherence {
         if value != roles.second || absent || z.second != 0 {
             return None;
         }
-        let z = Parts { second: ISSUED, ..z };
+        // Only an absorbed s1 needs the order of the two.
+        let in_order = u32::from(kind == ViolationKind::WriteRead && z.first != 0);
+        let z = Parts { second: ISSUED, in_order, ..z };
         match kind {
             ViolationKind::WriteRead
             | ViolationKind::WriteReadInitial
@@ -324,16 +363,121 @@ impl Coherence {
         Some(if kind.is_atomic() { Parts { second: COMMITTED, ..z } } else { z })
     }
 
+    /// Applies that a store is absorbed; `None` if the violation would occur with the store that
+    /// absorbs it too, or does not occur.
+    fn absorb(&self, roles: &Roles, z: Parts, address: u32, value: u32) -> Option<Parts> {
+        let kind = self.kind;
+        if address != self.address {
+            return Some(z);
+        }
+        if value == roles.first && !kind.reads_initial() {
+            return match kind {
+                ViolationKind::ThinAir | ViolationKind::ThinCommit | ViolationKind::ReadWrite => {
+                    Some(z)
+                }
+                ViolationKind::Once if z.first == ISSUED => Some(Parts { first: ABSORBED, ..z }),
+                ViolationKind::Once => Some(Parts { stage: DONE, ..z }),
+                // s2 may be the store that absorbs s1, which is then directly before it.
+                ViolationKind::WriteRead if z.in_order == 1 => {
+                    Some(Parts { first: COMMITTED, ..z })
+                }
+                _ => None,
+            };
+        }
+        if value == roles.second {
+            return match kind {
+                ViolationKind::WriteRead
+                | ViolationKind::WriteReadInitial
+                | ViolationKind::ReadRead
+                | ViolationKind::ReadReadInitial => (z.stage == DONE).then_some(z),
+                ViolationKind::WriteWrite
+                | ViolationKind::ReadWriteOther
+                | ViolationKind::Atomic
+                | ViolationKind::AtomicInitial => None,
+                _ => Some(z),
+            };
+        }
+        Some(z)
+    }
+
+    /// Applies an effect to a guess of kind `Absorbed`. Stage 1: s1 must not be absorbed.
+    fn absorption(&self, roles: &Roles, z: Parts, effect: &Effect) -> Option<Parts> {
+        let is_own = |processor: u32| processor == self.processor;
+        let fenced = |z: Parts| {
+            let between = z.first == ISSUED && z.second == 0;
+            Parts { stage: if between { z.stage.max(1) } else { z.stage }, ..z }
+        };
+        match *effect {
+            Effect::Load { processor, address, value } => {
+                let is_first = address == self.address && value == roles.first;
+                Some(match (is_first, z.first) {
+                    (true, ABSORBED) => Parts { stage: DONE, ..z },
+                    (true, _) if !is_own(processor) => Parts { stage: z.stage.max(1), ..z },
+                    _ => z,
+                })
+            }
+            Effect::Store { processor, address, value } => {
+                if address != self.address {
+                    return (value == roles.other).then_some(z);
+                }
+                let follows = is_own(processor) && z.first != 0 && z.second == 0;
+                match value {
+                    v if v == roles.first => {
+                        let begins = is_own(processor) && z.first == 0;
+                        begins.then_some(Parts { first: ISSUED, ..z })
+                    }
+                    v if v == roles.second => follows.then_some(Parts { second: ISSUED, ..z }),
+                    // The next store is s2.
+                    _ => (!follows).then_some(z),
+                }
+            }
+            Effect::Commit { address, value } if address == self.address => Some(match value {
+                v if v == roles.first && z.first == ABSORBED => Parts { stage: DONE, ..z },
+                v if v == roles.first && z.first == ISSUED => Parts { first: COMMITTED, ..z },
+                v if v == roles.second && z.second == ISSUED => Parts { second: COMMITTED, ..z },
+                _ => z,
+            }),
+            Effect::Absorb { processor, address, value } if value == roles.first => {
+                let place = address == self.address && is_own(processor);
+                let pending = (z.first, z.second) == (ISSUED, ISSUED);
+                Some(if place && pending && z.stage == 0 {
+                    Parts { first: ABSORBED, ..z }
+                } else {
+                    Parts { stage: DONE, ..z }
+                })
+            }
+            Effect::Absorb { address, value, .. } => {
+                let second = value == roles.second && address == self.address;
+                Some(if second { Parts { second: COMMITTED, ..z } } else { z })
+            }
+            Effect::Fence { processor, reads, writes } if is_own(processor) => {
+                Some(if reads || writes { fenced(z) } else { z })
+            }
+            Effect::Update { processor, address, read, written } => {
+                let z = if is_own(processor) { fenced(z) } else { z };
+                let load = Effect::Load { processor, address, value: read };
+                let store = Effect::Store { processor, address, value: written };
+                let commit = Effect::Commit { address, value: written };
+                let z = self.absorption(roles, z, &load)?;
+                let z = self.absorption(roles, z, &store)?;
+                self.absorption(roles, z, &commit)
+            }
+            _ => Some(z),
+        }
+    }
+
     pub(super) fn is_alarm(&self, state: u32) -> bool {
         let z = Parts::of(state);
         let committed = z.first == COMMITTED && z.second >= ISSUED;
         z.stage == DONE && (!self.kind.is_ordered() || committed)
     }
 
-    /// Returns a state as three digits: s1, s2, and the accesses that have occurred.
+    /// Returns a state as three digits: s1, s2, and the accesses that have occurred, plus 3 if s1
+    /// is issued before s2 where that matters.
     pub(super) fn digits(state: u32) -> String {
         let z = Parts::of(state);
-        format!("{}{}{}", z.first, z.second, if z.stage == DONE { 2 } else { z.stage })
+        let stage = if z.stage == DONE { 2 } else { z.stage };
+        format!("{}{}{}", z.first, z.second, stage + 3 * z.in_order)
     }
 
     pub(super) fn text(&self, processors: &[String], addresses: &[String]) -> String {

@@ -226,6 +226,7 @@ impl Cycle {
                 let state = self.commit(roles, state, address, written)?;
                 Some(self.fence(state, processor))
             }
+            Effect::Absorb { address, value, .. } => self.absorb(roles, state, address, value),
             Effect::Begin { .. } | Effect::End { .. } => Some(state),
         }
     }
@@ -305,6 +306,18 @@ impl Cycle {
             return Some(with_first(state, i, COMMITTED));
         }
         (value != roles.second || first(state, i) == COMMITTED).then_some(state)
+    }
+
+    /// Applies that a store is absorbed; `None` if the cycle would lead through the store that
+    /// absorbs it too. An entry that is absorbed after its exit stays.
+    fn absorb(&self, roles: &Roles, state: u32, address: u32, value: u32) -> Option<u32> {
+        let Some(i) = self.segment(address) else { return Some(state) };
+        let kind = self.visits[i].kind;
+        if value == roles.first && !kind.begins_with_initial() {
+            return None;
+        }
+        let stays = kind.entry_writes() && stage(state, i) == Stage::Done;
+        (value != roles.second || stays).then_some(state)
     }
 
     fn fence(&self, state: u32, processor: u32) -> u32 {

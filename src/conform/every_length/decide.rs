@@ -16,7 +16,7 @@ use super::product::{ALARM, Goal, MAX_PROCESSORS, Product};
 use super::values::{Merging, merging};
 use super::{cycle, recheck};
 use crate::alphabet::{Alphabet, arguments};
-use crate::interface::Interface;
+use crate::interface::{Interface, Label};
 use crate::judge::{self, MemoryModel};
 use crate::search::Violation;
 use crate::sequences::SequenceEntry;
@@ -124,15 +124,14 @@ impl<'m> Subject<'m> {
                 cycle::MAX_VISITS
             ));
         }
-        let is_commit = |text: &String| {
-            parts(text).into_iter().any(|part| {
+        let occurs = |labels: &[Label]| {
+            texts.iter().flat_map(|text| parts(text)).any(|part| {
                 let (name, arguments) = (name_of(part), arguments(part));
-                let matches =
-                    |l: &crate::interface::Label| l.match_arguments(name, &arguments).is_some();
-                self.interface.commits.iter().any(matches)
+                labels.iter().any(|l| l.match_arguments(name, &arguments).is_some())
             })
         };
-        let commits = texts.iter().any(is_commit);
+        let commits = occurs(&self.interface.commits);
+        let absorbs = occurs(&self.interface.absorbs);
         let mut effects = Vec::new();
         for text in &texts {
             effects.extend(reader.effects(text)?);
@@ -145,6 +144,7 @@ impl<'m> Subject<'m> {
             processors: narrow::index(processors),
             addresses: narrow::index(addresses),
             commits,
+            absorbs,
             updates,
         };
         Ok(Survey { alphabet, outcome, size, roles })
@@ -154,7 +154,7 @@ impl<'m> Subject<'m> {
     pub(super) fn actions(&self) -> AHashSet<String> {
         let lines = self.interface.operations.iter();
         let labels = lines.flat_map(|o| o.begin.iter().chain([&o.end]));
-        labels.chain(&self.interface.commits).map(|l| l.action.clone()).collect()
+        labels.chain(self.interface.memory()).map(|l| l.action.clone()).collect()
     }
 
     /// Searches for violations at one address.

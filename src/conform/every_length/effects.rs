@@ -2,9 +2,10 @@
 //! process them.
 //!
 //! Input: an interface and the alphabet of a machine. Output: for each label a list of [`Effect`]s:
-//! the operation first, then its commit. A store counts at the label of its beginning, because
-//! other processors can read it from then on. A load, an update, or a fence counts at its end.
-//! Invariant: a label has at most one memory operation; other labels are rejected by name.
+//! the operation first, then a store that is absorbed, then its commit. A store counts at the label
+//! of its beginning, because other processors can read it from then on. A load, an update, or a
+//! fence counts at its end. Invariant: a label has at most one memory operation; other labels are
+//! rejected by name.
 
 use crate::alphabet::{Alphabet, LabelEvent, Phase, arguments};
 use crate::interface::{ArgumentRole, Interface, Label};
@@ -52,6 +53,15 @@ pub enum Effect {
         /// The value.
         value: u32,
     },
+    /// A store will not reach memory: the next store of its processor to its address does.
+    Absorb {
+        /// Its processor.
+        processor: u32,
+        /// Its address.
+        address: u32,
+        /// Its value.
+        value: u32,
+    },
     /// An update reads and writes memory.
     Update {
         /// Its processor.
@@ -86,6 +96,9 @@ impl Effect {
                 Effect::Store { processor, address, value: image(value) }
             }
             Effect::Commit { address, value } => Effect::Commit { address, value: image(value) },
+            Effect::Absorb { processor, address, value } => {
+                Effect::Absorb { processor, address, value: image(value) }
+            }
             Effect::Update { processor, address, read, written } => {
                 Effect::Update { processor, address, read: image(read), written: image(written) }
             }
@@ -93,6 +106,9 @@ impl Effect {
         }
     }
 }
+
+/// The processor of a label, its address, and its value.
+type Access = (Option<u32>, (u32, u32));
 
 /// Reads effects from labels.
 pub struct LabelReader<'a> {
@@ -159,6 +175,14 @@ impl<'a> LabelReader<'a> {
         if let Some(&id) = events.first() {
             self.operation(id, &mut out);
         }
+        for fields in self.matching(&self.interface.absorbs, text)? {
+            let (processor, (address, value)) = fields;
+            let processor = processor.ok_or_else(|| {
+                let message = format!("the label `{text}` has a processor without operations");
+                Diagnostic::new(Stage::Unsupported, message)
+            })?;
+            out.push(Effect::Absorb { processor, address, value });
+        }
         // An update reaches memory at its own label.
         let updates = |id: &u32| {
             let event = &self.alphabet.events[*id as usize];
@@ -167,24 +191,36 @@ impl<'a> LabelReader<'a> {
         if events.iter().any(updates) {
             return Ok(out);
         }
+        let commits = self.matching(&self.interface.commits, text)?.into_iter();
+        out.extend(commits.map(|(_, (address, value))| Effect::Commit { address, value }));
+        Ok(out)
+    }
+
+    /// Returns the processor, if it is known, and the address and the value of each part of a label
+    /// that matches one of these patterns.
+    fn matching(&self, labels: &[Label], text: &str) -> Result<Vec<Access>, Diagnostic> {
+        let mut out = Vec::new();
+        if labels.is_empty() {
+            return Ok(out);
+        }
+        let names = &self.alphabet.names;
         for part in parts(text) {
             let (name, arguments) = (name_of(part), arguments(part));
-            for label in &self.interface.commits {
+            for label in labels {
                 let Some(fields) = label.match_arguments(name, &arguments) else { continue };
                 let field = |role: ArgumentRole, names: &[String]| {
                     let text = fields.iter().find(|f| *f.0 == role)?.1;
                     names.iter().position(|n| n == text).map(narrow::index)
                 };
-                let names = &self.alphabet.names;
                 let both = field(ArgumentRole::Address, &names.addresses)
                     .zip(field(ArgumentRole::Value, &names.values));
-                let (address, value) = both.ok_or_else(|| {
+                let both = both.ok_or_else(|| {
                     let message = format!(
                         "the label `{text}` has an address or a value that no operation has"
                     );
                     Diagnostic::at(Stage::Unsupported, label.span, message)
                 })?;
-                out.push(Effect::Commit { address, value });
+                out.push((field(ArgumentRole::Processor, &names.processors), both));
             }
         }
         Ok(out)

@@ -37,7 +37,7 @@ pub(super) fn extend(
     let (interface, names) = (subject.interface, &survey.alphabet.names);
     let reader = LabelReader::new(interface, &survey.alphabet)?;
     let budget: &Budget = subject.budget;
-    let mut worker = model.worker();
+    let mut worker = model.worker_within(budget);
     let (mut walk, _) = witness::replay(subject.machine, interface, names, steps)?;
     let start = walk.position();
     for seed in 0..SAMPLES {
@@ -108,5 +108,5 @@ fn candidates(history: &History) -> u64 {
 }
 
 fn is_end(effect: &Effect) -> bool {
-    matches!(effect, Effect::End { .. } | Effect::Commit { .. })
+    matches!(effect, Effect::End { .. } | Effect::Commit { .. } | Effect::Absorb { .. })
 }

@@ -72,6 +72,10 @@ impl Guess {
     pub fn is_visible(&self) -> bool {
         !matches!(self, Guess::Coherence(c) if c.kind.is_of_commits())
     }
+    /// True if stores of one processor to one address commit against program order.
+    pub fn is_reordering(&self) -> bool {
+        matches!(self, Guess::Coherence(c) if c.kind == super::coherence::ViolationKind::WriteWrite)
+    }
     /// Lists the addresses at which the violation depends on the order of two commits.
     pub fn ordered_addresses(&self) -> Vec<u32> {
         match self {
@@ -100,6 +104,8 @@ pub struct Size {
     pub addresses: u32,
     /// True if the interface shows where stores reach memory.
     pub commits: bool,
+    /// True if stores are absorbed by later ones.
+    pub absorbs: bool,
     /// True if the machine has updates.
     pub updates: bool,
 }

@@ -1,12 +1,13 @@
 //! Can every store that is issued still commit, and can every processor continue?
 //!
 //! Input: a machine. Output: [`Continuation`]. For each address the product with the guess that
-//! follows one store is explored with its transitions. A state with the store issued and not
-//! committed must have a path to its commit: otherwise some order of commits is never shown, and a
-//! violation may be missed. A state from which a processor begins no further operation limits the
-//! length of programs. In an instance of a machine with any number of operations, a store may be
-//! stuck because processors have stopped: the same run of a larger instance has not. Cost: for each
-//! address one exploration that stores the transitions, and searches backwards over them.
+//! follows one store is explored with its transitions. A state with the store issued, not
+//! committed, and not absorbed must have a path to its commit: otherwise some order of commits is
+//! never shown, and a violation may be missed. A state from which a processor begins no further
+//! operation limits the length of programs. In an instance of a machine with any number of
+//! operations, a store may be stuck because processors have stopped: the same run of a larger
+//! instance has not. Cost: for each address one exploration that stores the transitions, and
+//! searches backwards over them.
 
 use super::coherence::Coherence;
 use super::decide::{Subject, Survey};
@@ -60,7 +61,9 @@ pub(super) fn continuation(
         if survey.size.commits && out.stuck.is_none() {
             let state_of = monitor_states(&lts, &effects, &guesses[0], &survey.roles);
             let pending = |s: usize| Coherence::is_pending(state_of[s]);
-            let free = (0..lts.state_count()).filter(|s| state_of[*s] != 0 && !pending(*s));
+            let free = (0..lts.state_count()).filter(|s| {
+                state_of[*s] != 0 && !pending(*s) && !Coherence::is_absorbed(state_of[*s])
+            });
             let reaches = graph.backward(free);
             let is_stuck = |s: usize| pending(s) && !reaches[s] && live[s];
             out.stuck = (0..lts.state_count()).any(is_stuck).then_some(address);
@@ -107,7 +110,7 @@ fn is_operation(effect: &Effect, of: u32) -> bool {
         | Effect::Store { processor, .. }
         | Effect::Update { processor, .. }
         | Effect::Fence { processor, .. } => processor == of,
-        Effect::End { .. } | Effect::Commit { .. } => false,
+        Effect::End { .. } | Effect::Commit { .. } | Effect::Absorb { .. } => false,
     }
 }
 

@@ -105,6 +105,8 @@ fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected(
             ProcessorOrder::Tso,
         ),
         (Design { slots: [2, 0], in_order: false, ..RIGHT }, ProcessorOrder::Pso),
+        (Design { slots: [1, 1], merges: true, absorbs: true, ..RIGHT }, ProcessorOrder::Tso),
+        (Design { slots: [2, 0], merges: true, absorbs: true, ..RIGHT }, ProcessorOrder::Pso),
         (Design { slots: [0, 0], sampling: Some(Sampling::Begin), ..RIGHT }, ProcessorOrder::Sc),
         (Design { slots: [1, 0], sampling: Some(Sampling::End), ..RIGHT }, ProcessorOrder::Tso),
         (

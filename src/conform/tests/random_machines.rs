@@ -198,6 +198,29 @@ fn compare(first: u64, cases: u64) {
     assert!(proved > 0 && found > 0 || cases < 3);
 }
 
+/// Machines in which stores replace waiting ones, and their labels show it, with other faults.
+#[test]
+fn coalescing_buffers_agree_with_the_bounded_search() {
+    let first = number("MU_CHECK_SEED", 0);
+    let cases = number("MU_CHECK_CASES", 8);
+    println!("seeds {first} to {}", first + cases - 1);
+    let mut judges = Judges { models: models(), cores: [Cores::default()] };
+    let mut counts = [0; 5];
+    for seed in first..first + cases {
+        let design = Design::random(&mut Random::new(seed));
+        let slots = if seed % 4 == 3 { [2, 0] } else { [1, 1 - seed as usize % 2] };
+        let design = Design { slots, merges: true, absorbs: true, loses: false, ..design };
+        let large = design.update.is_some() || design.fence.is_some();
+        let operations = bound_of(seed).min(if large { 2 } else { 3 });
+        let effort = Effort { operations, each: false };
+        for outcome in outcomes(design, &mut judges, effort, seed) {
+            counts[outcome as usize] += 1;
+        }
+    }
+    println!("{counts:?}");
+    assert!(counts[Outcome::Proved as usize] > 0 || cases < 8);
+}
+
 /// Machines that implement a model, and the same with each fault alone.
 #[test]
 fn faults_of_buffers_are_found() {
@@ -214,6 +237,12 @@ fn faults_of_buffers_are_found() {
     // A store that replaces a waiting one keeps it from memory.
     let merges = of(Design { merges: true, slots: [1, 1], ..right });
     assert_eq!(merges, [Found, Unconfirmed, Unconfirmed]);
+    // If the interface shows that it is absorbed, it commits with the other one.
+    let absorbs = Design { merges: true, absorbs: true, ..right };
+    assert_eq!(of(Design { slots: [1, 1], ..absorbs }), [Found, Proved, Proved]);
+    // The replaced store may be older than one to another address.
+    assert_eq!(of(Design { slots: [2, 0], ..absorbs }), [Found, Found, Proved]);
+    assert_eq!(of(Design { slots: [1, 1], fence: Some(true), ..absorbs })[0], Found);
 }
 
 /// A store with one label inside a load of its processor: the program order is not that of the

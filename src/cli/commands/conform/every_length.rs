@@ -505,6 +505,12 @@ fn grounds(
                 "no store commits twice, before it is issued, or at another address",
             ));
         }
+        if survey.size.absorbs {
+            checked.push(ground(
+                "absorbed",
+                "a store is absorbed only while it and the next store of its processor to its address are pending, with no fence between them, and no other processor loads it",
+            ));
+        }
     }
     if let Some(c) = checks {
         let states = grouped(c.continuation.states);
@@ -660,9 +666,12 @@ impl Decider<'_> {
         }
         let violated = searched.unwrap_or(self.coherence).violated.as_ref();
         let names = &self.survey.alphabet.names;
-        let what = violated.map_or(String::new(), |g| {
+        let mut what = violated.map_or(String::new(), |g| {
             format!(": {}", g.text(&names.processors, &names.addresses))
         });
+        if violated.is_some_and(Guess::is_reordering) && !self.survey.size.absorbs {
+            what += " (if a later store of a processor can replace one that waits, the interface needs an `absorb` line)";
+        }
         Ok(ConformanceVerdict::Unknown(format!(
             "the commits of some run are in an order that violates `{}`, but no run was found in which loads show it{what}",
             model.name
@@ -704,7 +713,7 @@ impl Decider<'_> {
     /// Returns a history found before that a model forbids.
     fn known_violation(&self, model: &MemoryModel) -> Result<Option<Violation>, Diagnostic> {
         model.check(self.subject.interface, &self.survey.alphabet)?;
-        let mut worker = model.worker();
+        let mut worker = model.worker_within(&self.session.budget);
         for found in &self.runs {
             if !worker.allows(&found.history)? {
                 return Ok(Some(found.clone()));

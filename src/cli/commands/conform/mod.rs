@@ -400,7 +400,7 @@ fn loaded(
         (Some(spec), _) => {
             // Labels that the interface names must be visible.
             let bounded = operations != Operations::Any;
-            let commits = interface.commits.iter().filter(|_| !bounded);
+            let commits = interface.memory().filter(|_| !bounded);
             let shown: Vec<&str> = interface
                 .operations
                 .iter()
@@ -413,13 +413,13 @@ fn loaded(
                 .operations
                 .iter()
                 .flat_map(|o| o.begin.iter().chain([&o.end]))
-                .chain(interface.commits.iter().filter(|_| !bounded))
+                .chain(interface.memory().filter(|_| !bounded))
                 .map(|l| l.action.as_str())
                 .collect();
             let observed: Vec<&str> = interface
                 .observed
                 .iter()
-                .chain(interface.commits.iter().filter(|_| bounded))
+                .chain(interface.memory().filter(|_| bounded))
                 .map(|l| l.action.as_str())
                 .filter(|a| !judged.contains(a))
                 .collect();
@@ -656,7 +656,7 @@ fn confirm_violation(
         find_path::evidence(model, &LassoPath { steps: steps.collect(), cycle_start: None });
     mu_evidence::checker::replay(&evidence, model)?;
     let story = story(&evidence, model, false, usize::MAX)?;
-    let reason = against.worker().reason(&found.history)?;
+    let reason = against.worker_within(&session.budget).reason(&found.history)?;
     let labels: Vec<String> = walk.path().iter().map(|m| model.label_text(m.label)).collect();
     let observed = witness::observations(interface, labels.iter().map(String::as_str));
     let lists: Vec<&[SequenceEntry]> = found.concrete.iter().map(Vec::as_slice).collect();

@@ -80,7 +80,7 @@ impl AnyNumber {
             .operations
             .iter()
             .flat_map(|o| o.begin.iter().chain([&o.end]))
-            .chain(&interface.commits)
+            .chain(interface.memory())
             .map(|l| l.action.as_str())
             .collect();
         let observed: Vec<&str> = interface

@@ -278,8 +278,11 @@ impl Sorts {
         let operations =
             interface.operations.iter_mut().flat_map(|o| o.begin.iter_mut().chain([&mut o.end]));
         let internal = interface.internal.iter_mut().filter(|i| !i.all).map(|i| &mut i.label);
-        for label in
-            operations.chain(&mut interface.commits).chain(&mut interface.observed).chain(internal)
+        for label in operations
+            .chain(&mut interface.commits)
+            .chain(&mut interface.absorbs)
+            .chain(&mut interface.observed)
+            .chain(internal)
         {
             let own = typed.sorts_of(label)?.to_vec();
             for ((role, span), sort) in label.roles.iter_mut().zip(&label.places).zip(own) {

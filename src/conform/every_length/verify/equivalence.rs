@@ -163,7 +163,7 @@ impl Merging<'_> {
                 let has_begun = begin.is_some_and(|b| b.roles.contains(&ArgumentRole::Written));
                 line(f).kind == EventKind::Update && f.written == Some(value) && !has_begun
             }
-            Happening::Commit(..) => false,
+            Happening::Commit(..) | Happening::Absorb(..) => false,
         })
     }
 
@@ -181,6 +181,7 @@ impl Merging<'_> {
             Happening::End(p, f) => Happening::End(*p, fields(f)),
             Happening::Whole(p, f) => Happening::Whole(*p, fields(f)),
             Happening::Commit(a, v) => Happening::Commit(*a, image(*v)),
+            Happening::Absorb(p, a, v) => Happening::Absorb(*p, *a, image(*v)),
         };
         label.iter().map(one).collect()
     }

@@ -40,6 +40,8 @@ pub enum Happening {
     Whole(usize, Fields),
     /// A value reaches memory at an address.
     Commit(usize, usize),
+    /// The store of a value by a processor to an address gives way to the next one.
+    Absorb(usize, usize, usize),
 }
 
 /// The fields of an operation.
@@ -188,15 +190,25 @@ impl<'a> Labels<'a> {
         Ok(Some((processor, out)))
     }
 
-    /// Lists what happens at a label: its operation, then what reaches memory. Error: several
+    /// Lists what happens at a label: its operation, then what is absorbed, then what
+    /// reaches memory. Error: several
     /// operations, or a name that the certificate does not list.
     pub fn happenings(&mut self, label: &[LabelPart]) -> Result<Vec<Happening>, Diagnostic> {
         let mut operations = Vec::new();
-        let mut commits = Vec::new();
+        let (mut absorbed, mut commits) = (Vec::new(), Vec::new());
         let interface = self.interface;
         for part in label {
             for (i, line) in interface.operations.iter().enumerate() {
                 operations.extend(self.operation(i, line, part)?);
+            }
+            for pattern in &interface.absorbs {
+                let Some((processor, fields)) = self.fields(usize::MAX, pattern, part)? else {
+                    continue;
+                };
+                let (Some(address), Some(value)) = (fields.address, fields.value) else {
+                    return Err(fails("an absorbed store without an address or a value"));
+                };
+                absorbed.push(Happening::Absorb(processor, address, value));
             }
             for pattern in &interface.commits {
                 let found = self.fields(usize::MAX, pattern, part);
@@ -217,6 +229,7 @@ impl<'a> Labels<'a> {
             }
             _ => false,
         });
+        operations.append(&mut absorbed);
         if !updates {
             operations.append(&mut commits);
         }

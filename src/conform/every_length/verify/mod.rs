@@ -126,6 +126,7 @@ pub fn verify(
         processors: certificate.processors.len(),
         addresses: certificate.addresses.len(),
         updates: happenings.iter().flatten().any(updates),
+        absorbs: happenings.iter().flatten().any(|h| matches!(h, Happening::Absorb(..))),
     };
     let mut read = Vec::new();
     for (text, _) in &certificate.guesses {
@@ -263,7 +264,7 @@ fn expect_storable(
         let (p, fields) = match h {
             Happening::Begin(p, number) => (*p, &labels.names.begun[*number].2),
             Happening::Whole(p, fields) | Happening::End(p, fields) => (*p, fields),
-            Happening::Commit(..) => continue,
+            Happening::Commit(..) | Happening::Absorb(..) => continue,
         };
         let kind = labels.interface.operations[fields.line].kind;
         let value = if kind == EventKind::Update { fields.written } else { fields.value };
@@ -384,8 +385,8 @@ impl Product<'_> {
             }
         }
         if let Some(address) = follows {
-            let pending = |s: &(u32, u32)| all[s.1 as usize].0[0] == 1;
-            if !commits(&within, edges, &pending) {
+            let issue = |s: &(u32, u32)| all[s.1 as usize].0[0];
+            if !commits(&within, edges, &issue) {
                 return Err(fails(format!(
                     "a store to `{}` may never reach memory after it is issued",
                     certificate.addresses[address]
@@ -429,6 +430,7 @@ impl Product<'_> {
                     accesses.extend(self.access(*p, fields)?);
                 }
                 Happening::Commit(a, v) => accesses.push(PatternAccess::Commit(*a, *v)),
+                Happening::Absorb(p, a, v) => accesses.push(PatternAccess::Absorb(*p, *a, *v)),
             }
             for access in accesses {
                 match self.pattern.after(&self.values, &digits, access) {
@@ -472,17 +474,19 @@ fn step_text(label: &[LabelPart]) -> String {
     format!("`{}`", parts.join("|"))
 }
 
-/// True if every state with a pending store has a path to one without.
+/// True if every state in which the store is issued (1) has a path to one in which it is in memory,
+/// or not issued. From a state in which it is absorbed (3) none is needed, and none leads there.
 fn commits(
     within: &AHashSet<(u32, u32)>,
     edges: Vec<((u32, u32), (u32, u32))>,
-    pending: &dyn Fn(&(u32, u32)) -> bool,
+    issue: &dyn Fn(&(u32, u32)) -> u8,
 ) -> bool {
     let mut sources: AHashMap<(u32, u32), Vec<(u32, u32)>> = AHashMap::new();
     for (target, source) in edges {
         sources.entry(target).or_default().push(source);
     }
-    let mut open: Vec<(u32, u32)> = within.iter().copied().filter(|s| !pending(s)).collect();
+    let is_free = |s: &(u32, u32)| !matches!(issue(s), 1 | 3);
+    let mut open: Vec<(u32, u32)> = within.iter().copied().filter(is_free).collect();
     let mut reached: AHashSet<(u32, u32)> = open.iter().copied().collect();
     while let Some(s) = open.pop() {
         for source in sources.get(&s).into_iter().flatten() {
@@ -491,7 +495,7 @@ fn commits(
             }
         }
     }
-    reached.len() == within.len()
+    within.iter().all(|s| issue(s) != 1 || reached.contains(s))
 }
 
 /// Returns a processor that cannot begin an operation after some state.

@@ -7,7 +7,10 @@
 //! access by access, with none of the monitors of the search.
 //!
 //! A run is *excluded* by a pattern if it stores a distinguished value otherwise than the pattern
-//! says, or if the second store reaches memory before the first one where their order matters.
+//! says, or if the second store reaches memory before the first one where their order matters. A
+//! run is excluded too if a distinguished store is absorbed in such a way that the store that
+//! absorbs it has the same violation. The pattern `absorbed` is a store that is absorbed otherwise
+//! than the proof allows.
 
 use super::fails;
 use mu_base::Diagnostic;
@@ -36,6 +39,8 @@ pub enum PatternAccess {
     Fence(usize, bool, bool),
     /// An update: the value read, and the value written.
     Update(usize, usize, usize, usize),
+    /// A store that gives way to the next one of its processor at its address.
+    Absorb(usize, usize, usize),
 }
 
 /// The values of the roles, as numbers.
@@ -142,6 +147,9 @@ enum Single {
     Once,
     /// An update that reads this store although the second one, of another processor, is in memory.
     Update(Store),
+    /// The first store is absorbed, and not by the second one, the next of its processor, or not
+    /// while both are pending, or across a fence; or others load it, or it is used afterwards.
+    Absorbed,
 }
 
 const fn load(store: Store) -> Step {
@@ -152,7 +160,7 @@ const fn store(store: Store) -> Step {
 }
 
 /// The patterns at one address by name.
-const SINGLES: [(&str, Single); 12] = {
+const SINGLES: [(&str, Single); 13] = {
     use Store::{First, Initial, Second};
     [
         ("write-read", Single::Pair(store(Second), load(First), true)),
@@ -167,6 +175,7 @@ const SINGLES: [(&str, Single); 12] = {
         ("once", Single::Once),
         ("update", Single::Update(First)),
         ("update-initial", Single::Update(Initial)),
+        ("absorbed", Single::Absorbed),
     ]
 };
 
@@ -191,8 +200,11 @@ pub struct Cycle {
     strength: Strength,
 }
 
-/// State of a store: not issued, issued, in memory.
+/// State of a store: not issued, issued, in memory, absorbed.
 type Issue = u8;
+const ABSORBED: Issue = 3;
+/// Added to the last digit of `write-read` if the first store is issued before the second one.
+const EARLIER: u8 = 3;
 
 /// The state of a pattern: for each place, or for the only address, three digits.
 pub type Digits = Vec<u8>;
@@ -206,6 +218,8 @@ pub struct Dimensions {
     pub addresses: usize,
     /// True if the machine has updates.
     pub updates: bool,
+    /// True if stores are absorbed.
+    pub absorbs: bool,
 }
 
 /// Largest number of places of a cycle.
@@ -274,7 +288,9 @@ impl HistoryPattern {
         let mut out = Vec::new();
         for (kind, (_, single)) in SINGLES.iter().enumerate() {
             let shared = matches!(single, Single::ThinLoad | Single::ThinCommit | Single::Once);
-            if matches!(single, Single::Update(_)) && !size.updates {
+            if matches!(single, Single::Update(_)) && !size.updates
+                || *single == Single::Absorbed && !size.absorbs
+            {
                 continue;
             }
             for address in 0..size.addresses {
@@ -334,7 +350,7 @@ impl HistoryPattern {
             text.bytes().map(|b| b.is_ascii_digit().then(|| b - b'0')).collect();
         let limits: [u8; 3] = match self {
             HistoryPattern::Cycle(..) => [2, 1, 3],
-            HistoryPattern::Single(_) => [2, 2, 2],
+            HistoryPattern::Single(_) => [3, 2, 5],
         };
         let within = |d: &Digits| {
             d.len() == self.digits() && d.iter().enumerate().all(|(i, d)| *d <= limits[i % 3])
@@ -356,7 +372,7 @@ impl HistoryPattern {
                     Single::Update(of) => of == Store::First,
                     _ => false,
                 };
-                state[2] == 2 && (!ordered || state[0] == 2 && state[1] >= 1)
+                state[2] % EARLIER == 2 && (!ordered || state[0] == 2 && state[1] >= 1)
             }
         }
     }
@@ -403,6 +419,7 @@ impl Cycle {
             }
             PatternAccess::Store(p, a, v) => self.store(values, state, (p, a, v)),
             PatternAccess::Commit(a, v) => self.commit(values, state, a, v),
+            PatternAccess::Absorb(_, a, v) => self.absorb(values, state, a, v),
             PatternAccess::Fence(p, store_load, store_store) => {
                 if self.strength.waits(store_load, store_store) {
                     self.fence(state, p);
@@ -498,6 +515,19 @@ impl Cycle {
         true
     }
 
+    /// A store is absorbed; false if the run is excluded. The store that absorbs it is on the cycle
+    /// too, unless the store is the entry of a visit that has ended.
+    fn absorb(&self, values: &RoleValues, state: &Digits, a: usize, v: usize) -> bool {
+        self.places.iter().zip(state.chunks(3)).filter(|(place, _)| place.address == a).all(
+            |(place, digits)| {
+                if v == values.first && place.exit.0 == Store::First {
+                    return false;
+                }
+                v != values.second || place.entry == (Store::Second, true) && digits[2] == 3
+            },
+        )
+    }
+
     fn fence(&self, state: &mut Digits, p: usize) {
         for (i, place) in self.places.iter().enumerate() {
             if place.processor == p && state[3 * i + 2] == 1 {
@@ -511,6 +541,9 @@ impl Cycle {
 fn single(id: &SingleId, values: &RoleValues, state: &mut Digits, access: PatternAccess) -> bool {
     let &(kind, processor, address) = id;
     let pattern = SINGLES[kind].1;
+    if pattern == Single::Absorbed {
+        return absorption((processor, address), values, state, access);
+    }
     let reads_initial = match pattern {
         Single::Pair(a, b, _) => [a, b].contains(&load(Store::Initial)),
         Single::Update(of) => of == Store::Initial,
@@ -556,6 +589,123 @@ fn single(id: &SingleId, values: &RoleValues, state: &mut Digits, access: Patter
             true
         }
         PatternAccess::Commit(_, v) => reached(pattern, values, state, v),
+        PatternAccess::Absorb(_, a, _) if a != address => true,
+        PatternAccess::Absorb(_, _, v) => absorbed(pattern, (reads_initial, values), state, v),
+    }
+}
+
+/// A store at the address of a pattern is absorbed; false if the run is excluded.
+fn absorbed(
+    pattern: Single,
+    (reads_initial, values): (bool, &RoleValues),
+    state: &mut Digits,
+    v: usize,
+) -> bool {
+    use Store::{First, Second};
+    if v == values.first && !reads_initial {
+        match pattern {
+            Single::Once => {
+                let pending = state[0] == 1;
+                if pending {
+                    state[0] = ABSORBED;
+                } else {
+                    state[2] = 2;
+                }
+            }
+            // The second store may be the one that absorbs the first.
+            Single::Pair((true, Second), (false, First), _) if state[2] >= EARLIER => state[0] = 2,
+            Single::Pair((false, First), (true, First), _) => {}
+            Single::Pair(..) | Single::Update(_) => return false,
+            _ => {}
+        }
+        return true;
+    }
+    if v != values.second {
+        return true;
+    }
+    match pattern {
+        Single::Pair(_, (true, First), _) => {
+            pattern == Single::Pair(load(First), store(First), false)
+        }
+        Single::Pair(..) => state[2] % EARLIER == 2,
+        Single::Update(_) => false,
+        _ => true,
+    }
+}
+
+/// Applies an access to the pattern of an absorbed store of a processor at an address; false if the
+/// run is excluded. Last digit 1: the store must not be absorbed.
+fn absorption(
+    (processor, address): (usize, usize),
+    values: &RoleValues,
+    state: &mut Digits,
+    access: PatternAccess,
+) -> bool {
+    let place = |p: usize, a: usize| p == processor && a == address;
+    match access {
+        PatternAccess::Load(p, a, v) => {
+            if a == address && v == values.first {
+                if state[0] == ABSORBED {
+                    state[2] = 2;
+                } else if p != processor && state[2] == 0 {
+                    state[2] = 1;
+                }
+            }
+            true
+        }
+        PatternAccess::Store(_, a, v) if a != address => v == values.other,
+        PatternAccess::Store(p, a, v) => {
+            let next = place(p, a) && state[0] != 0 && state[1] == 0;
+            if v == values.first {
+                let begins = place(p, a) && state[0] == 0;
+                state[0] = state[0].max(1);
+                begins
+            } else if v == values.second {
+                state[1] = state[1].max(1);
+                next
+            } else {
+                !next
+            }
+        }
+        PatternAccess::Commit(a, v) => {
+            if a == address && v == values.first {
+                match state[0] {
+                    ABSORBED => state[2] = 2,
+                    1 => state[0] = 2,
+                    _ => {}
+                }
+            } else if a == address && v == values.second && state[1] == 1 {
+                state[1] = 2;
+            }
+            true
+        }
+        PatternAccess::Absorb(p, a, v) => {
+            if v == values.first {
+                if place(p, a) && state[..] == [1, 1, 0] {
+                    state[0] = ABSORBED;
+                } else {
+                    state[2] = 2;
+                }
+            } else if v == values.second && a == address {
+                state[1] = 2;
+            }
+            true
+        }
+        PatternAccess::Fence(p, store_load, store_store) => {
+            let between = p == processor && state[0] == 1 && state[1] == 0;
+            if between && (store_load || store_store) && state[2] == 0 {
+                state[2] = 1;
+            }
+            true
+        }
+        PatternAccess::Update(p, a, read, written) => [
+            PatternAccess::Fence(p, true, true),
+            PatternAccess::Load(p, a, read),
+            PatternAccess::Store(p, a, written),
+            PatternAccess::Commit(a, written),
+        ]
+        .into_iter()
+        .all(|one| absorption((processor, address), values, state, one)),
     }
 }
 
@@ -564,12 +714,13 @@ fn loaded(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v
     match pattern {
         Single::ThinLoad if v == values.first => state[2] = 2,
         Single::Pair(first, second, _) if own => {
+            let (stage, earlier) = (state[2] % EARLIER, state[2] / EARLIER * EARLIER);
             // A load of a store that is issued later: the store must not be issued yet.
             let early = second != store(Store::First) || first.1 != Store::First || state[0] == 0;
-            if state[2] == 0 && !first.0 && v == values.of(first.1) && early {
-                state[2] = 1;
-            } else if state[2] == 1 && !second.0 && v == values.of(second.1) {
-                state[2] = 2;
+            if stage == 0 && !first.0 && v == values.of(first.1) && early {
+                state[2] = 1 + earlier;
+            } else if stage == 1 && !second.0 && v == values.of(second.1) {
+                state[2] = 2 + earlier;
             }
         }
         _ => {}
@@ -602,11 +753,14 @@ fn stored(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v
             }
             if first == store(role) {
                 state[2] = state[2].max(1);
+                if second == load(Store::First) && state[0] != 0 {
+                    state[2] += EARLIER;
+                }
                 return own;
             }
             true
         }
-        Single::ThinLoad | Single::ThinCommit => false,
+        Single::ThinLoad | Single::ThinCommit | Single::Absorbed => false,
     }
 }
 

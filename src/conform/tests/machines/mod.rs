@@ -48,6 +48,8 @@ pub struct Design {
     pub copies: bool,
     /// A store replaces a waiting one to its address.
     pub merges: bool,
+    /// The label of such a store shows that the other one is absorbed.
+    pub absorbs: bool,
     /// Each address has a memory with one place before it, in which a store waits; true if loads
     /// do not read that place.
     pub waiting: Option<bool>,
@@ -72,6 +74,7 @@ impl Design {
         stale: false,
         copies: false,
         merges: false,
+        absorbs: false,
         waiting: None,
         sampling: None,
         torn: false,
@@ -98,7 +101,7 @@ impl Design {
         let read = if random.chance(1, 2) { Sampling::Begin } else { Sampling::End };
         let sampling = (small && !copies && random.chance(1, 4)).then_some(read);
         let update = random.chance(1, 4).then(|| random.chance(1, 2));
-        Design {
+        let design = Design {
             slots,
             stores_initial: slots == [2, 2] || copies || random.chance(1, 2),
             in_order: random.chance(2, 3),
@@ -111,15 +114,17 @@ impl Design {
             stale: random.chance(1, 12),
             copies,
             merges: random.chance(1, 12),
+            absorbs: false,
             waiting,
             sampling,
             torn: update.is_some() && random.chance(1, 4),
-        }
+        };
+        Design { absorbs: design.merges && random.chance(1, 2), ..design }
     }
 
     /// True if some stores may never reach memory.
     pub fn hides_stores(&self) -> bool {
-        self.loses || self.merges
+        self.loses || self.merges && !self.absorbs
     }
 
     pub fn interface(&self) -> String {
@@ -128,6 +133,9 @@ impl Design {
             None => "load load(p, a, v);",
             Some(_) => "load begin(p, a) -> load(p, a, v);",
         };
+        if self.absorbs {
+            out += "store merge(p, a, _, v); absorb merge(p, a, v, _);";
+        }
         if self.fence.is_some() {
             out += "fence fence(p);";
         }
@@ -245,7 +253,7 @@ impl Design {
         for a in 0..ADDRESSES {
             for v in self.stored() {
                 let mut next = state.clone();
-                let label = format!("store(p{p}, a{a}, v{v})");
+                let mut label = format!("store(p{p}, a{a}, v{v})");
                 if self.slots[p] == 0 {
                     match self.write(&mut next, p, a, v) {
                         Some(commit) if commit == "tau" => out.push((label, next)),
@@ -256,7 +264,12 @@ impl Design {
                 }
                 let same = buffer.iter().position(|e| e.0 == a).filter(|_| self.merges);
                 match same {
-                    Some(at) => next.buffers[p][at].1 = v,
+                    Some(at) => {
+                        let old = std::mem::replace(&mut next.buffers[p][at].1, v);
+                        if self.absorbs {
+                            label = format!("merge(p{p}, a{a}, v{old}, v{v})");
+                        }
+                    }
                     None if buffer.len() < self.slots[p] => next.buffers[p].push((a, v)),
                     None => continue,
                 }
