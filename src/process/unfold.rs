@@ -30,7 +30,7 @@ use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
-use mu_base::ids::{SortId, VarId};
+use mu_base::ids::{OpId, SortId, VarId};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{Binder, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, Signature};
@@ -142,11 +142,18 @@ struct Unfolding<'a> {
     ranges: AHashMap<usize, Option<Vec<Expr>>>,
     /// True if summands may be split by these values.
     positions: bool,
+    /// Constants of sorts of which the values must not be enumerated.
+    any_size: &'a [String],
 }
 
 /// Unfolds parameters if that reduces dependencies. `positions`: splits summands by the values of
-/// parameters that select fields as well.
-pub fn unfold(process: &mut LinearProcess, positions: bool) -> Result<(), Diagnostic> {
+/// parameters that select fields as well. `any_size`: constants of sorts of which the values must
+/// not be enumerated.
+pub fn unfold(
+    process: &mut LinearProcess,
+    positions: bool,
+    any_size: &[String],
+) -> Result<(), Diagnostic> {
     let sort_of = |process: &LinearProcess, p: &Param| process.data.signature.var(p.var).sort;
     let signature = &process.data.signature;
     let promising = |sort: SortId| {
@@ -177,6 +184,7 @@ pub fn unfold(process: &mut LinearProcess, positions: bool) -> Result<(), Diagno
         inits: AHashMap::new(),
         ranges: AHashMap::new(),
         positions,
+        any_size,
     };
     for param in 0..unfolding.process.params.len() {
         unfolding.candidate(param, usize::MAX, Keys::new());
@@ -383,11 +391,44 @@ impl Unfolding<'_> {
         open
     }
 
+    /// True if the values of a variable are, or contain, elements of a sort of any size.
+    fn has_any_size(&self, var: VarId) -> bool {
+        let signature = &self.process.data.signature;
+        let is_constant = |op: &OpId| self.any_size.contains(&signature.op(*op).name);
+        let mut open = vec![signature.var(var).sort];
+        let mut seen = AHashSet::new();
+        while let Some(sort) = open.pop() {
+            if self.any_size.is_empty() || !seen.insert(sort) {
+                continue;
+            }
+            match signature.sorts.kind(sort) {
+                SortKind::Function(arguments, result) => {
+                    open.extend(arguments.iter().copied().chain([*result]));
+                }
+                SortKind::List(of)
+                | SortKind::Set(of)
+                | SortKind::Bag(of)
+                | SortKind::FSet(of)
+                | SortKind::FBag(of) => open.push(*of),
+                _ => {}
+            }
+            let Some(named) = signature.sorts.named_of(sort) else { continue };
+            if named.constructors.iter().any(is_constant) {
+                return true;
+            }
+            open.extend(named.constructors.iter().map(|c| signature.op(*c).sort));
+        }
+        false
+    }
+
     /// Returns the values of variables that satisfy the conditions on them alone; `None` if they
     /// are not few.
     fn values(&mut self, bound: &[VarId], condition: &Expr) -> Option<Vec<Substitution>> {
         if bound.is_empty() {
             return Some(vec![Substitution::new()]);
+        }
+        if bound.iter().any(|v| self.has_any_size(*v)) {
+            return None;
         }
         let signature = &mut self.process.data.signature;
         let mut bounds = Expr::boolean(signature, true);

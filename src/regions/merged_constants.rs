@@ -516,7 +516,13 @@ fn stuck<T>(signature: &Signature, e: &Expr) -> Result<T, Diagnostic> {
         "the value `{}` does not evaluate to data, so its constants are unknown",
         mu_data::print::expression(signature, e)
     );
-    Err(Diagnostic::new(Stage::Unsupported, text))
+    let error = Diagnostic::new(Stage::Unsupported, text);
+    Err(match e.kind {
+        ExprKind::Bind(..) => error.note(
+            "write a function as a mapping with an equation, as `map f: S -> Bool; var x: S; eqn f(x) = false;`",
+        ),
+        _ => error,
+    })
 }
 
 /// Extends rows by each number below `n`.

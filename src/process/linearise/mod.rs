@@ -41,7 +41,7 @@ use std::rc::Rc;
 pub use self::assemble::{default_value, unused_name};
 
 /// Options of linearisation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LineariserOptions {
     /// Remove variables that are constant at a location.
     pub constants: bool,
@@ -63,6 +63,9 @@ pub struct LineariserOptions {
     /// parameters. The result names the values, so this is off for a sort that stands for sorts of
     /// any size.
     pub positions: bool,
+    /// With `unfold`: constants of sorts that stand for sorts of any size. Sums over these sorts
+    /// are not replaced by a summand for each constant.
+    pub any_size: Vec<String>,
     /// Limit on summands above which composition folds the locations of components into data.
     pub fold_above: usize,
     /// Minimum factor by which folding must reduce the summands, since those of folded components
@@ -83,6 +86,7 @@ impl Default for LineariserOptions {
             instantiate: false,
             unfold: true,
             positions: true,
+            any_size: Vec::new(),
             fold_above: 5_000,
             fold_gain: 50,
             max_summands: 2_000_000,
@@ -229,7 +233,7 @@ pub fn linearise(
     composition::operators(&network, &names, &mut process.anatomy);
     let plain = !process.is_probabilistic() && !process.is_timed();
     if options.unfold && plain {
-        crate::unfold::unfold(&mut process, options.positions)?;
+        crate::unfold::unfold(&mut process, options.positions, &options.any_size)?;
     }
     if options.instantiate {
         crate::simplify::instantiate(&mut process)?;

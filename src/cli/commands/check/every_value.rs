@@ -532,9 +532,10 @@ pub(super) fn abstracted(
             crowd = Some((found, above));
         }
     }
+    let any_size: Vec<String> = counted.iter().flat_map(|c| c.names.clone()).collect();
     let SymbolicProcess { spec, plain, process, defined, names } = SymbolicProcess::new(
         session,
-        &tree,
+        (&tree, &any_size),
         &expanded.constants,
         crowd.as_ref().map(|(found, _)| found),
     )?;
@@ -547,8 +548,12 @@ pub(super) fn abstracted(
         .and_then(Family::ordered);
     let found = found.and_then(|families| {
         let Some((found, above)) = &crowd else { return Ok((families, None)) };
-        let larger =
-            SymbolicProcess::new(session, above, &expanded.constants, Some(&found.larger()))?;
+        let larger = SymbolicProcess::new(
+            session,
+            (above, &any_size),
+            &expanded.constants,
+            Some(&found.larger()),
+        )?;
         let list = found.list.as_deref();
         Replicas::new(&compiled, &spec, &names, list, (&larger.process, &larger.names))
             .map(|replicas| (families, Some(replicas)))
@@ -599,10 +604,11 @@ struct SymbolicProcess {
 
 impl SymbolicProcess {
     /// Linearises a specification. `constants`: parameters without a value, and the constants that
-    /// represent them. `crowd`: the sort with any number of components.
+    /// represent them. `crowd`: the sort with any number of components. `any_size`: the constants
+    /// of the other sorts of any size.
     fn new(
         session: &Session,
-        tree: &Specification,
+        (tree, any_size): (&Specification, &[String]),
         constants: &[(String, String)],
         crowd: Option<&ConstantCount>,
     ) -> Result<Self, Diagnostic> {
@@ -614,7 +620,10 @@ impl SymbolicProcess {
         let options = if crowd.is_some() {
             linearise::LineariserOptions::of_any_number()
         } else {
-            linearise::LineariserOptions::of_any_size()
+            linearise::LineariserOptions {
+                any_size: any_size.to_vec(),
+                ..linearise::LineariserOptions::of_any_size()
+            }
         };
         let process = session.linearise(&spec, &options)?;
         let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;

@@ -26,10 +26,18 @@ fn budget() -> Budget {
 }
 
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
+    process_of_any_size(text, &[])
+}
+
+/// Linearises a specification with constants of sorts of any size.
+fn process_of_any_size(text: &str, any_size: &[String]) -> Result<LinearProcess, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId::FIRST, text)?;
     linearise(
         &mu_process::typecheck::check_specification(&tree)?,
-        &linearise::LineariserOptions::of_any_size(),
+        &linearise::LineariserOptions {
+            any_size: any_size.to_vec(),
+            ..linearise::LineariserOptions::of_any_size()
+        },
     )
 }
 
