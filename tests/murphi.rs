@@ -558,3 +558,21 @@ fn names_that_are_words_of_formulas() {
         assert!(outcome.stderr.contains(name), "{}", outcome.stderr);
     }
 }
+
+/// A search that takes failures as steps counts them, and says that it checks no claim.
+#[test]
+fn searches_that_check_no_claim_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = OWNERS.replace("& isundefined(owner)", "");
+    let model = file(folder.path(), "model.m", &text);
+    let model = model.to_str().unwrap();
+    assert_eq!(mu_check(&["explore", model]).code, 1);
+    for more in [&["--engine", "symbolic"][..], &["--engine", "auto"], &["--hide", "acquire"]] {
+        let outcome = mu_check(&[&["explore", model], more].concat());
+        assert_eq!(outcome.code, 0, "{more:?}: {}", outcome.stderr);
+        assert!(outcome.json["warnings"].to_string().contains("checks no claim"), "{more:?}");
+        assert!(outcome.stderr.contains("--action violation"), "{more:?}: {}", outcome.stderr);
+    }
+    let found = mu_check(&["explore", model, "--action", "violation"]);
+    assert!(!found.stderr.contains("checks no claim"), "{}", found.stderr);
+}

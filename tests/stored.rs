@@ -328,3 +328,23 @@ fn the_toolset_reads_what_is_saved() {
     println!("{saved} systems saved, {agreed} equal to the toolset's\n{}", differ.join("\n"));
     assert!(saved > 0 && agreed == saved, "{saved} {agreed}");
 }
+
+/// The states of a file that no path reaches are no states of the system, and no deadlocks.
+#[test]
+fn unreachable_states_of_a_file_are_counted_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("u.aut");
+    std::fs::write(&path, "des (0,3,5)\n(0,\"a\",1)\n(1,\"b\",0)\n(2,\"c\",3)\n").unwrap();
+    let path = path.to_str().unwrap();
+    for words in [&["explore", path][..], &["check", path]] {
+        let outcome = mu_check(words);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        for (key, expected) in [("states", 2), ("transitions", 2), ("deadlocks", 0)] {
+            assert_eq!(outcome.json[key], expected, "{key}: {}", outcome.json);
+        }
+        assert_eq!(outcome.json["unreachable"], 3, "{}", outcome.json);
+        assert_eq!(outcome.json["ends"]["hang"], 0, "{}", outcome.json);
+    }
+    let info = mu_check(&["info", path]);
+    assert_eq!((&info.json["states"], &info.json["unreachable"]), (&2.into(), &3.into()));
+}

@@ -13,6 +13,13 @@ use mu_base::components::Graph;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 
+/// Returns for each state whether it is reachable.
+pub fn reachable_states(lts: &Lts) -> Vec<bool> {
+    let mut reached = vec![false; lts.state_count()];
+    breadth_first(lts).0.into_iter().for_each(|s| reached[s.index()] = true);
+    reached
+}
+
 /// Returns the reachable part; `None` if all states are reachable.
 pub fn reachable(lts: &Lts) -> Option<Lts> {
     let (order, number) = breadth_first(lts);

@@ -23,6 +23,8 @@ pub(crate) struct ExplorationReport {
     pub states: BigUint,
     pub transitions: Option<BigUint>,
     pub deadlocks: Option<BigUint>,
+    /// Number of unreachable states of a file, which the other numbers do not count.
+    pub unreachable: u64,
     /// Kinds of the deadlocks, if classified.
     pub ends: Option<EndCounts>,
     /// Warnings about dead parts of the model.
@@ -79,6 +81,7 @@ impl ExplorationReport {
             states: counted.states,
             transitions: counted.transitions,
             deadlocks: counted.deadlocks,
+            unreachable: 0,
             ends: None,
             warnings: Vec::new(),
             stop: counted.stop,
@@ -98,6 +101,7 @@ impl ExplorationReport {
             states: states.into(),
             transitions: Some(transitions.into()),
             deadlocks: Some(deadlocks.into()),
+            unreachable: 0,
             ends: None,
             warnings: Vec::new(),
             stop,
@@ -132,6 +136,9 @@ impl ExplorationReport {
                 }
                 if !self.warnings.is_empty() {
                     object["warnings"] = self.warnings.into();
+                }
+                if self.unreachable > 0 {
+                    object["unreachable"] = self.unreachable.into();
                 }
                 if let Some(ends) = &self.ends {
                     object["ends"] = ends.json();
@@ -177,6 +184,9 @@ impl ExplorationReport {
                     .ends
                     .map(|e| e.text(self.deadlocks.as_ref().and_then(|d| u64::try_from(d).ok())))
                     .unwrap_or_default();
+                if self.unreachable > 0 {
+                    text += &format!("unreachable  {}\n", self.unreachable);
+                }
                 if let Some((name, states, transitions)) = self.reduced {
                     text += &format!(
                         "reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n"

@@ -117,12 +117,16 @@ fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Dia
     Ok(ends.into_iter().map(|e| e == Some(true)).collect())
 }
 
-/// Classifies the deadlocks of a stored transition system.
-pub(crate) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<EndCounts, Diagnostic> {
+/// Classifies the deadlocks of a stored transition system among the reachable states.
+pub(crate) fn stored_ends(
+    lts: &mu_lts::Lts,
+    reachable: &[bool],
+    terminal: &[String],
+) -> Result<EndCounts, Diagnostic> {
     let mut ends = EndCounts::default();
-    for (terminated, range) in terminations(lts, terminal)?.into_iter().zip(lts.offsets.windows(2))
-    {
-        if range[0] == range[1] {
+    let rows = terminations(lts, terminal)?.into_iter().zip(lts.offsets.windows(2)).zip(reachable);
+    for ((terminated, range), reachable) in rows {
+        if *reachable && range[0] == range[1] {
             ends.add(if terminated { End::Terminated } else { End::Hang }, 1);
         }
     }

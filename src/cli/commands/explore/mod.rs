@@ -107,6 +107,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
     let mut loaded = load(session, args, &args.confluence)?;
+    murphi::warn_of_claims(session, args, &*loaded.model);
     if loaded.stored.is_none() {
         mu_base::host::leave(loaded.labels.clone());
     }
@@ -139,14 +140,17 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
         drop(loaded);
         let lts = Arc::unwrap_or_clone(lts);
-        let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
-        let report = ExplorationReport::explicit(
-            lts.state_count() as u64,
-            lts.transition_count() as u64,
-            deadlocks,
-            Stop::Complete,
-        );
-        let ends = Some(find_path::stored_ends(&lts, &args.goal.terminal)?);
+        // As of any model, the reachable states are counted; a file may have others.
+        let reachable = mu_lts::tau::reachable_states(&lts);
+        let degrees = lts.offsets.windows(2).zip(&reachable).filter(|(_, r)| **r);
+        let degrees: Vec<u64> = degrees.map(|(w, _)| w[1] - w[0]).collect();
+        let states = degrees.len() as u64;
+        let deadlocks = degrees.iter().filter(|d| **d == 0).count() as u64;
+        let report = ExplorationReport {
+            unreachable: lts.state_count() as u64 - states,
+            ..ExplorationReport::explicit(states, degrees.iter().sum(), deadlocks, Stop::Complete)
+        };
+        let ends = Some(find_path::stored_ends(&lts, &reachable, &args.goal.terminal)?);
         // There is nothing to search; `auto` still reports a reason.
         let reason = if args.engine.name() == Auto.name() {
             auto::required(&engines::capabilities_of_explore(args))

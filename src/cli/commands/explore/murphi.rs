@@ -22,6 +22,7 @@ use mu_frontends::murphi::MURPHI;
 use mu_frontends::{FrontEnd, Input};
 use mu_murphi::code::{Fault, Program};
 use mu_murphi::compile::fault_text;
+use mu_murphi::model::{ERROR, VIOLATION};
 use mu_murphi::orders::Asymmetry;
 use mu_murphi::path::{self, Path};
 use mu_murphi::search::{
@@ -54,6 +55,25 @@ pub(crate) fn expect_no_deadlocks(args: &Exploration) -> Result<(), Diagnostic> 
     }
     let text = "`--deadlocks` is for the checks of `explore` on a Murphi model (.m), without options for other searches";
     Err(Diagnostic::new(Stage::Usage, text))
+}
+
+/// Warns that a search that only counts states checks no claims of a Murphi model.
+pub(crate) fn warn_of_claims(
+    session: &mut Session,
+    args: &Exploration,
+    model: &dyn mu_model::Model,
+) {
+    let is_murphi = mu_frontends::by_name(&args.model).language() == MURPHI.language();
+    let fails = |action: &String| [VIOLATION, ERROR].contains(&action.as_str());
+    let can_fail =
+        |group: &mu_model::Group| group.actions.as_ref().is_some_and(|all| all.iter().any(fails));
+    if is_murphi && model.groups().iter().any(can_fail) {
+        let text = format!(
+            "this search counts states and checks no claim of the model: `{VIOLATION}(NAME)` and `{ERROR}` are steps for it; add `--action {VIOLATION}` or `--action {ERROR}` to search for one, or explore the model without the options that choose another search"
+        );
+        let shown = notes::warn(&session.sources, session.common.quiet, &[(Span::default(), text)]);
+        session.warnings.extend(shown);
+    }
 }
 
 /// Sizes of a scalarset that `-D NAME=any` searches.
