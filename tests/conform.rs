@@ -1192,29 +1192,3 @@ fn all_faults_are_found() {
     }
     assert!(count >= 40, "{count} faults");
 }
-
-/// A violation is confirmed when it is found, so a limit that ends a long search does not lose it.
-#[test]
-fn limits_keep_the_violations_found_before() {
-    let (spec, interface) =
-        (package("specs/machines/tso.spec"), package("specs/machines/machine.interface"));
-    let outcome = mu_check(&[
-        "conform",
-        &spec,
-        "--interface",
-        &interface,
-        "--operations",
-        "6",
-        "--against",
-        "sc,tso",
-        "--timeout",
-        "3",
-    ]);
-    assert_eq!(outcome.code, 1, "{}", outcome.json);
-    let models = outcome.json["models"].as_array().unwrap();
-    let verdicts: Vec<(&str, &str)> = models
-        .iter()
-        .map(|m| (m["name"].as_str().unwrap(), m["verdict"].as_str().unwrap()))
-        .collect();
-    assert_eq!(verdicts, [("sc", "false"), ("tso", "unknown")], "{}", outcome.json);
-}

@@ -76,6 +76,7 @@ fn compare(
     machine: &TargetMachine<'_>,
     model: &MemoryModel,
 ) -> Result<Option<Completeness>, Diagnostic> {
+    output::begin_stage("comparing outcomes");
     let searched = machine.checked().searched();
     let options = session.explore_options(&**searched, &[]);
     let explored = ReducedMachine::explore(
@@ -360,19 +361,13 @@ fn decide<'a>(
     let whole = strongest.filter(|_| machine.any.is_empty());
     let known = whole.and_then(|o| models.iter().find(|m| m.name == o.name()));
     let completeness = match known {
-        Some(model) => {
-            output::begin_stage("comparing outcomes");
-            compare(session, machine, model)?
-        }
+        Some(model) => compare(session, machine, model)?,
         None => None,
     };
-    let certified = match (&args.certificate, strongest) {
-        (Some(path), Some(order)) => {
-            certificate::write(session, machine.checked(), interface, (order, path))?;
-            Some(order)
-        }
-        _ => None,
-    };
+    if let (Some(path), Some(order)) = (&args.certificate, strongest) {
+        certificate::write(session, machine.checked(), interface, (order, path))?;
+    }
+    let certified = strongest.filter(|_| args.certificate.is_some());
     let faults = monitored::faults(session, args, (models, texts), (machine, &verdicts), faulty)?;
     let (checked, assumed) = grounds(machine.any, &survey, &coherence, &cycles, checks.as_ref());
     Ok(Some(Results {
