@@ -15,8 +15,8 @@ macro_rules! texts {
 /// Names and texts of one kind of file.
 type Texts = &'static [(&'static str, &'static str)];
 
-const MACHINES: Texts = texts!("spec": "sc" "tso" "pso" "ooo" "msi");
-const INTERFACES: Texts = texts!("interface": "machine" "direct" "buffer" "ooo" "msi");
+const MACHINES: Texts = texts!("spec": "sc" "tso" "pso" "coalescing" "ooo" "msi");
+const INTERFACES: Texts = texts!("interface": "machine" "direct" "buffer" "coalescing" "ooo" "msi");
 const FAULTS: Texts = texts!("faults": "sc" "tso" "pso" "ooo" "msi");
 
 /// Returns the text for a name without a folder, given with its ending or without it.

@@ -13,7 +13,7 @@ const STATES = 2_000;
 /** Delay between an edit and the request to the server. */
 const PAUSE = 300;
 
-const WORDS = ["initial", "load", "store", "update", "fence", "commit", "observe", "internal", "program", "processors", "addresses", "values", "numbers from", "acquire", "release"];
+const WORDS = ["initial", "load", "store", "update", "fence", "commit", "absorb", "observe", "internal", "program", "processors", "addresses", "values", "numbers from", "acquire", "release"];
 const ROLES = ["p", "a", "v", "w", "n"];
 
 export const isInterface = (path: string) => path.endsWith(".interface");
