@@ -276,6 +276,9 @@ fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Line
     Ok((narrow::word(source), label, column, narrow::word(target)))
 }
 
+/// The mark that some editors write at the beginning of a text.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diagnostic> {
     let mut line = Vec::new();
     let mut number = 0u64;
@@ -288,6 +291,9 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
                 Stage::File,
                 "the file is empty: expected the header 'des (initial, transitions, states)'",
             ));
+        }
+        if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
         }
         let text = trim_end(&line);
         if !text.is_empty() {
@@ -435,6 +441,8 @@ mod tests {
         .unwrap();
         assert_eq!(cadp.labels, [LabelId::of(0), LabelId::of(1)]);
         assert_eq!(cadp.table.texts, ["i", "tau"]);
+        let marked = parse("\u{feff}des (0,1,2)\n(0,\"a\",1)\n").unwrap();
+        assert_eq!(marked.table.texts, ["tau", "a"]);
     }
 
     #[test]

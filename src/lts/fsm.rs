@@ -24,6 +24,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
 use ahash::AHashMap;
 
+use super::aut::BYTE_ORDER_MARK;
 use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
@@ -50,6 +51,9 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
             == 0
         {
             break;
+        }
+        if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
         }
         let text = std::str::from_utf8(&line).map_err(|e| {
             let shown = String::from_utf8_lossy(&line).chars().take(200).collect::<String>();
@@ -278,6 +282,8 @@ mod tests {
             [(0, "a(0)".into(), 1), (0, "tau".into(), 0), (2, "a(3)|b".into(), 0)]
         );
         assert_eq!(lts.labels[0], LabelId::TAU);
+        let marked = read(format!("\u{feff}{text}").as_bytes()).unwrap();
+        assert_eq!(rows_of(&marked), rows_of(&lts));
         // Without parameters, states have no lines.
         assert_eq!(read(&b"---\n---\n1 3 \"\"\n"[..]).unwrap().state_count(), 3);
         assert_eq!(read(&b"---\n---\n"[..]).unwrap().state_count(), 1);

@@ -44,7 +44,12 @@ pub(crate) fn collect(
     for path in given {
         if is_list(path) {
             folders = true;
+            let before = files.len();
             listed(path, &mut Vec::new(), &mut files)?;
+            if files.len() == before {
+                let text = format!("the list `{}` has no file", path.display());
+                return Err(Diagnostic::new(Stage::File, text));
+            }
             continue;
         }
         if !mu_base::host::is_dir(path) {
