@@ -805,3 +805,35 @@ fn a_process_that_hangs_ends_the_check_of_all() {
     );
     goes_on(&outcome, "process-lost");
 }
+
+/// A resumed search that rejects a symmetry starts again, with as many symmetries as before; it
+/// does not take up the checkpoint of the search with the rejected one.
+#[test]
+fn a_resumed_check_rejects_symmetries() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("m.mcrl2").display().to_string();
+    let text = "sort I = struct i0 | i1 | i2;
+act loc: I # Nat;
+proc C(id: I, x: Nat) = (x < 5) -> loc(id, x) . C(id, x + 1) + (x > 0) -> loc(id, x) . C(id, 0);
+init allow({loc}, C(i0, 0) || C(i1, 0) || C(i2, 0));
+";
+    std::fs::write(&model, text).unwrap();
+    for (formula, verdict) in [
+        ("[true*.loc(i0,5).loc(i1,5)]false", "false"),
+        ("[true*.loc(i0,5).(!loc(i1,2))*.loc(i2,6)]false", "true"),
+        ("mu X. [!loc(i0,4)]X", "false"),
+    ] {
+        for count in ["1", "2", "3"] {
+            let kept = folder.path().join(format!("{count}-{}", formula.len()));
+            let kept = kept.display().to_string();
+            let run = |options: &[&str]| {
+                mu_check(&[&["check", &model, "-f", formula, "--processes"][..], options].concat())
+            };
+            let stopped = run(&["2", "--checkpoint", &kept, "--max-states", "10"]);
+            assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+            let resumed = run(&[count, "--resume", &kept]);
+            let found = resumed.json["results"][0]["verdict"].to_string();
+            assert_eq!(found.trim_matches('"'), verdict, "{formula} {count}: {}", resumed.stderr);
+        }
+    }
+}
