@@ -46,7 +46,10 @@ fn built_in_machines_need_no_files() {
     // Names that are not built in.
     let (code, _, err) = run_in(folder.path(), "conform tso --interface nothing");
     assert_eq!(code, Some(2));
-    assert!(err.contains("a built-in interface: machine, direct, buffer, ooo, msi"), "{err}");
+    assert!(
+        err.contains("a built-in interface: machine, direct, buffer, coalescing, ooo, msi"),
+        "{err}"
+    );
     // A file of that name.
     file(folder.path(), "tso", "act a; init a . delta;");
     let (_, out, _) = run_in(folder.path(), "explore tso --format json");

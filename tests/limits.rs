@@ -651,7 +651,7 @@ init Clock(0) || Sender(true);
         outcome.json["warnings"].to_string()
     };
     let warnings = cut(&["explore", &model, "--max-states", "5000"]);
-    assert!(warnings.contains("`n` of Clock took 2,"), "{warnings}");
+    assert!(warnings.contains("`n` of Clock has the most values so far, 2,"), "{warnings}");
     let arcx = crate::support::package("specs/arcx.spec");
     assert_eq!(
         cut(&["explore", &arcx, "-D", "max_operation_id=3", "--max-states", "20000"]),

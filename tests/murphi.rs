@@ -576,3 +576,24 @@ fn searches_that_check_no_claim_say_so() {
     let found = mu_check(&["explore", model, "--action", "violation"]);
     assert!(!found.stderr.contains("checks no claim"), "{}", found.stderr);
 }
+
+/// A constant that is no size of a scalarset has no instances to search, whether or not one fails.
+#[test]
+fn any_value_of_another_constant_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "const NODES: 2; LIM: 3;
+type Node: scalarset(NODES);
+var on: array [Node] of boolean; c: 0..9;
+startstate begin for n: Node do on[n] := false; end; c := 0; end;
+ruleset n: Node do rule \"on\" !on[n] & c < LIM ==> begin on[n] := true; c := c + 1; end; end;
+invariant \"none\" c < 1;
+";
+    let model = file(folder.path(), "model.m", text);
+    let model = model.to_str().unwrap();
+    for more in [&[][..], &["--deadlocks", "off"]] {
+        let outcome = mu_check(&[&["explore", model, "-D", "LIM=any"][..], more].concat());
+        assert_eq!(outcome.code, 2, "{more:?}: {}", outcome.json);
+        assert!(outcome.stderr.contains("is the size of no scalarset"), "{}", outcome.stderr);
+    }
+    assert_eq!(mu_check(&["explore", model, "-D", "NODES=any"]).code, 1);
+}

@@ -18,12 +18,13 @@ const NO_ROUTE: [(&str, &str); 3] = [
 ];
 
 /// Endings of files that are no input or output of a route here.
-const NO_FORM: [(&str, &str); 5] = [
+const NO_FORM: [(&str, &str); 6] = [
     ("dot", "a picture"),
     ("gv", "a picture"),
     ("mcrl2", "the main path"),
     ("spec", "the main path"),
     ("cat", "no model of states"),
+    ("mcrl2proj", "rejected by name"),
 ];
 
 /// All values of all lists, as rows name them.

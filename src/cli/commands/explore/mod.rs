@@ -107,7 +107,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
     let mut loaded = load(session, args, &args.confluence)?;
-    murphi::warn_of_claims(session, args, &*loaded.model);
+    murphi::warn_of_claims(session, args);
     if loaded.stored.is_none() {
         mu_base::host::leave(loaded.labels.clone());
     }
