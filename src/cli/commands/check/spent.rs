@@ -55,12 +55,12 @@ mod tests {
 
     #[test]
     fn work_is_counted() {
-        let spent = Spent::begin();
-        let Some(before) = processor() else { return };
+        let (spent, Some(before)) = (Spent::begin(), processor()) else { return };
         let mut n = 1u64;
-        while processor().is_some_and(|now| now < before + Duration::from_millis(50)) {
+        while processor() == Some(before) && spent.at.elapsed() < Duration::from_secs(10) {
             n = std::hint::black_box(n.wrapping_mul(3));
         }
-        assert!(spent.so_far() >= Duration::from_millis(40), "{:?}", spent.so_far());
+        assert!(processor().is_some_and(|now| now > before), "{before:?}");
+        assert!(spent.so_far() > Duration::ZERO);
     }
 }
