@@ -16,7 +16,7 @@ use super::program::{CatNodeId, CatOp, CatProgram, CatType, Property};
 use crate::execution::{RelationId, SetId};
 
 impl CatModel {
-    /// Returns the model with monotone lower bounds of its axioms only. [`super::Run::admits`]
+    /// Returns the model with monotone lower bounds of its axioms only. [`super::ModelRun::admits`]
     /// evaluates it on parts of executions.
     #[must_use]
     pub fn lower_bound(&self) -> CatModel {
