@@ -189,16 +189,16 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// There is no such file.
-pub fn open(path: &Path) -> Result<fs::OpenFile> {
-    fs::OpenFile::open(path)
+pub fn open(path: &Path) -> Result<fs::File> {
+    fs::File::open(path)
 }
 
 /// Creates a file, or empties it.
 ///
 /// # Errors
 /// The name is that of a folder.
-pub fn create(path: &Path) -> Result<fs::OpenFile> {
-    fs::OpenFile::create(path)
+pub fn create(path: &Path) -> Result<fs::File> {
+    fs::File::create(path)
 }
 
 /// Returns the entries of a folder.

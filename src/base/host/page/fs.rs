@@ -40,14 +40,14 @@ fn keep(path: &Path) {
 }
 
 /// Open file.
-pub struct OpenFile {
+pub struct File {
     path: PathBuf,
     at: usize,
     /// True if this handle created the file: the page receives it when it is closed.
     made: bool,
 }
 
-impl OpenFile {
+impl File {
     /// Creates a file, or empties it. The folder is created as well: another instance may have made
     /// it, and instances exchange only files.
     ///
@@ -83,7 +83,7 @@ impl OpenFile {
     }
 }
 
-impl Drop for OpenFile {
+impl Drop for File {
     fn drop(&mut self) {
         if self.made {
             keep(&self.path);
@@ -91,7 +91,7 @@ impl Drop for OpenFile {
     }
 }
 
-impl Read for OpenFile {
+impl Read for File {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         let page_state = page_state();
         let bytes = page_state.files.get(&self.path).ok_or_else(|| missing("file"))?;
@@ -103,7 +103,7 @@ impl Read for OpenFile {
     }
 }
 
-impl Write for OpenFile {
+impl Write for File {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         page_state()
             .files
@@ -136,9 +136,9 @@ pub fn read_to_string(path: impl AsRef<Path>) -> Result<String> {
 /// Writes a file.
 ///
 /// # Errors
-/// As those of [`OpenFile::create`].
+/// As those of [`File::create`].
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
-    OpenFile::create(path)?.write_all(bytes.as_ref())
+    File::create(path)?.write_all(bytes.as_ref())
 }
 
 /// True if there is a file or a folder of this name.
