@@ -6,6 +6,9 @@ use std::path::Path;
 use super::diagnostic::{Diagnostic, Stage};
 use super::source::{SourceId, SourceMap};
 
+/// The byte order mark of UTF-8, which some editors write at the beginning of a text.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Number of bytes that a message shows of a line, from the first byte that is not UTF-8; the rest
 /// is left out.
 const MAX_SHOWN: usize = 80;
@@ -26,10 +29,15 @@ pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, St
 /// the first invalid byte, so it needs no [`SourceMap`].
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let mut bytes = crate::host::read(path).map_err(|e| file_error("cannot read", path, &e))?;
-    if bytes.starts_with(b"\xef\xbb\xbf") {
-        bytes.drain(..3);
-    }
+    drop_byte_order_mark(&mut bytes);
     decode(bytes, &path.display().to_string(), 1)
+}
+
+/// Removes a byte order mark from the beginning of a text.
+pub fn drop_byte_order_mark(bytes: &mut Vec<u8>) {
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
 }
 
 /// Decodes bytes that begin at line `first_line` of the file `name`.

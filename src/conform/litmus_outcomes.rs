@@ -34,7 +34,8 @@ pub struct Behaviour {
 impl Behaviour {
     /// Creates the behaviour from the programs that a machine can execute, and its histories.
     pub fn new(programs: HistorySet, histories: AHashSet<History>) -> Self {
-        let unsourced = histories.iter().map(unsourced).max().unwrap_or(0);
+        let open = histories.iter().filter(|h| !h.is_sourced());
+        let unsourced = open.map(unsourced).max().unwrap_or(0);
         Behaviour { programs, histories, unsourced }
     }
     /// Returns the programs that the machine can execute.
@@ -375,6 +376,9 @@ fn fails(history: &History, wanted: &[usize]) -> bool {
     })
 }
 
+/// Bounds of the paths of a test.
+const BOUNDS: PathBounds = PathBounds { loops: 2 };
+
 /// Computes the outcomes of a test on a machine and under a model. Inner error: the machine cannot
 /// run the test, with the reason as text.
 pub fn outcomes(
@@ -414,12 +418,8 @@ pub fn outcomes(
     let wanted = conditionals(&test);
     let processors = test.threads.len();
     let mut stored = Stored::new();
-    let (stop, cut) = mu_litmus::report::each(
-        &mut test,
-        judge,
-        PathBounds { loops: 2 },
-        budget,
-        &mut |candidate| {
+    let (mut stop, cut) =
+        mu_litmus::report::each(&mut test, judge, BOUNDS, budget, &mut |candidate| {
             let skeleton = candidate.execution.skeleton;
             for event in skeleton.events().iter().filter(|e| e.kind.writes()) {
                 stored.extend(event.location.map(|l| (l, event.value)));
@@ -440,17 +440,14 @@ pub fn outcomes(
                 out.allowed.insert(candidate.outcome.to_vec());
             }
             false
-        },
-    )?;
+        })?;
     if unsupported || cut {
         return Ok(Err("it has operations that machines do not have".into()));
     }
-    let mut stop = stop;
     if machine.unsourced > 0 && stop == Stop::Complete {
         let mut further = with_unsourced(&test, &stored, machine.unsourced);
-        let bounds = PathBounds { loops: 2 };
         (stop, _) =
-            mu_litmus::report::each(&mut further, judge, bounds, budget, &mut |candidate| {
+            mu_litmus::report::each(&mut further, judge, BOUNDS, budget, &mut |candidate| {
                 let skeleton = candidate.execution.skeleton;
                 let events = Events { tags: &tags_of, judge, skeleton, processors };
                 let history = events.history().filter(|h| !fails(h, &wanted));

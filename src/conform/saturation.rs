@@ -37,6 +37,8 @@ fn members(mut set: Set) -> impl Iterator<Item = usize> {
 struct Closure {
     after: Vec<Set>,
     before: Vec<Set>,
+    /// Number of pairs that were added and did not follow from others.
+    additions: usize,
 }
 
 /// The relation would have a cycle.
@@ -44,7 +46,7 @@ struct Cycle;
 
 impl Closure {
     fn new(accesses: usize) -> Self {
-        Closure { after: vec![0; accesses], before: vec![0; accesses] }
+        Closure { after: vec![0; accesses], before: vec![0; accesses], additions: 0 }
     }
     fn has(&self, a: usize, b: usize) -> bool {
         self.after[a] >> b & 1 == 1
@@ -56,6 +58,7 @@ impl Closure {
         if a == b || self.has(b, a) {
             return Err(Cycle);
         }
+        self.additions += 1;
         let (from, to) = (self.before[a] | 1 << a, self.after[b] | 1 << b);
         members(from).for_each(|x| self.after[x] |= to);
         members(to).for_each(|y| self.before[y] |= from);
@@ -238,7 +241,7 @@ impl Search<'_> {
     /// Adds what the relations imply until nothing changes.
     fn saturate(&self, state: &mut State) -> Result<(), Cycle> {
         loop {
-            let before = (state.global.after.clone(), state.local.after.clone());
+            let additions = state.global.additions + state.local.additions;
             for &stores in &self.stores {
                 for first in members(stores) {
                     let known = state.local.after[first] | state.global.after[first];
@@ -255,7 +258,7 @@ impl Search<'_> {
                     self.order(state, store, source)?;
                 }
             }
-            if before == (state.global.after.clone(), state.local.after.clone()) {
+            if additions == state.global.additions + state.local.additions {
                 return Ok(());
             }
         }

@@ -19,6 +19,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use ahash::AHashMap;
 
 use super::{Labels, Lts};
+use mu_base::files::drop_byte_order_mark;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage, narrow};
 
@@ -276,9 +277,6 @@ fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Line
     Ok((narrow::word(source), label, column, narrow::word(target)))
 }
 
-/// The mark that some editors write at the beginning of a text.
-pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diagnostic> {
     let mut line = Vec::new();
     let mut number = 0u64;
@@ -292,8 +290,8 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
                 "the file is empty: expected the header 'des (initial, transitions, states)'",
             ));
         }
-        if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
-            line.drain(..BYTE_ORDER_MARK.len());
+        if number == 1 {
+            drop_byte_order_mark(&mut line);
         }
         let text = trim_end(&line);
         if !text.is_empty() {

@@ -24,8 +24,8 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
 use ahash::AHashMap;
 
-use super::aut::BYTE_ORDER_MARK;
 use super::{Labels, Lts};
+use mu_base::files::drop_byte_order_mark;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
 
@@ -52,8 +52,8 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         {
             break;
         }
-        if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
-            line.drain(..BYTE_ORDER_MARK.len());
+        if number == 1 {
+            drop_byte_order_mark(&mut line);
         }
         let text = std::str::from_utf8(&line).map_err(|e| {
             let shown = String::from_utf8_lossy(&line).chars().take(200).collect::<String>();

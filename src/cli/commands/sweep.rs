@@ -51,7 +51,7 @@ type Combination = Vec<(String, String)>;
 
 pub(crate) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnostic> {
     let front_end = mu_frontends::by_name(&args.model);
-    if !front_end.properties().mcrl2 && !is_murphi(&args.model) {
+    if !front_end.properties().mcrl2 && !MURPHI.has_ending(&args.model) {
         let message = format!(
             "`{}` is {}, and only specifications and Murphi models have parameters to sweep",
             args.model.display(),
@@ -185,11 +185,6 @@ fn reference(args: &SweepArgs) -> Result<Reference, Diagnostic> {
     Reference::read(&text).map_err(refused)
 }
 
-/// True if the model is one of Murphi, whose constants are its parameters.
-fn is_murphi(model: &Path) -> bool {
-    MURPHI.has_ending(model)
-}
-
 /// Finds errors in the model, the formulas and the parameters before the first row is run. Returns
 /// the combinations to run, and those that violate a constraint of a parameter.
 ///
@@ -213,7 +208,7 @@ fn valid(
         // The number of sources is bounded; drop those of earlier rounds, because an error is from
         // this round.
         session.sources = SourceMap::new();
-        let checked = match is_murphi(&args.model) {
+        let checked = match MURPHI.has_ending(&args.model) {
             true => validate_murphi(session, args),
             false => validate(session, args, jobs),
         };

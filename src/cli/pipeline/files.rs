@@ -23,6 +23,7 @@ use mu_lts::typed::Typed;
 use mu_model::Model;
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
+use mu_report::junit::{TestCase, suite};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -122,6 +123,12 @@ pub(crate) fn with_name(error: Diagnostic, path: &Path) -> Diagnostic {
     };
     let message = format!("cannot write `{}`: {why}", path.display());
     Diagnostic { message, ..error }
+}
+
+/// Writes a JUnit report of a model; to standard output if the file is `-`.
+pub(crate) fn write_junit(path: &Path, model: &Path, cases: &[TestCase]) -> Result<(), Diagnostic> {
+    let report = suite(&model.display().to_string(), cases);
+    if path == Path::new("-") { output::print(&report) } else { write_text(path, &report) }
 }
 
 /// Writes a text file atomically.

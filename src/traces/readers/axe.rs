@@ -11,6 +11,7 @@
 use std::io::BufRead;
 
 use ahash::AHashMap;
+use mu_base::files::drop_byte_order_mark;
 use mu_base::{Diagnostic, Stage};
 
 use super::{PART, ReadOptions, Sink, TraceReader};
@@ -68,8 +69,8 @@ impl TraceReader for Axe {
                 }
             }
             number += 1;
-            if number == 1 && bytes.starts_with(b"\xef\xbb\xbf") {
-                bytes.drain(..3);
+            if number == 1 {
+                drop_byte_order_mark(&mut bytes);
             }
             let outcome = match std::str::from_utf8(&bytes) {
                 _ if reader.usual(number, &bytes) => Ok(false),

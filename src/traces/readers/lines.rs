@@ -9,6 +9,7 @@
 
 use super::{PART, ReadOptions, Sink};
 use crate::trace::TraceBuilder;
+use mu_base::files::BYTE_ORDER_MARK;
 use mu_base::source::char_boundary;
 use mu_base::{Diagnostic, Stage};
 use std::io::BufRead;
@@ -340,7 +341,7 @@ fn text_of<'b>(bytes: &'b [u8], number: u64, options: &ReadOptions) -> Result<&'
     let mut bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     if number == 1 {
-        bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     }
     if bytes.len() > MAX_LINE {
         let shown = String::from_utf8_lossy(&bytes[..MAX_SHOWN]).into_owned();

@@ -9,10 +9,9 @@ use super::plan::{CheckPlan, OutputPlan};
 use crate::args::Format;
 use crate::commands::explore::find_path::file_name;
 use crate::output::page;
-use crate::output::print;
 use crate::output::{self, Unfinished};
 use crate::pipeline::Session;
-use crate::pipeline::files::write_text;
+use crate::pipeline::files::write_junit;
 use crate::pipeline::properties::FormulaText;
 use mu_base::{Diagnostic, Stop};
 use mu_pbes::Verdict;
@@ -265,12 +264,6 @@ fn case_outcome(decision: Decision) -> junit::CaseOutcome {
         Decision::Unknown(why) => junit::CaseOutcome::Unknown(why),
         Decision::Rejected(reason) => junit::CaseOutcome::Error(reason),
     }
-}
-
-/// Writes a JUnit report.
-fn write_junit(path: &Path, model: &Path, cases: &[TestCase]) -> Result<(), Diagnostic> {
-    let suite = junit::suite(&model.display().to_string(), cases);
-    if path == Path::new("-") { print(&suite) } else { write_text(path, &suite) }
 }
 
 /// Writes a JUnit report in which each formula has an error that ended the run.

@@ -52,6 +52,13 @@ pub(super) enum ConformanceVerdict {
     Unknown(String),
 }
 
+impl ConformanceVerdict {
+    /// Returns the verdict after a limit.
+    fn stopped(stop: &Stop) -> Self {
+        Self::Unknown(format!("stopped: {}", stop.word()))
+    }
+}
+
 /// A check on which answers rest, or an assumption.
 pub(super) struct Ground {
     key: &'static str,
@@ -340,9 +347,7 @@ fn decide<'a>(
     let mut verdicts = Vec::new();
     for ((model, text), form) in models.iter().zip(texts).zip(&forms) {
         verdicts.push(match decider.verdict(model, text.as_ref(), form) {
-            Err(Diagnostic { stop: Some(stop), .. }) => {
-                ConformanceVerdict::Unknown(format!("stopped: {}", stop.word()))
-            }
+            Err(Diagnostic { stop: Some(stop), .. }) => ConformanceVerdict::stopped(&stop),
             other => other?,
         });
     }
@@ -642,7 +647,7 @@ impl Decider<'_> {
         let searched = self.cycles.iter().find(|c| Some(c.0) == order).map(|c| &c.1);
         let stop = searched.map_or(&self.coherence.outcome.stop, |s| &s.outcome.stop);
         if *stop != Stop::Complete {
-            return Ok(ConformanceVerdict::Unknown(format!("stopped: {}", stop.word())));
+            return Ok(ConformanceVerdict::stopped(stop));
         }
         if let Some(found) = self.subject.confirm(self.survey, &lists, model)? {
             match self.confirmed((model, text), &found) {

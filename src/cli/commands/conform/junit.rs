@@ -8,9 +8,9 @@
 use crate::args::{ConformArgs, Format};
 use crate::output::{self, print};
 use crate::pipeline::Session;
-use crate::pipeline::files::write_text;
+use crate::pipeline::files::write_junit;
 use mu_base::Diagnostic;
-use mu_report::junit::{CaseOutcome, TestCase, suite};
+use mu_report::junit::{CaseOutcome, TestCase};
 use serde_json::Value;
 use std::path::Path;
 
@@ -31,12 +31,11 @@ pub(super) fn publish(
     text: &str,
 ) -> Result<(), Diagnostic> {
     if let Some(path) = &args.junit {
-        let model = args.model.display().to_string();
-        let report = suite(&model, &cases(&model, &object, !args.against.is_empty()));
+        let class = args.model.display().to_string();
+        write_junit(path, &args.model, &cases(&class, &object, !args.against.is_empty()))?;
         if path == Path::new("-") {
-            return print(&report);
+            return Ok(());
         }
-        write_text(path, &report)?;
     }
     match session.common.format {
         Format::Json => output::print_object(object),
@@ -46,12 +45,10 @@ pub(super) fn publish(
 
 /// Writes a report in which the run is one error.
 pub(super) fn report_error(path: &Path, model: &Path, message: String) {
-    let class = model.display().to_string();
-    let outcome = CaseOutcome::Error(message);
-    let case = TestCase { class: class.clone(), name: "conform".into(), seconds: 0.0, outcome };
-    let report = suite(&class, &[case]);
+    let (class, outcome) = (model.display().to_string(), CaseOutcome::Error(message));
+    let case = TestCase { class, name: "conform".into(), seconds: 0.0, outcome };
     // If the file cannot be written either, the first error is reported.
-    let _ = if path == Path::new("-") { print(&report) } else { write_text(path, &report) };
+    let _ = write_junit(path, model, &[case]);
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {

@@ -35,7 +35,7 @@ use std::ops::RangeInclusive;
 
 /// True if the search of this module answers the command.
 pub(crate) fn applies(args: &Exploration) -> bool {
-    mu_frontends::by_name(&args.model).language() == MURPHI.language()
+    MURPHI.has_ending(&args.model)
         && args.out.is_none()
         && args.reduce.is_none()
         && args.spill.is_none()
@@ -59,7 +59,7 @@ pub(crate) fn expect_no_deadlocks(args: &Exploration) -> Result<(), Diagnostic> 
 
 /// Warns that a search that only counts states checks no claims of a Murphi model.
 pub(crate) fn warn_of_claims(session: &mut Session, args: &Exploration) {
-    if mu_frontends::by_name(&args.model).language() == MURPHI.language() {
+    if MURPHI.has_ending(&args.model) {
         let text = format!(
             "this search counts states and checks no claim of the model: `{VIOLATION}(NAME)` and `{ERROR}` are steps for it; add `--action {VIOLATION}` or `--action {ERROR}` to search for one, or explore the model without the options that choose another search"
         );

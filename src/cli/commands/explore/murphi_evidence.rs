@@ -10,11 +10,11 @@
 use super::find_path::{self, PathDrawing};
 use super::murphi::{MurphiResult, Run};
 use super::plan::Exploration;
+use crate::output;
 use crate::output::page;
 use crate::output::picture::Picture;
-use crate::output::{self, print};
 use crate::pipeline::Session;
-use crate::pipeline::files::{expect_writable, write_text};
+use crate::pipeline::files::{self, expect_writable};
 use crate::pipeline::load::typed_labels;
 use mu_base::Diagnostic;
 use mu_base::host::Instant;
@@ -25,7 +25,7 @@ use mu_murphi::model::{ERROR, VIOLATION};
 use mu_murphi::path::{Path as FailurePath, property_name};
 use mu_murphi::search::Broken;
 use mu_murphi::variables::variables;
-use mu_report::junit::{CaseOutcome, TestCase, suite};
+use mu_report::junit::{CaseOutcome, TestCase};
 use mu_report::page::PageResult;
 use mu_report::printed_evidence::story;
 use std::collections::HashMap;
@@ -156,14 +156,12 @@ pub(super) fn write_junit(
     model: &Path,
     outcome: &MurphiResult<'_>,
 ) -> Result<(), Diagnostic> {
-    let model = model.display().to_string();
     let result = match outcome.verdict() {
         "ok" => CaseOutcome::Passed,
         "unknown" => CaseOutcome::Unknown(outcome.unknown_reason()),
         _ => CaseOutcome::Failed { message: outcome.first_failure(), text: outcome.text() },
     };
-    let (class, seconds) = (model.clone(), outcome.start.elapsed().as_secs_f64());
-    let report =
-        suite(&model, &[TestCase { class, name: "explore".into(), seconds, outcome: result }]);
-    if path == Path::new("-") { print(&report) } else { write_text(path, &report) }
+    let (class, seconds) = (model.display().to_string(), outcome.start.elapsed().as_secs_f64());
+    let case = TestCase { class, name: "explore".into(), seconds, outcome: result };
+    files::write_junit(path, model, &[case])
 }
