@@ -274,3 +274,27 @@ fn refusals_have_places() {
         assert_eq!(span.start as usize, place, "{text}: {error:?}");
     }
 }
+
+/// A quantifier with more instances than a batch of the stored search (64): the first batch meets
+/// no cycle of the model, a later one does.
+#[test]
+fn each_batch_of_instances_looks_for_cycles_of_its_own_states() {
+    let model = "act a, b: Nat; c, d;
+        proc P = sum n: Nat. (n < 80) -> a(n) . Q(n);
+             Q(n: Nat) = (n != 40) -> b(n) . delta <> c . R(n);
+             R(n: Nat) = d . R(n);
+        init P;";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.mcrl2");
+    std::fs::write(&path, model).unwrap();
+    for (formula, code) in [
+        ("forall n: Nat. val(n < 80) => nu Y(k: Nat = n). [a(k)] mu X. [!b(k)] X", 1),
+        ("exists n: Nat. val(n < 80) && mu Y(k: Nat = n). <a(k)> nu X. <!b(k)> X", 0),
+        ("forall n: Nat. val(n < 80 && n != 40) => nu Y(k: Nat = n). [a(k)] mu X. [!b(k)] X", 0),
+    ] {
+        for engine in ["explicit", "symbolic"] {
+            let words = [path.to_str().unwrap(), "-f", formula, "--engine", engine];
+            assert_eq!(mu_check(&words).code, code, "{formula}, {engine}");
+        }
+    }
+}

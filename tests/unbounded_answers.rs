@@ -236,3 +236,66 @@ init allow({enter}, comm({s1|r1 -> enter}, $for i in 0 .. K join \"\" { C(p${i},
     let all = format!("{}{}", outcome.json, outcome.stderr);
     assert!(all.contains("`p0` is named outside of the processes"), "{all}");
 }
+
+/// Exit code and text of `check MODEL -f FORMULA -D N=any`.
+fn text_of(files: &Files, more: &[&str]) -> (i32, String) {
+    let model = files.path("model.mcrl2");
+    let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+        .args(["check", &model, "-f", &files.formula, "-D", "N=any"])
+        .args(more)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), text.concat())
+}
+
+/// A model whose instance `N = 2` has `extra` besides a loop, for `N` from 0 to 3.
+fn special_two(extra: &str) -> String {
+    format!(
+        "$param N: Nat = 0 where N <= 3;\nact a, b;\n\
+        proc P = a . P $if N == 2 {{ + {extra} }};\ninit P;"
+    )
+}
+
+#[test]
+fn a_value_without_a_model_leaves_the_answer_open() {
+    // The formula is false for N = 2, but that instance cannot be read: parallel recursion, an
+    // undeclared action.
+    for extra in ["b . (P || P)", "b . P + undeclared . P"] {
+        let files = Files::new(&special_two(extra), "[true* . b]false");
+        let (code, text) = text_of(&files, &[]);
+        assert_eq!(code, 3, "{extra}: {text}");
+        assert!(text.contains("N = 0 to 1, 3, one by one"), "{text}");
+    }
+}
+
+#[test]
+fn an_error_of_one_instance_is_not_its_exclusion() {
+    // `h` does not occur for N = 2, so the option is an error there.
+    let model = "$param N: Nat = 0 where N <= 3;\nact a, b, h;\n\
+        proc P = a . P $if N != 2 { + h . P } $if N == 2 { + b . P };\ninit hide({h}, P);";
+    let (code, text) = text_of(&Files::new(model, "[true* . b]false"), &["--confluence", "h"]);
+    assert_ne!(code, 0, "{text}");
+}
+
+#[test]
+fn the_smallest_value_has_no_unchecked_value_below_it() {
+    let extra = "b . (P || P) } $if N == 3 { + b . P";
+    let files = Files::new(&special_two(extra), "[true* . b]false");
+    let (code, text) = text_of(&files, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("false for N = 3"), "{text}");
+    assert!(!text.contains("smallest"), "{text}");
+    // If all smaller values are checked, the answer says so.
+    let files = Files::new(&special_two("b . P"), "[true* . b]false");
+    let (_, text) = text_of(&files, &[]);
+    assert!(text.contains("N = 2, the smallest such value"), "{text}");
+}
+
+#[test]
+fn values_that_the_file_excludes_are_no_obstacle() {
+    let model = "$param N: Pos = 1 where N <= 3 && N != 2;\nact a, b;\n\
+        proc P = a . P $if N == 2 { + b . P };\ninit P;";
+    let (code, text) = text_of(&Files::new(model, "[true* . b]false"), &[]);
+    assert_eq!(code, 0, "{text}");
+}

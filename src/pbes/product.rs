@@ -1,20 +1,22 @@
-//! The fast route: decides a conjunctive formula (dually a disjunctive one) by reachability in the
-//! product of model and formula, without storing edges or building a game.
+//! Sequential product search over lazy transitions, the fallback of [`super::parallel_product`]: it
+//! decides a conjunctive formula (dually a disjunctive one) by reachability in the product of model
+//! and formula, without storing edges or building a game.
 //!
 //! A formula is conjunctive if each of its automaton states is universal or can be decided at a
 //! system state from its labels alone (such as `<true>true`). Then, if its recursive variables are
 //! greatest fixed points, it is false iff a false obligation is reachable. Instead of pairs (system
 //! state, formula state), each system state stores the *set* of obligations that ever reached it,
 //! as one interned number. A state is revisited only with new obligations, and a step is a lookup
-//! of (set, label). So memory is that of the state space plus 8 bytes a state, independent of the
-//! number of obligations.
+//! of (set, label). So memory is that of the state space plus 16 bytes a state, the distinct sets,
+//! and a cache entry for each (set, label).
 //!
 //! With least fixed points, an infinite sequence of obligations is false too. If the transitions
 //! that propagate such obligations have no cycle, the verdict stands; otherwise the general route
 //! decides.
 //!
-//! Cost: (transitions) x (number of times that new obligations reach their source). Invariant:
-//! `known` only grows; `pending` is part of `known`.
+//! Cost: (transitions) x (number of times that new obligations reach their source). Invariants:
+//! `known` only grows; `pending` is part of `known`; "the model is acyclic" is used only if it was
+//! established for all states that are known now ([`KnownCycles`]).
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::rules::{Effect, When};
@@ -94,9 +96,9 @@ pub fn shape(
             return None;
         }
     }
-    // Hostile: nodes on a cycle through a recursive variable of the wrong sign. Cycles of mixed
-    // signs are rejected unless they are hostile altogether, because the acyclicity check treats
-    // them as hostile.
+    // Hostile: nodes on a cycle with a recursive variable of the wrong sign. A cycle that has
+    // variables of the right sign as well counts as hostile: this is conservative, because
+    // `ProductResult::Cycle` leaves the decision to the game.
     let wrong = |node: &NodeId| match normal.node(*node) {
         NormalNode::Head(fix) => {
             normal.fix(*fix).recursive && (normal.fix(*fix).rank % 2 == 1) == universal
@@ -304,6 +306,45 @@ pub struct ProductCounts {
     pub symmetries: usize,
 }
 
+/// Cycles among the system states that a source knows. Several searches on one source share it; a
+/// later search knows more states, so "no cycle" holds only for the states that were examined.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KnownCycles {
+    /// The first states are examined, up to this number.
+    examined: usize,
+    /// A cycle was found.
+    found: bool,
+}
+
+impl KnownCycles {
+    /// True if the known states of the source have no cycle. Examines them if there are new ones.
+    /// Cost: linear in the transitions, for each call with new states.
+    fn is_acyclic(
+        &mut self,
+        source: &mut LazyTransitions,
+        budget: &Budget,
+    ) -> Result<Result<bool, Stop>, Diagnostic> {
+        let n = source.state_count();
+        if self.found || self.examined == n {
+            return Ok(Ok(!self.found));
+        }
+        let mut transitions = Vec::new();
+        let mut all = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
+            source.successors(StateId::of(s), &mut transitions)?;
+            // The search that calls has no obligations at states beyond the known ones.
+            out.extend(transitions.iter().map(|t| t.1.number()).filter(|t| (*t as usize) < n));
+            Ok(true)
+        };
+        match acyclic_search(n, budget, &mut all)? {
+            Err(stop) => Ok(Err(stop)),
+            Ok(acyclic) => {
+                *self = Self { examined: n, found: !acyclic };
+                Ok(Ok(acyclic))
+            }
+        }
+    }
+}
+
 /// A product search.
 pub struct Product<'a, 'm> {
     source: &'a mut LazyTransitions<'m>,
@@ -319,7 +360,7 @@ pub struct Product<'a, 'm> {
     merges: AHashMap<(Demand, Demand), (Demand, Demand)>,
     hostile_part: AHashMap<Demand, Demand>,
     loops: AHashMap<Demand, bool>,
-    /// ProductCounts so far.
+    /// Counts so far; this search has no symmetries.
     pub figures: ProductCounts,
     /// Work so far: steps taken, and members of the sets that were computed.
     pub work: u64,
@@ -430,13 +471,13 @@ impl<'a, 'm> Product<'a, 'm> {
         r
     }
 
-    /// Adds obligations to a state. Returns true if a local one is decided against the owner there.
+    /// Adds obligations to a state, and queues it if one of them is new.
     fn add_obligations(
         &mut self,
         state: StateId,
         (flow, local): (Demand, Demand),
         queue: &mut VecDeque<StateId>,
-    ) -> bool {
+    ) {
         let i = state.index();
         if self.known.len() <= i {
             self.known.resize(i + 1, Demand::NOTHING);
@@ -451,22 +492,20 @@ impl<'a, 'm> Product<'a, 'm> {
         };
         let (known, new) = self.merge(self.known[i], both);
         if new == Demand::NOTHING {
-            return false;
+            return;
         }
         self.known[i] = known;
         if self.pending[i] == Demand::NOTHING {
             queue.push_back(state);
         }
         self.pending[i] = self.merge(self.pending[i], new).0;
-        true
     }
 
-    /// Searches from the initial state with the given obligations. `acyclic` caches if the known
-    /// system states have no cycle.
+    /// Searches from the initial state with the given obligations. `cycles` belongs to the source.
     pub fn run(
         &mut self,
         roots: &[FormulaState],
-        acyclic: &mut Option<bool>,
+        cycles: &mut KnownCycles,
         budget: &Budget,
     ) -> Result<ProductResult, Diagnostic> {
         let mut queue = VecDeque::new();
@@ -524,24 +563,12 @@ impl<'a, 'm> Product<'a, 'm> {
         if self.shape.hostile.is_empty() {
             return Ok(ProductResult::Verdict(self.shape.universal));
         }
-        if acyclic.is_none() {
-            let n = self.source.state_count();
-            let source = &mut *self.source;
-            let mut transitions = Vec::new();
-            let mut all = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
-                source.successors(StateId::of(s), &mut transitions)?;
-                // States beyond the searched ones have no obligations.
-                out.extend(transitions.iter().map(|t| t.1.number()).filter(|t| (*t as usize) < n));
-                Ok(true)
-            };
-            match acyclic_search(n, budget, &mut all)? {
-                Err(stop) => return Ok(ProductResult::Stopped(stop)),
-                Ok(value) => *acyclic = Some(value),
-            }
-        }
+        let model_is_acyclic = match cycles.is_acyclic(self.source, budget)? {
+            Err(stop) => return Ok(ProductResult::Stopped(stop)),
+            Ok(acyclic) => acyclic,
+        };
         let mut transitions = Vec::new();
         let n = self.known.len();
-        let whole = *acyclic == Some(true);
         let mut carrying = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
             let hostile = self.hostile(self.known[s as usize]);
             if hostile == Demand::NOTHING {
@@ -551,7 +578,7 @@ impl<'a, 'm> Product<'a, 'm> {
             if self.loops_here(hostile)? {
                 return Ok(false);
             }
-            if whole {
+            if model_is_acyclic {
                 return Ok(true);
             }
             self.source.successors(StateId::of(s), &mut transitions)?;
@@ -571,6 +598,7 @@ impl<'a, 'm> Product<'a, 'm> {
         }
     }
 
+    /// Computes the numbers of configurations and states from `known`.
     fn count(&mut self) {
         let mut sizes: AHashMap<Demand, u64> = AHashMap::new();
         let mut figures = ProductCounts { steps: self.figures.steps, ..ProductCounts::default() };
@@ -611,7 +639,8 @@ impl<'a, 'm> Product<'a, 'm> {
     }
 }
 
-/// Appends the targets of a vertex; false if there is a cycle in any case.
+/// Appends the targets of a vertex. Returns false if the vertex itself has a cycle of obligations
+/// without transitions; the search then ends.
 type Edges<'a> = dyn FnMut(u32, &mut Vec<u32>) -> Result<bool, Diagnostic> + 'a;
 
 /// Searches a graph over `0..n` depth first; true if it has no cycle.
@@ -650,7 +679,7 @@ fn acyclic_search(
                 frames.pop();
                 continue;
             }
-            let Some(t) = targets.pop() else { break };
+            let t = targets.pop().expect("a frame has targets above its start");
             match colour[t as usize] {
                 OPEN => return Ok(Ok(false)),
                 NEW => enter = Some(t),

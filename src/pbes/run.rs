@@ -216,14 +216,14 @@ impl CheckRun<'_> {
         roots: &[FormulaState],
     ) -> Result<product::ProductResult, Diagnostic> {
         let (mut batches, mut pairs, mut sum) = (Batches::new(roots.len()), Pairs::default(), 0);
-        let mut acyclic = None;
+        let mut cycles = product::KnownCycles::default();
         let mut outcome = product::ProductResult::Verdict(shape.universal);
         while let Some(batch) = batches.batch()
             && outcome == product::ProductResult::Verdict(shape.universal)
         {
             let mut product =
                 Product::new(&mut self.source, self.labels, &mut self.automaton, shape);
-            outcome = product.run(&roots[batch], &mut acyclic, self.budget)?;
+            outcome = product.run(&roots[batch], &mut cycles, self.budget)?;
             sum += product.figures.configurations;
             batches.advance(product.work);
             let found = product.into_known();

@@ -141,6 +141,18 @@ pub struct Expanded {
 /// Word of the error for a value that violates the constraint of its parameter.
 const VIOLATES: &str = "violates";
 
+/// Words of the error for a value that is not of the sort of its parameter.
+const NOT_OF_SORT: &str = "is not of sort";
+
+/// True if an error says that the file excludes a value: by the constraint of its parameter
+/// (`where`), or by its sort (0 of `Pos`).
+pub fn rejects_value(error: &Diagnostic) -> bool {
+    let is_not_of_sort = error.stage == Stage::Usage
+        && error.message.starts_with("parameter `")
+        && error.message.contains(&format!("` {NOT_OF_SORT} "));
+    is_not_of_sort || is_constraint_violation(error)
+}
+
 /// True if an error says that a value violates the constraint of its parameter (`where`).
 pub fn is_constraint_violation(error: &Diagnostic) -> bool {
     let parts = error.message.split_once(&format!("` {VIOLATES} `"));
@@ -425,7 +437,7 @@ impl Expansion<'_> {
                     Stage::Usage,
                     p.start,
                     p.end,
-                    format!("parameter `{}`: `{text}` is not of sort {}", p.name, p.sort),
+                    format!("parameter `{}`: `{text}` {NOT_OF_SORT} {}", p.name, p.sort),
                 )
                 .note(expected_value(p.sort, text))
             })?,

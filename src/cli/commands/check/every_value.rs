@@ -18,7 +18,7 @@
 use super::Strategy;
 use super::by_paths::{ByPaths, ON_SAMPLES, Share, by_paths, confirmed};
 use super::component_samples::ComponentText;
-use super::instances::{Instances, Tried, numbers_in};
+use super::instances::{InstanceSearchResult, Instances, numbers_in};
 use super::plan::CheckPlan;
 use super::report::{CheckReport, Decision, FormulaOutcome, Summary, with_text};
 use super::sampled::{self, AuditedAnswer};
@@ -323,7 +323,7 @@ fn one(
             Begun::Open { along, limited } => {
                 let literals = &model.literals;
                 let mut instances = Instances { session, plan, formula: index, literals };
-                if let Some(found) = instances.soon_false()? {
+                if let Some(found) = instances.quick_counterexample()? {
                     return Ok(found);
                 }
                 by_regions(session, plan, model, formula, (along, limited))?
@@ -335,7 +335,7 @@ fn one(
     let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
     let mut instances = Instances { session, plan, formula: index, literals: &literals };
     if outcome.open.is_none()
-        && let Some(values) = instances.refuted(outcome.figures.states)?
+        && let Some(values) = instances.spot_check_counterexample(outcome.figures.states)?
     {
         let at = instances.at(&values);
         let why = format!(
@@ -347,13 +347,13 @@ fn one(
     }
     if let Some(open) = &mut outcome.open {
         match instances.counterexample(&outcome.cases) {
-            Ok(Tried::False(outcome)) => return Ok(outcome),
-            Ok(Tried::All(tried)) => {
+            Ok(InstanceSearchResult::False(outcome)) => return Ok(outcome),
+            Ok(InstanceSearchResult::TrueForAll(tried)) => {
                 let figures = &outcome.figures;
                 let report = FormulaReport { session, plan, index, figures, start };
                 return Ok(report.is_true_one_by_one(&tried));
             }
-            Ok(Tried::Open(tried)) => open.tried = tried,
+            Ok(InstanceSearchResult::Unknown(tried)) => open.tried = tried,
             Err(why) if why.stop.is_some() => {}
             Err(why) => return Err(why),
         }

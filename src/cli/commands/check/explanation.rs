@@ -38,7 +38,7 @@ pub(super) struct FormulaResult {
 /// Values of parameters that are set to `any`.
 pub(super) struct ParameterValues {
     pub values: String,
-    /// True if the formula holds for all smaller values.
+    /// True if each smaller value that the file admits has been checked, and satisfies the formula.
     pub least: bool,
 }
 

@@ -4,9 +4,9 @@
 //! In: names of parameters, a formula. [`Instances::counterexample`] checks the models with the
 //! values 0, 1, 2, … (several parameters: by their sum), then with the values that represent cases
 //! of the abstraction. It stops if the formula is false, and returns the replayed evidence.
-//! [`Instances::refuted`] checks a few small values, and the neighbours of each number in the text,
-//! before a formula is called true. It does not use the abstraction, so it finds errors of the
-//! abstraction. Cost: both are bounded by numbers of states, never by time, so the answer is
+//! [`Instances::spot_check_counterexample`] checks a few small values, and the neighbours of each
+//! number in the text, before a formula is called true. Spot checks do not use the abstraction, so
+//! they detect its errors. Cost: both are bounded by numbers of states, never by time, so the answer is
 //! deterministic.
 
 use super::explanation::{self, FormulaResult, ParameterValues};
@@ -22,47 +22,52 @@ use mu_base::{Diagnostic, Stage};
 use mu_pbes::{Options, Verdict, check};
 use std::collections::BTreeSet;
 
-/// The search ends after a model with more states than this.
-const MOST_STATES: u64 = 2_000_000;
-/// Beyond this number of models, the search continues only while all models together have at most
-/// [`CHEAP_STATES`].
-const FEW_VALUES: usize = 24;
-/// See [`FEW_VALUES`].
+/// The search by sums ends after a model with more states than this.
+const MAX_STATES: u64 = 2_000_000;
+/// Beyond this number of models, the search by sums continues only while all models together have
+/// at most [`CHEAP_STATES`].
+const FEW_MODELS: usize = 24;
+/// See [`FEW_MODELS`].
 const CHEAP_STATES: u64 = 100_000;
-/// Maximum number of models that are checked.
-const MOST_VALUES: usize = 400;
-/// Values up to this one, and up to the numbers in the text, are checked.
-const MOST_VALUE: usize = 24;
+/// Maximum number of models in the search by sums.
+const MAX_MODELS: usize = 400;
+/// The search by sums ends at this sum, or at two above the greatest number in the text: a
+/// comparison with `n` changes at `n + 1`, and a step can add one more.
+const MAX_SUM: usize = 24;
 /// Larger numbers in the text are ignored.
-const MOST_LITERAL: usize = 300;
-/// Approximate limit on the states of all spot checks, for any length of the proof.
-const MOST_SPOT_STATES: u64 = 20_000;
-/// Maximum number of spot checks.
+const MAX_LITERAL: usize = 300;
+/// The search by sums ends if more values than this have no model.
+const MAX_WITHOUT_MODEL: usize = 100;
+/// Spot checks explore at most this number of states, and one for each
+/// [`PROOF_STATES_PER_SPOT_STATE`] states of the proof, up to [`MAX_EXTRA_SPOT_STATES`].
+const BASE_SPOT_STATES: u64 = 1_000;
+/// See [`BASE_SPOT_STATES`].
+const PROOF_STATES_PER_SPOT_STATE: u64 = 50;
+/// See [`BASE_SPOT_STATES`].
+const MAX_EXTRA_SPOT_STATES: u64 = 20_000;
+/// Maximum number of spot checks. Values that the file excludes do not count.
 const MAX_SPOT_CHECKS: usize = 24;
-
-/// Maximum number of models, and of their states together, before the regions are tried.
-const SOON_VALUES: usize = 12;
-/// See [`SOON_VALUES`].
-const SOON_STATES: u64 = 2_000;
-/// The search ends if more values than this have no model.
-const MOST_WITHOUT: usize = 100;
-/// Limit on the states of a model for a value that is not reached one by one.
+/// Maximum number of models in the quick search, before the abstraction is tried.
+const QUICK_MODELS: usize = 12;
+/// Maximum number of states of all models in the quick search.
+const QUICK_STATES: u64 = 2_000;
+/// Maximum number of valuations from the cases of the abstraction that are checked.
+const MAX_CASES: usize = 24;
+/// Limit on the states of a model from the cases of the abstraction.
 const CASE_STATES: u64 = 25_000;
 /// Maximum number of valuations of several parameters that are listed.
-const MOST_NAMED: usize = 8;
-/// Maximum number of valuations from the cases of the abstraction that are checked.
-const MOST_CASES: usize = 24;
+const MAX_LISTED: usize = 8;
 
 /// Result of the search for a counterexample.
-pub(super) enum Tried {
+pub(super) enum InstanceSearchResult {
     /// The formula is false for a value.
     False(FormulaOutcome),
-    /// The formula is true for all values that the constraints of the file admit. The text lists
-    /// them.
-    All(String),
+    /// The formula is true for all values that the constraints of the file admit: each of them has
+    /// been checked. The text lists them.
+    TrueForAll(String),
     /// The formula is false for no checked value. The text lists the values and the reason to stop,
     /// if known.
-    Open(Option<String>),
+    Unknown(Option<String>),
 }
 
 /// Search over concrete instances.
@@ -79,64 +84,75 @@ pub(super) struct Instances<'a> {
 enum InstanceResult {
     /// The formula is false.
     False(FormulaOutcome),
-    /// The formula is true, or there is no model: the search continues.
-    Next,
+    /// The formula is true.
+    True,
+    /// The formula is true, and the model is so large that the search ends.
+    TrueAtLimit,
+    /// The file excludes the value.
+    Excluded,
+    /// The file admits the value, but its model cannot be read or checked.
+    NoModel,
     /// A limit: larger values would reach it too.
-    Last,
+    Limit,
 }
 
 /// State of a search over instances.
 #[derive(Default)]
 struct InstanceSearch {
     /// Values for which the formula is true.
-    held: Vec<Vec<usize>>,
+    satisfied: Vec<Vec<usize>>,
     /// Values that the file excludes.
     excluded: Vec<Vec<usize>>,
-    /// Values without a model.
+    /// Values that the file admits, but whose model cannot be read.
     without_model: Vec<Vec<usize>>,
     /// The first reason for a missing model.
-    failed: Option<Diagnostic>,
-    /// All values up to this sum have been checked.
+    first_failure: Option<Diagnostic>,
+    /// All values up to this sum have been tried.
     complete: Option<usize>,
     /// True if a limit ended the search over small values.
     is_limited: bool,
     /// True if the search has continued with cases of the abstraction.
-    is_past_sums: bool,
+    in_case_phase: bool,
     /// Sum of the states of all models.
     states: u64,
     /// Reason for the end of the search.
-    why: Option<String>,
+    stop_reason: Option<String>,
 }
 
 impl InstanceSearch {
-    /// True if all smaller values have been checked.
+    /// True if each valuation with a smaller sum that the file admits has been checked, and
+    /// satisfies the formula.
     fn is_least(&self, values: &[usize]) -> bool {
-        !self.is_past_sums || sum(values) <= self.complete.map_or(0, |sum| sum + 1)
+        let sum_of_values = sum(values);
+        (!self.in_case_phase || sum_of_values <= self.complete.map_or(0, |sum| sum + 1))
+            && self.without_model.iter().all(|without| sum(without) >= sum_of_values)
     }
 
     /// Describes the checked values and the reason to stop; `None` if there are neither.
     fn text(&self, names: &[String]) -> Option<String> {
         let within = |values: &&Vec<usize>| self.complete.is_some_and(|most| sum(values) <= most);
-        let (held, beyond): (Vec<_>, Vec<_>) = self.held.iter().partition(|values| within(values));
+        let (satisfied, beyond): (Vec<_>, Vec<_>) =
+            self.satisfied.iter().partition(|values| within(values));
         let excluded = self.excluded.iter().filter(within).count();
         let without_model = self.without_model.iter().filter(within).count();
         let numbers = |of: &[Vec<usize>]| {
             ranges(&of.iter().filter(within).map(|values| sum(values)).collect::<Vec<_>>())
         };
         let mut parts = Vec::new();
-        if let Some(most) = self.complete.filter(|_| !held.is_empty()) {
+        if let Some(most) = self.complete.filter(|_| !satisfied.is_empty()) {
             let none = excluded + without_model == 0;
             let mut text = match names {
                 [name] if none => format!("true for {name} up to {most}, one by one"),
-                [name] => format!("true for {name} = {}, one by one", numbers(&self.held)),
+                [name] => format!("true for {name} = {}, one by one", numbers(&self.satisfied)),
                 _ if none => format!("true for values up to a sum of {most}, one by one"),
                 _ => format!(
                     "true for {} of the {} values up to a sum of {most}, one by one",
-                    held.len(),
-                    held.len() + excluded + without_model
+                    satisfied.len(),
+                    satisfied.len() + excluded + without_model
                 ),
             };
-            let unsupported = self.failed.as_ref().filter(|why| why.stage == Stage::Unsupported);
+            let unsupported =
+                self.first_failure.as_ref().filter(|why| why.stage == Stage::Unsupported);
             let missing = match unsupported {
                 Some(why) => format!("not checked one by one ({}):", why.message),
                 None => "there is no model for".into(),
@@ -156,14 +172,7 @@ impl InstanceSearch {
             parts.push(text);
         }
         if !beyond.is_empty() {
-            let at = |values: &&Vec<usize>| {
-                names
-                    .iter()
-                    .zip(*values)
-                    .map(|(n, v)| format!("{n} = {v}"))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            };
+            let at = |values: &&Vec<usize>| valuation_text(names, values);
             let which = match names {
                 [name] => {
                     let numbers: BTreeSet<usize> =
@@ -171,15 +180,22 @@ impl InstanceSearch {
                     format!("{name} = {}", ranges(&numbers.into_iter().collect::<Vec<_>>()))
                 }
                 _ => {
-                    let more = if beyond.len() > MOST_NAMED { "; …" } else { "" };
-                    beyond.iter().take(MOST_NAMED).map(at).collect::<Vec<_>>().join("; ") + more
+                    let more = if beyond.len() > MAX_LISTED { "; …" } else { "" };
+                    beyond.iter().take(MAX_LISTED).map(at).collect::<Vec<_>>().join("; ") + more
                 }
             };
             parts.push(format!("true for {which}"));
         }
-        parts.extend(self.why.clone());
+        parts.extend(self.stop_reason.clone());
         (!parts.is_empty()).then(|| parts.join("; "))
     }
+}
+
+/// Formats a valuation, such as `n = 1, m = 2`.
+fn valuation_text(names: &[String], values: &[usize]) -> String {
+    let parts: Vec<String> =
+        names.iter().zip(values).map(|(name, value)| format!("{name} = {value}")).collect();
+    parts.join(", ")
 }
 
 /// Returns the sum of the values, which orders the search.
@@ -197,14 +213,14 @@ fn ranges(numbers: &[usize]) -> String {
     numbers.chunk_by(|a, b| a + 1 == *b).map(part).collect::<Vec<_>>().join(", ")
 }
 
-/// Reason why a value has no model.
-enum Missing {
-    /// The file excludes the value.
-    Skip,
+/// Reason why a value has no instance.
+enum NoInstance {
+    /// The file excludes the value, by the sort or the constraint of the parameter.
+    Excluded,
     /// A limit.
     Limit,
     /// The model cannot be read or checked.
-    Fails(Diagnostic),
+    Error(Diagnostic),
 }
 
 impl Instances<'_> {
@@ -214,17 +230,11 @@ impl Instances<'_> {
 
     /// Returns the values as text.
     pub fn at(&self, values: &[usize]) -> String {
-        self.plan
-            .any
-            .iter()
-            .zip(values)
-            .map(|(n, v)| format!("{n} = {v}"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        valuation_text(&self.plan.any, values)
     }
 
     /// Loads the model for these values.
-    fn load(&mut self, values: &[usize]) -> Result<Loaded, Missing> {
+    fn load(&mut self, values: &[usize]) -> Result<Loaded, NoInstance> {
         let written = self.session.common.define.clone();
         let of = |d: &String| {
             let name = d.split_once('=').map_or("", |p| p.0.trim());
@@ -235,92 +245,102 @@ impl Instances<'_> {
                 .map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
         };
         self.session.common.define = written.iter().map(of).collect();
-        // The run is not about this instance.
+        // Loading records the parameters for the report: keep those of the command line.
         let parameters = output::recorded_parameters();
         let loaded = self.session.load(&self.plan.model, &self.plan.search.confluence);
         output::restore_parameters(parameters);
         self.session.common.define = written;
         loaded.map_err(|error| match error.stage {
-            Stage::Usage => Missing::Skip,
-            _ if error.stop.is_some() => Missing::Limit,
-            _ => Missing::Fails(error),
+            _ if error.stop.is_some() => NoInstance::Limit,
+            _ if mu_syntax::template::rejects_value(&error) => NoInstance::Excluded,
+            _ => NoInstance::Error(error),
         })
     }
 
-    /// Returns the numbers in the model and the formula, up to [`MOST_LITERAL`].
+    /// Returns the numbers in the model and the formula, up to [`MAX_LITERAL`].
     fn numbers(&self) -> BTreeSet<usize> {
         let own = numbers_in(&self.text().text);
-        self.literals.iter().copied().chain(own).filter(|n| *n <= MOST_LITERAL).collect()
+        self.literals.iter().copied().chain(own).filter(|n| *n <= MAX_LITERAL).collect()
     }
 
     /// Searches for the smallest value that falsifies the formula, then among values that represent
     /// cases of the abstraction (`cases`). Returns the first counterexample.
-    pub fn counterexample(&mut self, cases: &[Vec<usize>]) -> Result<Tried, Diagnostic> {
-        let most = self.numbers().last().map_or(MOST_VALUE, |n| MOST_VALUE.max(n + 2));
+    pub fn counterexample(
+        &mut self,
+        cases: &[Vec<usize>],
+    ) -> Result<InstanceSearchResult, Diagnostic> {
+        let most = self.numbers().last().map_or(MAX_SUM, |n| MAX_SUM.max(n + 2));
         let greatest = self.greatest_sum()?;
         let most = greatest.map_or(most, |sum| most.min(sum));
         let mut search = InstanceSearch::default();
         'sums: for sum in 0..=most {
             for values in valuations(self.plan.any.len(), sum) {
-                let tried = search.held.len();
-                if tried >= FEW_VALUES && (search.states > CHEAP_STATES || tried >= MOST_VALUES) {
+                let tried = search.satisfied.len();
+                if tried >= FEW_MODELS && (search.states > CHEAP_STATES || tried >= MAX_MODELS) {
                     break 'sums;
                 }
                 match self.instance(values, &mut search, None)? {
-                    InstanceResult::False(outcome) => return Ok(Tried::False(outcome)),
-                    InstanceResult::Last => {
+                    InstanceResult::False(outcome) => {
+                        return Ok(InstanceSearchResult::False(outcome));
+                    }
+                    InstanceResult::Limit | InstanceResult::TrueAtLimit => {
                         search.is_limited = true;
                         break 'sums;
                     }
-                    InstanceResult::Next if search.without_model.len() > MOST_WITHOUT => {
+                    InstanceResult::NoModel if search.without_model.len() > MAX_WITHOUT_MODEL => {
                         break 'sums;
                     }
-                    InstanceResult::Next => {}
+                    InstanceResult::NoModel | InstanceResult::Excluded | InstanceResult::True => {}
                 }
             }
             search.complete = Some(sum);
         }
-        if greatest.is_some() && greatest == search.complete && !search.held.is_empty() {
-            return Ok(Tried::All(search.text(&self.plan.any).unwrap_or_default()));
+        let is_complete = greatest.is_some() && greatest == search.complete;
+        if is_complete && search.without_model.is_empty() && !search.satisfied.is_empty() {
+            return Ok(InstanceSearchResult::TrueForAll(
+                search.text(&self.plan.any).unwrap_or_default(),
+            ));
         }
         // Larger values reach the same limit.
         if !search.is_limited {
             let cases = self.far_values(cases, search.complete)?;
-            search.is_past_sums = true;
+            search.in_case_phase = true;
             // Limits of these instances are not reported.
-            let why = search.why.clone();
+            let stop_reason = search.stop_reason.clone();
             for values in cases {
                 match self.instance(values, &mut search, Some(CASE_STATES))? {
-                    InstanceResult::False(outcome) => return Ok(Tried::False(outcome)),
-                    InstanceResult::Last => break,
-                    InstanceResult::Next => {}
+                    InstanceResult::False(outcome) => {
+                        return Ok(InstanceSearchResult::False(outcome));
+                    }
+                    InstanceResult::Limit | InstanceResult::TrueAtLimit => break,
+                    _ => {}
                 }
             }
-            search.why = why;
+            search.stop_reason = stop_reason;
         }
         // No value has a model.
-        if search.held.is_empty()
-            && search.why.is_none()
-            && let Some(error) = search.failed.take()
+        if search.satisfied.is_empty()
+            && search.stop_reason.is_none()
+            && let Some(error) = search.first_failure.take()
         {
             return Err(error);
         }
-        Ok(Tried::Open(search.text(&self.plan.any)))
+        Ok(InstanceSearchResult::Unknown(search.text(&self.plan.any)))
     }
 
-    /// Checks the smallest values one by one, up to [`SOON_VALUES`] of them with [`SOON_STATES`]
-    /// states together. Returns the outcome if the formula is false for one; errors and limits are
-    /// left to the methods that follow.
-    pub fn soon_false(&mut self) -> Result<Option<FormulaOutcome>, Diagnostic> {
+    /// Checks the smallest values one by one, up to [`QUICK_MODELS`] of them with [`QUICK_STATES`]
+    /// states together. Returns the outcome if the formula is false for one. Limits, and errors
+    /// other than internal ones, end this search without an answer.
+    pub fn quick_counterexample(&mut self) -> Result<Option<FormulaOutcome>, Diagnostic> {
         let mut search = InstanceSearch::default();
         let count = self.plan.any.len();
-        for values in (0..SOON_VALUES).flat_map(|sum| valuations(count, sum)).take(SOON_VALUES) {
-            let left = SOON_STATES.saturating_sub(search.states);
+        for values in (0..QUICK_MODELS).flat_map(|sum| valuations(count, sum)).take(QUICK_MODELS) {
+            let left = QUICK_STATES.saturating_sub(search.states);
             match self.instance(values, &mut search, Some(left)) {
                 Ok(InstanceResult::False(outcome)) => return Ok(Some(outcome)),
-                Ok(InstanceResult::Next) => {}
                 Err(why) if why.stage == Stage::Internal => return Err(why),
-                Ok(InstanceResult::Last) | Err(_) => break,
+                Ok(InstanceResult::Limit | InstanceResult::TrueAtLimit) | Err(_) => break,
+                Ok(_) => {}
             }
         }
         Ok(None)
@@ -344,8 +364,8 @@ impl Instances<'_> {
 
     /// Returns values that represent cases of the abstraction, and the neighbours of numbers in the
     /// text, in ascending order. `complete`: the sum up to which all values are checked. If a
-    /// parameter counts constants, numbers above [`MOST_LITERAL`] are left out, because each
-    /// constant needs text.
+    /// parameter is the number of constants of a sort, numbers above [`MAX_LITERAL`] are left out,
+    /// because the expanded text lists every constant.
     fn far_values(
         &mut self,
         cases: &[Vec<usize>],
@@ -353,7 +373,7 @@ impl Instances<'_> {
     ) -> Result<Vec<Vec<usize>>, Diagnostic> {
         let counting = mu_regions::constant_counts::counting(&self.session.read(&self.plan.model)?);
         let most = if self.plan.any.iter().any(|n| counting.contains(n)) {
-            MOST_LITERAL
+            MAX_LITERAL
         } else {
             usize::MAX
         };
@@ -365,7 +385,7 @@ impl Instances<'_> {
             .filter(|v| beyond(v) && sum(v) <= most)
             .map(|values| (sum(&values), values))
             .collect();
-        Ok(values.into_iter().map(|v| v.1).take(MOST_CASES).collect())
+        Ok(values.into_iter().map(|v| v.1).take(MAX_CASES).collect())
     }
 
     /// Checks the formula for one valuation. `most`: the limit on states, for values that are not
@@ -379,17 +399,17 @@ impl Instances<'_> {
         let start = Instant::now();
         let loaded = match self.load(&values) {
             Ok(loaded) => loaded,
-            Err(Missing::Skip) => {
+            Err(NoInstance::Excluded) => {
                 search.excluded.push(values);
-                return Ok(InstanceResult::Next);
+                return Ok(InstanceResult::Excluded);
             }
-            Err(Missing::Limit) => return Ok(InstanceResult::Last),
-            Err(Missing::Fails(error)) if error.stage == Stage::Internal => return Err(error),
+            Err(NoInstance::Limit) => return Ok(InstanceResult::Limit),
+            Err(NoInstance::Error(error)) if error.stage == Stage::Internal => return Err(error),
             // A value may have no model: for example, 0 constants make a sort empty.
-            Err(Missing::Fails(error)) => {
+            Err(NoInstance::Error(error)) => {
                 search.without_model.push(values);
-                search.failed.get_or_insert(error);
-                return Ok(InstanceResult::Next);
+                search.first_failure.get_or_insert(error);
+                return Ok(InstanceResult::NoModel);
             }
         };
         let formula = properties::read(self.text(), &loaded.data, &loaded.actions)?;
@@ -410,14 +430,14 @@ impl Instances<'_> {
         let answer = match answer {
             Err(error) if error.stage == Stage::Internal => return Err(error),
             Err(error) => {
-                search.why = search.why.take().or(Some(format!("{at}: {}", error.message)));
-                return Ok(InstanceResult::Last);
+                search.stop_reason.get_or_insert_with(|| format!("{at}: {}", error.message));
+                return Ok(InstanceResult::Limit);
             }
             Ok(answer) => answer,
         };
         self.session.log(format!("{at}: {:?}, {} states", answer.verdict, answer.states));
         search.states += answer.states;
-        let large = answer.states > MOST_STATES;
+        let large = answer.states > MAX_STATES;
         match answer.verdict {
             Verdict::False => {
                 let at = ParameterValues { values: at, least: search.is_least(&values) };
@@ -434,40 +454,55 @@ impl Instances<'_> {
                 return Ok(InstanceResult::False(outcome));
             }
             Verdict::Unknown(stop) => {
-                search.why = search.why.take().or(Some(format!("{at}: {}", stop.word())));
-                return Ok(InstanceResult::Last);
+                search.stop_reason.get_or_insert_with(|| format!("{at}: {}", stop.word()));
+                return Ok(InstanceResult::Limit);
             }
-            Verdict::True => search.held.push(values),
+            Verdict::True => search.satisfied.push(values),
         }
-        Ok(if large { InstanceResult::Last } else { InstanceResult::Next })
+        Ok(if large { InstanceResult::TrueAtLimit } else { InstanceResult::True })
     }
 
-    /// Spot-checks a formula that is about to be called true. Returns values that falsify it. It
-    /// checks small values and the neighbours of numbers in the text, within a number of states
-    /// that grows with the states of the proof (`states`). `None` if no checked values do.
-    pub fn refuted(&mut self, states: u64) -> Result<Option<Vec<usize>>, Diagnostic> {
+    /// Spot-checks a formula that is about to be called true: small values, and the neighbours of
+    /// numbers in the text, within a number of states that grows with the states of the proof
+    /// (`states`). Returns values that falsify the formula; `None` if no checked values do.
+    pub fn spot_check_counterexample(
+        &mut self,
+        states: u64,
+    ) -> Result<Option<Vec<usize>>, Diagnostic> {
         let numbers = self.numbers();
         let neighbouring = numbers.into_iter().flat_map(neighbours);
         let values: BTreeSet<usize> = (0..4).chain(neighbouring).collect();
         let count = self.plan.any.len();
-        let mut spot_checks: Vec<Vec<usize>> = Vec::new();
+        let mut valuations = Vec::new();
         for v in values {
-            spot_checks.push(vec![v; count]);
-            if count > 1 {
-                for i in 0..count {
-                    spot_checks.extend(
-                        [1, 3].map(|other| {
-                            (0..count).map(|j| if i == j { v } else { other }).collect()
-                        }),
-                    );
-                }
+            valuations.push(vec![v; count]);
+            for i in (0..count).filter(|_| count > 1) {
+                let with_others =
+                    |other| (0..count).map(|j| if i == j { v } else { other }).collect();
+                valuations.extend([1, 3].map(with_others));
             }
         }
-        spot_checks.sort_by_key(|v: &Vec<usize>| v.iter().sum::<usize>());
-        spot_checks.dedup();
-        let mut left = 1_000 + (states / 50).min(MOST_SPOT_STATES);
-        for values in spot_checks.iter().take(MAX_SPOT_CHECKS) {
-            let Ok(loaded) = self.load(values) else { continue };
+        let spot_checks: BTreeSet<(usize, Vec<usize>)> =
+            valuations.into_iter().map(|values| (sum(&values), values)).collect();
+        let mut left =
+            BASE_SPOT_STATES + (states / PROOF_STATES_PER_SPOT_STATE).min(MAX_EXTRA_SPOT_STATES);
+        let mut checks = 0;
+        for (_, values) in &spot_checks {
+            let loaded = match self.load(values) {
+                Ok(loaded) => loaded,
+                Err(NoInstance::Excluded) => continue,
+                Err(NoInstance::Limit) => break,
+                Err(NoInstance::Error(error)) if error.stage == Stage::Internal => {
+                    return Err(error);
+                }
+                Err(NoInstance::Error(_)) => {
+                    checks += 1;
+                    if checks == MAX_SPOT_CHECKS {
+                        break;
+                    }
+                    continue;
+                }
+            };
             let Ok(formula) = properties::read(self.text(), &loaded.data, &loaded.actions) else {
                 continue;
             };
@@ -487,12 +522,16 @@ impl Instances<'_> {
                 Verdict::True if answer.states < left => left -= answer.states,
                 _ => break,
             }
+            checks += 1;
+            if checks == MAX_SPOT_CHECKS {
+                break;
+            }
         }
         Ok(None)
     }
 }
 
-/// Returns the numbers in a text.
+/// Returns the numbers among the words of a text (comments included), ascending, each once.
 pub(super) fn numbers_in(text: &str) -> Vec<usize> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'');
     let mut all: Vec<usize> = words.filter_map(|w| w.parse().ok()).collect();
