@@ -183,6 +183,12 @@ mod tests {
         assert_eq!(values("n = 9..12,2 , 10").unwrap(), "2 9 10 11");
         assert_eq!(values("b=true,false").unwrap(), "false true");
         assert_eq!(values("n=2+min(1,2)").unwrap(), "2+min(1,2)");
+        // Numbers come before other values, whatever their order in the text.
+        assert_eq!(values("n=10,2*3,3,9..=11,4,2*3").unwrap(), "3 4 9 10 11 2*3");
+        assert_eq!(
+            values("n=9007199254740993,9007199254740992,9007199254740993").unwrap(),
+            "9007199254740992 9007199254740993"
+        );
         for wrong in [
             "n",
             "n=",
