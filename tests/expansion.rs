@@ -279,3 +279,38 @@ fn names_keep_out_of_the_way() {
     let program = tests::parse(SourceId::FIRST, text).unwrap().program;
     assert!(compare(&program, memory::TSO, None, text) > 10);
 }
+
+/// Each word of the text, as the name of a cell: the text still type checks.
+#[test]
+fn any_word_of_the_text_can_be_the_name_of_a_cell() {
+    let test = |x: &str, y: &str| {
+        format!(
+            "X86 names\n{{ {x}=0; {y}=0; }}\n P0 | P1 ;\n MOV EAX,[{x}] | MOV [{y}],$1 ;\n \
+             XCHG [{y}],EAX | INC [{x}] ;\nexists (0:EAX=1)\n"
+        )
+    };
+    let expand = |x: &str, y: &str| {
+        let program = tests::parse(SourceId::FIRST, &test(x, y)).unwrap().program;
+        mcrl2(&Machine::new(program.clone(), memory::TSO, program.buffer_bound(None), &[]))
+    };
+    let text = expand("cell_of_the_test", "m_cell_of_the_test");
+    let is_in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words: std::collections::BTreeSet<&str> = text
+        .split(|c: char| !is_in_word(c))
+        .filter(|w| w.starts_with(|c: char| c.is_ascii_alphabetic()))
+        .collect();
+    assert!(words.len() > 60, "{words:?}");
+    for word in words {
+        for (x, y) in [(word, "other"), ("other", word)] {
+            if tests::parse(SourceId::FIRST, &test(x, y)).is_err() {
+                // The name of a register.
+                continue;
+            }
+            let text = expand(x, y);
+            let tree = syntax::parse_specification(SourceId::FIRST, &text)
+                .unwrap_or_else(|d| panic!("{word}: {}\n{text}", d.message));
+            typecheck::check_specification(&tree)
+                .unwrap_or_else(|d| panic!("{word}: {}\n{text}", d.message));
+        }
+    }
+}

@@ -18,8 +18,25 @@ use super::{Access, Fence, Next, Register, Step};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Names that the text defines itself; variables must not have them.
-pub(super) const OWN_NAMES: [&str; 41] = [
+/// Prefixes of the names that the text makes for cells, registers, and halves of communications.
+/// No cell has such a name.
+pub(super) const OWN_PREFIXES: [&str; 3] = ["m_", "r_", "t_"];
+
+/// True if the text defines or binds a name itself, so that no cell can have it: see [`OWN_NAMES`],
+/// the variable of a sum (`v`), and the names that are made for threads (`T0`, `at0`, `b0`). With
+/// `_` behind it, each is another name.
+pub(super) fn is_own_name(name: &str) -> bool {
+    let is_of_thread = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    name == "v"
+        || OWN_NAMES.contains(&name)
+        || ["T", "at", "b"].iter().any(|prefix| is_of_thread(prefix))
+}
+
+/// Names of sorts, processes, constructors, mappings, and actions of the text.
+const OWN_NAMES: [&str; 41] = [
     LOCAL,
     "Var",
     "Entry",

@@ -9,7 +9,7 @@
 //! `store_fence(t)`, `flush(t, x, v)`, and `tau` for steps without memory access. The tau steps are
 //! confluent, because only the thread itself reads its registers.
 
-use super::expansion::OWN_NAMES;
+use super::expansion::{OWN_PREFIXES, is_own_name};
 use super::expr::{Expr, Width};
 use super::liveness::{registers_read, successors};
 use super::machine::{Machine, MoveEffect};
@@ -271,10 +271,10 @@ pub fn cell_names(program: &Program) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for cell in &program.cells {
         let mut name = identifier(&cell.name);
-        while RESERVED.contains(&name.as_str())
-            || OWN_NAMES.contains(&name.as_str())
-            || names.contains(&name)
-        {
+        if OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+            name.insert_str(0, "c_");
+        }
+        while RESERVED.contains(&name.as_str()) || is_own_name(&name) || names.contains(&name) {
             name.push('_');
         }
         names.push(name);

@@ -157,7 +157,9 @@ fn access(
     (location, stored): (usize, u64),
 ) -> (Vec<String>, String) {
     let (x, base) = (name(location), 20 + location);
-    let (acquires, releases) = (o.mark.acquires(), o.mark.has(Annotations::RELEASE));
+    // A load or a store of a pair without the other half has the annotations of that half.
+    let mark = if o.kind == OperationKind::Store { o.mark.of_store() } else { o.mark.of_load() };
+    let (acquires, releases) = (mark.acquires(), mark.has(Annotations::RELEASE));
     match language {
         TestLanguage::X86 => {
             let r = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI"][i % MAX_LOADS];
@@ -171,8 +173,12 @@ fn access(
         TestLanguage::RiscV => {
             let r = format!("x{}", 5 + i);
             let put = format!("ori x12,x0,{stored}");
-            let suffix = annotated(o.mark, [".aq", ".rl", ".aqrl"]);
+            let suffix = annotated(mark, [".aq", ".rl", ".aqrl"]);
             let lines = match o.kind {
+                // A released load has no other instruction.
+                OperationKind::Load if o.mark.is_pair() || releases => {
+                    vec![format!("lr.w{suffix} {r},(x{base})")]
+                }
                 OperationKind::Load => vec![format!("lw{suffix} {r},0(x{base})")],
                 OperationKind::Store => vec![put, format!("sw{suffix} x12,0(x{base})")],
                 _ => vec![put, format!("amoswap.w{suffix} {r},x12,(x{base})")],
@@ -181,8 +187,8 @@ fn access(
         }
         TestLanguage::AArch64 => {
             let (r, put) = (format!("W{i}"), format!("MOV W12,#{stored}"));
-            let suffix = annotated(o.mark, ["A", "L", "AL"]);
-            let load = match (acquires, o.mark.has(Annotations::WEAK_ACQUIRE)) {
+            let suffix = annotated(mark, ["A", "L", "AL"]);
+            let load = match (acquires, mark.has(Annotations::WEAK_ACQUIRE)) {
                 (true, true) => "LDAPR",
                 (true, false) => "LDAR",
                 _ => "LDR",

@@ -17,15 +17,15 @@ pub enum MemoryInstruction {
         size: u8,
         /// Target register.
         target: Register,
-        /// True if the instruction has the bit `aq`.
-        acquire: bool,
+        /// The ordering bits.
+        order: AcquireRelease,
     },
     /// A store of `size` bytes.
     Store {
         /// Bytes of the access.
         size: u8,
-        /// True if the instruction has the bit `rl`.
-        release: bool,
+        /// The ordering bits.
+        order: AcquireRelease,
     },
     /// A load that sets a reservation.
     LoadReserved {
@@ -179,7 +179,13 @@ fn full(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
             after: accesses(field(word, 20, 4)),
             tso: field(word, 28, 4) == 8,
         }),
+        0x0f if function == 2 && field(word, 20, 12) == 4 => {
+            return Err(UnknownAccess("a block that is set to zero (`cbo.zero`)"));
+        }
         0x2f => atomic(word)?,
+        0x73 if function == 4 && field(word, 28, 4) == 0b0110 => {
+            return Err(UnknownAccess("an access of a hypervisor"));
+        }
         _ => None,
     })
 }
@@ -190,11 +196,11 @@ fn accesses(bits: u32) -> FenceAccesses {
 }
 
 fn load(size: u8, target: Register) -> MemoryInstruction {
-    MemoryInstruction::Load { size, target, acquire: false }
+    MemoryInstruction::Load { size, target, order: AcquireRelease::default() }
 }
 
 fn store(size: u8) -> MemoryInstruction {
-    MemoryInstruction::Store { size, release: false }
+    MemoryInstruction::Store { size, order: AcquireRelease::default() }
 }
 
 /// Decodes an instruction of the major opcode `AMO`.
@@ -222,8 +228,8 @@ fn atomic(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
         0b10100 => update(Update::Max),
         0b11000 => update(Update::UnsignedMin),
         0b11100 => update(Update::UnsignedMax),
-        0b00110 => MemoryInstruction::Load { size, target, acquire: true },
-        0b00111 => MemoryInstruction::Store { size, release: true },
+        0b00110 => MemoryInstruction::Load { size, target, order },
+        0b00111 => MemoryInstruction::Store { size, order },
         _ => return Err(UnknownAccess("an unknown atomic access")),
     }))
 }

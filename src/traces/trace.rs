@@ -137,7 +137,7 @@ impl Annotations {
     pub const RELEASE: Annotations = Annotations(2);
     /// An acquire that may overtake an earlier release (`ldapr`).
     pub const WEAK_ACQUIRE: Annotations = Annotations(4);
-    /// Bit of an update that is a pair of a load-reserve and a store-conditional.
+    /// Bit of a pair of a load-reserve and a store-conditional, and of one of them alone.
     const PAIR: u8 = 8;
     /// Distance between the annotations of the load and those of the store of a pair.
     const STORE: u8 = 4;
@@ -148,7 +148,22 @@ impl Annotations {
     pub fn pair(load: Annotations, store: Annotations) -> Annotations {
         Annotations(load.0 & 7 | Self::PAIR | (store.0 & 7) << Self::STORE)
     }
-    /// True for a pair, which is two operations: the store may come later than the load.
+    /// Returns the annotations of a load that an atomic instruction performs without a store: a
+    /// load-reserve without its store-conditional, a comparison that fails. In RISC-V they stay in
+    /// order with those of updates.
+    #[must_use]
+    pub fn atomic_load(load: Annotations) -> Annotations {
+        if load == Self::PLAIN { load } else { Self::pair(load, Self::PLAIN) }
+    }
+    /// Returns the annotations of a store-conditional that is an operation of its own, because
+    /// other operations separate it from its load.
+    #[must_use]
+    pub fn atomic_store(store: Annotations) -> Annotations {
+        if store == Self::PLAIN { store } else { Self::pair(Self::PLAIN, store) }
+    }
+    /// True for a pair, which is two operations: the store may come later than the load. Also true
+    /// for an annotated half of a pair without the other half ([`Annotations::atomic_load`],
+    /// [`Annotations::atomic_store`]).
     pub fn is_pair(self) -> bool {
         self.0 & Self::PAIR != 0
     }

@@ -440,7 +440,7 @@ impl<'t> Replay<'t> {
         self.loaded[i] = true;
         let (thread, mark) = (self.thread_of[i], self.trace.mark(i).of_load());
         let update = self.trace.kind(i) == OperationKind::Update;
-        let annotated = update && mark.is_strong();
+        let annotated = (update || self.trace.mark(i).is_pair()) && mark.is_strong();
         let riscv = matches!(self.model, TraceModel::Rvwmo);
         let key = (thread, self.key(narrow::index(place)));
         let here = self.places.entry(key).or_default();
@@ -452,7 +452,7 @@ impl<'t> Replay<'t> {
             if annotated {
                 h.annotated = h.annotated.max(narrow::index(i) + 1);
             }
-            if riscv && update && mark.has(Annotations::RELEASE) {
+            if riscv && mark.has(Annotations::RELEASE) {
                 h.release = h.release.max(narrow::index(i) + 1);
             }
         }
@@ -542,7 +542,7 @@ impl<'t> Replay<'t> {
         // Everything behind an acquire.
         let waits = match (load, riscv) {
             (true, _) => mark.acquires(),
-            (false, true) => update && mark.acquires(),
+            (false, true) => (update || whole.is_pair()) && mark.acquires(),
             (false, false) => {
                 update
                     && mark.has(Annotations::ACQUIRE.union(Annotations::RELEASE))
@@ -552,7 +552,8 @@ impl<'t> Replay<'t> {
         late(waits && any > at)?;
         // Annotated accesses.
         if riscv {
-            late(update && mark.is_strong() && all.annotated > at)?;
+            let atomic = update || whole.is_pair();
+            late(atomic && mark.is_strong() && all.annotated > at)?;
         } else {
             late(!load && mark.has(Annotations::RELEASE) && all.acquire > at)?;
         }

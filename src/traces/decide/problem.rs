@@ -466,15 +466,19 @@ impl Builder<'_> {
         let update = load.is_some() && store.is_some();
         let first = i;
         let end = store.unwrap_or(i);
-        if update && mark.is_pair() {
-            self.half(first, mark.of_load(), true);
-            self.half(end, mark.of_store(), false);
+        if mark.is_pair() {
+            if load.is_some() {
+                self.half(first, mark.of_load(), true);
+            }
+            if store.is_some() {
+                self.half(end, mark.of_store(), false);
+            }
             return;
         }
         self.edge(self.acquired, first);
         // Releases: everything before.
         self.unreleased.push(end);
-        if mark.has(Annotations::RELEASE) && store.is_some() {
+        if mark.has(Annotations::RELEASE) && (store.is_some() || self.rules.riscv) {
             let target = if self.rules.riscv { first } else { end };
             let node = self.node(NodeRole::Order, NONE);
             self.unreleased.pop();

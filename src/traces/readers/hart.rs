@@ -107,20 +107,17 @@ impl Hart {
         };
         let operand = self.operand.take();
         let mut rule = None;
+        let mut is_atomic_load = false;
         let loaded = access.loaded.unwrap_or(0);
         let (mut operation, size, order) = match instruction {
-            MemoryInstruction::Load { size, acquire, .. } => {
-                (Operation::load(0, loaded, line), size, AcquireRelease { acquire, release: false })
+            MemoryInstruction::Load { size, order, .. } => {
+                (Operation::load(0, loaded, line), size, order)
             }
-            MemoryInstruction::Store { size, release } => {
-                let stored = needs(access.stored)?;
-                (
-                    Operation::store(0, stored, line),
-                    size,
-                    AcquireRelease { acquire: false, release },
-                )
+            MemoryInstruction::Store { size, order } => {
+                (Operation::store(0, needs(access.stored)?, line), size, order)
             }
             MemoryInstruction::LoadReserved { size, order, .. } => {
+                is_atomic_load = true;
                 (Operation::load(0, loaded, line), size, order)
             }
             MemoryInstruction::StoreConditional { size, order, .. } => {
@@ -132,10 +129,14 @@ impl Hart {
                 self.conditional(name, before, (access.address, store), builder);
                 return Ok(());
             }
-            // A comparison that fails stores nothing.
+            // A comparison that fails stores nothing, and does not release.
             MemoryInstruction::Update {
                 operation: Update::CompareAndSwap, size, order, ..
-            } if access.stored.is_none() => (Operation::load(0, loaded, line), size, order),
+            } if access.stored.is_none() => {
+                is_atomic_load = true;
+                let order = AcquireRelease { release: false, ..order };
+                (Operation::load(0, loaded, line), size, order)
+            }
             MemoryInstruction::Update { operation, size, order, .. } => {
                 rule = Some((operation, operand));
                 (Operation::update(0, loaded, needs(access.stored)?, line), size, order)
@@ -147,6 +148,9 @@ impl Hart {
         operation.stored = lowest(operation.stored, size);
         operation.size = size;
         operation.mark = mark(order);
+        if is_atomic_load {
+            operation.mark = Annotations::atomic_load(operation.mark);
+        }
         let added = self.push(name, operation, builder);
         if operation.kind.loads() && access.loaded.is_none() {
             builder.open_value(added, rule);
@@ -177,6 +181,7 @@ impl Hart {
             });
             return;
         }
+        let store = Operation { mark: Annotations::atomic_store(store.mark), ..store };
         let added = self.push(name, store, builder);
         match before {
             Reservation::Held { load, address, size, .. } if (address, size) == (at, store.size) => {

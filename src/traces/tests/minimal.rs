@@ -260,3 +260,37 @@ fn locks_are_decided() {
         assert_eq!(verdict(&trace, &model).truth(), Some(true), "{}", model.name());
     }
 }
+
+/// Store buffering: a store, plain or by an update, and a load of an atomic instruction that stores
+/// nothing. Expected: the verdict of `litmus --model rvwmo` on the same instructions.
+#[test]
+fn annotations_of_loads_without_stores_order() {
+    let sw = "(0x00a5a023) mem MINE 0x00000001";
+    let amoswap_rl = "(0x0aa5a2af) x5  0x0000000000000000 mem MINE mem MINE 0x00000001";
+    let load = |word: &str| format!("({word}) x13 0x0000000000000000 mem OTHER");
+    for (store, word, is_allowed) in [
+        (sw, "0x100626af", true),          // lr.w
+        (sw, "0x140626af", true),          // lr.w.aq
+        (sw, "0x120626af", false),         // lr.w.rl
+        (sw, "0x160626af", false),         // lr.w.aqrl
+        (amoswap_rl, "0x100626af", true),  // lr.w
+        (amoswap_rl, "0x140626af", false), // lr.w.aq: both annotations are of atomics
+        (amoswap_rl, "0x00062683", true),  // lw
+        (amoswap_rl, "0x340626af", true),  // lw.aq: as a plain load, without Zalasr
+        (sw, "0x360626af", false),         // lw.aqrl
+        (sw, "0x2ea626af", true),          // amocas.w.aqrl that fails: it does not release
+        (amoswap_rl, "0x2ca626af", false), // amocas.w.aq that fails
+    ] {
+        let thread = |hart: u32, mine: &str, other: &str| {
+            let line = |at: u32, text: &str| {
+                let text = text.replace("MINE", mine).replace("OTHER", other);
+                format!("core   {hart}: 3 0x00000000800000{at:02x} {text}\n")
+            };
+            line(0, "(0x00100513) x10 0x0000000000000001") + &line(4, store) + &line(8, &load(word))
+        };
+        let (x, y) = ("0x0000000080001000", "0x0000000080002000");
+        let trace = one("spike", &(thread(0, x, y) + &thread(1, y, x)));
+        let rvwmo = verdict(&trace, &TraceModel::Rvwmo);
+        assert_eq!(rvwmo.truth(), Some(is_allowed), "{store}, {word}");
+    }
+}

@@ -4,11 +4,11 @@
 use mu_traces::riscv::{AcquireRelease, MemoryInstruction as M, Register, Update, decode};
 
 fn load(size: u8, register: u8) -> Option<M> {
-    Some(M::Load { size, target: Register::Integer(register), acquire: false })
+    Some(M::Load { size, target: Register::Integer(register), order: AcquireRelease::default() })
 }
 
 fn store(size: u8) -> Option<M> {
-    Some(M::Store { size, release: false })
+    Some(M::Store { size, order: AcquireRelease::default() })
 }
 
 #[test]
@@ -22,7 +22,14 @@ fn plain_accesses() {
         (0x00a5_b023, store(8)),    // sd a0, 0(a1)
         (0x00a5_a023, store(4)),    // sw a0, 0(a1)
         (0x00a5_8023, store(1)),    // sb a0, 0(a1)
-        (0x0005_b507, Some(M::Load { size: 8, target: Register::Float(10), acquire: false })),
+        (
+            0x0005_b507,
+            Some(M::Load {
+                size: 8,
+                target: Register::Float(10),
+                order: AcquireRelease::default(),
+            }),
+        ),
         (0x00a5_a027, store(4)), // fsw fa0, 0(a1)
         (0x00b5_0533, None),     // add a0, a0, a1
         (0x0000_100f, None),     // fence.i
@@ -53,7 +60,8 @@ fn compressed_accesses() {
         assert_eq!(decode(word, 64), Ok(expected), "{word:04x}");
     }
     // c.flw of RV32 has the word of c.ld.
-    let float = Some(M::Load { size: 4, target: Register::Float(10), acquire: false });
+    let float =
+        Some(M::Load { size: 4, target: Register::Float(10), order: AcquireRelease::default() });
     assert_eq!(decode(0x6188, 32), Ok(float));
 }
 
@@ -92,6 +100,11 @@ fn atomics_and_fences() {
         decode(0x1ab6_252f, 64),
         Ok(Some(M::StoreConditional { size: 4, target, order: order(false, true) }))
     );
+    // lw.aqrl a3, (a2); sw.aqrl a0, (a1), of Zalasr
+    let target = Register::Integer(13);
+    let both = order(true, true);
+    assert_eq!(decode(0x3606_26af, 64), Ok(Some(M::Load { size: 4, target, order: both })));
+    assert_eq!(decode(0x3ea5_a02f, 64), Ok(Some(M::Store { size: 4, order: both })));
     let fence = |word| match decode(word, 64) {
         Ok(Some(M::Fence { before, after, tso })) => {
             (before.loads, before.stores, after.loads, after.stores, tso)
@@ -107,7 +120,10 @@ fn atomics_and_fences() {
 
 #[test]
 fn unknown_accesses_are_errors() {
-    for word in [0x0205_6007, 0x0205_6027, 0x0005_c507, 0x1006_452f] {
+    // Vectors, 16 bytes, cbo.zero, hlv.w, hsv.d.
+    for word in
+        [0x0205_6007, 0x0205_6027, 0x0005_c507, 0x1006_452f, 0x0045_200f, 0x6805_c573, 0x6ea5_c073]
+    {
         assert!(decode(word, 64).is_err(), "{word:08x}");
     }
 }
