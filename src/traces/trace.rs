@@ -290,8 +290,8 @@ pub enum Initial {
     Unknown,
     /// A known value.
     Value(u64),
-    /// Known bytes, the lowest address first. Only merged locations have them.
-    Bytes(Box<[u8]>),
+    /// Bytes, the lowest address first; `None` if unknown. Only merged locations have them.
+    Bytes(Box<[Option<u8>]>),
 }
 
 /// Location: a cell of memory, or bytes that accesses of different sizes share.
@@ -864,15 +864,21 @@ impl TraceBuilder {
         if parts.iter().all(|p| *initial(p.2) == Initial::Zero) {
             return Initial::Zero;
         }
-        if parts.iter().any(|p| *initial(p.2) == Initial::Unknown) {
+        if parts.iter().all(|p| *initial(p.2) == Initial::Unknown) {
             return Initial::Unknown;
         }
-        let mut out = vec![0; bytes];
-        for &(offset, width, l) in parts {
-            let width = explicit.get(&l).map_or(width, |size| usize::from(*size));
-            if let Initial::Value(v) = initial(l) {
-                for (i, byte) in v.to_le_bytes().into_iter().take(width).enumerate() {
-                    out[offset + i] = byte;
+        let is_explicit = |l: u32| explicit.contains_key(&l) || *initial(l) != self.initial;
+        let mut out = vec![Some(0); bytes];
+        for explicit_pass in [false, true] {
+            for &(offset, width, l) in parts.iter().filter(|p| is_explicit(p.2) == explicit_pass) {
+                let width = explicit.get(&l).map_or(width, |size| usize::from(*size));
+                let value = match initial(l) {
+                    Initial::Zero | Initial::Bytes(_) => Some(0),
+                    Initial::Unknown => None,
+                    Initial::Value(v) => Some(*v),
+                };
+                for (i, byte) in out[offset..].iter_mut().take(width).enumerate() {
+                    *byte = value.map(|v| v.to_le_bytes().get(i).copied().unwrap_or(0));
                 }
             }
         }

@@ -542,7 +542,7 @@ impl<'t> Replay<'t> {
         // Everything behind an acquire.
         let waits = match (load, riscv) {
             (true, _) => mark.acquires(),
-            (false, true) => (update || whole.is_pair()) && mark.acquires(),
+            (false, true) => mark.acquires(),
             (false, false) => {
                 update
                     && mark.has(Annotations::ACQUIRE.union(Annotations::RELEASE))

@@ -44,7 +44,7 @@ impl Bytes {
                 Initial::Zero => Some(0),
                 Initial::Unknown => None,
                 Initial::Value(v) => Some(v.to_le_bytes().get(k).copied().unwrap_or(0)),
-                Initial::Bytes(all) => Some(all.get(k).copied().unwrap_or(0)),
+                Initial::Bytes(all) => all.get(k).copied().unwrap_or(Some(0)),
             }));
             bytes.starts.push(narrow::index(bytes.initial.len()));
         }

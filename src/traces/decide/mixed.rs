@@ -176,7 +176,7 @@ fn nodes(trace: &Trace, bytes: &Bytes, rules: PreservedOrder, strict: bool) -> P
     p.with_edges(&edges)
 }
 
-/// Events that are not done and have a value of a byte.
+/// Events that are not done and have a value of a byte. Required final values count as loads.
 #[derive(Clone, Copy, Default)]
 struct Needs {
     /// Loads that have to take it from memory.
@@ -242,6 +242,14 @@ impl<'p> Search<'p> {
         }
         for n in 0..narrow::index(p.len()) {
             search.count(n, 1);
+        }
+        // A required final value is a load of its bytes at the end, which never takes place.
+        for f in &trace.finals {
+            for (k, b) in bytes.part(f.location, f.offset, f.size).enumerate() {
+                let needs = search.needs.entry((b, byte(f.value, k))).or_default();
+                needs.loads += 1;
+                needs.memory += 1;
+            }
         }
         search.ready =
             (0..narrow::index(p.len())).filter(|n| search.missing[*n as usize] == 0).collect();

@@ -509,7 +509,7 @@ impl Builder<'_> {
             self.annotated = Some(node);
         }
         // Acquires: everything behind.
-        if mark.acquires() && load.is_some() {
+        if mark.acquires() && (load.is_some() || self.rules.riscv) {
             let both =
                 self.rules.riscv || mark.has(Annotations::ACQUIRE.union(Annotations::RELEASE));
             let from = if both { end } else { first };

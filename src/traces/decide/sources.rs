@@ -99,14 +99,23 @@ impl Sources {
                 }
             };
         }
-        s.free = (0..narrow::index(places)).filter(|l| known[*l as usize].is_none()).collect();
         for (i, f) in trace.finals.iter().enumerate() {
+            let class = match classes.get(&(f.location, f.value)) {
+                None if known[f.location as usize].is_none() => {
+                    // Neither stored nor loaded: it is the initial value, if nothing is stored.
+                    known[f.location as usize] = Some(f.value);
+                    classes.insert((f.location, f.value), f.location);
+                    Some(f.location)
+                }
+                class => class.copied(),
+            };
             let last = &mut s.last[f.location as usize];
-            match classes.get(&(f.location, f.value)) {
-                Some(&class) if *last == NONE || *last == class => *last = class,
+            match class {
+                Some(class) if *last == NONE || *last == class => *last = class,
                 _ => s.wrong_final = s.wrong_final.or(Some(i)),
             }
         }
+        s.free = (0..narrow::index(places)).filter(|l| known[*l as usize].is_none()).collect();
         s
     }
     fn add(&mut self, place: u32) {

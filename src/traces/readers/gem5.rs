@@ -80,8 +80,13 @@ fn parts<'a>(line: Line<'a>) -> Vec<Word<'a>> {
     words
 }
 
-/// Returns the size of a RISC-V access by its mnemonic; 0 if it is unknown.
-fn size_of(mnemonic: &str) -> u8 {
+/// Returns the size of an access by the mnemonic of RISC-V; 0 if it is unknown. Operands in
+/// brackets are those of other architectures: the `ld` of x86 has any size.
+fn size_of(instruction: &str) -> u8 {
+    if instruction.contains('[') {
+        return 0;
+    }
+    let mnemonic = instruction.split_whitespace().next().unwrap_or("");
     let name = mnemonic.strip_prefix("c_").or(mnemonic.strip_prefix("c.")).unwrap_or(mnemonic);
     match name.strip_suffix("sp").unwrap_or(name) {
         "lb" | "lbu" | "sb" => 1,
@@ -90,6 +95,19 @@ fn size_of(mnemonic: &str) -> u8 {
         "ld" | "sd" | "fld" | "fsd" => 8,
         _ => 0,
     }
+}
+
+/// True for an atomic operation whose values a log does not have. Mnemonics of RISC-V are
+/// complete, or parts up to `_` or `.`; those of Arm have the ordering and the size behind them.
+fn is_refused(mnemonic: &str) -> bool {
+    const RISC_V: [&str; 2] = ["lr", "sc"];
+    const ARM: [&str; 7] = ["stxr", "stlxr", "stxp", "stlxp", "swp", "cas", "rcw"];
+    const ARM_OPERATIONS: [&str; 8] = ["add", "clr", "eor", "set", "smax", "smin", "umax", "umin"];
+    let is_operation = |rest: &str| ARM_OPERATIONS.iter().any(|name| rest.starts_with(name));
+    RISC_V.contains(&mnemonic.split(['_', '.']).next().unwrap_or(""))
+        || mnemonic.starts_with("amo")
+        || ARM.iter().any(|m| mnemonic.starts_with(m))
+        || mnemonic.strip_prefix("ld").or(mnemonic.strip_prefix("st")).is_some_and(is_operation)
 }
 
 /// Returns the fence of an instruction.
@@ -123,11 +141,7 @@ impl Gem5Reader {
         let stores = words[class].text.contains("Write");
         let code = words[class - 1];
         let mnemonic = code.text.split_whitespace().next().unwrap_or("");
-        let refused = ["amo", "lr", "sc", "stxr", "stlxr", "ldadd", "swp", "cas"].iter().any(|m| {
-            *m == mnemonic.split(['_', '.']).next().unwrap_or("")
-                || (mnemonic.starts_with(m) && *m != "sc" && *m != "lr")
-        });
-        if refused {
+        if is_refused(mnemonic) {
             return Err(code
                 .error(format!("`{mnemonic}`: gem5 does not print all values of this access"))
                 .note("use the commit log of the program on Spike, or a log of one's own"));
@@ -144,7 +158,7 @@ impl Gem5Reader {
                 .error("the access has no value (`D=`) or no address (`A=`)")
                 .note("the flag `Exec` of `--debug-flags` prints both"));
         };
-        let size = size_of(mnemonic);
+        let size = size_of(code.text);
         let value = super::hart::lowest(
             value.hexadecimal("a value of at most 64 bits")?,
             if size == 0 { 8 } else { size },
@@ -172,7 +186,7 @@ impl Gem5Reader {
         };
         operation.size = size;
         operation.mark = match mnemonic {
-            m if m.starts_with("ldapr") => Annotations::WEAK_ACQUIRE,
+            m if m.starts_with("ldap") => Annotations::WEAK_ACQUIRE,
             m if m.starts_with("lda") => Annotations::ACQUIRE,
             m if m.starts_with("stl") && m != "stl" => Annotations::RELEASE,
             _ => Annotations::PLAIN,

@@ -220,8 +220,10 @@ pub fn read_lines(
 ) -> Result<(), Diagnostic> {
     let mut bytes = Vec::new();
     let mut number = 0;
-    // Lines of the trace in progress that were skipped.
+    // Lines of the trace in progress that were skipped, and the number of those before its last
+    // operation. A line between two traces can be of either one.
     let mut skipped: Vec<u32> = Vec::new();
+    let mut inside = 0;
     loop {
         let more = match next_line(log, &mut bytes) {
             Ok(more) => more,
@@ -249,12 +251,19 @@ pub fn read_lines(
         let line = Line { file: &options.file, number, text };
         loop {
             match reader.line(line) {
-                Ok(LineEffect::More) => {}
+                Ok(LineEffect::More) => {
+                    if !text.trim().is_empty() && !text.trim_start().starts_with('#') {
+                        inside = skipped.len();
+                    }
+                }
                 Ok(step) => {
+                    let between = skipped[inside..].to_vec();
                     if !finish(&mut reader, number, &mut skipped, options, sink)? {
                         return Ok(());
                     }
+                    inside = 0;
                     if step == LineEffect::EndsBefore {
+                        skipped = between;
                         continue;
                     }
                 }

@@ -294,3 +294,62 @@ fn annotations_of_loads_without_stores_order() {
         assert_eq!(rvwmo.truth(), Some(is_allowed), "{store}, {word}");
     }
 }
+
+/// Logs whose verdict depends on initial values, final values, and annotations that few logs have.
+#[test]
+fn initial_and_final_values_of_bytes_decide() {
+    let every = [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso, TraceModel::Rvwmo];
+    let access = |thread: u32, operation: &str, address: &str, value: &str, more: &str| {
+        format!(
+            "{{\"thread\": {thread}, \"operation\": \"{operation}\", \"address\": {address}, \
+             \"value\": {value}{more}}}\n"
+        )
+    };
+    let byte = ", \"size\": 1";
+    let finally = |value: &str| {
+        format!("{{\"operation\": \"final\", \"address\": 64, \"size\": 1, \"value\": {value}}}\n")
+    };
+    // Two stores of one byte, of which no load needs either; the final value orders them.
+    let two = access(0, "store", "64", "1", byte)
+        + &access(1, "store", "64", "2", byte)
+        + &access(2, "load", "64", "0", ", \"size\": 2");
+    // A byte with an unknown initial value beside one that is 0.
+    let beside = |loaded: &str| {
+        "{\"operation\": \"initial\", \"address\": 65, \"size\": 1, \"value\": \"?\"}\n".to_string()
+            + &access(0, "load", "64", loaded, byte)
+            + &access(1, "load", "64", "5", ", \"size\": 2")
+    };
+    // A required final value of a location that nobody stores to.
+    let unknown = |value: &str| {
+        "{\"operation\": \"initial\", \"address\": \"x\", \"value\": \"?\"}\n".to_string()
+            + &access(0, "load", "\"x\"", value, "")
+            + "{\"operation\": \"final\", \"address\": \"x\", \"value\": 7}\n"
+    };
+    let never_loaded = "{\"operation\": \"initial\", \"address\": \"x\", \"value\": \"?\"}\n"
+        .to_string()
+        + &access(0, "store", "\"y\"", "1", "")
+        + "{\"operation\": \"final\", \"address\": \"x\", \"value\": 7}\n";
+    for (log, is_allowed) in [
+        (two.clone() + &finally("1"), true),
+        (two.clone() + &finally("2"), true),
+        (two.clone() + &finally("0"), false),
+        (two + &finally("3"), false),
+        (beside("5"), false),
+        (unknown("7"), true),
+        (unknown("6"), false),
+        (never_loaded, true),
+    ] {
+        for model in &every {
+            let found = verdict(&one("json", &log), model).truth();
+            assert_eq!(found, Some(is_allowed), "{}: {log}", model.name());
+        }
+    }
+    // Store buffering with stores that acquire: they come before the loads in RISC-V.
+    let acquire = ", \"acquire\": true";
+    let log = access(0, "store", "\"x\"", "1", acquire)
+        + &access(0, "load", "\"y\"", "0", "")
+        + &access(1, "store", "\"y\"", "1", acquire)
+        + &access(1, "load", "\"x\"", "0", "");
+    assert_eq!(verdict(&one("json", &log), &TraceModel::Rvwmo).truth(), Some(false));
+    assert_eq!(verdict(&one("json", &log), &TraceModel::Tso).truth(), Some(true));
+}

@@ -262,7 +262,16 @@ fn repaired_logs_are_never_forbidden() {
         };
         assert!(reason.contains("(2)") && reason.contains("line 3 loads 1"), "{reason}");
     }
+    // A line between two traces can be of either one.
+    let log = "trace,thread,operation,address,value\nA,0,store,x,1\nB,0,store,x\nB,0,load,x,2\n";
+    let border = self::read("csv", log, true);
+    assert_eq!(border.traces.len(), 2);
+    for trace in &border.traces {
+        assert_eq!(trace.skipped, [3]);
+        assert_ne!(truth(trace, &TraceModel::Sc), Some(false));
+    }
     // Another trace of the log is as it was.
+    let log = "thread,operation,address,value\n0,store,x,one\n1,load,x,1\n";
     let log = format!("{log}check\n0,load,x,5\n");
     let read = self::read("csv", &log, true);
     assert_eq!(read.traces.len(), 2);

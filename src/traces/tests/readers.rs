@@ -420,6 +420,19 @@ fn gem5() {
         (1, 58),
         "64 bits",
     );
+    // Atomic operations of Arm: their loads or stores have no value.
+    for code in
+        ["ldset x0, x1, [x2]", "stclr x0, [x2]", "ldumaxal x0, x1, [x2]", "stlxp w0, x1, x2, [x3]"]
+    {
+        let name = code.split(' ').next().unwrap();
+        refuse("gem5", &log(&format!("{code} : MemWrite : D=0x1 A=0x8")), (1, 31), name);
+    }
+    // The micro-operation `ld` of x86 has any size.
+    expect(
+        "gem5",
+        &log("MOV_R_M : ld   r11d, DS:[rbx] : MemRead :  D=0x7 A=0x80"),
+        &["system.cpu: M[0x80] == 7"],
+    );
     refuse("gem5", "1x0: system.cpu: ld : MemRead : D=0x1 A=0x8\n", (1, 23), "no processor");
 }
 

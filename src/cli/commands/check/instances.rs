@@ -6,8 +6,8 @@
 //! of the abstraction. It stops if the formula is false, and returns the replayed evidence.
 //! [`Instances::spot_check_counterexample`] checks a few small values, and the neighbours of each
 //! number in the text, before a formula is called true. Spot checks do not use the abstraction, so
-//! they detect its errors. Cost: both are bounded by numbers of states, never by time, so the answer is
-//! deterministic.
+//! they detect its errors. Cost: both are bounded by numbers of states, never by time, so the answer
+//! is deterministic.
 
 use super::explanation::{self, FormulaResult, ParameterValues};
 use super::plan::CheckPlan;
@@ -103,7 +103,7 @@ struct InstanceSearch {
     satisfied: Vec<Vec<usize>>,
     /// Values that the file excludes.
     excluded: Vec<Vec<usize>>,
-    /// Values that the file admits, but whose model cannot be read.
+    /// Values that the file admits, without a model that can be read.
     without_model: Vec<Vec<usize>>,
     /// The first reason for a missing model.
     first_failure: Option<Diagnostic>,

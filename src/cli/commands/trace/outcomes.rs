@@ -272,9 +272,12 @@ fn judge(allowed: &Allowed, outcome: &FinalValues) -> TraceAnswer {
     }
 }
 
-/// True if two printed values are the same, one of them possibly without its sign.
+/// True if two printed values are the same, one of them possibly without its sign: a negative value
+/// of 32 or 64 bits is printed as its two's complement.
 fn same(a: i128, b: i128) -> bool {
-    a == b || (a - b).abs() == 1 << 32 || (a - b).abs() == 1 << 64
+    let (low, high) = (a.min(b), a.max(b));
+    let is_complement = |bits: u32| low >= -(1 << (bits - 1)) && low + (1 << bits) == high;
+    low == high || low < 0 && (is_complement(32) || is_complement(64))
 }
 
 /// Reads a log of outcomes and judges each.
