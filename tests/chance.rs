@@ -214,3 +214,44 @@ fn parameters_that_are_only_added_to_agree_with_their_instances() {
     }
     assert!(smaller > 20, "{smaller}");
 }
+
+/// Arguments of an action before a choice: constants, and terms with variables of their own, which
+/// take the places behind the values that are known at the action.
+#[test]
+fn labels_before_a_choice_are_evaluated_without_its_variables() {
+    let text = "act d: Nat; e: Bool; f: Nat -> Nat; c;
+proc P(n: Nat) =
+    d(1) . dist b: Bool[1/2]. (b -> c . P(n) <> delta)
+  + e(exists k: Nat. k < 3 && k == n) . dist x: Bool, y: Bool[1/4]. P(if(x && y, n, (n + 1) mod 5))
+  + f(lambda m: Nat. m + n) . dist b: Bool[1/2]. P(0)
+  + d((k + k whr k = n + 1 end)) . dist b: Bool[1/2]. P(0);
+init P(0);";
+    let (_, system) = explored(text, &LineariserOptions::default());
+    let text_of = |label: &mu_check::base::ids::LabelId| system.table.texts[label.index()].clone();
+    let labels: std::collections::BTreeSet<String> = system.labels.iter().map(text_of).collect();
+    for expected in ["d(1)", "d(2)", "d(10)", "e(true)", "e(false)", "c"] {
+        assert!(labels.contains(expected), "{expected}: {labels:?}");
+    }
+}
+
+/// A negative factor is a negation: no fixed-point variable may stand below it, unless the fixed
+/// point is below it too.
+#[test]
+fn negative_factors_keep_fixed_points_monotone() {
+    let (model, system) = explored("act a; init a . delta;", &LineariserOptions::default());
+    let translated = |formula: &str| {
+        let file = syntax::parse_formula(Default::default(), formula).unwrap();
+        let typed = check_real(&file, &model.process().data, &model.process().actions).unwrap();
+        translate(&typed, &system, &model, &Budget::default())
+    };
+    for formula in [
+        "mu X. val(-1) * (X + val(1)) && val(5)",
+        "nu X. val(1 - 2) * X",
+        "mu X. val(5) && val(-1) * (val(1) + (nu Y. val(2) && (X || Y)))",
+    ] {
+        let Err(error) = translated(formula) else { panic!("{formula} is accepted") };
+        assert!(error.message.contains("a negative factor"), "{formula}: {}", error.message);
+    }
+    assert_eq!(value(&model, &system, "val(-1) * (mu X. val(3) || X)"), "-3");
+    assert_eq!(value(&model, &system, "mu X. val(3) || val(1/2) * X"), "3");
+}

@@ -178,18 +178,20 @@ impl<'m> LinearWorker<'m> {
         let templates = StepTemplates::new(self.model, group, &rest);
         let mut env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
         env.extend(code.chance.iter().flat_map(|c| &c.vars));
-        let mut compute = |e| self.results.compute(&mut self.engine, e, &env, &self.model.shared);
+        // A label is evaluated before the variables of a choice have values.
+        let before = &env[..env.len() - code.chance.iter().map(|c| c.vars.len()).sum::<usize>()];
+        let mut compute =
+            |e, env: &[VarId]| self.results.compute(&mut self.engine, e, env, &self.model.shared);
         let mut actions = Vec::new();
         for act in &code.actions {
             let args: Result<Vec<Compute>, Diagnostic> =
-                act.args.iter().map(&mut compute).collect();
+                act.args.iter().map(|e| compute(e, before)).collect();
             actions.push((act.action, args?));
         }
         let updates: Result<Vec<Compute>, Diagnostic> =
-            code.updates.iter().map(&mut compute).collect();
+            code.updates.iter().map(|e| compute(e, &env)).collect();
         let chance = match &code.chance {
             Some(chosen) => {
-                let before = &env[..env.len() - chosen.vars.len()];
                 Some(chance::CompiledChoice::new(&mut self.engine, chosen, before, &code.updates)?)
             }
             None => None,

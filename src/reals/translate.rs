@@ -221,6 +221,21 @@ pub(crate) fn children(formula: &Formula) -> Vec<&Formula> {
     }
 }
 
+/// Returns the place of a fixed-point variable that occurs in a formula but is bound outside it.
+/// `bound`: the variables of the fixed points around `formula` that count as bound.
+fn free_fixed_point(formula: &Formula, bound: &mut Vec<FixId>) -> Option<Span> {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match &formula.kind {
+        RealKind::Var(var, _) => (!bound.contains(var)).then_some(formula.span),
+        RealKind::Fix { var, body, .. } => {
+            bound.push(*var);
+            let found = free_fixed_point(body, bound);
+            bound.pop();
+            found
+        }
+        _ => children(formula).into_iter().find_map(|part| free_fixed_point(part, bound)),
+    })
+}
+
 impl<'f> Translation<'f> {
     /// Numbers the parts of the formula and computes their free variables. Returns those of
     /// `formula`.
@@ -414,6 +429,16 @@ impl<'f> Translation<'f> {
                 // A subformula with factor zero need not terminate.
                 if factor.is_zero() {
                     return Ok(self.number(Real::zero()));
+                }
+                if factor.is_negative()
+                    && let Some(span) = free_fixed_point(a, &mut Vec::new())
+                {
+                    return Err(Diagnostic::at(
+                        Stage::Data,
+                        c.span,
+                        "a negative factor stands before a fixed-point variable",
+                    )
+                    .related(span, "the variable: where it rises, the value would fall"));
                 }
                 let below = negated != factor.is_negative();
                 let inner = self.node(a, below, state, scope)?;
