@@ -187,7 +187,9 @@ const AARCH64_NEVER_RELATIONS: &[&str] =
 const AARCH64_RELATIONS: &[&str] = &["amo-data", "amo-ctrl", "pick-addr", "pick-data", "pick-ctrl"];
 const AARCH64_MISSING_RELATIONS: &[&str] = &["same-low-order-bits"];
 
-const POWER: &[&str] = &["EX", "X", "SYNC", "LWSYNC", "EIEIO", "ISYNC"];
+/// Fences have the names of the herd tools in capitals, and those of Dartagnan in small letters.
+const POWER: &[&str] =
+    &["EX", "X", "SYNC", "LWSYNC", "EIEIO", "ISYNC", "sync", "lwsync", "eieio", "isync"];
 
 const ARM: &[&str] = &["A", "L", "EX", "X", "ISB", "DMB", "DMB.ISH", "DMB.ST", "DSB", "DSB.ST"];
 

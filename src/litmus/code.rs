@@ -113,7 +113,7 @@ impl Arch {
                 "DSB.NSHLD",
                 "DSB.NSHST",
             ],
-            Arch::Power => &["EX", "SYNC", "LWSYNC", "EIEIO", "ISYNC"],
+            Arch::Power => &["EX", "SYNC sync", "LWSYNC lwsync", "EIEIO eieio", "ISYNC isync"],
             Arch::Arm => &["A", "L", "EX", "ISB", "DMB", "DMB.ISH", "DMB.ST", "DSB", "DSB.ST"],
             Arch::Linux => &[],
             Arch::C => &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL"],

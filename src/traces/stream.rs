@@ -100,6 +100,8 @@ struct Tables {
     sizes: Vec<u8>,
     /// Sizes by address.
     addresses: BTreeMap<u64, u8>,
+    /// True if an access at an address has no size: its bytes are unknown.
+    has_unsized: bool,
 }
 
 impl Tables {
@@ -111,10 +113,19 @@ impl Tables {
         self.locations.extend(builder.locations().iter().skip(known).cloned());
         self.sizes.resize(self.locations.len(), 0);
     }
-    /// Notes an access. False if accesses of several sizes share bytes.
+    /// Notes an access. False if accesses of several sizes share bytes, or may share them: some have
+    /// a size and others none.
     fn access(&mut self, location: u32, size: u8) -> bool {
         let at = location as usize;
-        if size == 0 || self.sizes[at] == size {
+        let has_address = self.locations[at].address.is_some();
+        if size == 0 {
+            self.has_unsized |= has_address;
+            return !has_address || self.addresses.is_empty();
+        }
+        if has_address && self.has_unsized {
+            return false;
+        }
+        if self.sizes[at] == size {
             return true;
         }
         if self.sizes[at] != 0 {

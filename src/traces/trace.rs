@@ -343,6 +343,9 @@ pub struct Trace {
     pub open: Vec<OpenFact>,
     /// Lines of the log that were skipped because of an error. Any operation may be in them.
     pub skipped: Vec<u32>,
+    /// Line of an access without a size that shares bytes with accesses that have one, or may share
+    /// them. The answer for such a trace is unknown.
+    pub unknown_bytes: Option<u32>,
     starts: Vec<u32>,
     kinds: Vec<u8>,
     places: Vec<u32>,
@@ -791,6 +794,33 @@ impl TraceBuilder {
         self.finals.push(Final { location, offset: 0, size, value, line });
     }
 
+    /// Returns the line of an access without a size, at an address where accesses have several sizes,
+    /// or less than 8 bytes away from an access with a size.
+    fn unknown_bytes(&self) -> Option<u32> {
+        if self.sizes.is_empty() {
+            return None;
+        }
+        let mut widths: std::collections::BTreeMap<u64, [u8; 2]> = Default::default();
+        let accesses = || (0..self.len()).filter(|i| self.kinds.get(*i) < 16);
+        let address = |i: usize| self.locations[self.places.get(i) as usize].address;
+        for i in accesses().filter(|i| self.sizes.get(*i) != 0) {
+            let Some(address) = address(i) else { continue };
+            let size = self.sizes.get(i);
+            let [least, greatest] = widths.entry(address).or_insert([size; 2]);
+            (*least, *greatest) = ((*least).min(size), (*greatest).max(size));
+        }
+        let is_unknown = |i: &usize| {
+            let Some(at) = address(*i).filter(|_| self.sizes.get(*i) == 0) else { return false };
+            let from = at.saturating_sub(7);
+            widths.range(from..=at.saturating_add(7)).any(|(&address, &[least, greatest])| {
+                match address == at {
+                    true => least != greatest,
+                    false => address > at || address + u64::from(greatest) > at,
+                }
+            })
+        };
+        accesses().find(is_unknown).map(|i| self.lines.get(i))
+    }
     /// Merges locations with common bytes. Returns the new location and offset of each.
     ///
     /// # Errors
@@ -894,6 +924,7 @@ impl TraceBuilder {
             let message = "a trace has at most 4,294,967,293 operations";
             return Err(Diagnostic::new(Stage::Unsupported, message));
         }
+        let unknown_bytes = self.unknown_bytes();
         let target = self.merge()?;
         let mut renumbered = vec![0; target.len()];
         let mut locations = Vec::new();
@@ -926,6 +957,7 @@ impl TraceBuilder {
             locations,
             open,
             skipped: self.skipped,
+            unknown_bytes,
             starts,
             ..Trace::default()
         };

@@ -90,7 +90,33 @@ impl<'a> Compiler<'a> {
             c.head.clear();
         }
         c.last = c.file(source, env)?;
+        let is_order = |slot: &CatNodeId| {
+            c.program.nodes[slot.index()].op == CatOp::GivenRelation(RelationId::CO)
+        };
+        if !c.orders && super::roots(&c.program).iter().any(is_order) {
+            c.updates_store_after_they_load(Span { source, start: 0, end: 0 });
+        }
         Ok(c)
+    }
+    /// Adds an axiom to a model that does not define the coherence orders itself, as the herd
+    /// tools' models do: the store of an update is not before the store that it loads from. Where
+    /// `co` is given, the load and the store of one instruction are in program order (Dartagnan),
+    /// so that models rely on it.
+    fn updates_store_after_they_load(&mut self, span: Span) {
+        let [rmw, co, rf] = [RelationId::RMW, RelationId::CO, RelationId::RF]
+            .map(|id| self.given(NameMeaning::Relation(id), span));
+        let load_after_store = self.program.node(CatOp::Compose(co, rf), CatType::Relation);
+        let store_to_load = self.program.node(CatOp::Inverse(rmw), CatType::Relation);
+        let wrong = self.program.intersection(load_after_store, store_to_load);
+        let stage = self.program.nodes[wrong.index()].stage;
+        self.program.checks.push(AxiomCheck {
+            span,
+            role: TestRole::Axiom,
+            negated: false,
+            property: Property::Test(TestKind::Empty, wrong),
+            name: "updates store after they load".to_string(),
+            stage,
+        });
     }
     fn file(&mut self, id: SourceId, env: Env) -> Compiled<Env> {
         let source = self.sources.get(id);

@@ -196,6 +196,12 @@ pub fn decide(
     options: &DecisionOptions,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
+    if let Some(line) = trace.unknown_bytes {
+        let reason = format!(
+            "the access of line {line} has no size, and accesses with a size may share its bytes"
+        );
+        return Ok(Verdict::Unknown { stop: Stop::States, reason });
+    }
     let verdict = match trace.open.is_empty() {
         true => settled(trace, model, options, budget)?,
         false => open::decide(trace, model, options, budget)?,

@@ -349,3 +349,21 @@ fn runs_of_sc_decide_weaker_models() {
 ";
     all("axe", log, Some(true));
 }
+
+/// An access without a size may have any bytes near accesses with one.
+#[test]
+fn accesses_without_a_size_near_others_are_unknown() {
+    let head = "thread,operation,address,value,size\n";
+    for (rows, is_unknown) in [
+        ("0,store,64,513,\n0,load,65,2,1\n", true),
+        ("0,store,64,513,\n0,load,65,2,1\n0,load,64,513,2\n", true),
+        ("0,store,64,513,\n0,store,60,1,8\n", true),
+        ("0,store,64,513,\n0,store,60,1,4\n", false),
+        ("0,store,64,513,\n0,load,64,513,4\n0,load,72,0,4\n", false),
+        ("0,store,x,513,\n0,load,65,0,1\n", false),
+        ("0,store,64,513,\n0,load,65,0,\n", false),
+    ] {
+        let trace = one("csv", &format!("{head}{rows}"));
+        assert_eq!(truth(&trace, &TraceModel::Sc).is_none(), is_unknown, "{rows}");
+    }
+}

@@ -5,7 +5,7 @@
 //! fields separated by tabs, a file first and 0 or 1 (1 if the condition of the test holds) last.
 //! `#` starts a comment. Words: `Always`, `Sometimes`, `Never` (observation of the condition),
 //! `Allowed` (some outcome satisfies the condition), `Forbidden` (none does), `Ok`, `No` (verdict
-//! of the quantified condition), `Undef` (the program is undefined).
+//! of the quantified condition), `Required` (as `Ok`), `Undef` (the program is undefined).
 //! Cost: linear.
 
 use crate::pipeline::read_text;
@@ -35,7 +35,7 @@ impl ExpectedAnswer {
             "never" => ExpectedAnswer::Observation("Never"),
             "allow" | "allowed" => ExpectedAnswer::Met(true),
             "forbid" | "forbidden" => ExpectedAnswer::Met(false),
-            "ok" => ExpectedAnswer::Demand(true),
+            "ok" | "require" | "required" => ExpectedAnswer::Demand(true),
             "no" => ExpectedAnswer::Demand(false),
             "undef" => ExpectedAnswer::Undefined,
             _ => return None,
@@ -134,7 +134,7 @@ impl Expected {
                 return wrong(
                     word,
                     format!(
-                        "`{word}` is not an answer; expected Always, Sometimes, Never, Allowed, Forbidden, Ok, No or Undef"
+                        "`{word}` is not an answer; expected Always, Sometimes, Never, Allowed, Forbidden, Required, Ok, No or Undef"
                     ),
                 );
             };

@@ -122,3 +122,35 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
     assert_eq!(answer(text, &sets).answer.verdict, Verdict::Ok);
     assert!(usual(Arch::AArch64).mixed_sizes);
 }
+
+/// Where coherence orders are given, as in Dartagnan, the store of an update comes after the store
+/// that it loads from, without an axiom of the model. The herd tools' models choose `co` themselves.
+#[test]
+fn updates_store_after_they_load_where_orders_are_given() {
+    let test = "X86_64 S\n{ }\nP0 | P1 ;\nmovl $2,(x) | movl (y),%eax ;\nmovl $1,%eax | movl $1,%ebx ;\n\
+                xchgl %eax,(y) | xchgl %ebx,(x) ;\nexists (1:rbx=2 /\\ x=2)\n";
+    let given = compile(Arch::X86_64, "\"given\"\nacyclic po-loc | rf | co | fr\n");
+    assert_eq!(answer(test, &given).answer.verdict, Verdict::No);
+    let chosen = "\"chosen\"\ninclude \"cos.cat\"\nacyclic po-loc | rf | co | fr\n";
+    let resolver = |name: &str| mu_axioms::models::file(name);
+    let judge =
+        Judge::compile(&mut SourceMap::new(), Arch::X86_64, "m.cat", chosen, &resolver).unwrap();
+    assert_eq!(answer(test, &judge).answer.verdict, Verdict::Ok);
+}
+
+/// Fences of Power have the names of the herd tools, and those of Dartagnan.
+#[test]
+fn fences_of_power_have_two_names() {
+    for (name, fence) in
+        [("SYNC", "sync"), ("LWSYNC", "lwsync"), ("EIEIO", "eieio"), ("ISYNC", "isync")]
+    {
+        let test = format!(
+            "PPC t\n{{ 0:r2=x; }}\nP0 ;\nli r1,1 ;\nstw r1,0(r2) ;\n{fence} ;\nstw r1,0(r2) ;\nexists (x=1)\n"
+        );
+        for set in [name, fence] {
+            let between = format!("\"m\"\nempty po; [{set}]; po as none\n");
+            let found = answer(&test, &compile(Arch::Power, &between)).answer;
+            assert_eq!(found.verdict, Verdict::No, "{set}");
+        }
+    }
+}
