@@ -215,8 +215,8 @@ fn of_verdict(verdict: &ModelVerdict, skeleton: &mu_axioms::Skeleton) -> Reason 
     Reason { axiom: failure.axiom.clone(), cycle: names.zip(edges).collect() }
 }
 
-/// Converts lists of ended operations to a history in the names of the machine.
-pub fn history(interface: &Interface, processors: &[&[SequenceEntry]]) -> History {
+/// Converts a list of ended operations to operations of a history, in the names of the machine.
+pub fn thread(interface: &Interface, list: &[SequenceEntry]) -> Vec<Operation> {
     let operation = |e: &SequenceEntry| {
         let line = &interface.operations[e.operation as usize];
         let [value, written] = [e.value, e.written].map(|v| u64::from(v.unwrap_or(0)));
@@ -232,10 +232,13 @@ pub fn history(interface: &Interface, processors: &[&[SequenceEntry]]) -> Histor
             depends: e.depends,
         }
     };
-    let mut out = History {
-        threads: processors.iter().map(|p| p.iter().map(operation).collect()).collect(),
-        last: Vec::new(),
-    };
+    list.iter().map(operation).collect()
+}
+
+/// Converts lists of ended operations to a history in the names of the machine.
+pub fn history(interface: &Interface, processors: &[&[SequenceEntry]]) -> History {
+    let threads = processors.iter().map(|p| thread(interface, p)).collect();
+    let mut out = History { threads, last: Vec::new() };
     out.normalise();
     out
 }

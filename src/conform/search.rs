@@ -10,26 +10,29 @@
 //! the set before it; all of these are on earlier levels. Sets are interned; successors, unions and
 //! images of sets are computed once. Under the machine's symmetries, each orbit is represented by
 //! its least history. The set of the representative is the union of the images of the set under all
-//! group elements that lead to it.
+//! group elements that lead to it. Several threads expand a level ([`crate::expansion`]).
 //!
 //! Histories in which all operations have ended are judged, once for each class under the
 //! symmetries of memory models. A model that has forbidden a history does not judge larger ones.
 //! Cost: for each stored history, the number of words that can follow it times the order of the
 //! group. Invariant: the answer depends neither on threads nor on the order of hash tables.
 
-use crate::alphabet::{Alphabet, Phase};
+use crate::alphabet::Alphabet;
 use crate::cores::Cores;
+use crate::expansion::{self, Expansion, Machine, Tables, least_image};
 use crate::history_set::HistorySet;
 use crate::interface::Interface;
 use crate::judge::{self, MemoryModel};
+use crate::level::{Entry, Level, Lists, SHARDS, shard_of};
 use crate::machine::ReducedMachine;
 use crate::panel::Panel;
+use crate::parallel::for_each;
+use crate::programs::Programs;
 use crate::sequences::{Begin, SequenceEntry, Sequences, State};
-use crate::state_sets::{MISSING_LIMIT, StateSets};
+use crate::state_sets::StateSets;
 use crate::symmetry::SymmetryGroup;
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashSet;
 use fixedbitset::FixedBitSet;
-use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History};
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use std::collections::VecDeque;
@@ -51,7 +54,7 @@ pub struct SearchResult {
     /// For each model: a smallest history of the machine that it forbids.
     pub found: Vec<Option<Violation>>,
     /// Programs of judged histories, up to the symmetries of memory models.
-    pub programs: HistorySet,
+    pub programs: Programs,
     /// Number of histories judged, up to the same symmetries.
     pub histories: u64,
     /// Number of all histories, including unfinished ones, up to the symmetries of the machine.
@@ -80,29 +83,10 @@ pub struct SearchResult {
     pub judged_histories: Vec<History>,
 }
 
-/// True if all that a program determines about the operation is known: it has begun, and has its
-/// address and the value that it stores.
-fn is_known(interface: &Interface, e: &SequenceEntry) -> bool {
-    let kind = interface.operations[e.operation as usize].kind;
-    let stored = match kind {
-        EventKind::Write => e.value,
-        EventKind::Update => e.written,
-        _ => Some(0),
-    };
-    e.state != State::Missing
-        && stored.is_some()
-        && (kind == EventKind::Fence || e.address.is_some())
-}
-
-/// A history as the ids of the lists of operations of `P` processors; 0 is the empty list.
-type Lists<const P: usize> = [u32; P];
-/// Histories, each with the set of states after it.
-type Level<const P: usize> = AHashMap<Lists<P>, u32>;
-
 /// Facts about a list of operations.
 #[derive(Clone, Copy)]
 struct ListFacts {
-    /// The list with 0 as the value of all loads, as a number.
+    /// The list without the values of loads.
     program: u32,
     reads: bool,
     done: bool,
@@ -113,28 +97,21 @@ struct ListFacts {
 type Candidate = (History, usize);
 
 struct HistorySearch<'m, const P: usize> {
-    interface: &'m Interface,
-    machine: &'m ReducedMachine,
-    group: &'m SymmetryGroup,
-    sets: StateSets<'m>,
-    sequences: Sequences,
+    machine: Machine<'m>,
+    tables: Tables<'m>,
+    expansion: Expansion<'m, P>,
     /// Facts about each list, by id.
     facts: Vec<ListFacts>,
-    program_lists: AHashMap<Vec<SequenceEntry>, u32>,
     /// Programs by the numbers of their lists, before their canonical forms are computed.
     programs_seen: AHashSet<Lists<P>>,
-    /// The current level and the following ones.
+    /// The levels after the current one.
     levels: VecDeque<Level<P>>,
-    /// For each word, the number of levels between a history and the history extended by it.
-    weights: Vec<usize>,
     /// Events that begin operations within the bound.
     begin_events: FixedBitSet,
-    /// Elements of the group, reused.
-    to_least: Vec<u32>,
     /// True if histories of one level are in different classes, because all renamings are
     /// symmetries of the machine.
     classes_differ: bool,
-    has_dependencies: bool,
+    threads: usize,
     answer: SearchResult,
 }
 
@@ -142,6 +119,10 @@ struct HistorySearch<'m, const P: usize> {
 const PROCESSOR_LIMIT: usize = 16;
 /// Number of histories that a thread judges at a time.
 const BATCH: usize = 256;
+/// Number of histories of which a thread computes the programs at a time, and of those that are
+/// computed before the programs are merged.
+const PART: usize = 2048;
+const BLOCK: usize = 64 * PART;
 
 /// The bound of a search.
 #[derive(Clone, Copy, Debug)]
@@ -206,7 +187,8 @@ pub fn search_with<'m>(
     let parts = (cores, on_violation);
     match input.1.alphabet.names.processors.len() {
         0..=2 => HistorySearch::<2>::new(input, models, bound).run(models, parts, bound, budget),
-        3..=4 => HistorySearch::<4>::new(input, models, bound).run(models, parts, bound, budget),
+        3 => HistorySearch::<3>::new(input, models, bound).run(models, parts, bound, budget),
+        4 => HistorySearch::<4>::new(input, models, bound).run(models, parts, bound, budget),
         5..=PROCESSOR_LIMIT => HistorySearch::<PROCESSOR_LIMIT>::new(input, models, bound)
             .run(models, parts, bound, budget),
         n => Err(Diagnostic::new(
@@ -231,13 +213,7 @@ fn has_all_renamings(machine: &ReducedMachine, group: &SymmetryGroup) -> bool {
 impl SearchResult {
     /// Counts the judged programs by their number of operations, from 0.
     pub fn lengths(&self) -> Vec<u64> {
-        let mut out = Vec::new();
-        for program in self.programs.iter() {
-            let n = program.len();
-            out.resize(out.len().max(n + 1), 0);
-            out[n] += 1;
-        }
-        out
+        self.programs.lengths()
     }
     /// Returns the reason why the verdict "conforms" would be vacuous or too strong: no judged
     /// history could be forbidden, or some operations or programs never end. `None` if there is no
@@ -286,13 +262,9 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         models: &[&MemoryModel],
         bound: Bound,
     ) -> Self {
-        let weight = |word: &Vec<u32>| {
-            let events = word.iter().map(|&e| machine.alphabet.events[e as usize].phase);
-            events.map(|p| if p == Phase::Whole { 2 } else { 1 }).sum()
-        };
         let answer = SearchResult {
             found: vec![None; models.len()],
-            programs: HistorySet::default(),
+            programs: Programs::new(machine.alphabet.names.processors.len()),
             histories: 0,
             visited: 0,
             sets: 0,
@@ -308,27 +280,27 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         };
         let events = &machine.alphabet.events;
         let has_dependencies = events.iter().any(|e| e.depends != Dependencies::NONE);
+        let threads = bound.threads.max(1);
+        let parts = Machine { interface, reduced: machine, group };
         Self {
-            interface,
-            machine,
-            group,
-            sets: StateSets::new(machine, group),
-            sequences: Sequences::new(bound.operations, interface.first),
+            machine: parts,
+            tables: Tables {
+                sets: StateSets::new(machine, group),
+                sequences: Sequences::new(bound.operations, interface.first),
+            },
+            expansion: Expansion::new(parts, threads),
             facts: Vec::new(),
-            program_lists: AHashMap::new(),
             programs_seen: AHashSet::new(),
             levels: VecDeque::new(),
-            weights: machine.alphabet.words.iter().map(weight).collect(),
             begin_events: FixedBitSet::with_capacity(events.len()),
-            to_least: Vec::new(),
             classes_differ: !has_dependencies && has_all_renamings(machine, group),
-            has_dependencies,
+            threads,
             answer,
         }
     }
 
     fn processors(&self) -> usize {
-        self.machine.alphabet.names.processors.len()
+        self.machine.reduced.alphabet.names.processors.len()
     }
 
     fn run(
@@ -338,12 +310,14 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         bound: Bound,
         budget: &Budget,
     ) -> Result<SearchResult, Diagnostic> {
-        let start = self.sets.closed(vec![self.machine.lts.initial.number()]);
-        self.levels.push_back([([0; P], start)].into_iter().collect());
+        let initial = self.machine.reduced.lts.initial.number();
+        let start = self.tables.sets.closed(vec![initial]);
+        let mut first = Level::new();
+        first.shards[shard_of(&[0; P])].add(([0; P], start), |known, _| known);
+        self.levels.push_back(first);
         let mut size = 0usize;
         while let Some(level) = self.levels.pop_front() {
-            let mut level: Vec<(Lists<P>, u32)> = level.into_iter().collect();
-            level.sort_unstable();
+            let level = level.into_entries();
             let judged = self.finished(&level)?;
             let known: Vec<bool> = self.answer.found.iter().map(Option::is_some).collect();
             let step = self
@@ -372,82 +346,162 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
             }
             size += 1;
         }
-        self.answer.sets = self.sets.len() as u64;
+        self.answer.sets = self.tables.sets.len() as u64;
         self.answer.unfinished = self.unfinished();
         let SearchResult { nonterminating, programs, .. } = &mut self.answer;
-        nonterminating.retain(|p| !programs.contains(p));
+        if programs.is_numbered() {
+            let sequences = &self.tables.sequences;
+            let operations = |l| judge::thread(self.machine.interface, sequences.get(l));
+            let all = (0..narrow::index(sequences.len())).map(operations);
+            programs.set_threads(all.collect());
+        }
+        if !nonterminating.is_empty() {
+            for program in programs.iter() {
+                nonterminating.remove(&program);
+            }
+        }
         Ok(self.answer)
     }
 
-    /// Returns the facts about a list.
-    fn facts(&mut self, list: u32) -> ListFacts {
-        while self.facts.len() <= list as usize {
-            let entries = self.sequences.get(narrow::index(self.facts.len()));
-            let kind = |e: &SequenceEntry| self.interface.operations[e.operation as usize].kind;
+    /// Computes the facts about all lists, and the lists without values of loads.
+    fn compute_facts(&mut self) {
+        let Tables { sequences, .. } = &mut self.tables;
+        let interface = self.machine.interface;
+        while self.facts.len() < sequences.len() {
+            let entries = sequences.get(narrow::index(self.facts.len()));
+            let reads = |e: &SequenceEntry| interface.operations[e.operation as usize].kind.reads();
             let facts = ListFacts {
                 program: 0,
-                reads: entries.iter().any(|e| kind(e).reads()),
+                reads: entries.iter().any(reads),
                 done: entries.iter().all(|e| e.state == State::Done),
                 length: narrow::index(entries.len()),
             };
             let program: Vec<SequenceEntry> = entries
                 .iter()
-                .map(|e| SequenceEntry { value: e.value.filter(|_| !kind(e).reads()), ..*e })
+                .map(|e| SequenceEntry { value: e.value.filter(|_| !reads(e)), ..*e })
                 .collect();
-            let next = narrow::index(self.program_lists.len());
-            let program = *self.program_lists.entry(program).or_insert(next);
+            let program = sequences.intern(program);
+            if self.classes_differ && facts.done {
+                sequences.compute_least(self.machine.group, program);
+            }
             self.facts.push(ListFacts { program, ..facts });
         }
-        self.facts[list as usize]
     }
 
     /// Converts lists to a history in the names of the machine.
     fn history(&self, lists: &Lists<P>) -> History {
-        history_of(self.interface, &self.sequences, self.processors(), lists)
+        history_of(self.machine.interface, &self.tables.sequences, self.processors(), lists)
     }
 
     /// Returns the places of the histories of a level in which all operations have ended, one for
     /// each class.
-    fn finished(&mut self, level: &[(Lists<P>, u32)]) -> Result<Vec<u32>, Diagnostic> {
+    fn finished(&mut self, level: &[Entry<P>]) -> Result<Vec<u32>, Diagnostic> {
+        self.compute_facts();
+        let places = if self.classes_differ {
+            self.finished_numbered(level)
+        } else {
+            self.finished_canonical(level)?
+        };
+        self.answer.histories += places.len() as u64;
+        Ok(places)
+    }
+
+    /// Returns the facts about the lists of a history together, with its program; `None` if some
+    /// operation has not ended, or there is none.
+    fn finished_facts(&self, lists: &Lists<P>) -> Option<(ListFacts, Lists<P>)> {
+        let mut program = [0; P];
+        let mut all = ListFacts { program: 0, reads: false, done: true, length: 0 };
+        for p in 0..self.processors() {
+            let facts = self.facts[lists[p] as usize];
+            program[p] = facts.program;
+            all.done &= facts.done;
+            all.length = all.length.max(facts.length);
+            all.reads |= facts.reads;
+        }
+        (all.done && all.length > 0).then_some((all, program))
+    }
+
+    /// Returns the places of finished histories, and stores their programs by the numbers of their
+    /// lists. Precondition: histories are in different classes.
+    fn finished_numbered(&mut self, level: &[Entry<P>]) -> Vec<u32> {
+        /// A part of the level.
+        struct Part<const P: usize> {
+            from: usize,
+            places: Vec<u32>,
+            programs: Vec<Vec<Entry<P>>>,
+            longest: u32,
+            reads: bool,
+        }
+        let threads = if level.len() < expansion::PARALLEL { 1 } else { self.threads };
+        let mut scratch: Vec<Vec<u32>> = vec![Vec::new(); threads];
+        let (mut places, mut programs) = (Vec::new(), Level::<P>::new());
+        for (block, from) in level.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+            let mut parts: Vec<Part<P>> = (0..block.len())
+                .step_by(PART)
+                .map(|at| Part {
+                    from: from + at,
+                    places: Vec::new(),
+                    programs: vec![Vec::new(); SHARDS],
+                    longest: 0,
+                    reads: false,
+                })
+                .collect();
+            let this = &*self;
+            for_each(&mut scratch, parts.iter_mut(), |elements, part| {
+                let all = &level[part.from..level.len().min(part.from + PART)];
+                for ((lists, _), place) in all.iter().zip(part.from..) {
+                    let Some((facts, program)) = this.finished_facts(lists) else { continue };
+                    part.longest = part.longest.max(facts.length);
+                    part.reads |= facts.reads;
+                    part.places.push(narrow::index(place));
+                    let (sequences, group) = (&this.tables.sequences, this.machine.group);
+                    let least = least_image(sequences, group, &program, elements)
+                        .expect("least images of programs are computed with facts");
+                    part.programs[shard_of(&least)].push((least, 0));
+                }
+            });
+            for_each(&mut scratch, programs.shards.iter_mut().enumerate(), |_, (at, shard)| {
+                for part in &parts {
+                    part.programs[at].iter().for_each(|entry| shard.add(*entry, |set, _| set));
+                }
+            });
+            for mut part in parts {
+                places.append(&mut part.places);
+                self.answer.longest = self.answer.longest.max(part.longest as usize);
+                self.answer.reads |= part.reads;
+            }
+        }
+        for (program, _) in programs.into_entries() {
+            self.answer.programs.push(&program);
+        }
+        places
+    }
+
+    /// Returns the places of finished histories, one for each class, and stores the canonical forms
+    /// of their programs.
+    fn finished_canonical(&mut self, level: &[Entry<P>]) -> Result<Vec<u32>, Diagnostic> {
         let mut places = Vec::new();
         let mut classes = HistorySet::default();
-        let processors = self.processors();
         for (place, (lists, _)) in level.iter().enumerate() {
-            let mut program = [0; P];
-            let (mut done, mut longest, mut reads) = (true, 0, false);
-            for p in 0..processors {
-                let facts = self.facts(lists[p]);
-                program[p] = facts.program;
-                done &= facts.done;
-                longest = longest.max(facts.length as usize);
-                reads |= facts.reads;
+            let Some((facts, program)) = self.finished_facts(lists) else { continue };
+            self.answer.longest = self.answer.longest.max(facts.length as usize);
+            self.answer.reads |= facts.reads;
+            let named = self.history(lists);
+            judge::check_dependencies(self.machine.interface, &named)?;
+            if self.programs_seen.insert(program) {
+                self.answer.programs.insert(&named.program());
             }
-            if !done || longest == 0 {
-                continue;
+            if classes.insert(&named.canonical()) {
+                places.push(narrow::index(place));
             }
-            self.answer.longest = self.answer.longest.max(longest);
-            self.answer.reads |= reads;
-            let new_program = self.programs_seen.insert(program);
-            if new_program || self.has_dependencies || !self.classes_differ {
-                let named = self.history(lists);
-                judge::check_dependencies(self.interface, &named)?;
-                if new_program {
-                    self.answer.programs.insert(&named.program());
-                }
-                if !self.classes_differ && !classes.insert(&named.canonical()) {
-                    continue;
-                }
-            }
-            places.push(narrow::index(place));
         }
-        self.answer.histories += places.len() as u64;
         Ok(places)
     }
 
     /// Judges histories by all models that have not forbidden one yet.
     fn judge(
         &mut self,
-        (level, judged): (&[(Lists<P>, u32)], &[u32]),
+        (level, judged): (&[Entry<P>], &[u32]),
         models: &[&MemoryModel],
         cores: &mut [Cores],
         budget: &Budget,
@@ -459,7 +513,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         let least: Vec<Mutex<Option<Candidate>>> = found.iter().map(|_| Mutex::new(None)).collect();
         let (next, halt, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
         let (interface, sequences, processors) =
-            (self.interface, &self.sequences, self.processors());
+            (self.machine.interface, &self.tables.sequences, self.processors());
         let work = |cores: &mut Cores| {
             let mut panel = Panel::new(models, cores, budget);
             while !halt.load(Ordering::Relaxed) {
@@ -499,7 +553,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         for (m, least) in least.into_iter().enumerate() {
             if let Some((history, place)) = least.into_inner().unwrap_or_else(|e| e.into_inner()) {
                 let lists = &level[place].0[..processors];
-                let concrete = lists.iter().map(|&s| self.sequences.get(s).to_vec()).collect();
+                let concrete = lists.iter().map(|&s| sequences.get(s).to_vec()).collect();
                 self.answer.found[m] = Some(Violation { history, concrete });
             }
         }
@@ -509,14 +563,17 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
     /// Collects the judged histories with at most this number of operations of each processor.
     fn collect(
         &mut self,
-        level: &[(Lists<P>, u32)],
+        level: &[Entry<P>],
         judged: &[u32],
         longest: usize,
     ) -> Result<(), Diagnostic> {
+        if longest == 0 {
+            return Ok(());
+        }
         let mut out = Vec::new();
         for &place in judged {
             let lists = &level[place as usize].0;
-            let small = |&l: &u32| self.sequences.get(l).len() <= longest;
+            let small = |&l: &u32| self.tables.sequences.get(l).len() <= longest;
             if lists[..self.processors()].iter().all(small) {
                 out.push(self.history(lists).canonical());
             }
@@ -527,77 +584,22 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
     }
 
     /// Computes the histories that extend those of a level.
-    fn expand(&mut self, level: &[(Lists<P>, u32)], budget: &Budget) -> Result<(), Diagnostic> {
-        let machine = self.machine;
-        let processors = self.processors();
-        for (i, (history, set)) in level.iter().enumerate() {
-            if i % 1024 == 0 {
-                budget
-                    .check(self.answer.visited)
-                    .and_then(|()| budget.check_memory())
-                    .map_err(Diagnostic::stopped)?;
-            }
-            self.answer.visited += 1;
-            let (mut followed, mut completed, mut beyond) = (false, false, None);
-            for &(word, after) in self.sets.row(*set).iter() {
-                let mut next = *history;
-                let mut within = true;
-                for &e in &machine.alphabet.words[word as usize] {
-                    let event = &machine.alphabet.events[e as usize];
-                    let place = &mut next[event.processor as usize];
-                    let line = &self.interface.operations[event.operation as usize];
-                    match self
-                        .sequences
-                        .after(*place, e, event)
-                        .map_err(|d| d.or_span(line.end.span))?
-                    {
-                        Some(list) => *place = list,
-                        None => {
-                            within = false;
-                            let missing =
-                                self.sequences.missing_before(*place, event, MISSING_LIMIT + 1);
-                            if self.sets.completes(after, event.processor, &missing) {
-                                completed = true;
-                            } else {
-                                beyond = beyond.or(missing.first().copied());
-                            }
-                        }
-                    }
-                }
-                if within {
-                    followed = true;
-                    let begins = machine.alphabet.words[word as usize].iter().map(|e| *e as usize);
-                    begins
-                        .filter(|e| machine.alphabet.events[*e].phase == Phase::Begin)
-                        .for_each(|e| self.begin_events.insert(e));
-                    self.add_history(self.weights[word as usize], &next, after);
-                }
-            }
-            let gap = beyond.or_else(|| {
-                let ended = !followed && !completed;
-                let lists = history[..processors].iter();
-                lists.copied().find_map(|s| self.sequences.gap(s)).filter(|_| ended)
-            });
-            if gap.is_some() {
-                self.answer.gap = self.answer.gap.or(gap);
-            } else if !followed && !history.iter().all(|&s| self.sequences.is_done(s)) {
-                self.answer.stuck += 1;
-                let lists: Vec<&[SequenceEntry]> =
-                    history[..processors].iter().map(|&s| self.sequences.get(s)).collect();
-                if lists.iter().flat_map(|l| l.iter()).all(|e| is_known(self.interface, e)) {
-                    self.answer
-                        .nonterminating
-                        .insert(judge::history(self.interface, &lists).program());
-                }
-            }
-        }
+    fn expand(&mut self, level: &[Entry<P>], budget: &Budget) -> Result<(), Diagnostic> {
+        let visited = self.answer.visited;
+        let facts =
+            self.expansion.expand(&mut self.tables, level, &mut self.levels, visited, budget)?;
+        self.answer.visited += facts.visited;
+        self.answer.stuck += facts.stuck;
+        self.answer.gap = self.answer.gap.or(facts.gap);
+        self.answer.nonterminating.extend(facts.nonterminating);
+        self.begin_events.union_with(&facts.begin_events);
         Ok(())
     }
     /// Collects the begin events that no end follows, up to the machine's symmetries.
     fn unfinished(&self) -> Vec<u32> {
         let mut ended: AHashSet<Begin> = AHashSet::new();
-        for begin in self.sequences.ended() {
-            for element in &self.group.elements {
+        for begin in self.tables.sequences.ended() {
+            for element in &self.machine.group.elements {
                 let value = |v: Option<u32>| v.map(|v| element.value(begin.address, v));
                 ended.insert(Begin {
                     processor: element.processors[begin.processor as usize],
@@ -608,51 +610,12 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
                 });
             }
         }
-        let events = &self.machine.alphabet.events;
+        let events = &self.machine.reduced.alphabet.events;
         self.begin_events
             .ones()
             .filter(|&e| !ended.contains(&Begin::of(&events[e])))
             .map(narrow::index)
             .collect()
-    }
-    /// Adds a history to a later level: its least image, with the union of the images of its set.
-    fn add_history(&mut self, ahead: usize, history: &Lists<P>, set: u32) {
-        while self.levels.len() < ahead {
-            self.levels.push_back(Level::new());
-        }
-        let (processors, group) = (self.processors(), self.group);
-        let mut least = *history;
-        // The elements that lead to the least image; the identity is the first one.
-        let mut to_least = std::mem::take(&mut self.to_least);
-        to_least.clear();
-        to_least.push(0);
-        for (g, element) in (0u32..).zip(&group.elements).skip(1) {
-            let mut image = [0; P];
-            for p in 0..processors {
-                image[element.processors[p] as usize] =
-                    self.sequences.image(g, element, history[p]);
-            }
-            match image.cmp(&least) {
-                std::cmp::Ordering::Less => {
-                    least = image;
-                    to_least.clear();
-                    to_least.push(g);
-                }
-                std::cmp::Ordering::Equal => to_least.push(g),
-                std::cmp::Ordering::Greater => {}
-            }
-        }
-        let mut after = self.sets.image(to_least[0], set);
-        for &g in &to_least[1..] {
-            let image = self.sets.image(g, set);
-            after = self.sets.union(after, image);
-        }
-        self.to_least = to_least;
-        let sets = &mut self.sets;
-        self.levels[ahead - 1]
-            .entry(least)
-            .and_modify(|known| *known = sets.union(*known, after))
-            .or_insert(after);
     }
 }
 

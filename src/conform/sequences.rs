@@ -1,12 +1,13 @@
-//! Interned lists of the operations of one processor in program order, and their extension by
-//! events.
+//! Interned lists of the operations of one processor in program order, their extension by events,
+//! and their images under the machine's symmetries.
 //!
+//! What is computed once is read by several threads; only the owner of the table adds to it.
 //! Invariant: the id of a list never changes. An operation that has ended has no number, so that
 //! lists that memory models cannot distinguish are equal.
 
 use crate::alphabet::{LabelEvent, Phase};
 use crate::state_sets::Images;
-use crate::symmetry::Renaming;
+use crate::symmetry::{Renaming, SymmetryGroup};
 use ahash::{AHashMap, AHashSet};
 use mu_axioms::history::Dependencies;
 use mu_base::{Diagnostic, Stage, narrow};
@@ -145,12 +146,33 @@ impl Begin {
     }
 }
 
+/// A list that is not known yet.
+const UNKNOWN: u32 = u32::MAX;
+/// The list would exceed the bound.
+const BEYOND: u32 = u32::MAX - 1;
+
+/// The least image of a list among those under the elements that send its processor to the first
+/// place, with these elements.
+#[derive(Clone, Copy)]
+pub(crate) struct LeastImage<'t> {
+    pub(crate) image: u32,
+    pub(crate) elements: &'t [u32],
+}
+
 /// The interned lists. List 0 is empty.
 pub struct Sequences {
     lists: Vec<Vec<SequenceEntry>>,
     ids: AHashMap<Vec<SequenceEntry>, u32>,
-    next: AHashMap<(u32, u32), Option<u32>>,
+    /// For each list its extensions by events, by number.
+    next: Vec<Vec<u32>>,
+    /// For each list: true if it has as many operations as the bound permits, and all have ended.
+    full: Vec<bool>,
     images: Images,
+    /// For each list and processor its least image, with the end of its elements in
+    /// `least_elements`; empty if it was not computed.
+    least: Vec<Vec<(u32, u32)>>,
+    /// The elements of least images, one list after the other, with their begin.
+    least_elements: Vec<u32>,
     ended: AHashSet<Begin>,
     limit: usize,
     first: u64,
@@ -164,8 +186,11 @@ impl Sequences {
         Self {
             lists: vec![Vec::new()],
             ids,
-            next: AHashMap::new(),
+            next: vec![Vec::new()],
+            full: vec![limit == 0],
             images: Images::default(),
+            least: Vec::new(),
+            least_elements: Vec::new(),
             ended: AHashSet::new(),
             limit,
             first,
@@ -201,13 +226,32 @@ impl Sequences {
         };
         (self.first..number).filter(is_missing).take(limit).collect()
     }
-    fn intern(&mut self, list: Vec<SequenceEntry>) -> u32 {
+    /// Returns the number of lists.
+    pub(crate) fn len(&self) -> usize {
+        self.lists.len()
+    }
+    /// True if the list has as many operations as the bound permits, and all have ended.
+    pub(crate) fn is_full(&self, id: u32) -> bool {
+        self.full[id as usize]
+    }
+    /// Interns a list.
+    pub(crate) fn intern(&mut self, list: Vec<SequenceEntry>) -> u32 {
         let next = narrow::index(self.lists.len());
         let id = *self.ids.entry(list.clone()).or_insert(next);
         if id == next {
+            let done = list.iter().all(|e| e.state == State::Done);
+            self.full.push(done && list.len() >= self.limit);
             self.lists.push(list);
+            self.next.push(Vec::new());
         }
         id
+    }
+    /// Returns the extension of a list by an event, if it was computed ([`Sequences::after`]).
+    pub(crate) fn known_after(&self, id: u32, number: u32) -> Option<Option<u32>> {
+        match self.next[id as usize].get(number as usize) {
+            None | Some(&UNKNOWN) => None,
+            Some(&next) => Some((next != BEYOND).then_some(next)),
+        }
     }
     /// Extends a list by an event; `None` if the result exceeds the bound. Error: an operation ends
     /// that has not begun, or occurs twice.
@@ -217,12 +261,16 @@ impl Sequences {
         number: u32,
         event: &LabelEvent,
     ) -> Result<Option<u32>, Diagnostic> {
-        if let Some(known) = self.next.get(&(id, number)) {
-            return Ok(*known);
+        if let Some(known) = self.known_after(id, number) {
+            return Ok(known);
         }
         let mut list = self.get(id).to_vec();
         let next = if self.add(&mut list, event)? { Some(self.intern(list)) } else { None };
-        self.next.insert((id, number), next);
+        let row = &mut self.next[id as usize];
+        if row.len() <= number as usize {
+            row.resize(number as usize + 1, UNKNOWN);
+        }
+        row[number as usize] = next.unwrap_or(BEYOND);
         Ok(next)
     }
     fn add(
@@ -306,5 +354,44 @@ impl Sequences {
         let image = self.intern(list);
         self.images.set(number, id, image);
         image
+    }
+    /// Returns a computed image of a list.
+    pub(crate) fn known_image(&self, number: u32, id: u32) -> u32 {
+        if id == 0 {
+            return 0;
+        }
+        self.images.get(number, id).expect("images are computed with least images")
+    }
+    /// Returns the least image of a list of a processor; `None` if it was not computed.
+    pub(crate) fn least(&self, processor: usize, id: u32) -> Option<LeastImage<'_>> {
+        let &(image, end) = self.least.get(id as usize)?.get(processor)?;
+        let all = &self.least_elements[..end as usize];
+        let (&count, rest) = all.split_last()?;
+        Some(LeastImage { image, elements: &rest[rest.len() - count as usize..] })
+    }
+    /// Computes the images of a list under a group, and the least ones for each processor.
+    pub(crate) fn compute_least(&mut self, group: &SymmetryGroup, id: u32) {
+        if self.least.get(id as usize).is_some_and(|l| !l.is_empty()) {
+            return;
+        }
+        let images: Vec<u32> =
+            (0u32..).zip(&group.elements).map(|(g, element)| self.image(g, element, id)).collect();
+        let processors = group.elements[0].processors.len();
+        let mut row = Vec::with_capacity(processors);
+        for p in 0..processors {
+            let first = |&(g, _): &(u32, &u32)| group.elements[g as usize].processors[p] == 0;
+            let leading = || (0u32..).zip(&images).filter(first);
+            let image = leading().map(|(_, image)| *image).min().unwrap_or(BEYOND);
+            let from = self.least_elements.len();
+            let elements = leading().filter(|(_, i)| **i == image).map(|(g, _)| g);
+            self.least_elements.extend(elements);
+            let count = self.least_elements.len() - from;
+            self.least_elements.push(narrow::index(count));
+            row.push((image, narrow::index(self.least_elements.len())));
+        }
+        if self.least.len() <= id as usize {
+            self.least.resize(id as usize + 1, Vec::new());
+        }
+        self.least[id as usize] = row;
     }
 }

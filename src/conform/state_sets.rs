@@ -1,7 +1,8 @@
 //! Sets of states of a machine after a history.
 //!
 //! Sets are interned. Their successors, unions, and images under the machine's symmetries are
-//! computed once. Invariant: the id of a set never changes.
+//! computed once; several threads read them, and only the owner of the table adds to it.
+//! Invariant: the id of a set never changes.
 
 use crate::alphabet::Phase;
 use crate::machine::ReducedMachine;
@@ -10,7 +11,6 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
 
 /// Most numbers that may be missing before an operation beyond the bound; with more, the numbers
 /// have a gap.
@@ -20,7 +20,9 @@ pub(crate) const MISSING_LIMIT: usize = 16;
 const COMPLETION_LIMIT: usize = 100_000;
 
 /// The words that can follow a set, in order, each with the set after it.
-pub(crate) type Row = Rc<[(u32, u32)]>;
+pub(crate) type Row = Box<[(u32, u32)]>;
+/// The words that can follow a set, in order, each with the sorted states after it.
+pub(crate) type Successors = Vec<(u32, Vec<u32>)>;
 
 /// Interned sets of states, closed under internal steps.
 pub(crate) struct StateSets<'m> {
@@ -59,8 +61,8 @@ impl<'m> StateSets<'m> {
         }
         id
     }
-    /// Interns the closure of some states.
-    pub(crate) fn closed(&mut self, states: Vec<u32>) -> u32 {
+    /// Computes the closure of some states under internal steps, sorted.
+    fn closure(&self, states: Vec<u32>) -> Vec<u32> {
         let lts = &self.machine.lts;
         let mut visited: AHashSet<u32> = states.iter().copied().collect();
         let mut open = states;
@@ -71,13 +73,21 @@ impl<'m> StateSets<'m> {
                 }
             }
         }
-        self.intern(visited.into_iter().collect())
+        let mut all: Vec<u32> = visited.into_iter().collect();
+        all.sort_unstable();
+        all
     }
-    /// Returns the words that can follow a set.
-    pub(crate) fn row(&mut self, id: u32) -> Row {
-        if let Some(Some(row)) = self.rows.get(id as usize) {
-            return row.clone();
-        }
+    /// Interns the closure of some states.
+    pub(crate) fn closed(&mut self, states: Vec<u32>) -> u32 {
+        let closure = self.closure(states);
+        self.intern(closure)
+    }
+    /// Returns the words that can follow a set; `None` if they were not computed.
+    pub(crate) fn row(&self, id: u32) -> Option<&Row> {
+        self.rows.get(id as usize)?.as_ref()
+    }
+    /// Computes the words that can follow a set, with the states after them.
+    pub(crate) fn successors(&self, id: u32) -> Successors {
         let mut by: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &s in &self.lists[id as usize] {
             for (l, t) in
@@ -86,12 +96,16 @@ impl<'m> StateSets<'m> {
                 by.entry(l.number() - 1).or_default().push(t.number());
             }
         }
-        let row: Row = by.into_iter().map(|(word, states)| (word, self.closed(states))).collect();
+        by.into_iter().map(|(word, states)| (word, self.closure(states))).collect()
+    }
+    /// Stores the words that can follow a set.
+    pub(crate) fn set_row(&mut self, id: u32, successors: Successors) {
+        let row = successors.into_iter().map(|(word, states)| (word, self.intern(states)));
+        let row: Row = row.collect();
         if self.rows.len() <= id as usize {
             self.rows.resize(self.lists.len(), None);
         }
-        self.rows[id as usize] = Some(row.clone());
-        row
+        self.rows[id as usize] = Some(row);
     }
     /// True if some run from a set has all these numbers of a processor's operations. False if
     /// there are more than [`MISSING_LIMIT`], or none is found among [`COMPLETION_LIMIT`] states.
@@ -144,6 +158,10 @@ impl<'m> StateSets<'m> {
         let id = self.intern(all);
         self.unions.insert(key, id);
         id
+    }
+    /// Returns the image of a set under an element of the group; `None` if it was not computed.
+    pub(crate) fn known_image(&self, element: u32, id: u32) -> Option<u32> {
+        if element == 0 { Some(id) } else { self.images.get(element, id) }
     }
     /// Returns the image of a set under an element of the group.
     pub(crate) fn image(&mut self, element: u32, id: u32) -> u32 {

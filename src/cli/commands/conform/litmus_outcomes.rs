@@ -106,7 +106,7 @@ pub(crate) fn behaviour(
     let bound = Bound { collect: usize::MAX, ..Bound::of(operations as usize, session.threads()) };
     let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
     let histories = answer.judged_histories.into_iter().collect();
-    Ok((Behaviour::new(answer.programs, histories), answer.stop))
+    Ok((Behaviour::new(answer.programs.into_set(), histories), answer.stop))
 }
 
 /// The memory model, compiled for each architecture of the tests.
