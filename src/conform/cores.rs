@@ -134,7 +134,7 @@ fn removes_last(history: &History, thread: usize, at: usize) -> bool {
 }
 
 /// True if the second operation, which follows the first one directly, can be removed.
-fn repeats(first: &Operation, second: &Operation) -> bool {
+pub(crate) fn repeats(first: &Operation, second: &Operation) -> bool {
     second.kind == EventKind::Read
         && matches!(first.kind, EventKind::Read | EventKind::Write)
         && (first.location, first.value) == (second.location, second.value)

@@ -28,6 +28,7 @@ pub mod history_set;
 pub mod interface;
 pub mod judge;
 mod level;
+mod list_cores;
 pub mod machine;
 pub mod names;
 pub mod operations;

@@ -108,15 +108,17 @@ impl<'m, 'c> Panel<'m, 'c> {
         }
     }
 
-    /// Calls `forbidden` for each model that is `open` and forbids a history.
+    /// Calls `forbidden` for each model that is `open` and forbids a history. Returns true if the
+    /// core of the history shows that each of these models allows it, and all histories with this
+    /// core.
     pub fn judge(
         &mut self,
         history: &History,
         open: &dyn Fn(usize) -> bool,
         forbidden: &mut dyn FnMut(usize),
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<bool, Diagnostic> {
         let applies = !self.orders.is_empty() && cores::applies(history);
-        let mut core = None;
+        let (mut core, mut by_cores) = (None, true);
         // The verdicts on the core so far.
         let mut known = [None; ProcessorOrder::ALL.len()];
         for model in 0..self.workers.len() {
@@ -130,6 +132,7 @@ impl<'m, 'c> Panel<'m, 'c> {
                 }
                 _ => None,
             };
+            by_cores &= by_core == Some(true);
             let is_order = matches!(self.relations[model], OrderRelation::Equal(_));
             let allowed = match by_core {
                 Some(true) => true,
@@ -140,7 +143,7 @@ impl<'m, 'c> Panel<'m, 'c> {
                 forbidden(model);
             }
         }
-        Ok(())
+        Ok(by_cores)
     }
 
     /// True if an order allows a core. What a stronger one allows, it allows.

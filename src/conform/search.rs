@@ -23,6 +23,7 @@ use crate::expansion::{self, Expansion, Machine, Tables, least_image};
 use crate::history_set::HistorySet;
 use crate::interface::Interface;
 use crate::judge::{self, MemoryModel};
+use crate::list_cores::ListCores;
 use crate::level::{Entry, Level, Lists, SHARDS, shard_of};
 use crate::machine::ReducedMachine;
 use crate::panel::Panel;
@@ -102,6 +103,10 @@ struct HistorySearch<'m, const P: usize> {
     expansion: Expansion<'m, P>,
     /// Facts about each list, by id.
     facts: Vec<ListFacts>,
+    /// Facts for the cores of histories; `None` if some operation of the machine has no rule.
+    list_cores: Option<ListCores>,
+    /// For each thread the cores that all open models allow.
+    allowed: Vec<AHashSet<Lists<P>>>,
     /// Programs by the numbers of their lists, before their canonical forms are computed.
     programs_seen: AHashSet<Lists<P>>,
     /// The levels after the current one.
@@ -119,6 +124,8 @@ struct HistorySearch<'m, const P: usize> {
 const PROCESSOR_LIMIT: usize = 16;
 /// Number of histories that a thread judges at a time.
 const BATCH: usize = 256;
+/// Limit on the number of cores that a thread stores; further ones are judged again.
+const ALLOWED_LIMIT: usize = 8_000_000;
 /// Number of histories of which a thread computes the programs at a time, and of those that are
 /// computed before the programs are merged.
 const PART: usize = 2048;
@@ -290,6 +297,8 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
             },
             expansion: Expansion::new(parts, threads),
             facts: Vec::new(),
+            list_cores: ListCores::of(interface, &machine.alphabet),
+            allowed: vec![AHashSet::new(); threads],
             programs_seen: AHashSet::new(),
             levels: VecDeque::new(),
             begin_events: FixedBitSet::with_capacity(events.len()),
@@ -366,7 +375,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
     /// Computes the facts about all lists, and the lists without values of loads.
     fn compute_facts(&mut self) {
         let Tables { sequences, .. } = &mut self.tables;
-        let interface = self.machine.interface;
+        let Machine { interface, group, .. } = self.machine;
         while self.facts.len() < sequences.len() {
             let entries = sequences.get(narrow::index(self.facts.len()));
             let reads = |e: &SequenceEntry| interface.operations[e.operation as usize].kind.reads();
@@ -382,7 +391,14 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
                 .collect();
             let program = sequences.intern(program);
             if self.classes_differ && facts.done {
-                sequences.compute_least(self.machine.group, program);
+                sequences.compute_least(group, program);
+            }
+            let list = narrow::index(self.facts.len());
+            if let Some(cores) = &mut self.list_cores {
+                cores.add(sequences, interface, list);
+                if facts.done {
+                    sequences.compute_least(group, list);
+                }
             }
             self.facts.push(ListFacts { program, ..facts });
         }
@@ -514,8 +530,10 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         let (next, halt, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
         let (interface, sequences, processors) =
             (self.machine.interface, &self.tables.sequences, self.processors());
-        let work = |cores: &mut Cores| {
+        let (list_cores, group) = (self.list_cores.as_ref(), self.machine.group);
+        let work = |(cores, allowed): (&mut Cores, &mut AHashSet<Lists<P>>)| {
             let mut panel = Panel::new(models, cores, budget);
+            let mut elements = Vec::new();
             while !halt.load(Ordering::Relaxed) {
                 let from = next.fetch_add(BATCH, Ordering::Relaxed);
                 let Some(batch) = judged.get(from..judged.len().min(from + BATCH)) else { break };
@@ -525,14 +543,26 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
                 let result = batch.iter().enumerate().try_for_each(|(i, &place)| {
                     budget.check((from + i) as u64).map_err(Diagnostic::stopped)?;
                     let place = place as usize;
+                    let core = list_cores.map(|cores| {
+                        let core = cores.core(&level[place].0);
+                        least_image(sequences, group, &core, &mut elements)
+                            .expect("least images of lists are computed with facts")
+                    });
+                    if core.is_some_and(|core| allowed.contains(&core)) {
+                        return Ok(());
+                    }
                     let history = history_of(interface, sequences, processors, &level[place].0);
-                    panel.judge(&history, &|m| !found[m], &mut |m| {
+                    let by_core = panel.judge(&history, &|m| !found[m], &mut |m| {
                         let candidate = (history.canonical(), place);
                         let mut least = least[m].lock().unwrap_or_else(|e| e.into_inner());
                         if least.as_ref().is_none_or(|l| candidate < *l) {
                             *least = Some(candidate);
                         }
-                    })
+                    })?;
+                    if let Some(core) = core.filter(|_| by_core && allowed.len() < ALLOWED_LIMIT) {
+                        allowed.insert(core);
+                    }
+                    Ok(())
                 });
                 if let Err(e) = result {
                     error.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(e);
@@ -541,11 +571,12 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
             }
         };
         std::thread::scope(|scope| {
-            let (first, others) = cores.split_at_mut(1);
-            for cores in others.iter_mut().take((judged.len() / 16).saturating_sub(1)) {
-                scope.spawn(|| work(cores));
+            let mut states = cores.iter_mut().zip(&mut self.allowed);
+            let own = states.next();
+            for state in states.take((judged.len() / 16).saturating_sub(1)) {
+                scope.spawn(|| work(state));
             }
-            first.iter_mut().for_each(work);
+            own.into_iter().for_each(work);
         });
         if let Some(e) = error.into_inner().unwrap_or_else(|e| e.into_inner()) {
             return Err(e);
