@@ -77,6 +77,22 @@ fn a_coalescing_buffer_conforms_for_programs_of_every_length() {
     assert!(outcome.json.to_string().contains("`absorb`"), "{}", outcome.json);
 }
 
+/// A violation of one number of processors is a violation for `any`; a proof is about this number.
+#[test]
+fn numbers_of_processors_without_a_value_are_not_proved() {
+    let spec = package("specs/machines/sc.spec");
+    let more = ["-D", "values=3", "-D", "processors=any", "--against", "sc"];
+    let outcome = conform(&spec, "machines/direct", &more);
+    assert_eq!((outcome.code, &*verdict(&outcome, "sc")), (3, "unknown"), "{}", outcome.json);
+    assert!(outcome.json["strongest"].is_null(), "{}", outcome.json);
+    let reason = outcome.json["models"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("processors=2; processors=any is not decided"), "{reason}");
+    let spec = package("specs/machines/tso.spec");
+    let more = ["-D", "values=3", "-D", "slots=1", "-D", "processors=any", "--against", "sc"];
+    let outcome = conform(&spec, "machines/buffer", &more);
+    assert_eq!((outcome.code, &*verdict(&outcome, "sc")), (1, "false"), "{}", outcome.json);
+}
+
 /// The product with caches is larger: 20 s in a release build.
 #[test]
 #[ignore = "cargo test --release --test suite conform_any:: -- --ignored"]

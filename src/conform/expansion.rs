@@ -143,11 +143,8 @@ impl<'m, const P: usize> Expansion<'m, P> {
         weights.sort_unstable();
         weights.dedup();
         let place = |w: &usize| weights.iter().position(|v| v == w).unwrap_or_default();
-        let scratch = || Scratch {
-            extensions: Vec::new(),
-            elements: Vec::new(),
-            unions: AHashMap::new(),
-        };
+        let scratch =
+            || Scratch { extensions: Vec::new(), elements: Vec::new(), unions: AHashMap::new() };
         Expansion {
             machine,
             weight_of: of.iter().map(place).collect(),
@@ -355,10 +352,7 @@ impl<'m, const P: usize> Expansion<'m, P> {
                 Missing::Extension(list, e) => {
                     let event = &reduced.alphabet.events[e as usize];
                     let line = &interface.operations[event.operation as usize];
-                    tables
-                        .sequences
-                        .after(list, e, event)
-                        .map_err(|d| d.or_span(line.end.span))?;
+                    tables.sequences.after(list, e, event).map_err(|d| d.or_span(line.end.span))?;
                 }
                 Missing::Least(list) => tables.sequences.compute_least(group, list),
                 Missing::Image(g, set) => {

@@ -9,7 +9,7 @@
 use mu_base::narrow;
 
 /// A history as the ids of the lists of operations of `P` processors; 0 is the empty list.
-pub(crate) type Lists<const P: usize> = [u32; P];
+pub type Lists<const P: usize> = [u32; P];
 /// A history with the id of the set of states after it.
 pub(crate) type Entry<const P: usize> = (Lists<P>, u32);
 

@@ -57,7 +57,7 @@ const UNCHANGED: CoreFacts = CoreFacts {
 };
 
 /// Facts about all lists.
-pub(crate) struct ListCores {
+pub struct ListCores {
     facts: Vec<CoreFacts>,
     /// Number of values of a location.
     values: u32,
@@ -65,7 +65,7 @@ pub(crate) struct ListCores {
 
 impl ListCores {
     /// Creates the facts of a machine; `None` if it has other operations, or too many names.
-    pub(crate) fn of(interface: &Interface, alphabet: &Alphabet) -> Option<ListCores> {
+    pub fn of(interface: &Interface, alphabet: &Alphabet) -> Option<ListCores> {
         let plain = alphabet.events.iter().all(|e| {
             let line = &interface.operations[e.operation as usize];
             line.mark == MemoryOrdering::Plain
@@ -93,7 +93,7 @@ impl ListCores {
     }
 
     /// Adds the facts about the next list. Lists without some of its operations are interned.
-    pub(crate) fn add(&mut self, sequences: &mut Sequences, interface: &Interface, list: u32) {
+    pub fn add(&mut self, sequences: &mut Sequences, interface: &Interface, list: u32) {
         debug_assert_eq!(self.facts.len(), list as usize);
         let entries = sequences.get(list);
         if entries.is_empty() || entries.iter().any(|e| e.state != State::Done) {
@@ -142,7 +142,7 @@ impl ListCores {
     }
 
     /// Returns the core of a history.
-    pub(crate) fn core<const P: usize>(&self, history: &Lists<P>) -> Lists<P> {
+    pub fn core<const P: usize>(&self, history: &Lists<P>) -> Lists<P> {
         let mut core = history.map(|list| self.reduced(list));
         loop {
             let (mut stored, mut stored_twice, mut loaded) = (0, 0, 0);

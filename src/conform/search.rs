@@ -23,8 +23,8 @@ use crate::expansion::{self, Expansion, Machine, Tables, least_image};
 use crate::history_set::HistorySet;
 use crate::interface::Interface;
 use crate::judge::{self, MemoryModel};
-use crate::list_cores::ListCores;
 use crate::level::{Entry, Level, Lists, SHARDS, shard_of};
+use crate::list_cores::ListCores;
 use crate::machine::ReducedMachine;
 use crate::panel::Panel;
 use crate::parallel::for_each;
@@ -361,7 +361,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         if programs.is_numbered() {
             let sequences = &self.tables.sequences;
             let operations = |l| judge::thread(self.machine.interface, sequences.get(l));
-            let all = (0..narrow::index(sequences.len())).map(operations);
+            let all = (0..narrow::index(sequences.count())).map(operations);
             programs.set_threads(all.collect());
         }
         if !nonterminating.is_empty() {
@@ -376,7 +376,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
     fn compute_facts(&mut self) {
         let Tables { sequences, .. } = &mut self.tables;
         let Machine { interface, group, .. } = self.machine;
-        while self.facts.len() < sequences.len() {
+        while self.facts.len() < sequences.count() {
             let entries = sequences.get(narrow::index(self.facts.len()));
             let reads = |e: &SequenceEntry| interface.operations[e.operation as usize].kind.reads();
             let facts = ListFacts {

@@ -227,7 +227,7 @@ impl Sequences {
         (self.first..number).filter(is_missing).take(limit).collect()
     }
     /// Returns the number of lists.
-    pub(crate) fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.lists.len()
     }
     /// True if the list has as many operations as the bound permits, and all have ended.
@@ -235,7 +235,7 @@ impl Sequences {
         self.full[id as usize]
     }
     /// Interns a list.
-    pub(crate) fn intern(&mut self, list: Vec<SequenceEntry>) -> u32 {
+    pub fn intern(&mut self, list: Vec<SequenceEntry>) -> u32 {
         let next = narrow::index(self.lists.len());
         let id = *self.ids.entry(list.clone()).or_insert(next);
         if id == next {

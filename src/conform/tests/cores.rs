@@ -1,21 +1,24 @@
 //! Cores of histories, compact sets of histories, and searches with many histories.
 //!
-//! A history has the verdict of its core: on random histories with fences, updates, and stores of
-//! the initial value. `MU_CHECK_SEED` is the first seed, `MU_CHECK_CASES` the number of histories.
+//! A history has the verdict of its core, also if it is given as numbers of lists: on random
+//! histories with fences, updates, and stores of the initial value. `MU_CHECK_SEED` is the first seed, `MU_CHECK_CASES` the number of histories.
 
 use mu_axioms::EventKind;
-use mu_axioms::history::{History, Operation};
+use mu_axioms::history::{Dependencies, History, Operation};
 use mu_axioms::models::by_name;
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId, SourceMap};
+use mu_conform::alphabet::Alphabet;
 use mu_conform::cores::{Cores, applies};
 use mu_conform::every_length::order::ProcessorOrder;
 use mu_conform::history_set::HistorySet;
 use mu_conform::interface::Interface;
-use mu_conform::judge::{MemoryModel, ModelDefinition};
+use mu_conform::judge::{self, MemoryModel, ModelDefinition};
+use mu_conform::list_cores::ListCores;
 use mu_conform::machine::ReducedMachine;
 use mu_conform::saturation;
 use mu_conform::search::{Bound, SearchResult, search};
+use mu_conform::sequences::{SequenceEntry, Sequences, State};
 use mu_conform::symmetry::SymmetryGroup;
 use mu_explore::{Options, Silent};
 use mu_model::hand::HandModel;
@@ -90,6 +93,70 @@ fn cores_have_the_verdicts_of_their_histories() {
         "{allowed} allowed, {forbidden} forbidden, {removed} operations removed, {judged} judged"
     );
     assert!(allowed > cases / 2 && forbidden > cases / 2 && removed > cases);
+}
+
+/// The interface of random histories, in the order of the kinds in [`entry`].
+const LINES: &str = "initial v0; load load(p, a, v); store store(p, a, v); update update(p, a, v, w); fence fence(p);";
+
+/// Converts an operation to an entry of a list.
+fn entry(o: &Operation) -> SequenceEntry {
+    let kinds = [EventKind::Read, EventKind::Write, EventKind::Update, EventKind::Fence];
+    let line = kinds.iter().position(|k| *k == o.kind).unwrap() as u32;
+    let (value, written) = match o.kind {
+        EventKind::Update => (Some(o.read), Some(o.value)),
+        EventKind::Fence => (None, None),
+        _ => (Some(o.value), None),
+    };
+    SequenceEntry {
+        state: State::Done,
+        operation: line,
+        class: line,
+        address: (o.kind != EventKind::Fence).then_some(o.location),
+        value: value.map(|v| v as u32),
+        written: written.map(|v| v as u32),
+        number: None,
+        depends: Dependencies::NONE,
+    }
+}
+
+#[test]
+fn cores_of_lists_have_the_verdicts_of_their_histories() {
+    let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 3000));
+    println!("seeds {first} to {}", first + cases - 1);
+    let interface = Interface::parse(SourceId::FIRST, LINES).unwrap();
+    let mut labels = vec!["fence(p0)".to_string()];
+    for (p, a) in [(0, 0), (1, 1), (2, 0)] {
+        labels.extend((0..3).map(|v| format!("load(p{p}, a{a}, v{v})")));
+        labels.push(format!("update(p{p}, a{a}, v0, v1)"));
+        labels.push(format!("store(p{p}, a{a}, v1)"));
+    }
+    let alphabet = Alphabet::of(&interface, labels.iter().map(String::as_str)).unwrap();
+    let mut lists = ListCores::of(&interface, &alphabet).unwrap();
+    let mut sequences = Sequences::new(4, 0);
+    let (mut known, mut removed, mut same) = (0, 0, 0);
+    for seed in first..first + cases {
+        let history = random_history(&mut Random::new(seed));
+        let mut numbers = [0; 3];
+        for (number, thread) in numbers.iter_mut().zip(&history.threads) {
+            *number = sequences.intern(thread.iter().map(entry).collect());
+        }
+        while known < sequences.count() {
+            lists.add(&mut sequences, &interface, known as u32);
+            known += 1;
+        }
+        let core = lists.core(&numbers);
+        let threads = core.iter().map(|l| judge::thread(&interface, sequences.get(*l)));
+        let core = History { threads: threads.collect(), last: Vec::new() };
+        removed += history.len() - core.len();
+        same += u64::from(core.len() == Cores::of(&history).len());
+        for order in ProcessorOrder::ALL {
+            let said = format!("seed {seed}, {}: {}", order.name(), history.text());
+            let whole = saturation::allows(&history, order);
+            assert_eq!(saturation::allows(&core, order), whole, "{said}, core {}", core.text());
+        }
+    }
+    println!("{removed} operations removed, {same} cores as small as by the other route");
+    assert!(removed as u64 > cases && same > cases * 9 / 10);
 }
 
 #[test]
@@ -178,6 +245,22 @@ impl Tso {
         let bound = Bound::of(operations, threads);
         search(&interface, &machine, &group, models, bound, &budget).unwrap()
     }
+}
+
+/// The numbers of lists, the order of histories, and so the answer, do not depend on threads.
+#[test]
+fn answers_do_not_depend_on_threads() {
+    let (sc, tso) = (model("sc"), model("tso"));
+    let machine = Tso { processors: 2, addresses: 2, values: 2, slots: 2 };
+    let answer = |threads: usize| {
+        let answer = machine.search(&[&tso, &sc], 3, threads);
+        let SearchResult { found, histories, visited, sets, stuck, programs, .. } = &answer;
+        let programs: Vec<History> = programs.iter().collect();
+        (found.clone(), *histories, *visited, *sets, *stuck, programs)
+    };
+    let one = answer(1);
+    assert_eq!((one.1, one.5.len()), (12_721, 5208));
+    assert!(one == answer(2) && one == answer(3));
 }
 
 /// The numbers of results/conform.md, and a violation of the stronger model.

@@ -10,7 +10,7 @@ use super::certificate;
 use super::faults::{self, Faults, FaultyMachine};
 use super::junit;
 use super::monitored;
-use super::numbers::{AnyNumber, CHECKED_INSTANCE};
+use super::numbers::{AnyNumber, CHECKED_INSTANCE, fix_sizes};
 use super::results::{add_violation, behaviour_json, behaviour_text, violation_text};
 use super::sorts::{Sorts, Typed};
 use super::{
@@ -143,6 +143,7 @@ pub(super) fn run(
     let (source, text) = session.read_interface(&args.interface)?;
     let interface = Interface::parse(source, &text)?;
     let all = (&models[..], &texts[..]);
+    let sizes = fix_sizes(session, args)?;
     if let Some(machine) = AnyNumber::read(session, args, &interface)? {
         if args.certificate.is_some() {
             let message = format!(
@@ -163,11 +164,12 @@ pub(super) fn run(
             declared: &machine.declared,
             instances: &machine.instances,
             any: &machine.parameters,
+            sizes: &sizes,
         };
         return judged(session, args, all, &target, (&faulty, execution));
     }
     let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any)?;
-    let target = TargetMachine::of(&machine);
+    let target = TargetMachine { sizes: &sizes, ..TargetMachine::of(&machine) };
     judged(session, args, all, &target, (&faulty, execution))
 }
 
@@ -218,6 +220,8 @@ pub(super) struct TargetMachine<'a> {
     instances: &'a [LoadedMachine],
     /// Parameters without a value.
     pub any: &'a [String],
+    /// Numbers of processors, addresses, or values without a value, with that of this machine.
+    sizes: &'a [(String, String)],
 }
 
 impl<'a> TargetMachine<'a> {
@@ -230,6 +234,7 @@ impl<'a> TargetMachine<'a> {
             declared: &machine.declared,
             instances: std::slice::from_ref(machine),
             any: &[],
+            sizes: &[],
         }
     }
 }
@@ -323,7 +328,9 @@ fn decide<'a>(
         None
     };
     bar.finish();
-    let obstacle = unjudged(interface, &survey).or_else(|| obstacle(&survey, checks.as_ref()));
+    let obstacle = unjudged(interface, &survey)
+        .or_else(|| obstacle(&survey, checks.as_ref()))
+        .or_else(|| unfollowed(machine.sizes));
     let holds = |form: &ModelForm| match form {
         ModelForm::Ordered(order) | ModelForm::WeakerThan(order) => {
             clean.is_some_and(|c| c <= *order)
@@ -467,6 +474,20 @@ fn obstacle(survey: &Survey, checks: Option<&Checks>) -> Option<String> {
         ));
     }
     None
+}
+
+/// Returns the reason why a proof about a machine does not decide all of its sizes; `None` if all
+/// sizes have values.
+fn unfollowed(sizes: &[(String, String)]) -> Option<String> {
+    let any: Vec<String> = sizes.iter().map(|(name, _)| format!("{name}=any")).collect();
+    let fixed: Vec<String> = sizes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (!sizes.is_empty()).then(|| {
+        format!(
+            "no program violates it with {}; {} is not decided, because the monitors follow processors, addresses, and values by name: each number needs a proof of its own",
+            fixed.join(", "),
+            any.join(", ")
+        )
+    })
 }
 
 /// Lists what was checked, and what is assumed.

@@ -42,6 +42,43 @@ pub(super) struct AnyNumber {
     formula: TypedFormula,
 }
 
+/// Fills in the parameters of a machine.
+fn expanded(
+    session: &mut Session,
+    args: &ConformArgs,
+    text: &str,
+) -> Result<template::Expanded, Diagnostic> {
+    let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
+    let defines: Vec<(String, String)> =
+        pairs.map(|(n, v)| (n.trim().to_string(), v.trim().to_string())).collect();
+    let name = args.model.display().to_string();
+    template::expand(&name, text, &defines, &mut session.sources)
+}
+
+/// Gives the parameters without a value that count constants or components, such as the number of
+/// processors, the values of the file. Returns their names with these values: monitors follow
+/// processors, addresses, and values by name, so a proof is about these numbers only.
+pub(super) fn fix_sizes(
+    session: &mut Session,
+    args: &ConformArgs,
+) -> Result<Vec<(String, String)>, Diagnostic> {
+    let names = parameters(session);
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let text = session.read(&args.model)?;
+    let sizes: Vec<String> =
+        constant_counts::counting(&text).into_iter().filter(|s| names.contains(s)).collect();
+    if sizes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let name_of = |define: &String| define.split_once('=').map(|d| d.0.trim().to_string());
+    session.common.define.retain(|d| !name_of(d).is_some_and(|name| sizes.contains(&name)));
+    let params = expanded(session, args, &text)?.params;
+    let fixed = params.iter().filter(|p| sizes.contains(&p.name));
+    Ok(fixed.map(|p| (p.name.clone(), p.value.to_string())).collect())
+}
+
 impl AnyNumber {
     /// Reads a machine; `None` if all parameters have values.
     pub(super) fn read(
@@ -54,18 +91,7 @@ impl AnyNumber {
             return Ok(None);
         }
         let text = session.read(&args.model)?;
-        let sizes = constant_counts::counting(&text);
-        if let Some(size) = names.iter().find(|n| sizes.contains(n)) {
-            let message = format!(
-                "`{size}` counts constants or components: for `--operations any`, only a number up to which the machine counts can be `any`"
-            );
-            return Err(Diagnostic::new(Stage::Unsupported, message));
-        }
-        let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
-        let defines: Vec<(String, String)> =
-            pairs.map(|(n, v)| (n.trim().to_string(), v.trim().to_string())).collect();
-        let name = args.model.display().to_string();
-        let expanded = template::expand(&name, &text, &defines, &mut session.sources)?;
+        let expanded = expanded(session, args, &text)?;
         output::record_parameters(
             expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())),
         );
