@@ -5,7 +5,7 @@
 //! other lists are, the list without its first and without its last operation, and the stores and
 //! loads in it as bits. So a core takes a few look-ups for each operation that is removed, and
 //! most histories have a core that was judged before. Input: lists of plain accesses, updates, and
-//! full fences whose operations have ended.
+//! full fences that have ended.
 
 use crate::alphabet::Alphabet;
 use crate::interface::Interface;
@@ -25,9 +25,9 @@ enum Outermost {
     /// There is none, or no rule removes it.
     Fixed,
     /// A plain load of a location and value.
-    Load(u32, u32),
+    Load(u32, u64),
     /// A plain store.
-    Store(u32, u32),
+    Store(u32, u64),
 }
 
 /// Facts about a list.
@@ -60,7 +60,7 @@ const UNCHANGED: CoreFacts = CoreFacts {
 pub struct ListCores {
     facts: Vec<CoreFacts>,
     /// Number of values of a location.
-    values: u32,
+    values: u64,
 }
 
 impl ListCores {
@@ -80,16 +80,16 @@ impl ListCores {
         let values = names.values.len().max(1);
         let pairs = names.addresses.len().max(1).checked_mul(values)?;
         let fits = plain && pairs <= Pairs::BITS as usize;
-        fits.then(|| ListCores { facts: Vec::new(), values: mu_base::narrow::index(values) })
+        fits.then(|| ListCores { facts: Vec::new(), values: values as u64 })
     }
 
-    fn pair(&self, location: u32, value: u32) -> Pairs {
-        1 << (location * self.values + value)
+    fn pair(&self, location: u32, value: u64) -> Pairs {
+        1 << (u64::from(location) * self.values + value)
     }
 
     fn location(&self, location: u32) -> Pairs {
-        let all = if self.values == Pairs::BITS { Pairs::MAX } else { (1 << self.values) - 1 };
-        all << (location * self.values)
+        let all = Pairs::MAX >> (u64::from(Pairs::BITS) - self.values);
+        all << (u64::from(location) * self.values)
     }
 
     /// Adds the facts about the next list. Lists without some of its operations are interned.
@@ -117,13 +117,11 @@ impl ListCores {
             ..UNCHANGED
         };
         for o in &operations {
-            // Values are numbers of names, which have 32 bits.
-            let [taken, value] = [o.taken(), o.value].map(|v| v as u32);
             if o.kind.reads() {
-                facts.loaded |= self.pair(o.location, taken);
+                facts.loaded |= self.pair(o.location, o.taken());
             }
             if o.kind.writes() {
-                let pair = self.pair(o.location, value);
+                let pair = self.pair(o.location, o.value);
                 facts.stored_twice |= facts.stored & pair;
                 facts.stored |= pair;
             }
@@ -198,10 +196,9 @@ fn without(entries: &[SequenceEntry], at: usize) -> Vec<SequenceEntry> {
 }
 
 fn outermost(o: &Operation) -> Outermost {
-    // Values are numbers of names, which have 32 bits.
     match o.kind {
-        EventKind::Read => Outermost::Load(o.location, o.value as u32),
-        EventKind::Write => Outermost::Store(o.location, o.value as u32),
+        EventKind::Read => Outermost::Load(o.location, o.value),
+        EventKind::Write => Outermost::Store(o.location, o.value),
         _ => Outermost::Fixed,
     }
 }

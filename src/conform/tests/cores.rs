@@ -1,7 +1,8 @@
 //! Cores of histories, compact sets of histories, and searches with many histories.
 //!
 //! A history has the verdict of its core, also if it is given as numbers of lists: on random
-//! histories with fences, updates, and stores of the initial value. `MU_CHECK_SEED` is the first seed, `MU_CHECK_CASES` the number of histories.
+//! histories with fences, updates, and stores of the initial value. `MU_CHECK_SEED` is the first
+//! seed, `MU_CHECK_CASES` the number of histories.
 
 use mu_axioms::EventKind;
 use mu_axioms::history::{Dependencies, History, Operation};
@@ -96,7 +97,8 @@ fn cores_have_the_verdicts_of_their_histories() {
 }
 
 /// The interface of random histories, in the order of the kinds in [`entry`].
-const LINES: &str = "initial v0; load load(p, a, v); store store(p, a, v); update update(p, a, v, w); fence fence(p);";
+const LINES: &str = "initial v0; load load(p, a, v); store store(p, a, v);
+update update(p, a, v, w); fence fence(p);";
 
 /// Converts an operation to an entry of a list.
 fn entry(o: &Operation) -> SequenceEntry {
