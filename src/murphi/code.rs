@@ -52,6 +52,25 @@ impl Bits {
     }
 }
 
+/// Field of bits at a constant place of a state, in one word or two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Lowest bit.
+    pub offset: u32,
+    /// Number of bits, 1 to 63.
+    pub width: u8,
+}
+
+impl Field {
+    /// Reads the field, without a jump that depends on the number of its words.
+    #[inline(always)]
+    pub fn get(self, state: &[u64]) -> u64 {
+        let (word, shift) = (self.offset as usize / 64, self.offset % 64);
+        let next = (self.offset as usize + self.width as usize - 1) / 64;
+        (state[word] >> shift | state[next] << 1 << (63 - shift)) & mask(self.width)
+    }
+}
+
 /// Returns the lowest `width` bits, 1 to 64.
 #[inline(always)]
 pub fn mask(width: u8) -> u64 {
@@ -293,7 +312,7 @@ pub struct MultisetShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldTest {
     /// Field, at most 6 bits.
-    pub field: Bits,
+    pub field: Field,
     /// Accepted contents, one bit each.
     pub accept: u64,
     /// True if the content 0 is accepted because the test fails then: an undefined value is read.

@@ -6,7 +6,7 @@
 //! [`FieldTest`], so that the search selects instances by tables (`crate::guards`). An instance
 //! with a guard that is known to be false has no code. Cost: linear in the code of all instances.
 
-use crate::code::{Bits, Fault, FieldTest, Instance, Op, Parameter, Program};
+use crate::code::{Bits, Fault, Field, FieldTest, Instance, Op, Parameter, Program};
 use crate::layout::Shape;
 use crate::lower::{Bound, Loc, Lower, Lowered};
 use crate::lower_expr::calls;
@@ -178,8 +178,7 @@ impl<'m> Lower<'m> {
                     let Some(no) = no else { continue };
                     match at {
                         Loc::At(None, offset) if self.code.len() == start => {
-                            let field = Bits::new(offset, 1)
-                                .ok_or_else(|| Diagnostic::internal("a bit spans two words"))?;
+                            let field = Field { offset, width: 1 };
                             tests.push(FieldTest { field, accept: 0b10, fails: false });
                         }
                         _ => {
@@ -235,7 +234,9 @@ impl<'m> Lower<'m> {
         }
         for test in &tests[..elements] {
             let a = self.register()?;
-            self.emit(Op::Raw { d: a, from: test.field });
+            let from = Bits::new(test.field.offset, test.field.width)
+                .ok_or_else(|| Diagnostic::internal("a bit spans two words"))?;
+            self.emit(Op::Raw { d: a, from });
             self.emit(Op::JumpUnless { a, to: no });
         }
         for conjunct in &conjuncts {

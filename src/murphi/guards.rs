@@ -6,7 +6,7 @@
 //! tested field and the guards that remain, not one guard for each instance. Cost: memory for each
 //! instance and each combination of accepted contents, at most 64 (`compile`).
 
-use crate::code::{Bits, FieldTest, Instance};
+use crate::code::{Field, FieldTest, Instance};
 
 /// Entry of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Item {
 /// Lists of one field.
 #[derive(Clone, Debug)]
 struct Node {
-    field: Bits,
+    field: Field,
     /// Index of the range of the content 0 in `Guards::ranges`.
     first: u32,
 }
@@ -44,7 +44,7 @@ impl Guards {
     /// Adds the list of some instances that pass their tests below `depth`.
     fn list(&mut self, instances: &[Instance], some: &[u32], depth: usize) -> (u32, u32) {
         let mut list: Vec<Item> = Vec::new();
-        let mut groups: Vec<(Bits, Vec<u32>)> = Vec::new();
+        let mut groups: Vec<(Field, Vec<u32>)> = Vec::new();
         for at in some {
             let instance = &instances[*at as usize];
             let Some(test) = instance.tests.get(depth) else {

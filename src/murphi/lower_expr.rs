@@ -4,7 +4,7 @@
 //! language: a part that could fail is never folded away. [`Lower::branch`] turns conditions into
 //! jumps, [`Lower::value`] everything of a simple type into a register.
 
-use crate::code::{Arithmetic, Bits, Fault, FieldTest, Op, Reg, Relation, UNDEFINED};
+use crate::code::{Arithmetic, Bits, Fault, Field, FieldTest, Op, Reg, Relation, UNDEFINED};
 use crate::layout::{Shape, Simple};
 use crate::lower::{Bound, Loc, Lower, Lowered, Spot, Val};
 use crate::typed::{Binary, Domain, Expr, ExprKind, LocalId, Place, Root, Step, TypeId, Unary};
@@ -754,6 +754,11 @@ impl<'m> Lower<'m> {
         self.static_place(place)
     }
     fn static_place(&self, place: &Place) -> Option<(Bits, Simple)> {
+        let (offset, simple) = self.static_offset(place)?;
+        Some((Bits::new(offset, simple.width)?, simple.clone()))
+    }
+    /// Returns the offset of a simple variable at a constant place.
+    fn static_offset(&self, place: &Place) -> Option<(u32, &Simple)> {
         let (mut ty, mut at) = match place.root {
             Root::Global(g) => (self.model.globals[g.index()].ty, self.layout.globals[g.index()]),
             Root::Local(local) => match self.scope.bound[local.index()] {
@@ -786,8 +791,7 @@ impl<'m> Lower<'m> {
                 _ => return None,
             }
         }
-        let simple = self.layout.simple(ty)?;
-        Some((Bits::new(at, simple.width)?, simple.clone()))
+        Some((at, self.layout.simple(ty)?))
     }
     /// Returns a condition on one field as a set of its contents. The bit of the content 0 is set:
     /// an undefined value is an error.
@@ -797,16 +801,13 @@ impl<'m> Lower<'m> {
         walk::expression(e, &mut |part| match part {
             walk::Part::Expr(e) => match &e.kind {
                 ExprKind::Read(_) if self.constant(e).is_some() => {}
-                ExprKind::Read(_) => match (self.static_field(e), &field) {
-                    (Some(found), None) => field = Some(found),
-                    (Some(found), Some(known)) => other |= found != *known,
-                    (None, _) => other = true,
-                },
-                ExprKind::IsUndefined(place) => match (self.static_place(place), &field) {
-                    (Some(found), None) => field = Some(found),
-                    (Some(found), Some(known)) => other |= found != *known,
-                    (None, _) => other = true,
-                },
+                ExprKind::Read(place) | ExprKind::IsUndefined(place) => {
+                    match (self.static_offset(place), &field) {
+                        (Some(found), None) => field = Some(found),
+                        (Some(found), Some(known)) => other |= found != *known,
+                        (None, _) => other = true,
+                    }
+                }
                 ExprKind::Constant(_)
                 | ExprKind::Unary(..)
                 | ExprKind::Binary(..)
@@ -815,9 +816,10 @@ impl<'m> Lower<'m> {
             },
             walk::Part::Stmt(_) | walk::Part::Argument(_) => {}
         });
-        let (from, simple) = field.filter(|f| !other && f.0.width <= 6)?;
+        let (offset, simple) = field.filter(|f| !other && f.1.width <= 6)?;
+        let field = Field { offset, width: simple.width };
         let mut accept = 0;
-        for raw in 1..1u64 << from.width {
+        for raw in 1..1u64 << field.width {
             let Some(value) = simple.value(raw).filter(|v| simple.contains(*v)) else { continue };
             match self.test_value(e, Some(value))? {
                 0 => {}
@@ -827,7 +829,7 @@ impl<'m> Lower<'m> {
         // Without a value every failure is the read of an undefined value.
         let absent = self.test_value(e, None);
         accept |= u64::from(absent != Some(0));
-        Some(FieldTest { field: from, accept, fails: absent.is_none() })
+        Some(FieldTest { field, accept, fails: absent.is_none() })
     }
     /// Evaluates a condition for a value of its only field, `None` if that is undefined. Returns
     /// `None` if it fails, or if it may not read the field.

@@ -179,9 +179,7 @@ impl ProtocolModel {
     fn add_slots(&mut self) {
         let tested = |v: &Variable| {
             let of = |i: &crate::code::Instance| {
-                i.tests.first().is_some_and(|t| {
-                    u32::from(t.field.word) * 64 + u32::from(t.field.shift) == v.offset
-                })
+                i.tests.first().is_some_and(|t| t.field.offset == v.offset)
             };
             self.program.rules.iter().any(of)
         };
