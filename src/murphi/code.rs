@@ -337,6 +337,10 @@ pub struct Instance {
     /// The whole guard, for a state in which a field of `tests` is undefined; the condition of a
     /// property.
     pub guard: u32,
+    /// The condition of a property, evaluated for all elements of each scalarset over which it
+    /// quantifies: if this does not fail, no order does. `None` if the condition has no such
+    /// quantifier, or calls a function.
+    pub strict: Option<u32>,
     /// The body.
     pub body: u32,
     /// True if the guard may write to the memory.

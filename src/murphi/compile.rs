@@ -11,6 +11,7 @@ use crate::layout::Shape;
 use crate::lower::{Bound, Loc, Lower, Lowered};
 use crate::lower_expr::calls;
 use crate::typed::{Binary, Binding, Domain, Expr, ExprKind, Frame, LocalId, Model, Stmt};
+use crate::walk;
 use mu_base::{Diagnostic, Stage};
 
 /// Most instances of a model.
@@ -269,6 +270,24 @@ impl<'m> Lower<'m> {
             self.end_unit();
             Some(at)
         };
+        let strict = match part.condition {
+            Some(condition) if part.body.is_none() && self.is_order_free(part, condition) => {
+                let at = self.begin_unit(part.frame);
+                let no = self.label();
+                self.strict = true;
+                self.bind(part, &parameters, Some(no), &mut Vec::new())?;
+                for conjunct in &conjuncts {
+                    self.branch(conjunct, false, no)?;
+                }
+                self.strict = false;
+                self.emit(Op::Yes);
+                self.place_label(no);
+                self.emit(Op::No);
+                self.end_unit();
+                Some(at)
+            }
+            _ => None,
+        };
         let body = match part.body {
             None => guard,
             Some(statements) => {
@@ -290,9 +309,28 @@ impl<'m> Lower<'m> {
             tests,
             rest,
             guard,
+            strict,
             body,
             writes_in_guard,
         }))
+    }
+    /// True if a condition depends on the order of elements at most by failures: it has quantifiers
+    /// over scalarsets, and nothing that writes or selects elements of multisets.
+    fn is_order_free(&self, part: &Part<'m>, condition: &Expr) -> bool {
+        let (mut quantifies, mut other) = (false, false);
+        walk::expression(condition, &mut |inner| {
+            if let walk::Part::Expr(e) = inner {
+                match &e.kind {
+                    ExprKind::Quantified { domain, .. } => {
+                        quantifies |= self.is_over_elements(domain);
+                    }
+                    ExprKind::Call(..) | ExprKind::MultisetCount { .. } => other = true,
+                    _ => {}
+                }
+            }
+        });
+        let chooses = part.bindings.iter().any(|b| matches!(b, Binding::Choose { .. }));
+        quantifies && !other && !chooses
     }
     /// Drops the code of an instance that is never enabled.
     fn forget(&mut self, guard: u32) -> Lowered<Option<Instance>> {

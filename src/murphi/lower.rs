@@ -110,6 +110,8 @@ pub(crate) struct Lower<'m> {
     /// Functions that are called but not lowered yet.
     pub pending: Vec<FunctionId>,
     pub scope: Scope<'m>,
+    /// True if quantifiers over scalarsets evaluate all elements.
+    pub strict: bool,
     /// Lowest free register.
     pub top: u16,
     /// Next free bit of memory for locals, and its limit.
@@ -137,6 +139,7 @@ impl<'m> Lower<'m> {
         let body = (layout.words as u32 + BODY_WORDS) * 64;
         Ok(Self {
             functions: called(model),
+            strict: false,
             layout,
             model,
             code: Vec::new(),

@@ -7,7 +7,9 @@
 use crate::code::{Arithmetic, Bits, Fault, Field, FieldTest, Op, Reg, Relation, UNDEFINED};
 use crate::layout::{Shape, Simple};
 use crate::lower::{Bound, Loc, Lower, Lowered, Spot, Val};
-use crate::typed::{Binary, Domain, Expr, ExprKind, LocalId, Place, Root, Step, TypeId, Unary};
+use crate::typed::{
+    Binary, Domain, Expr, ExprKind, LocalId, Place, Root, Step, TypeId, TypeKind, Unary,
+};
 use crate::walk;
 use mu_base::{Diagnostic, Span};
 
@@ -372,6 +374,23 @@ impl<'m> Lower<'m> {
             ExprKind::Quantified { all, local, domain, body } => {
                 // `forall` is decided by false, `exists` by true.
                 let decides = !*all;
+                if self.strict && self.is_over_elements(domain) {
+                    let mark = self.top;
+                    let found = self.register()?;
+                    self.emit(Op::Const { d: found, value: 0 });
+                    self.each_value(*local, domain, body_size(body), e.span, &mut |lower| {
+                        let next = lower.label();
+                        lower.branch(body, !decides, next)?;
+                        lower.emit(Op::Const { d: found, value: 1 });
+                        lower.place_label(next);
+                        Ok(())
+                    })?;
+                    let a = found;
+                    let is = decides == when;
+                    self.emit(if is { Op::JumpIf { a, to } } else { Op::JumpUnless { a, to } });
+                    self.top = mark;
+                    return Ok(());
+                }
                 if decides == when {
                     self.each_value(*local, domain, body_size(body), e.span, &mut |lower| {
                         lower.branch(body, decides, to)
@@ -406,6 +425,11 @@ impl<'m> Lower<'m> {
                 Ok(())
             }
         }
+    }
+    /// True if a domain has elements of scalarsets.
+    pub(crate) fn is_over_elements(&self, domain: &Domain) -> bool {
+        let Domain::Type(ty) = domain else { return false };
+        matches!(self.model.types.kind(*ty), TypeKind::Scalarset { .. } | TypeKind::Union { .. })
     }
     fn emit_field(&mut self, from: Bits, raw: u32, equal: bool, to: u32, span: Span) {
         let op =

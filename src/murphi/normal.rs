@@ -337,10 +337,15 @@ impl Normal {
 
     // ---- permutations ------------------------------------------------------------------------
 
+    /// True if states are replaced by representatives.
+    #[inline(always)]
+    pub fn permutes(&self) -> bool {
+        !self.sets.is_empty()
+    }
     /// Replaces the state by the representative of its orbit. Multisets are sorted.
     #[inline(always)]
     pub fn canonical(&mut self, memory: &mut [u64]) {
-        if !self.sets.is_empty() {
+        if self.permutes() {
             self.represent(memory);
         }
     }

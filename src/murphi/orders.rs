@@ -7,7 +7,8 @@
 //! that a search stores is a proof, and a difference is an [`Asymmetry`], with which the search
 //! starts again without that scalarset.
 //!
-//! The check runs the code of the model on images; it knows nothing of loops. Cost: one run of each
+//! The check runs the code of the model on images; it knows nothing of loops. A property with no
+//! suspects but quantifiers needs this only if an evaluation of all elements fails. Cost: one run of each
 //! selected suspect for each permutation of its scalarsets, of which there may be at most
 //! `ORDERS`.
 
@@ -17,6 +18,7 @@ use crate::equivariance::{Suspect, names, suspects};
 use crate::normal::Normal;
 use crate::path::{property_name, rule_name, start_name};
 use crate::run::{Ended, Machine};
+use crate::traces::Traces;
 use crate::typed::{Binding, Frame, Model, TypeKind};
 use crate::variables::variables;
 use ahash::AHashMap;
@@ -87,6 +89,8 @@ pub(crate) struct Orders<'p> {
     program: &'p Program,
     suspects: crate::equivariance::Suspects,
     machine: Machine<'p>,
+    /// Remembered runs of the strict forms of properties.
+    traces: Traces,
     normal: Normal,
     groups: Vec<Group>,
     /// Suspect instances of rules, with their groups.
@@ -116,6 +120,7 @@ impl<'p> Orders<'p> {
             program,
             suspects: suspects(model, program),
             machine: Machine::new(program, model.claims.len(), poll),
+            traces: Traces::new(program.layout.words, program.properties.len()),
             normal: normal.clone(),
             groups: Vec::new(),
             of_rule: Vec::new(),
@@ -300,10 +305,31 @@ impl<'p> Orders<'p> {
             }
             groups.sort_unstable();
             groups.dedup();
-            groups.extend(&self.properties);
+            for n in 0..self.properties.len() {
+                let group = self.properties[n];
+                if !self.is_strict(group, state) {
+                    groups.push(group);
+                }
+            }
             self.check(state, &groups)?;
         }
         Ok(())
+    }
+    /// True if the strict forms of a group's properties do not fail: then all orders have one
+    /// result.
+    fn is_strict(&mut self, group: u32, state: &[u64]) -> bool {
+        let group = &self.groups[group as usize];
+        let suspects = self.suspects_of(group.kind, group.number);
+        suspects.iter().all(|s| s.construct == Construct::Quantifier)
+            && group.instances.iter().all(|at| {
+                let Some(strict) = self.program.properties[*at as usize].strict else {
+                    return false;
+                };
+                self.machine.memory[..state.len()].copy_from_slice(state);
+                let code = (Some(strict), None);
+                let end = self.traces.run(&mut self.machine, *at as usize, code, state).1;
+                matches!(end, Ended::Yes | Ended::No)
+            })
     }
     /// Checks the start states.
     pub(crate) fn check_starts(&mut self) -> Result<(), Asymmetry> {

@@ -15,6 +15,7 @@
 //! rule for each that is enabled.
 
 use crate::code::{Fault, Instance, Program};
+use crate::footprint::footprint;
 use crate::guards::Guards;
 use crate::normal::Normal;
 use crate::orders::{Asymmetry, Orders};
@@ -131,6 +132,8 @@ pub struct Explored {
 const BLOCK: usize = 128;
 /// States between two polls of the memory.
 const POLL_MEMORY: usize = 1 << 15;
+/// Classes of invariants, for masks of 64 bits.
+const CLASSES: usize = 64;
 /// Parent of a start state.
 pub(crate) const NO_PARENT: u32 = u32::MAX;
 
@@ -171,6 +174,8 @@ struct Search<'p> {
     /// For each instance the states of the block in which its guard may be true, with the code that
     /// decides it.
     selected: Vec<Vec<(u32, Option<u32>)>>,
+    /// Bits that the invariants of a class read.
+    reads: Vec<u64>,
     /// Earliest failure of the block.
     broken: Option<(Order, Failure)>,
     /// Successors, their hashes, their parents, and their order.
@@ -178,6 +183,8 @@ struct Search<'p> {
     hashes: Vec<u64>,
     origins: Vec<u32>,
     places: Vec<Order>,
+    /// Classes of invariants that a successor can violate, with symmetries.
+    touched: Vec<u64>,
     sorted: Vec<u32>,
     rules: u64,
     deadlocks: u64,
@@ -251,11 +258,13 @@ fn explore_with(
         block: Vec::new(),
         moves: Vec::new(),
         selected: vec![Vec::new(); program.rules.len()],
+        reads: Vec::new(),
         broken: None,
         batch: Vec::new(),
         hashes: Vec::new(),
         origins: Vec::new(),
         places: Vec::new(),
+        touched: Vec::new(),
         sorted: Vec::new(),
         rules: 0,
         deadlocks: 0,
@@ -270,6 +279,7 @@ fn explore_with(
         satisfied: Vec::new(),
     };
     search.covered = vec![false; search.covers.len()];
+    search.reads = search.reads_of_invariants();
     let depth = search.run(budget, progress);
     match search.asymmetry.take() {
         Some(asymmetry) => Err(asymmetry),
@@ -329,7 +339,7 @@ impl Search<'_> {
         for (at, start) in program.starts.iter().enumerate() {
             self.machine.memory.fill(0);
             match self.machine.run(start.body) {
-                Ended::Done => self.collect(NO_PARENT, (0, 0)),
+                Ended::Done => self.collect(NO_PARENT, (0, 0), u64::MAX),
                 Ended::Fault(pc) => self.fault(pc, Culprit::Start(at as u32), None),
                 Ended::Stopped => self.stopped(budget),
                 _ => {}
@@ -397,10 +407,47 @@ impl Search<'_> {
             _ => Some(false),
         }
     }
-    /// Checks the properties of a new state, which the machine has. False if the search ends.
-    fn check_state(&mut self, number: u32, state: &[u64], budget: &Budget) -> bool {
+    /// Returns the class of an invariant: the instances of one property are in one class, so that a
+    /// permutation of scalarsets leaves the classes as they are.
+    fn class(&self, invariant: u32) -> usize {
+        let number = |at: u32| self.program.properties[at as usize].number;
+        let first = self.invariants.first().map_or(0, |first| number(*first));
+        (number(invariant) - first) as usize % CLASSES
+    }
+    /// Returns the bits that the invariants read, by class.
+    fn reads_of_invariants(&self) -> Vec<u64> {
+        let words = self.program.layout.words;
+        let classes = self.invariants.iter().map(|at| self.class(*at) + 1).max().unwrap_or(0);
+        let mut reads = vec![0; classes * words];
+        for at in &self.invariants {
+            let class = self.class(*at);
+            let read = footprint(self.program, self.program.properties[*at as usize].guard).reads;
+            for bit in read.into_iter().flat_map(|(first, end)| first..end) {
+                reads[class * words + bit as usize / 64] |= 1 << (bit % 64);
+            }
+        }
+        reads
+    }
+    /// Returns the classes of invariants that read a difference of two states, as a mask. All
+    /// others have one answer in both states.
+    #[inline(always)]
+    fn touched(&self, state: &[u64], parent: &[u64]) -> u64 {
+        let mut touched = 0;
+        for (class, reads) in self.reads.chunks_exact(state.len()).enumerate() {
+            let words = state.iter().zip(parent).zip(reads);
+            let differs = words.fold(0, |all, ((a, b), reads)| all | (a ^ b) & reads) != 0;
+            touched |= u64::from(differs) << class;
+        }
+        touched
+    }
+    /// Checks the properties of a new state, which the machine has; of the invariants those of some
+    /// classes. False if the search ends.
+    fn check_state(&mut self, number: u32, state: &[u64], touched: u64, budget: &Budget) -> bool {
         for n in 0..self.invariants.len() {
             let at = self.invariants[n];
+            if touched >> self.class(at) & 1 == 0 {
+                continue;
+            }
             match self.holds(at, (Some(number), state), budget) {
                 Some(true) => {}
                 Some(false) => {
@@ -593,15 +640,20 @@ impl Search<'_> {
             let changed = differs(&self.machine.memory, current);
             moves.progress |= changed;
             if changed {
-                self.collect(number, (at, rule));
+                let touched = match self.normal.permutes() {
+                    true => self.touched(&self.machine.memory[..current.len()], current),
+                    false => 0,
+                };
+                self.collect(number, (at, rule), touched);
             } else if !self.liveness.is_empty() {
                 self.steps.push((number, number));
             }
         }
         self.moves[at as usize] = moves;
     }
-    /// Adds the state of the machine to the batch, unless an assumption discards it.
-    fn collect(&mut self, parent: u32, place: Order) {
+    /// Adds the state of the machine to the batch, unless an assumption discards it. `touched`:
+    /// with symmetries the classes of invariants that it can violate.
+    fn collect(&mut self, parent: u32, place: Order, touched: u64) {
         let words = self.program.layout.words;
         if parent == NO_PARENT {
             self.normal.sort(&mut self.machine.memory);
@@ -621,6 +673,9 @@ impl Search<'_> {
         self.hashes.push(States::hash(state));
         self.origins.push(parent);
         self.places.push(place);
+        if self.normal.permutes() {
+            self.touched.push(touched);
+        }
     }
     /// Adds the states of the batch to the store and checks those that are new. All states of one
     /// distance are thus checked before a rule fires in one of them. The first failure is that of a
@@ -637,8 +692,7 @@ impl Search<'_> {
             touched ^= self.states.touch_state(*hash);
         }
         black_box(touched);
-        let checks =
-            !self.invariants.is_empty() || !self.covers.is_empty() || !self.liveness.is_empty();
+        let checks = !self.covers.is_empty() || !self.liveness.is_empty();
         // Rules are in the order of the text for each state; a state has at most all rules.
         let mut sorted = std::mem::take(&mut self.sorted);
         self.sort_places(&mut sorted);
@@ -659,9 +713,18 @@ impl Search<'_> {
             }
             if new {
                 self.parents.push(origin);
-                if checks {
+                // What an invariant reads is mostly as in the parent, where it holds.
+                let touched = if origin == NO_PARENT {
+                    u64::MAX
+                } else if self.normal.permutes() {
+                    self.touched[n]
+                } else {
+                    let first = self.places[n].0 as usize * words;
+                    self.touched(state, &self.block[first..first + words])
+                };
+                if touched != 0 || checks {
                     put(&mut self.machine.memory, state);
-                    if !self.check_state(number, state, budget) {
+                    if !self.check_state(number, state, touched, budget) {
                         break;
                     }
                 }
@@ -673,6 +736,7 @@ impl Search<'_> {
         self.hashes.clear();
         self.origins.clear();
         self.places.clear();
+        self.touched.clear();
     }
     /// Orders the successors by their state in the block; those of one state stay in their order.
     fn sort_places(&self, sorted: &mut Vec<u32>) {

@@ -3,9 +3,10 @@
 //! States are appended in the order in which they are found, in as few bytes as their bits take; a
 //! state's number is its position, so the array is also the queue of a breadth-first search. The
 //! index has buckets of one cache line: twelve tags of one byte and twelve numbers. A search of an
-//! absent state touches one line, of a present state one more, in the array. The index grows by
-//! half and is filled anew from the array, so that no two indices exist at a time. Memory: the
-//! bytes of a state, 4 for its parent, and 6 to 10 for the index.
+//! absent state touches one line, of a present state one more, in the array. The index doubles, a
+//! large one grows by half, and is filled anew from the array, so that no two indices exist at a
+//! time. Memory: the bytes of a state, 4 for its parent, and 7 to 10 for the index, to 13 for a
+//! small one.
 //!
 //! Invariant: a state is in the first bucket from its own on that had room.
 
@@ -63,6 +64,9 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 const BLOCK: usize = 1 << 18;
 /// Parts of the index for that order.
 const PARTS: usize = 1 << 11;
+
+/// Buckets of an index that grows by half instead of doubling: 16 MB.
+const SMALL: usize = 1 << 18;
 
 /// Entries of the index that are fetched together when it grows.
 const TOUCHED: usize = 64;
@@ -205,7 +209,8 @@ impl States {
     /// accesses to the index are then local.
     #[cold]
     fn grow(&mut self) {
-        self.set_index(self.index.len() * 3 / 2);
+        let buckets = self.index.len();
+        self.set_index(if buckets < SMALL { buckets * 2 } else { buckets * 3 / 2 });
         let mut state = vec![0; self.words];
         let (mut hashes, mut ordered) = (Vec::new(), Vec::new());
         for first in (0..self.count).step_by(BLOCK) {

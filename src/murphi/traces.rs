@@ -38,7 +38,8 @@ mod kind {
     pub const SET: u32 = 1;
     /// Copies up to 64 bits: their number; then the places to and from.
     pub const COPY: u32 = 2;
-    /// Ends the run: 1 in the guard, else 0; then the end in two numbers.
+    /// Ends the run: 1 in the guard, else 0, and twice the number of words that are written; then
+    /// the end in two numbers, and for each word its number, the mask and the bits.
     pub const END: u32 = 3;
     /// Chooses by the equality of bits: their number; then both places, and the next nodes if they
     /// differ and if they are equal.
@@ -151,8 +152,13 @@ impl Traces {
                     at += 3;
                 }
                 kind::END => {
-                    let [_, a, b, ..] = *node else { return Err(Missing::Unknown) };
-                    return Ok((rest == 1, ended(a, b)));
+                    let [_, a, b, ref sets @ ..] = *node else { return Err(Missing::Unknown) };
+                    let (sets, _) = sets.as_chunks::<5>();
+                    for [word, a, b, c, d] in sets.iter().take(rest as usize >> 1) {
+                        let word = &mut memory[*word as usize];
+                        *word = *word & !long(*a, *b) | long(*c, *d);
+                    }
+                    return Ok((rest & 1 == 1, ended(a, b)));
                 }
                 kind::EQUAL => {
                     let is_equal = equal(memory, node[1] as usize, node[2] as usize, rest as usize);
@@ -417,15 +423,19 @@ impl Recorder<'_> {
             }
             return;
         }
-        if matches!(ended, Ended::Done | Ended::Yes) {
-            for at in 0..self.traces.known.len() {
-                let word = self.traces.known[at].word;
-                if (word as usize) < self.traces.words {
-                    self.write_pending(word);
-                }
+        let is_new = self.at == 0;
+        let is_written = |k: &&Known| k.pending != 0 && (k.word as usize) < self.traces.words;
+        let written: Vec<Known> = match ended {
+            Ended::Done | Ended::Yes => {
+                self.traces.known.iter().filter(is_written).copied().collect()
             }
+            _ => Vec::new(),
+        };
+        self.place(kind::END, usize::from(in_guard) | written.len() << 1, numbers(ended));
+        for Known { word, raw, pending, .. } in written.iter().filter(|_| is_new) {
+            let ([a, b], [c, d]) = (halves(*pending), halves(raw & pending));
+            self.traces.nodes.extend([*word, a, b, c, d]);
         }
-        self.place(kind::END, usize::from(in_guard), numbers(ended));
     }
 }
 
