@@ -326,8 +326,8 @@ impl<'p> Orders<'p> {
                     return false;
                 };
                 self.machine.memory[..state.len()].copy_from_slice(state);
-                let code = (Some(strict), None);
-                let end = self.traces.run(&mut self.machine, *at as usize, code, state).1;
+                let (code, root) = ((Some(strict), None), (*at as usize, 0));
+                let end = self.traces.run(&mut self.machine, root, code, state).1;
                 matches!(end, Ended::Yes | Ended::No)
             })
     }

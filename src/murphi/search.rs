@@ -21,7 +21,7 @@ use crate::normal::Normal;
 use crate::orders::{Asymmetry, Orders};
 use crate::run::{Ended, Machine};
 use crate::states::States;
-use crate::traces::Traces;
+use crate::traces::{LANES, Traces};
 use crate::typed::{Claim, Model};
 use mu_base::Span;
 use mu_base::limits::{Budget, Stop};
@@ -394,7 +394,7 @@ impl Search<'_> {
         let guard = self.program.properties[at as usize].guard;
         let root = 2 * self.program.rules.len() + at as usize;
         let code = (Some(guard), None);
-        match self.traces.run(&mut self.machine, root, code, words).1 {
+        match self.traces.run(&mut self.machine, (root, 0), code, words).1 {
             Ended::Yes => Some(true),
             Ended::Fault(pc) => {
                 self.fault(pc, Culprit::Property(at), state);
@@ -510,17 +510,25 @@ impl Search<'_> {
             self.keep_lowest(&mut selected, &block, first, budget);
         }
         for (rule, some) in selected.iter_mut().enumerate() {
-            for (at, guard) in some.drain(..) {
-                if self.broken.as_ref().is_some_and(|b| b.0 < (at, rule as u32)) {
-                    continue;
+            for some in some.chunks(LANES) {
+                let mut lanes = [(0, 0); LANES];
+                for (lane, (at, guard)) in lanes.iter_mut().zip(some) {
+                    *lane = (self.root(rule as u32, *guard), *at as usize * words);
                 }
-                let state = &block[at as usize * words..(at as usize + 1) * words];
-                put(&mut self.machine.memory, state);
-                self.fire((rule as u32, guard), state, (first, at), budget);
-                if let Some(failure) = self.failure.take() {
-                    self.broken = Some(((at, rule as u32), failure));
+                let starts = self.traces.descend(&lanes[..some.len()], &block);
+                for ((at, guard), start) in some.iter().zip(starts) {
+                    if self.broken.as_ref().is_some_and(|b| b.0 < (*at, rule as u32)) {
+                        continue;
+                    }
+                    let state = &block[*at as usize * words..(*at as usize + 1) * words];
+                    put(&mut self.machine.memory, state);
+                    self.fire((rule as u32, *guard, start), state, (first, *at), budget);
+                    if let Some(failure) = self.failure.take() {
+                        self.broken = Some(((*at, rule as u32), failure));
+                    }
                 }
             }
+            some.clear();
             if self.stop != Stop::Complete {
                 break;
             }
@@ -610,20 +618,25 @@ impl Search<'_> {
             _ => Some(false),
         }
     }
+    /// Returns the tree of an instance with the code that decides its guard.
+    #[inline(always)]
+    fn root(&self, rule: u32, guard: Option<u32>) -> usize {
+        2 * rule as usize + usize::from(guard != self.program.rules[rule as usize].rest)
+    }
     /// Runs an instance, if its guard is true, in a state of the block, which the machine has.
     #[inline(always)]
     fn fire(
         &mut self,
-        (rule, guard): (u32, Option<u32>),
+        (rule, guard, start): (u32, Option<u32>, u32),
         current: &[u64],
         (first, at): (u32, u32),
         budget: &Budget,
     ) {
         let number = first + at;
         let instance = &self.program.rules[rule as usize];
-        let root = 2 * rule as usize + usize::from(guard != instance.rest);
+        let root = self.root(rule, guard);
         let code = (guard, Some(instance.body));
-        match self.traces.run(&mut self.machine, root, code, current) {
+        match self.traces.run(&mut self.machine, (root, start), code, current) {
             (_, Ended::Done) => {}
             (in_guard, Ended::Fault(pc)) => {
                 let culprit = if in_guard { Culprit::Guard(rule) } else { Culprit::Rule(rule) };

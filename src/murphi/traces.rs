@@ -53,6 +53,8 @@ mod kind {
     pub const UNKNOWN: u32 = 7;
 }
 
+/// Walks that alternate.
+pub(crate) const LANES: usize = 8;
 /// Bits of the kind of a node.
 const KIND: u32 = 3;
 /// Most of the first number of a node.
@@ -100,21 +102,50 @@ impl Traces {
             known: Vec::new(),
         }
     }
+    /// Walks down some trees until a node is no choice by a field of the state. The walks alternate,
+    /// so that their accesses to memory overlap. `starts`: by walk its root, and the first word of
+    /// its state in `block`. Returns the nodes; 0 if a tree has no path.
+    #[inline(always)]
+    pub fn descend(&self, starts: &[(usize, usize)], block: &[u64]) -> [u32; LANES] {
+        let (mut at, mut base) = ([0u32; LANES], [0; LANES]);
+        for (lane, (root, first)) in starts.iter().enumerate().take(LANES) {
+            let tree = &self.roots[*root];
+            at[lane] = if tree.is_off { 0 } else { tree.node };
+            base[lane] = *first;
+        }
+        loop {
+            let mut moves = false;
+            for lane in 0..LANES {
+                let first = self.nodes[at[lane] as usize];
+                let rest = first >> KIND;
+                let (width, shift, word) = (rest & 7, rest >> 3 & 63, (rest >> 9) as usize);
+                let is = first & ((1 << KIND) - 1) == kind::FIELD && word < self.words;
+                let word = if is { base[lane] + word } else { 0 };
+                let raw = block[word] >> shift & mask((width as u8).max(1));
+                let next = self.nodes[if is { at[lane] as usize + 1 + raw as usize } else { 0 }];
+                at[lane] = if is { next } else { at[lane] };
+                moves |= is;
+            }
+            if !moves {
+                return at;
+            }
+        }
+    }
     /// Runs a guard, if there is one, and a body, if there is one and the guard is true, in
-    /// `state`, which the machine has. Each root is for one pair of them. Returns true if the run
-    /// ended in the guard, and its end.
+    /// `state`, which the machine has. Each root is for one pair of them; a walk begins at `start`
+    /// unless that is 0. Returns true if the run ended in the guard, and its end.
     #[inline(always)]
     pub fn run(
         &mut self,
         machine: &mut Machine,
-        root: usize,
+        (root, start): (usize, u32),
         (guard, body): (Option<u32>, Option<u32>),
         state: &[u64],
     ) -> (bool, Ended) {
         let tree = &mut self.roots[root];
         if !tree.is_off {
             tree.runs = tree.runs.saturating_add(1);
-            let from = tree.node;
+            let from = if start == 0 { tree.node } else { start };
             match self.walk(from, machine) {
                 Ok(end) => return end,
                 Err(missing) => {
