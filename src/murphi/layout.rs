@@ -218,8 +218,7 @@ impl Layout {
                     .map_err(|_| large())?;
                 let stride = self.size(*element);
                 let bits = bounded(u64::from(count) * u64::from(stride)).ok_or_else(large)?;
-                let low = i32::try_from(over.low).map_err(|_| large())?;
-                let (low, element, index) = (i64::from(low), *element, *index);
+                let (low, element, index) = (over.low, *element, *index);
                 (Shape::Array { low, count, stride, element, index }, bits)
             }
             TypeKind::Multiset { capacity, element } => {

@@ -677,7 +677,14 @@ impl<'m> Lower<'m> {
                             let union = self.union(&over);
                             self.emit_at(Op::Member { a, union }, *span, fault.clone());
                         }
-                        let low = i32::try_from(low).map_err(Diagnostic::internal)?;
+                        let (a, low) = match i32::try_from(low) {
+                            Ok(low) => (a, low),
+                            Err(_) => {
+                                let d = self.register()?;
+                                self.emit(Op::Offset { d, a, value: low.wrapping_neg() });
+                                (d, 0)
+                            }
+                        };
                         self.indexed(base, offset, (a, low, count, stride), *span, fault)?
                     }
                 };

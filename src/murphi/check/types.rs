@@ -161,7 +161,8 @@ impl Checker<'_> {
             TypeExprKind::Scalarset(size) => {
                 let value = self.constant_integer(size)?;
                 let Some(size) = u32::try_from(value).ok().filter(|n| *n > 0) else {
-                    let message = format!("a scalarset of size {value}, expected at least 1");
+                    let message =
+                        format!("a scalarset of size {value}, expected {}", size_of(value));
                     return wrong(size.span, message);
                 };
                 if let Some(ty) = self.types_at.get(&(span.source, span.start, span.end)) {
@@ -187,7 +188,8 @@ impl Checker<'_> {
             TypeExprKind::Multiset(capacity, element) => {
                 let value = self.constant_integer(capacity)?;
                 let Some(capacity) = u32::try_from(value).ok().filter(|n| *n > 0) else {
-                    let message = format!("a multiset of size {value}, expected at least 1");
+                    let message =
+                        format!("a multiset of size {value}, expected {}", size_of(value));
                     return wrong(capacity.span, message);
                 };
                 TypeKind::Multiset { capacity, element: self.type_of(element)? }
@@ -281,4 +283,9 @@ impl Checker<'_> {
         }
         Ok(ty)
     }
+}
+
+/// Returns the sizes of scalarsets and multisets that are accepted, for one that is not.
+fn size_of(value: i64) -> &'static str {
+    if value < 1 { "at least 1" } else { "at most 4294967295" }
 }

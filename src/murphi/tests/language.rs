@@ -148,6 +148,10 @@ fn rejected_declarations() {
         ("const n: ⟦9223372036854775807 + 1⟧;", "it does not fit into 64 bits"),
         ("const n: ⟦1 / 0⟧;", "this is no constant"),
         ("type t: scalarset(⟦0⟧);", "a scalarset of size 0, expected at least 1"),
+        (
+            "type t: scalarset(⟦4294967296⟧);",
+            "a scalarset of size 4294967296, expected at most 4294967295",
+        ),
         ("type t: multiset [⟦0⟧] of boolean;", "a multiset of size 0"),
         ("type t: enum {a, b, ⟦a⟧};", "`a` is declared twice"),
         ("type t: enum {a}; s: enum {⟦a⟧};", "`a` is declared twice"),

@@ -2,7 +2,7 @@
 //! of the language with and without symmetries, and the groups of the model.
 //!
 //! A failure prints its seed; `SEED=17 cargo test -p mu-check-murphi --test random` replays it.
-//! `MURPHI_OUT=DIR COUNT=10000 cargo test -p mu-check-murphi --test random -- --ignored` writes
+//! `MURPHI_OUT=DIR COUNT=10000 SEED=1000000 cargo test -p mu-check-murphi --test random -- --ignored` writes
 //! models with their answers to a folder, for a comparison with other tools (results/murphi.md).
 
 mod by_groups;
@@ -195,7 +195,7 @@ fn write_random_models() {
     let count: u64 = std::env::var("COUNT").map_or(100, |c| c.parse().expect("a number"));
     let mut lines = String::new();
     let mut written = 0;
-    let mut seed = 1_000_000;
+    let mut seed = std::env::var("SEED").map_or(1_000_000, |s| s.parse().expect("a number"));
     while written < count {
         seed += 1;
         let model = generator::model(&mut Random::new(seed));

@@ -345,3 +345,42 @@ fn remembered_runs_have_the_effects_of_their_rules() {
     let (states, last) = (of(1), of(40));
     assert_eq!(counts(text, false), (states, (states - last) + states + states));
 }
+
+/// Fields of three bits, of which some span two words.
+#[test]
+fn guards_select_rules_by_fields_in_two_words() {
+    let text = "type t: 0..29; var a: array [t] of 0..6;
+        startstate for i: t do a[i] := 5; end; a[3] := 0; end;
+        ruleset i: t do rule a[i] < 3 & !isundefined(a[i]) ==>
+        begin a[i] := 5; if i < 29 then a[i + 1] := 1; end; end; end;";
+    assert_eq!(counts(text, false), (28, 27));
+    let mut sources = SourceMap::new();
+    let source = sources.add("model.m", text);
+    let model = read(source, text, &Settings::default()).expect("a model");
+    let program = compile(&model).expect("a program");
+    assert!(program.rules.iter().all(|rule| rule.rest.is_none()), "tables decide the guards");
+}
+
+#[test]
+fn numbers_near_the_limit_are_ranges_indices_and_bounds_of_loops() {
+    for range in
+        ["9223372036854775806..9223372036854775807", "-9223372036854775807..-9223372036854775806"]
+    {
+        let text = format!(
+            "type t: {range}; var a: array [t] of 0..2; x: t;
+             startstate for i: t do a[i] := 0; x := i; end; end;
+             ruleset i: t do rule a[i] < 2 ==> begin a[i] := a[i] + 1; x := i; end; end;
+             rule a[x] = 2 ==> begin a[x] := 0; end;"
+        );
+        let small = text.replace(range, "0..1");
+        assert_eq!(counts(&text, false), counts(&small, false));
+    }
+}
+
+#[test]
+fn an_invariant_fails_in_the_first_state_that_changes_what_it_reads() {
+    let text = "var x: 0..9; y: 0..9; startstate x := 0; y := 0; end;
+        rule x < 9 ==> x := x + 1; end; rule x = 4 & y < 9 ==> y := y + 1; end;
+        invariant y < 3; invariant x < 9 | y = 9;";
+    assert_eq!(failure(text), (Broken::Invariant(0), 8));
+}

@@ -183,3 +183,38 @@ fn a_deadlock_is_not_hidden() {
         assert_eq!(broken, Some(Broken::Deadlock), "symmetry {symmetry}");
     }
 }
+
+/// A quantifier that could fail by its text, in a property: no order is executed if no element
+/// fails, and a failure of some element is found.
+#[test]
+fn quantifiers_of_properties_are_evaluated_for_all_elements() {
+    let text = |last: &str| {
+        format!(
+            "type t: scalarset(3); var n: array [t] of 0..1; v: array [t] of 0..2;
+             startstate for i: t do n[i] := 0; end; end;
+             ruleset i: t do rule n[i] = 0 ==> begin n[i] := 1; v[i] := 1; end;
+             rule n[i] = 1 & v[i] < 2 ==> begin v[i] := v[i] + 1; end;
+             rule n[i] = 1 & v[i] = 2 ==> begin n[i] := 0; {last} end; end;
+             invariant forall i: t do n[i] = 1 -> v[i] > 0 end;
+             invariant \"some\" (exists i: t do n[i] = 0 | v[i] = 2 end)
+               | !(forall i: t do v[i] != 1 end);"
+        )
+    };
+    let fine = text("undefine v[i];");
+    let found = searched(&fine, true, Deadlocks::Off);
+    let all = searched(&fine, false, Deadlocks::Off);
+    assert!(found.failure.is_none() && all.failure.is_none());
+    assert!(found.asymmetries.is_empty() && !found.suspects.is_empty());
+    assert_eq!((found.states, all.states), (10, 27));
+    // One element decides, and another one fails: the order of the elements matters.
+    let text = "type t: scalarset(3); var n: array [t] of 0..1; v: array [t] of 0..2;
+        startstate for i: t do n[i] := 0; v[i] := 0; end; end;
+        ruleset i: t do rule n[i] = 0 ==> begin n[i] := 1; v[i] := 1; end;
+        rule n[i] = 1 & !isundefined(v[i]) ==> begin undefine v[i]; end; end;
+        invariant exists i: t do n[i] = 0 | v[i] = 1 end | true;";
+    let found = searched(text, true, Deadlocks::Off);
+    let all = searched(text, false, Deadlocks::Off);
+    assert_eq!(found.failure.is_some(), all.failure.is_some());
+    assert!(matches!(all.failure.expect("a failure").broken, Broken::Fault(..)));
+    assert_eq!(found.asymmetries.len(), 1);
+}
