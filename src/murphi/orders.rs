@@ -8,8 +8,8 @@
 //! starts again without that scalarset.
 //!
 //! The check runs the code of the model on images; it knows nothing of loops. A property with no
-//! suspects but quantifiers needs this only if an evaluation of all elements fails. Cost: one run of each
-//! selected suspect for each permutation of its scalarsets, of which there may be at most
+//! suspects but quantifiers needs this only if an evaluation of all elements fails. Cost: one run
+//! of each selected suspect for each permutation of its scalarsets, of which there may be at most
 //! `ORDERS`.
 
 use crate::accesses::{Construct, bit, scalarsets};

@@ -726,7 +726,7 @@ impl Search<'_> {
             }
             if new {
                 self.parents.push(origin);
-                // What an invariant reads is mostly as in the parent, where it holds.
+                // Most bits that an invariant reads are as in the parent, where it holds.
                 let touched = if origin == NO_PARENT {
                     u64::MAX
                 } else if self.normal.permutes() {

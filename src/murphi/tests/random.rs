@@ -195,16 +195,16 @@ fn write_random_models() {
     let count: u64 = std::env::var("COUNT").map_or(100, |c| c.parse().expect("a number"));
     let mut lines = String::new();
     let mut written = 0;
-    let mut seed = std::env::var("SEED").map_or(1_000_000, |s| s.parse().expect("a number"));
+    let mut seed: u64 = std::env::var("SEED").map_or(1_000_000, |s| s.parse().expect("a number"));
     while written < count {
         seed += 1;
         let model = generator::model(&mut Random::new(seed));
-        let deadlocks = if seed % 2 == 0 { Deadlocks::Stuttering } else { Deadlocks::Off };
+        let deadlocks = if seed.is_multiple_of(2) { Deadlocks::Stuttering } else { Deadlocks::Off };
         let Ok(Some(answer)) = searched(&model.text, false, deadlocks) else { continue };
         let Ok(Some(reduced)) = searched(&model.text, true, deadlocks) else { continue };
         let path = std::path::Path::new(&folder).join(format!("m{seed}.m"));
         std::fs::write(path, &model.text).expect("it is written");
-        let word = if seed % 2 == 0 { "stuttering" } else { "off" };
+        let word = if seed.is_multiple_of(2) { "stuttering" } else { "off" };
         lines += &format!(
             "m{seed}\t{word}\t{}\t{}\t{}\t{}\t{}\n",
             answer.verdict, answer.states, answer.rules, reduced.verdict, reduced.states
