@@ -103,8 +103,8 @@ impl Traces {
         }
     }
     /// Walks down some trees until a node is no choice by a field of the state. The walks
-    /// alternate, so that their accesses to memory overlap. `starts`: by walk its root, and the first word of
-    /// its state in `block`. Returns the nodes; 0 if a tree has no path.
+    /// alternate, so that their accesses to memory overlap. `starts`: by walk its root, and the
+    /// first word of its state in `block`. Returns the nodes; 0 if a tree has no path.
     #[inline(always)]
     pub fn descend(&self, starts: &[(usize, usize)], block: &[u64]) -> [u32; LANES] {
         let (mut at, mut base) = ([0u32; LANES], [0; LANES]);

@@ -2,8 +2,9 @@
 //! of the language with and without symmetries, and the groups of the model.
 //!
 //! A failure prints its seed; `SEED=17 cargo test -p mu-check-murphi --test random` replays it.
-//! `MURPHI_OUT=DIR COUNT=10000 SEED=1000000 cargo test -p mu-check-murphi --test random -- --ignored` writes
-//! models with their answers to a folder, for a comparison with other tools (results/murphi.md).
+//! `MURPHI_OUT=DIR COUNT=10000 SEED=0 cargo test -p mu-check-murphi --test random -- --ignored`
+//! writes models with their answers to a folder, for a comparison with other tools
+//! (results/murphi.md).
 
 mod by_groups;
 mod generator;
