@@ -34,7 +34,7 @@ use mu_check::model::Model;
 use mu_check::model::from_lts::LtsModel;
 use mu_check::pbes::game::game;
 use mu_check::pbes::symbolic::check_symbolically;
-use mu_check::pbes::{Answer, Options, Route, Verdict, check};
+use mu_check::pbes::{Answer, BatchSizes, Options, Route, Verdict, check};
 use mu_check::process::labels::inferred::InferredLabels;
 use mu_check::process::labels::{ActionLabels, MultiAction};
 use mu_check::process::spec::ProcSpec;
@@ -423,6 +423,7 @@ pub fn verdicts(
     // On the model: product where the shape allows, then the game by every solver.
     for (name, force_game, solver, explore) in [
         ("auto", false, auto, &explore_options[0]),
+        ("least batches", false, auto, &explore_options[3]),
         ("more threads", false, zielonka, &explore_options[threads]),
         ("no cache, no symmetries", false, promotion, &explore_options[3]),
         ("game, auto", true, auto, &explore_options[0]),
@@ -431,8 +432,9 @@ pub fn verdicts(
         ("game on a quotient", true, auto, &explore_options[0]),
     ] {
         let quotient_at = (name == "game on a quotient").then_some(0);
-        let options =
-            Options { force_game, quotient_at, solver: Some(solver), ..Options::new(explore) };
+        let batches = if name == "least batches" { BatchSizes::LEAST } else { BatchSizes::USUAL };
+        let solver = Some(solver);
+        let options = Options { force_game, quotient_at, batches, solver, ..Options::new(explore) };
         let answer = answer(&subject.model, &subject.model, &formula, options, name)?;
         let Some(answer) = answer else {
             tally.too_hard += 1;

@@ -59,3 +59,27 @@ fn files_of_a_model_are_found_by_name_and_by_configuration() {
         );
     }
 }
+
+/// The index of an SRCU section passes through memory to the thread that ends the section.
+#[test]
+fn srcu_indices_pass_through_memory() {
+    let test = "C srcu\n{}\n\
+        P0(int *y, struct srcu_struct *s, int *idx, int *f) { int r2; int r3; r3 = srcu_down_read(s); \
+        WRITE_ONCE(*idx, r3); r2 = READ_ONCE(*y); smp_store_release(f, 1); }\n\
+        P1(int *x, struct srcu_struct *s, int *idx, int *f) { int r1; int r3; int r4; \
+        r4 = smp_load_acquire(f); r1 = READ_ONCE(*x); r3 = READ_ONCE(*idx); srcu_up_read(s, r3); }\n\
+        P2(int *x, int *y, struct srcu_struct *s) { WRITE_ONCE(*y, 1); synchronize_srcu(s); \
+        WRITE_ONCE(*x, 1); }\n\
+        filter (1:r4=1)\nexists (1:r1=1 /\\ 0:r2=0)\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "srcu.litmus", test);
+    let outcome = mu_check(&["litmus", &path, "--model", "lkmm"]);
+    let test = &outcome.json["tests"][0];
+    assert_eq!(
+        (outcome.code, test["flags"].to_string()),
+        (1, "[]".to_string()),
+        "{}",
+        outcome.json
+    );
+    assert_eq!(test["observation"], "Never");
+}

@@ -14,8 +14,22 @@ use super::obligations::{EMPTY, Operations, Set, Sets};
 use ahash::AHashMap;
 use std::ops::Range;
 
-/// Obligations in the first batch, if there are too many for one.
-const FIRST: usize = 16;
+/// Sizes of batches.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchSizes {
+    /// Maximum number of obligations that form one batch.
+    pub undivided: usize,
+    /// Obligations in the first batch, if there are more.
+    pub first: usize,
+}
+
+impl BatchSizes {
+    /// The sizes that save most work.
+    pub const USUAL: BatchSizes = BatchSizes { undivided: 64, first: 16 };
+    /// The least sizes, so that tests divide few obligations.
+    pub const LEAST: BatchSizes = BatchSizes { undivided: 1, first: 1 };
+}
+
 /// The size is doubled if an obligation then takes less than this fraction of the work.
 const MIN_SAVING: f64 = 0.95;
 
@@ -32,8 +46,8 @@ pub struct Batches {
 
 impl Batches {
     /// Batches of obligations `0..count`.
-    pub fn new(count: usize) -> Self {
-        let size = if count <= 4 * FIRST { count } else { FIRST };
+    pub fn new(count: usize, sizes: BatchSizes) -> Self {
+        let size = if count <= sizes.undivided { count } else { sizes.first };
         Self { count, at: 0, size, growing: true, before: None }
     }
 
@@ -98,7 +112,7 @@ mod tests {
 
     /// Returns the sizes of the batches for a work function of the size.
     fn sizes(count: usize, work: impl Fn(usize) -> u64) -> Vec<usize> {
-        let mut batches = Batches::new(count);
+        let mut batches = Batches::new(count, BatchSizes::USUAL);
         let mut sizes = Vec::new();
         while let Some(batch) = batches.batch() {
             sizes.push(batch.len());

@@ -6,6 +6,7 @@
 //! turns a strategy into evidence. A limit gives `Unknown`, never true or false.
 
 use super::automaton::Automaton;
+use super::batches::BatchSizes;
 use super::explain::finish;
 use super::parallel_product::CheckpointStore;
 use super::plan::{Plan, plan};
@@ -108,6 +109,8 @@ pub struct Options<'a> {
     /// Number of vertices from which a game is tried on a quotient of the model (0: always);
     /// `None`: never; see [`super::quotient`].
     pub quotient_at: Option<usize>,
+    /// Sizes of the batches in which the sequential product search divides the initial obligations.
+    pub batches: BatchSizes,
     /// True if termination of all runs was proved separately; cycles of the (abstract) model are
     /// then ignored.
     pub runs_end: bool,
@@ -136,6 +139,7 @@ impl<'a> Options<'a> {
             progress: &Silent,
             checkpoint_store: None,
             quotient_at: Some(SMALL_GAME),
+            batches: BatchSizes::USUAL,
             runs_end: false,
             peers: None,
         }

@@ -30,6 +30,7 @@ pub mod symbolic;
 mod symbolic_game;
 mod trace;
 
+pub use batches::BatchSizes;
 pub use check::{Answer, Options, Route, Verdict, check};
 pub use parallel_product::CheckpointStore;
 pub use priority::{Obstacle, Priority};

@@ -215,7 +215,8 @@ impl CheckRun<'_> {
         shape: &RouteAnalysis,
         roots: &[FormulaState],
     ) -> Result<product::ProductResult, Diagnostic> {
-        let (mut batches, mut pairs, mut sum) = (Batches::new(roots.len()), Pairs::default(), 0);
+        let mut batches = Batches::new(roots.len(), self.options.batches);
+        let (mut pairs, mut sum) = (Pairs::default(), 0);
         let mut cycles = product::KnownCycles::default();
         let mut outcome = product::ProductResult::Verdict(shape.universal);
         while let Some(batch) = batches.batch()

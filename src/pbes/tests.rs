@@ -337,14 +337,21 @@ fn every_route_agrees_with_direct_evaluation() {
         let normal = mu_formula::normal::normalise(&formula, &mut data.signature)
             .expect("monotonic by construction");
         alternating += u64::from(normal.max_rank() > 1);
-        for (force_game, threads, solver) in [
-            (false, 1, &mu_game::solve::zielonka::Zielonka as &dyn mu_game::solve::Solver),
-            (false, 3, &mu_game::solve::zielonka::Zielonka),
-            (true, 1, &mu_game::solve::zielonka::Zielonka),
-            (true, 1, &mu_game::solve::priority_promotion::Promotion),
+        for (force_game, threads, batches, solver) in [
+            (
+                false,
+                1,
+                BatchSizes::USUAL,
+                &mu_game::solve::zielonka::Zielonka as &dyn mu_game::solve::Solver,
+            ),
+            (false, 1, BatchSizes::LEAST, &mu_game::solve::zielonka::Zielonka),
+            (false, 3, BatchSizes::USUAL, &mu_game::solve::zielonka::Zielonka),
+            (true, 1, BatchSizes::USUAL, &mu_game::solve::zielonka::Zielonka),
+            (true, 1, BatchSizes::USUAL, &mu_game::solve::priority_promotion::Promotion),
         ] {
             let explore = mu_explore::Options { threads, ..Default::default() };
-            let options = Options { force_game, solver: Some(solver), ..Options::new(&explore) };
+            let solver = Some(solver);
+            let options = Options { force_game, batches, solver, ..Options::new(&explore) };
             let answer = check(&model, &table, &formula, options, &Budget::default())
                 .unwrap_or_else(|e| panic!("{}: {e:?}", context()));
             let verdict = if expected { Verdict::True } else { Verdict::False };

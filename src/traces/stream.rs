@@ -113,8 +113,8 @@ impl Tables {
         self.locations.extend(builder.locations().iter().skip(known).cloned());
         self.sizes.resize(self.locations.len(), 0);
     }
-    /// Notes an access. False if accesses of several sizes share bytes, or may share them: some have
-    /// a size and others none.
+    /// Notes an access. False if accesses of several sizes share bytes, or may share them: some
+    /// have a size and others none.
     fn access(&mut self, location: u32, size: u8) -> bool {
         let at = location as usize;
         let has_address = self.locations[at].address.is_some();

@@ -794,8 +794,8 @@ impl TraceBuilder {
         self.finals.push(Final { location, offset: 0, size, value, line });
     }
 
-    /// Returns the line of an access without a size, at an address where accesses have several sizes,
-    /// or less than 8 bytes away from an access with a size.
+    /// Returns the line of an access without a size, at an address where accesses have several
+    /// sizes, or less than 8 bytes away from an access with a size.
     fn unknown_bytes(&self) -> Option<u32> {
         if self.sizes.is_empty() {
             return None;

@@ -97,7 +97,7 @@ fn size_of(instruction: &str) -> u8 {
     }
 }
 
-/// True for an atomic operation whose values a log does not have. Mnemonics of RISC-V are
+/// True for an atomic operation of which a log does not have all values. Mnemonics of RISC-V are
 /// complete, or parts up to `_` or `.`; those of Arm have the ordering and the size behind them.
 fn is_refused(mnemonic: &str) -> bool {
     const RISC_V: [&str; 2] = ["lr", "sc"];

@@ -295,7 +295,7 @@ fn annotations_of_loads_without_stores_order() {
     }
 }
 
-/// Logs whose verdict depends on initial values, final values, and annotations that few logs have.
+/// Logs with a verdict that depends on initial values, final values, and annotations that few logs have.
 #[test]
 fn initial_and_final_values_of_bytes_decide() {
     let every = [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso, TraceModel::Rvwmo];
@@ -313,7 +313,7 @@ fn initial_and_final_values_of_bytes_decide() {
     let two = access(0, "store", "64", "1", byte)
         + &access(1, "store", "64", "2", byte)
         + &access(2, "load", "64", "0", ", \"size\": 2");
-    // A byte with an unknown initial value beside one that is 0.
+    // A byte with an unknown initial value, and a neighbour that is 0.
     let beside = |loaded: &str| {
         "{\"operation\": \"initial\", \"address\": 65, \"size\": 1, \"value\": \"?\"}\n".to_string()
             + &access(0, "load", "64", loaded, byte)

@@ -124,7 +124,7 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
 }
 
 /// Where coherence orders are given, as in Dartagnan, the store of an update comes after the store
-/// that it loads from, without an axiom of the model. The herd tools' models choose `co` themselves.
+/// that it loads from, without an axiom of the model. The herd tools' models choose `co`.
 #[test]
 fn updates_store_after_they_load_where_orders_are_given() {
     let test = "X86_64 S\n{ }\nP0 | P1 ;\nmovl $2,(x) | movl (y),%eax ;\nmovl $1,%eax | movl $1,%ebx ;\n\
