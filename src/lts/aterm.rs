@@ -20,7 +20,7 @@
 //! Cost: one pass; memory of the shared terms. Invariant: a term's arguments have smaller numbers
 //! than it, so terms have no cycles.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
 use ahash::AHashMap;
 
@@ -83,9 +83,9 @@ fn width(count: usize) -> u32 {
     usize::BITS - count.leading_zeros()
 }
 
-/// Reader of a stream.
-pub struct TermReader<R> {
-    input: R,
+/// Reader of a stream. It is compiled once, in this layer, and not for each kind of input.
+pub struct TermReader<'a> {
+    input: BufReader<Box<dyn Read + 'a>>,
     bits: u64,
     held: u32,
     /// Symbols by number; 0 stands for the end.
@@ -97,9 +97,10 @@ pub struct TermReader<R> {
     arguments: Vec<Term>,
 }
 
-impl<R: BufRead> TermReader<R> {
-    /// Reads the header.
-    pub fn new(input: R) -> Result<Self, Diagnostic> {
+impl<'a> TermReader<'a> {
+    /// Reads the header; `capacity` bytes of the input are buffered.
+    pub fn new(input: Box<dyn Read + 'a>, capacity: usize) -> Result<Self, Diagnostic> {
+        let input = BufReader::with_capacity(capacity, input);
         let symbols = vec![(String::new(), 0)];
         let mut reader = Self {
             input,
@@ -259,9 +260,9 @@ impl<R: BufRead> TermReader<R> {
     }
 }
 
-/// Writer of a stream; a shared term is written once.
-pub struct TermWriter<W> {
-    output: W,
+/// Writer of a stream; a shared term is written once. It is compiled once, in this layer.
+pub struct TermWriter<'a> {
+    output: BufWriter<Box<dyn Write + 'a>>,
     bits: u64,
     held: u32,
     symbols: AHashMap<(String, usize), Symbol>,
@@ -270,9 +271,10 @@ pub struct TermWriter<W> {
     contents: Option<Vec<(Symbol, Vec<Term>)>>,
 }
 
-impl<W: Write> TermWriter<W> {
-    /// Writes the header.
-    pub fn new(output: W) -> std::io::Result<Self> {
+impl<'a> TermWriter<'a> {
+    /// Writes the header; `capacity` bytes of the output are buffered.
+    pub fn new(output: Box<dyn Write + 'a>, capacity: usize) -> std::io::Result<Self> {
+        let output = BufWriter::with_capacity(capacity, output);
         let mut writer = Self {
             output,
             bits: 0,
@@ -288,8 +290,8 @@ impl<W: Write> TermWriter<W> {
     }
 
     /// Writes the header; shared terms may be output by their number.
-    pub fn with_contents(output: W) -> std::io::Result<Self> {
-        let writer = Self::new(output)?;
+    pub fn with_contents(output: Box<dyn Write + 'a>, capacity: usize) -> std::io::Result<Self> {
+        let writer = Self::new(output, capacity)?;
         Ok(Self { contents: Some(Vec::new()), ..writer })
     }
 
@@ -415,7 +417,7 @@ mod tests {
     #[test]
     fn bits_are_in_the_specified_order() {
         let mut bytes = Vec::new();
-        let mut writer = TermWriter::new(&mut bytes).unwrap();
+        let mut writer = TermWriter::new(Box::new(&mut bytes), 16).unwrap();
         let f = writer.symbol("f", 0).unwrap();
         writer.output(f, &[]).unwrap();
         writer.output_number(300).unwrap();
@@ -440,7 +442,7 @@ mod tests {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let (mut bytes, mut expected) = (Vec::new(), Vec::new());
-            let mut writer = TermWriter::new(&mut bytes).unwrap();
+            let mut writer = TermWriter::new(Box::new(&mut bytes), 16).unwrap();
             let mut shared: Vec<(Term, String, Vec<Term>)> = Vec::new();
             for _ in 0..random.below(300) {
                 match random.below(3) {
@@ -466,7 +468,7 @@ mod tests {
                 }
             }
             writer.finish().unwrap();
-            let mut reader = TermReader::new(&bytes[..]).unwrap();
+            let mut reader = TermReader::new(Box::new(&bytes[..]), 16).unwrap();
             for item in &expected {
                 assert_eq!(&reader.item().unwrap(), item, "seed {seed}");
             }

@@ -14,7 +14,7 @@
 //! Cost: one pass, O(bytes); memory of the transitions and the distinct labels only. Memory is
 //! never allocated by the header alone. A gzip stream is recognised by its magic number.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
 use ahash::AHashMap;
 
@@ -38,7 +38,11 @@ impl Default for AutOptions {
 
 /// Reads an LTS, plain or compressed by gzip. An error names line, column and the text there.
 pub fn read(input: impl Read, options: &AutOptions) -> Result<Lts, Diagnostic> {
-    let input = BufReader::with_capacity(1 << 20, input);
+    let input: Box<dyn Read + '_> = Box::new(input);
+    read_any(BufReader::with_capacity(1 << 20, input), options)
+}
+
+fn read_any(input: BufReader<Box<dyn Read + '_>>, options: &AutOptions) -> Result<Lts, Diagnostic> {
     read_plain(decompressed(input).map_err(|e| broken(&e))?, options)
 }
 
@@ -60,7 +64,8 @@ pub fn decompressed<'a>(mut input: impl BufRead + 'a) -> std::io::Result<Box<dyn
 
 /// Writes an LTS as text.
 pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
-    let mut out = std::io::BufWriter::with_capacity(1 << 20, output);
+    let output: Box<dyn Write + '_> = Box::new(output);
+    let mut out = BufWriter::with_capacity(1 << 20, output);
     if let Some(bad) = lts.table.texts.iter().find(|t| t.contains('\n')) {
         return Err(Diagnostic::new(
             Stage::File,
@@ -82,7 +87,7 @@ pub fn write_gz(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
         .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
-fn write_rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
+fn write_rows(lts: &Lts, out: &mut BufWriter<Box<dyn Write + '_>>) -> std::io::Result<()> {
     writeln!(
         out,
         "des ({},{},{})",
@@ -277,7 +282,7 @@ fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Line
     Ok((narrow::word(source), label, column, narrow::word(target)))
 }
 
-fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diagnostic> {
+fn read_plain(mut input: Box<dyn BufRead + '_>, options: &AutOptions) -> Result<Lts, Diagnostic> {
     let mut line = Vec::new();
     let mut number = 0u64;
     // The header may follow empty lines.

@@ -59,7 +59,7 @@ impl<T> Checksummed<T> {
     }
 }
 
-impl<W: Write> Checksummed<W> {
+impl Checksummed<BufWriter<Box<dyn Write + '_>>> {
     fn bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         bytes.iter().for_each(|&b| self.count(b));
         self.inner.write_all(bytes)
@@ -76,7 +76,7 @@ impl<W: Write> Checksummed<W> {
     }
 }
 
-impl<R: Read> Checksummed<BufReader<R>> {
+impl Checksummed<BufReader<Box<dyn Read + '_>>> {
     fn byte(&mut self) -> Result<u8, Diagnostic> {
         let mut byte = [0];
         self.inner.read_exact(&mut byte).map_err(unread)?;
@@ -116,6 +116,7 @@ fn unread(e: std::io::Error) -> Diagnostic {
 
 /// Writes a transition system.
 pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
+    let output: Box<dyn Write + '_> = Box::new(output);
     let mut out = Checksummed::new(BufWriter::with_capacity(1 << 20, output));
     body(lts, &mut out)
         .and_then(|()| {
@@ -126,7 +127,7 @@ pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
         .map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
-fn body(lts: &Lts, out: &mut Checksummed<impl Write>) -> std::io::Result<()> {
+fn body(lts: &Lts, out: &mut Checksummed<BufWriter<Box<dyn Write + '_>>>) -> std::io::Result<()> {
     out.bytes(&MAGIC)?;
     out.bytes(&VERSION.to_le_bytes())?;
     out.number(lts.state_count() as u64)?;
@@ -156,6 +157,10 @@ fn body(lts: &Lts, out: &mut Checksummed<impl Write>) -> std::io::Result<()> {
 
 /// Reads a transition system.
 pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
+    read_any(Box::new(input))
+}
+
+fn read_any(input: Box<dyn Read + '_>) -> Result<Lts, Diagnostic> {
     let mut input = Checksummed::new(BufReader::with_capacity(1 << 20, input));
     for expected in MAGIC {
         if input.byte()? != expected {

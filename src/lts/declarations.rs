@@ -12,7 +12,6 @@ use super::mcrl2::{MAX_TEXT, Texts, refuse};
 use ahash::AHashSet;
 use mu_base::Diagnostic;
 use std::fmt::Write;
-use std::io::BufRead;
 
 mod internal;
 
@@ -51,7 +50,7 @@ impl Declarations {
     }
 
     /// Returns a printer that uses these declarations.
-    pub fn printer<'a, R: BufRead>(&'a self, stream: &'a TermReader<R>) -> Printer<'a, R> {
+    pub fn printer<'a>(&'a self, stream: &'a TermReader<'a>) -> Printer<'a> {
         Printer { texts: Texts(stream), overloaded: Some(&self.overloaded), enumerates: false }
     }
 
@@ -63,9 +62,9 @@ impl Declarations {
     }
 
     /// Adds a declaration of data or actions.
-    pub fn add<R: BufRead>(
+    pub fn add(
         &mut self,
-        stream: &TermReader<R>,
+        stream: &TermReader<'_>,
         name: &str,
         parts: &[Term],
     ) -> Result<(), Diagnostic> {
@@ -114,9 +113,9 @@ impl Declarations {
     }
 
     /// Adds a constructor (`cons`) or a mapping (`map`).
-    pub fn add_operation<R: BufRead>(
+    pub fn add_operation(
         &mut self,
-        stream: &TermReader<R>,
+        stream: &TermReader<'_>,
         kind: &str,
         parts: &[Term],
     ) -> Result<(), Diagnostic> {
@@ -136,11 +135,7 @@ impl Declarations {
     }
 
     /// Adds an action.
-    pub fn add_action<R: BufRead>(
-        &mut self,
-        stream: &TermReader<R>,
-        action: Term,
-    ) -> Result<(), Diagnostic> {
+    pub fn add_action(&mut self, stream: &TermReader<'_>, action: Term) -> Result<(), Diagnostic> {
         let printer = self.printer(stream);
         let Content::Apply("ActId", &[name, sorts]) = stream.content(action) else {
             return Err(refuse("the file is damaged: it has another term in place of an action"));
@@ -161,8 +156,8 @@ fn write_line(out: &mut String, parts: &[&str]) {
 }
 
 /// Printer of sorts, variables and expressions.
-pub(super) struct Printer<'a, R> {
-    pub texts: Texts<'a, R>,
+pub(super) struct Printer<'a> {
+    pub texts: Texts<'a>,
     /// Names of several operations.
     overloaded: Option<&'a AHashSet<String>>,
     /// True if finite lists, sets, and bags are written as enumerations, as in labels.
@@ -171,14 +166,14 @@ pub(super) struct Printer<'a, R> {
 
 /// Returns the text of a value that only an expression represents: a function, or a set
 /// comprehension.
-pub(super) fn value<R: BufRead>(stream: &TermReader<R>, term: Term) -> Result<String, Diagnostic> {
+pub(super) fn value(stream: &TermReader<'_>, term: Term) -> Result<String, Diagnostic> {
     let mut out = String::new();
     Printer { texts: Texts(stream), overloaded: None, enumerates: true }
         .expression(term, &mut out)?;
     Ok(out)
 }
 
-impl<R: BufRead> Printer<'_, R> {
+impl Printer<'_> {
     /// Prints a sort; a function sort in brackets if it is `inner`.
     pub fn sort(&self, term: Term, inner: bool, out: &mut String) -> Result<(), Diagnostic> {
         match self.texts.0.content(term) {

@@ -8,13 +8,12 @@ use mu_base::{Diagnostic, Stage};
 
 /// Writes a digraph: states are circles with their numbers, the initial state is drawn doubled.
 pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
-    let mut out = std::io::BufWriter::new(output);
-    rows(lts, &mut out)
-        .and_then(|()| out.flush())
+    let output: Box<dyn Write + '_> = Box::new(output);
+    rows(lts, std::io::BufWriter::new(output))
         .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
-fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
+fn rows(lts: &Lts, mut out: std::io::BufWriter<Box<dyn Write + '_>>) -> std::io::Result<()> {
     writeln!(
         out,
         "digraph lts {{\n  node [shape=circle];\n  {} [shape=doublecircle];",
@@ -30,7 +29,8 @@ fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
             writeln!(out, "  {s} -> {} [label=\"{}\"];", target.number(), texts[label.index()])?;
         }
     }
-    writeln!(out, "}}")
+    writeln!(out, "}}")?;
+    out.flush()
 }
 
 fn escape(text: &str) -> String {

@@ -34,6 +34,10 @@ use mu_base::{Diagnostic, Stage};
 /// # Errors
 /// A line that does not match the format, with its place; a distribution over states.
 pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
+    read_any(Box::new(input))
+}
+
+fn read_any(input: Box<dyn Read + '_>) -> Result<Lts, Diagnostic> {
     let mut input = BufReader::with_capacity(1 << 20, input);
     let (mut line, mut number, mut part) = (Vec::new(), 0u64, 0);
     let (mut parameters, mut valued, mut states) = (0usize, 0usize, 1usize);
@@ -215,6 +219,7 @@ pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
             ),
         ));
     }
+    let output: Box<dyn Write + '_> = Box::new(output);
     let mut out = BufWriter::with_capacity(1 << 20, output);
     rows(lts, &mut out)
         .and_then(|()| out.flush())
@@ -222,7 +227,7 @@ pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
 }
 
 /// Writes all three parts of the file.
-fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
+fn rows(lts: &Lts, out: &mut BufWriter<Box<dyn Write + '_>>) -> std::io::Result<()> {
     // The initial state is swapped with the first.
     let number = |s: StateId| match s {
         s if s == lts.initial => 1,

@@ -11,7 +11,7 @@
 //! Cost: one pass. Memory: transitions, labels, and the shared terms, among which are the values of
 //! all states' parameters.
 
-use std::io::{BufReader, Read};
+use std::io::Read;
 
 use ahash::AHashMap;
 use num_bigint::BigInt;
@@ -59,7 +59,13 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
 pub fn read_with_declarations(
     input: impl Read,
 ) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
-    let mut stream = TermReader::new(BufReader::with_capacity(1 << 20, input))?;
+    system_with_declarations(Box::new(input))
+}
+
+fn system_with_declarations(
+    input: Box<dyn Read + '_>,
+) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
+    let mut stream = TermReader::new(input, 1 << 20)?;
     if !matches!(stream.item()?, StreamItem::Apply(s, _) if stream.name(s) == "labelled_transition_system")
     {
         return Err(refuse("this mCRL2 file contains no labelled transition system")
@@ -78,9 +84,7 @@ fn also(
 
 /// Reads the declarations of data. The outer error is a damaged file; the inner one is a
 /// declaration without text.
-fn data<R: std::io::BufRead>(
-    stream: &mut TermReader<R>,
-) -> Result<Result<Declarations, Diagnostic>, Diagnostic> {
+fn data(stream: &mut TermReader<'_>) -> Result<Result<Declarations, Diagnostic>, Diagnostic> {
     let mut all = Ok(Declarations::default());
     for kind in ["sort", "alias", "cons", "map", "eqn"] {
         let StreamItem::Int(count) = stream.item()? else {
@@ -100,9 +104,7 @@ fn data<R: std::io::BufRead>(
 
 /// Reads the head of the stream. The outer error is a damaged file; the inner one is a declaration
 /// without text.
-fn declarations<R: std::io::BufRead>(
-    stream: &mut TermReader<R>,
-) -> Result<Result<String, Diagnostic>, Diagnostic> {
+fn declarations(stream: &mut TermReader<'_>) -> Result<Result<String, Diagnostic>, Diagnostic> {
     let mut all = data(stream)?;
     // Process parameters, actions.
     expect_term(stream)?;
@@ -117,7 +119,7 @@ fn declarations<R: std::io::BufRead>(
 }
 
 /// Reads the rest of the stream.
-fn system<R: std::io::BufRead>(mut stream: TermReader<R>) -> Result<Lts, Diagnostic> {
+fn system(mut stream: TermReader<'_>) -> Result<Lts, Diagnostic> {
     let mut table = Labels::default();
     let mut by_text: AHashMap<String, LabelId> = AHashMap::new();
     by_text.insert(table.texts[0].clone(), LabelId::TAU);
@@ -199,9 +201,7 @@ fn probabilistic() -> Diagnostic {
     )
 }
 
-fn expect_term<R: std::io::BufRead>(
-    stream: &mut TermReader<R>,
-) -> Result<(Symbol, Vec<Term>), Diagnostic> {
+fn expect_term(stream: &mut TermReader<'_>) -> Result<(Symbol, Vec<Term>), Diagnostic> {
     match stream.item()? {
         StreamItem::Apply(symbol, parts) => Ok((symbol, parts)),
         _ => Err(refuse("the file is damaged: a declaration is missing")),
@@ -215,7 +215,7 @@ fn number(n: u64) -> Result<StateId, Diagnostic> {
     }
 }
 
-fn state<R: std::io::BufRead>(stream: &mut TermReader<R>) -> Result<StateId, Diagnostic> {
+fn state(stream: &mut TermReader<'_>) -> Result<StateId, Diagnostic> {
     match stream.item()? {
         StreamItem::Int(n) => number(n),
         _ => Err(refuse("the file is damaged: a transition has no state")),
@@ -223,9 +223,9 @@ fn state<R: std::io::BufRead>(stream: &mut TermReader<R>) -> Result<StateId, Dia
 }
 
 /// Printer of terms in the notation of mCRL2.
-pub(super) struct Texts<'a, R>(pub &'a TermReader<R>);
+pub(super) struct Texts<'a>(pub &'a TermReader<'a>);
 
-impl<R: std::io::BufRead> Texts<'_, R> {
+impl Texts<'_> {
     pub fn list(&self, mut list: Term) -> Result<Vec<Term>, Diagnostic> {
         let mut items = Vec::new();
         loop {

@@ -12,7 +12,6 @@ use crate::aterm::{Content, Term};
 use crate::mcrl2::{MAX_TEXT, refuse};
 use mu_base::Diagnostic;
 use std::fmt::Write;
-use std::io::BufRead;
 
 /// Variable of printed functions: no other expression contains it.
 const X: &str = "x'";
@@ -75,7 +74,7 @@ fn instantiate(form: &str, operands: &[String], out: &mut String) {
     }
 }
 
-impl<R: BufRead> Printer<'_, R> {
+impl Printer<'_> {
     /// Prints an operation of the toolset's own, with its arguments.
     pub(super) fn internal(
         &self,

@@ -22,7 +22,7 @@ use super::super::declarations::{Declarations, Printer, is_name};
 use super::{Texts, data, expect_term, refuse};
 use mu_base::Diagnostic;
 use std::fmt::Write;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 
 /// Limit on the total length of the text; beyond it, the file is rejected.
 pub(super) const MAX_TOTAL: usize = 1 << 28;
@@ -32,6 +32,10 @@ pub(super) const MAX_TOTAL: usize = 1 << 28;
 /// # Errors
 /// The file is damaged, or an expression in it has no text.
 pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
+    process(Box::new(input))
+}
+
+fn process(input: Box<dyn Read + '_>) -> Result<String, Diagnostic> {
     let mut stream = start(input, "linear_process_specification", "linear process")?;
     let mut declarations = data(&mut stream)??;
     let actions = next_term(&mut stream)?;
@@ -99,12 +103,12 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     Ok(out)
 }
 
-pub(super) fn start<R: Read>(
-    input: R,
+pub(super) fn start<'a>(
+    input: Box<dyn Read + 'a>,
     mark: &str,
     what: &str,
-) -> Result<TermReader<BufReader<R>>, Diagnostic> {
-    let mut stream = TermReader::new(BufReader::with_capacity(1 << 16, input))?;
+) -> Result<TermReader<'a>, Diagnostic> {
+    let mut stream = TermReader::new(input, 1 << 16)?;
     match stream.item()? {
         StreamItem::Apply(s, _) if stream.name(s) == mark => Ok(stream),
         StreamItem::Apply(s, _) => {
@@ -118,27 +122,27 @@ pub(super) fn start<R: Read>(
 }
 
 /// Reads the next term.
-pub(super) fn next_term<R: BufRead>(stream: &mut TermReader<R>) -> Result<Term, Diagnostic> {
+pub(super) fn next_term(stream: &mut TermReader<'_>) -> Result<Term, Diagnostic> {
     let (symbol, parts) = expect_term(stream)?;
     stream.store(symbol, parts).ok_or_else(|| refuse("the file has too many terms"))
 }
 
-pub(super) fn count<R: BufRead>(stream: &mut TermReader<R>, what: &str) -> Result<u64, Diagnostic> {
+pub(super) fn count(stream: &mut TermReader<'_>, what: &str) -> Result<u64, Diagnostic> {
     match stream.item()? {
         StreamItem::Int(count) => Ok(count),
         _ => Err(refuse(format!("the file is damaged: the number of {what} is missing"))),
     }
 }
 
-pub(super) fn end<R: BufRead>(stream: &mut TermReader<R>) -> Result<(), Diagnostic> {
+pub(super) fn end(stream: &mut TermReader<'_>) -> Result<(), Diagnostic> {
     match stream.item()? {
         StreamItem::End => Ok(()),
         _ => Err(refuse("the file is damaged: there is data after its end")),
     }
 }
 
-pub(super) fn globals<R: BufRead>(
-    stream: &mut TermReader<R>,
+pub(super) fn globals(
+    stream: &mut TermReader<'_>,
     declarations: &Declarations,
     out: &mut String,
 ) -> Result<(), Diagnostic> {
@@ -152,8 +156,8 @@ pub(super) fn globals<R: BufRead>(
 }
 
 /// Prints parameters in brackets, if there are any.
-pub(super) fn head<R: BufRead>(
-    printer: &Printer<'_, R>,
+pub(super) fn head(
+    printer: &Printer<'_>,
     parameters: Term,
     out: &mut String,
 ) -> Result<(), Diagnostic> {
@@ -165,7 +169,7 @@ pub(super) fn head<R: BufRead>(
     Ok(())
 }
 
-fn action_name<R: BufRead>(stream: &TermReader<R>, action: Term) -> Option<&str> {
+fn action_name<'a>(stream: &'a TermReader<'a>, action: Term) -> Option<&'a str> {
     match stream.content(action) {
         Content::Apply("ActId", &[name, _]) => match stream.content(name) {
             Content::Apply(name, _) => Some(name),
@@ -176,15 +180,15 @@ fn action_name<R: BufRead>(stream: &TermReader<R>, action: Term) -> Option<&str>
 }
 
 /// Printer of summands and predicates.
-struct Summands<'a, R> {
-    printer: Printer<'a, R>,
+struct Summands<'a> {
+    printer: Printer<'a>,
     /// The declared actions.
     actions: &'a [Term],
     /// Name of the process.
     name: &'a str,
 }
 
-impl<R: BufRead> Summands<'_, R> {
+impl Summands<'_> {
     fn name_of(&self, term: Term) -> Result<&str, Diagnostic> {
         match self.printer.texts.name(term) {
             name if is_name(name) => Ok(name),

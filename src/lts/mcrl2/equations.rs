@@ -11,7 +11,7 @@ use super::behaviour::{MAX_TOTAL, count, end, globals, head, next_term, start};
 use super::{MAX_TEXT, data, refuse};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::ops::Range;
 
 /// Range of the text.
@@ -61,6 +61,10 @@ pub enum OutlinedPredicate {
 /// # Errors
 /// The file is damaged, or an expression in it has no text.
 pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
+    equations(Box::new(input))
+}
+
+fn equations(input: Box<dyn Read + '_>) -> Result<Outlined, Diagnostic> {
     let mut stream = start(input, "parameterised_boolean_equation_system", "equation system")?;
     let declarations = data(&mut stream)??;
     let mut out = declarations.text().to_string();
@@ -111,8 +115,8 @@ pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
 }
 
 /// Printer of predicates.
-struct Predicates<'a, R> {
-    printer: Printer<'a, R>,
+struct Predicates<'a> {
+    printer: Printer<'a>,
     /// First positions of data expressions and lists of variables.
     known: AHashMap<Term, TextRange>,
     /// The text so far.
@@ -121,12 +125,12 @@ struct Predicates<'a, R> {
     start: usize,
 }
 
-impl<R: BufRead> Predicates<'_, R> {
+impl Predicates<'_> {
     /// Prints a part and returns its first position; a repeated part is copied.
     fn print_shared(
         &mut self,
         term: Term,
-        print: impl FnOnce(&Printer<'_, R>, &mut String) -> Result<(), Diagnostic>,
+        print: impl FnOnce(&Printer<'_>, &mut String) -> Result<(), Diagnostic>,
     ) -> Result<TextRange, Diagnostic> {
         if let Some(place) = self.known.get(&term) {
             self.out.extend_from_within(place.clone());

@@ -77,7 +77,7 @@ fn systems_round_trip() {
 #[test]
 fn values_print_as_mcrl2_prints_them() {
     let mut bytes = Vec::new();
-    let mut out = TermWriter::new(&mut bytes).unwrap();
+    let mut out = TermWriter::new(Box::new(&mut bytes), 16).unwrap();
     let mark = out.symbol("labelled_transition_system", 0).unwrap();
     out.output(mark, &[]).unwrap();
     for _ in 0..5 {
@@ -86,8 +86,8 @@ fn values_print_as_mcrl2_prints_them() {
     let empty = out.symbol("<empty_list>", 0).unwrap();
     out.output(empty, &[]).unwrap();
     out.output(empty, &[]).unwrap();
-    let op = |out: &mut TermWriter<_>, name: &str| constant(out, name, "S").unwrap();
-    let apply = |out: &mut TermWriter<&mut Vec<u8>>, name: &str, arguments: &[Term]| {
+    let op = |out: &mut TermWriter<'_>, name: &str| constant(out, name, "S").unwrap();
+    let apply = |out: &mut TermWriter<'_>, name: &str, arguments: &[Term]| {
         let mut all = vec![constant(out, name, "S").unwrap()];
         all.extend(arguments);
         out.share("DataAppl", &all).unwrap()

@@ -21,7 +21,7 @@ use mu_base::ids::StateId;
 use mu_base::label_time;
 use num_bigint::BigInt;
 use num_bigint::Sign;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 /// Returns the actions of a label with the texts of their arguments; `None` if it is not a
 /// multi-action.
@@ -122,11 +122,11 @@ pub fn write(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> Result<(),
         return Err(refuse(format!("the label `{label}` has no typed form")));
     }
     typed.map_or(Ok(()), Typed::check)?;
-    stream(lts, typed, output).map_err(|e| refuse(format!("cannot write: {e}")))
+    stream(lts, typed, Box::new(output)).map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
-fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Result<()> {
-    let mut out = TermWriter::new(BufWriter::with_capacity(1 << 20, output))?;
+fn stream(lts: &Lts, typed: Option<&Typed>, output: Box<dyn Write + '_>) -> std::io::Result<()> {
+    let mut out = TermWriter::new(output, 1 << 20)?;
     let mark = out.symbol("labelled_transition_system", 0)?;
     out.output(mark, &[])?;
     let labels = match typed {
@@ -160,10 +160,7 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
 }
 
 /// Outputs a list: all cells except the first are shared.
-pub(super) fn output_list<W: Write>(
-    out: &mut TermWriter<W>,
-    items: &[Term],
-) -> std::io::Result<()> {
+pub(super) fn output_list(out: &mut TermWriter<'_>, items: &[Term]) -> std::io::Result<()> {
     match items.split_first() {
         None => {
             let empty = out.symbol("<empty_list>", 0)?;
@@ -178,7 +175,7 @@ pub(super) fn output_list<W: Write>(
 }
 
 /// Outputs an empty list of process parameters and these actions.
-fn output_actions<W: Write>(out: &mut TermWriter<W>, actions: &[Term]) -> std::io::Result<()> {
+fn output_actions(out: &mut TermWriter<'_>, actions: &[Term]) -> std::io::Result<()> {
     output_list(out, &[])?;
     output_list(out, actions)
 }
@@ -197,8 +194,8 @@ fn parts_of(label: &str) -> (Vec<(&str, Vec<&str>)>, Option<BigInt>) {
 
 /// Writes the declarations inferred from the labels' texts. Returns the list of actions of each
 /// label, and its time.
-fn write_inferred<W: Write>(
-    out: &mut TermWriter<W>,
+fn write_inferred(
+    out: &mut TermWriter<'_>,
     lts: &Lts,
 ) -> std::io::Result<Vec<(Term, Option<Term>)>> {
     // Label 0 is tau, the empty multi-action, independent of its text.
@@ -271,8 +268,8 @@ fn write_inferred<W: Write>(
 
 /// Writes declarations. Returns the list of actions of each label, and its time; all labels have
 /// typed forms.
-fn write_declared<W: Write>(
-    out: &mut TermWriter<W>,
+fn write_declared(
+    out: &mut TermWriter<'_>,
     lts: &Lts,
     typed: &Typed,
 ) -> std::io::Result<Vec<(Term, Option<Term>)>> {
@@ -296,8 +293,8 @@ fn write_declared<W: Write>(
 }
 
 /// Shares the declarations of actions.
-pub(super) fn action_declarations<W: Write>(
-    out: &mut TermWriter<W>,
+pub(super) fn action_declarations(
+    out: &mut TermWriter<'_>,
     typed: &Typed,
     shared: &Shared,
 ) -> std::io::Result<Vec<Term>> {
@@ -311,8 +308,8 @@ pub(super) fn action_declarations<W: Write>(
 }
 
 /// Shares the list of actions of a label.
-pub(super) fn multi_action<'p, W: Write>(
-    out: &mut TermWriter<W>,
+pub(super) fn multi_action<'p>(
+    out: &mut TermWriter<'_>,
     actions: &[Term],
     shared: &Shared,
     parts: impl Iterator<Item = &'p typed::TypedPart>,
@@ -326,8 +323,8 @@ pub(super) fn multi_action<'p, W: Write>(
 }
 
 /// Outputs the declarations of data.
-pub(super) fn data_specification<W: Write>(
-    out: &mut TermWriter<W>,
+pub(super) fn data_specification(
+    out: &mut TermWriter<'_>,
     typed: &Typed,
     shared: &Shared,
 ) -> std::io::Result<()> {
@@ -386,8 +383,8 @@ impl Shared {
 }
 
 /// Shares the sorts and terms that the declarations and these terms need.
-pub(super) fn share_needed<'t, W: Write>(
-    out: &mut TermWriter<W>,
+pub(super) fn share_needed<'t>(
+    out: &mut TermWriter<'_>,
     typed: &'t Typed,
     also: impl Iterator<Item = &'t typed::TermRef>,
 ) -> std::io::Result<Shared> {
@@ -456,8 +453,8 @@ pub(super) fn share_needed<'t, W: Write>(
     Ok(shared)
 }
 
-fn share_sort<W: Write>(
-    out: &mut TermWriter<W>,
+fn share_sort(
+    out: &mut TermWriter<'_>,
     sort: &typed::Sort,
     known: &[Option<Term>],
 ) -> std::io::Result<Term> {
@@ -500,8 +497,8 @@ fn share_sort<W: Write>(
     }
 }
 
-fn share_term<W: Write>(
-    out: &mut TermWriter<W>,
+fn share_term(
+    out: &mut TermWriter<'_>,
     term: &typed::Term,
     known: &Shared,
 ) -> std::io::Result<Term> {
@@ -564,14 +561,14 @@ fn has_unnamed_state(lts: &Lts) -> bool {
     last != lts.initial && lts.successors(last).next().is_none() && !lts.targets.contains(&last)
 }
 
-pub(super) fn named_sort<W: Write>(out: &mut TermWriter<W>, name: &str) -> std::io::Result<Term> {
+pub(super) fn named_sort(out: &mut TermWriter<'_>, name: &str) -> std::io::Result<Term> {
     let name = out.share(name, &[])?;
     out.share("SortId", &[name])
 }
 
 /// Shares an operation `from -> to`.
-fn function<W: Write>(
-    out: &mut TermWriter<W>,
+fn function(
+    out: &mut TermWriter<'_>,
     name: &str,
     from: &[&str],
     to: &str,
@@ -586,21 +583,13 @@ fn function<W: Write>(
 }
 
 /// Shares a constant of a named sort.
-pub(super) fn constant<W: Write>(
-    out: &mut TermWriter<W>,
-    name: &str,
-    sort: &str,
-) -> std::io::Result<Term> {
+pub(super) fn constant(out: &mut TermWriter<'_>, name: &str, sort: &str) -> std::io::Result<Term> {
     let (name, sort) = (out.share(name, &[])?, named_sort(out, sort)?);
     out.share("OpIdNoIndex", &[name, sort])
 }
 
 /// Shares an argument of a label at its inferred sort.
-fn argument<W: Write>(
-    out: &mut TermWriter<W>,
-    text: &str,
-    sort: InferredSort,
-) -> std::io::Result<Term> {
+fn argument(out: &mut TermWriter<'_>, text: &str, sort: InferredSort) -> std::io::Result<Term> {
     let sort = match sort {
         InferredSort::Bool | InferredSort::Value => return constant(out, text, sort.name()),
         InferredSort::Nat => typed::NumberSort::Nat,
@@ -610,12 +599,12 @@ fn argument<W: Write>(
 }
 
 /// Shares an integer at a sort of numbers.
-pub(super) fn number<W: Write>(
-    out: &mut TermWriter<W>,
+pub(super) fn number(
+    out: &mut TermWriter<'_>,
     value: &BigInt,
     sort: typed::NumberSort,
 ) -> std::io::Result<Term> {
-    let unary = |out: &mut TermWriter<W>, name: &str, from: &str, inner: Term| {
+    let unary = |out: &mut TermWriter<'_>, name: &str, from: &str, inner: Term| {
         let f = function(out, name, &[from], "Int")?;
         out.share("DataAppl", &[f, inner])
     };
@@ -641,7 +630,7 @@ pub(super) fn number<W: Write>(
 
 /// Shares the magnitude as a positive or natural number: digits of 64 bits, from the most
 /// significant one on.
-fn digits<W: Write>(out: &mut TermWriter<W>, value: &BigInt, sort: &str) -> std::io::Result<Term> {
+fn digits(out: &mut TermWriter<'_>, value: &BigInt, sort: &str) -> std::io::Result<Term> {
     let (_, words) = value.to_u64_digits();
     let (first, rest) = words.split_last().map_or((0, [].as_slice()), |(f, r)| (*f, r));
     let start = function(

@@ -12,7 +12,7 @@ use super::write::{
     output_list, share_needed,
 };
 use mu_base::Diagnostic;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 /// Writes a linear process.
 ///
@@ -20,7 +20,7 @@ use std::io::{BufWriter, Write};
 /// The file cannot be written, or a term is not well typed.
 pub fn write_process(process: &Process, output: impl Write) -> Result<(), Diagnostic> {
     process.check()?;
-    process_stream(process, output).map_err(|e| refuse(format!("cannot write: {e}")))
+    process_stream(process, Box::new(output)).map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
 /// Writes an equation system.
@@ -29,11 +29,11 @@ pub fn write_process(process: &Process, output: impl Write) -> Result<(), Diagno
 /// The file cannot be written, or a term is not well typed.
 pub fn write_equations(equations: &Equations, output: impl Write) -> Result<(), Diagnostic> {
     equations.check()?;
-    equations_stream(equations, output).map_err(|e| refuse(format!("cannot write: {e}")))
+    equations_stream(equations, Box::new(output)).map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
-fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> {
-    let mut out = TermWriter::with_contents(BufWriter::with_capacity(1 << 16, output))?;
+fn process_stream(process: &Process, output: Box<dyn Write + '_>) -> std::io::Result<()> {
+    let mut out = TermWriter::with_contents(output, 1 << 16)?;
     let mark = out.symbol("linear_process_specification", 0)?;
     out.output(mark, &[])?;
     let shared = share_needed(&mut out, &process.typed, process.terms())?;
@@ -73,8 +73,8 @@ fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> 
     out.finish()
 }
 
-fn equations_stream(system: &Equations, output: impl Write) -> std::io::Result<()> {
-    let mut out = TermWriter::with_contents(BufWriter::with_capacity(1 << 16, output))?;
+fn equations_stream(system: &Equations, output: Box<dyn Write + '_>) -> std::io::Result<()> {
+    let mut out = TermWriter::with_contents(output, 1 << 16)?;
     let mark = out.symbol("parameterised_boolean_equation_system", 0)?;
     out.output(mark, &[])?;
     let shared = share_needed(&mut out, &system.typed, system.terms().into_iter())?;
@@ -98,11 +98,7 @@ fn equations_stream(system: &Equations, output: impl Write) -> std::io::Result<(
     out.finish()
 }
 
-fn predicate<W: Write>(
-    out: &mut TermWriter<W>,
-    p: &Predicate,
-    shared: &Shared,
-) -> std::io::Result<Term> {
+fn predicate(out: &mut TermWriter<'_>, p: &Predicate, shared: &Shared) -> std::io::Result<Term> {
     stacker::maybe_grow(64 << 10, 1 << 20, || match p {
         Predicate::Const(value) => truth(out, *value),
         Predicate::Data(e) => Ok(shared.term(*e)),
@@ -135,26 +131,22 @@ fn predicate<W: Write>(
 }
 
 /// Shares a constant predicate: the toolset accepts only data constants.
-fn truth<W: Write>(out: &mut TermWriter<W>, value: bool) -> std::io::Result<Term> {
+fn truth(out: &mut TermWriter<'_>, value: bool) -> std::io::Result<Term> {
     constant(out, if value { "true" } else { "false" }, "Bool")
 }
 
-fn globals<W: Write>(
-    out: &mut TermWriter<W>,
-    globals: &[TermRef],
-    shared: &Shared,
-) -> std::io::Result<()> {
+fn globals(out: &mut TermWriter<'_>, globals: &[TermRef], shared: &Shared) -> std::io::Result<()> {
     out.output_number(globals.len() as u64)?;
     globals.iter().try_for_each(|g| out.output_shared(shared.term(*g)))
 }
 
 /// Shares the distribution of a single value.
-fn point_distribution<W: Write>(out: &mut TermWriter<W>) -> std::io::Result<[Term; 2]> {
+fn point_distribution(out: &mut TermWriter<'_>) -> std::io::Result<[Term; 2]> {
     Ok([out.share_list(&[])?, number(out, &1.into(), NumberSort::Real)?])
 }
 
 /// Shares the time of untimed terms.
-pub(super) fn untimed<W: Write>(out: &mut TermWriter<W>) -> std::io::Result<Term> {
+pub(super) fn untimed(out: &mut TermWriter<'_>) -> std::io::Result<Term> {
     let (real, undefined) = (named_sort(out, "Real")?, out.share("@undefined_real", &[])?);
     out.share("DataVarId", &[undefined, real])
 }
