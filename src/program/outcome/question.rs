@@ -323,6 +323,11 @@ fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Result<u32, Diagnostic> {
     Ok(depth + 1)
 }
 
+/// Reads one level more, on a new stack if this one is nearly full.
+fn with_stack(read: impl FnOnce() -> Result<Prop, Diagnostic>) -> Result<Prop, Diagnostic> {
+    stacker::maybe_grow(64 << 10, 1 << 20, read)
+}
+
 /// Joins propositions; a single one stays unchanged.
 fn joined(mut list: Vec<Prop>, by: fn(Vec<Prop>) -> Prop) -> Prop {
     if list.len() == 1 { list.remove(0) } else { by(list) }
@@ -440,20 +445,23 @@ impl<N: NameResolver> QuestionReader<'_, N> {
     fn implication(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Prop, Diagnostic> {
         let left = self.atom(cursor, depth)?;
         if cursor.eat("=>") {
-            let right = self.implication(cursor, deeper(cursor, depth)?)?;
+            let depth = deeper(cursor, depth)?;
+            let right = with_stack(|| self.implication(cursor, depth))?;
             return Ok(Prop::Implies(Box::new(left), Box::new(right)));
         }
         Ok(left)
     }
     fn atom(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Prop, Diagnostic> {
         if cursor.eat("(") {
-            let inner = self.proposition(cursor, deeper(cursor, depth)?)?;
+            let depth = deeper(cursor, depth)?;
+            let inner = with_stack(|| self.proposition(cursor, depth))?;
             cursor.expect(")")?;
             return Ok(inner);
         }
         if cursor.eat("~") || cursor.eat("!") || cursor.is_word("not") {
             cursor.eat_word("not");
-            return Ok(Prop::Not(Box::new(self.atom(cursor, deeper(cursor, depth)?)?)));
+            let depth = deeper(cursor, depth)?;
+            return Ok(Prop::Not(Box::new(with_stack(|| self.atom(cursor, depth))?)));
         }
         if cursor.ahead(1).text != "=" && cursor.ahead(1).text != "!=" {
             if cursor.eat_word("true") {
