@@ -237,11 +237,11 @@ fn manifests_name_one_minimum_rust_version() {
     let own = version(&read("Cargo.toml")).expect("the workspace has a minimum version");
     let mut inherited = 0;
     let layers: Vec<String> = modules().iter().map(|layer| format!("src/{layer}")).collect();
-    for folder in layers.iter().map(String::as_str).chain(["tests/testkit"]) {
+    for folder in layers.iter().map(String::as_str).chain(["tests/layers", "tests/testkit"]) {
         let text = read(format!("{folder}/Cargo.toml"));
         inherited += usize::from(text.contains("\nrust-version.workspace = true"));
     }
-    assert_eq!(inherited, layers.len() + 1);
+    assert_eq!(inherited, layers.len() + 2);
     for other in ["python", "web", "fuzz", "concurrency"] {
         let text = read(format!("{other}/Cargo.toml"));
         assert_eq!(version(&text).as_ref(), Some(&own), "{other}");
@@ -660,6 +660,37 @@ fn unit_tests_run() {
         }
     }
     assert!(without > 5, "{without}");
+}
+
+/// `cargo test` runs the tests of layers through the package tests/layers, which names every file
+/// with tests and every example. The tests of a default member of the workspace run as its own.
+#[test]
+fn tests_of_layers_run() {
+    let own = read("tests/layers/Cargo.toml");
+    let named: Vec<String> = files("tests/layers", "rs").iter().map(read).chain([own]).collect();
+    let workspace = read("Cargo.toml");
+    let members = workspace.lines().find(|l| l.starts_with("default-members = ")).unwrap();
+    let (mut inside, mut outside) = (0, 0);
+    for layer in modules().into_iter().filter(|l| !members.contains(&format!("\"src/{l}\""))) {
+        let folder = format!("src/{layer}");
+        let entrances: Vec<PathBuf> = ["tests", "examples"]
+            .iter()
+            .flat_map(|f| files(&format!("{folder}/{f}"), "rs"))
+            .filter(|f| f.components().count() == 4 || f.ends_with("main.rs"))
+            .collect();
+        outside += entrances.len();
+        let has_inner =
+            |f: &Path| !f.starts_with(format!("{folder}/tests")) && read(f).contains("#[test]");
+        let private = files(&folder, "rs").iter().any(|f| has_inner(f));
+        inside += usize::from(private);
+        let library = private.then(|| PathBuf::from(format!("{folder}/lib.rs")));
+        for file in entrances.into_iter().chain(library) {
+            let path = format!("path = \"../../{}\"", file.display());
+            let times = named.iter().map(|text| text.matches(&path).count()).sum::<usize>();
+            assert_eq!(times, 1, "tests/layers names {} {times} times", file.display());
+        }
+    }
+    assert!(inside > 5 && outside > 50, "{inside} layers with inner tests, {outside} files");
 }
 
 /// Removes what formatting may change: white space, and a comma before a closing bracket.

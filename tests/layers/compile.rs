@@ -1,0 +1,6 @@
+//! All tests of the layer `compile` that use public items only, in one binary.
+
+#[path = "../../src/compile/tests/answer_cache.rs"]
+mod answer_cache;
+#[path = "../../src/compile/tests/decision_tree.rs"]
+mod decision_tree;

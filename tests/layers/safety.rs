@@ -1,0 +1,8 @@
+//! All tests of the layer `safety` that use public items only, in one binary.
+
+#[path = "../../src/safety/tests/robust.rs"]
+mod robust;
+#[path = "../../src/safety/tests/units.rs"]
+mod units;
+#[path = "../../src/safety/tests/walks.rs"]
+mod walks;
