@@ -295,7 +295,8 @@ fn annotations_of_loads_without_stores_order() {
     }
 }
 
-/// Logs with a verdict that depends on initial values, final values, and annotations that few logs have.
+/// Logs with a verdict that depends on initial values, final values, and annotations that few logs
+/// have.
 #[test]
 fn initial_and_final_values_of_bytes_decide() {
     let every = [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso, TraceModel::Rvwmo];
