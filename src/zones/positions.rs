@@ -102,6 +102,11 @@ impl Positions {
         let chooses = all.iter().any(|p| matches!(p, Position::Any(_) | Position::Exists(..)));
         Ok(Self { all, priorities, live, start, arguments, chooses })
     }
+
+    /// Computes the variables again that each position needs.
+    pub fn renew(&mut self, process: &LinearProcess) {
+        self.live = live(process, &self.all, &self.arguments);
+    }
 }
 
 /// Creates the variables for the arguments of each summand's label.

@@ -16,6 +16,7 @@ mod cells;
 mod cover;
 mod evaluate;
 mod identities;
+mod late;
 mod letters;
 mod modalities;
 mod numbers;

@@ -22,6 +22,7 @@ use super::atoms::Condition;
 use super::cells::{Abstract, Cuts, Table};
 use super::evaluate::{Cases, Evaluator, MAX_NUMBERS, Term, Values, fails, number_variables};
 use super::identities::{Crowd, Identities, Uses, determined, holds_identities, is_plain};
+use super::late::choose_late;
 use super::numbers::{Case, Constraint};
 use super::states::States;
 use super::{Verified, terms};
@@ -196,13 +197,15 @@ pub(super) struct Product<'a> {
 pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verified, Diagnostic> {
     let Question { process, formula, .. } = question;
     let mut signature = formula.data.signature.clone();
-    let positions = Positions::new(process, &mut signature, question.constants, &formula.formula)?;
+    let mut positions =
+        Positions::new(process, &mut signature, question.constants, &formula.formula)?;
     if positions.chooses {
         return Err(fails("the formula leaves choices to a strategy"));
     }
     if positions.priorities.iter().any(|p| p % 2 == 1) {
         return Err(fails("the formula has a least fixed point"));
     }
+    choose_late(process, &mut signature, &mut positions);
     let mut pool = number_variables(&mut signature);
     if let Some(given) = question.identities {
         let own = crate::certificate::numbers(&mut signature, 2 * MAX_NUMBERS, given.sort);

@@ -363,6 +363,10 @@ fn cells_show_formulas_about_bounds() {
         (count, "[true*] (forall x: Nat. (val(x <= N) => [u(x) . true* . u(x)] false))"),
         (count, "[true* . a . true* . (exists x: Nat. u(x))] false"),
         (count, "[true*] forall x: Nat. [w(x)] val(x == N)"),
+        // Values that a label determines.
+        (count, "[true*] (forall x: Nat. (val(x > N) => [w(x)] false))"),
+        (count, "[true*] (forall x, y: Nat. (val(x >= N && y < 3) => [u(x)] false))"),
+        (count, "[true*] (forall x: Nat. [u(x)] (forall y: Nat. (val(y < N) => [w(y)] false)))"),
         (bag, NO_BAD),
         (small, NO_BAD),
     ];
@@ -383,7 +387,11 @@ fn cells_show_formulas_about_bounds() {
         (ahead, NO_BAD, "do not show"),
         (count, "nu X. ([a] X || [exists x: Nat. u(x)] X) && [true] X", "strategy"),
         (count, "mu X. [true] X", "least fixed point"),
-        (count, "nu X. forall x: Nat. [u(x)] X", "below its own recursion"),
+        (count, "nu X. forall x: Nat. [u(x) . true* . u(x)] X", "below its own recursion"),
+        // Values that a label determines, of false formulas.
+        (count, "[true*] (forall x: Nat. (val(x > 3) => [w(x)] false))", "do not show"),
+        (count, "[true*] (forall x: Nat. (val(x >= N) => [!u(x)] false))", "do not show"),
+        (count, "[true*] (forall x, y: Nat. (val(y < 3) => [u(x) || w(y)] false))", "do not show"),
     ];
     for (text, formula, why) in open {
         let found = confirmed(&format!("{HEAD}{text}"), formula);
