@@ -25,6 +25,10 @@ pub trait NumberOrder: std::fmt::Debug {
     fn order(&self, a: &Expr, b: &Expr) -> Option<Ordering>;
     /// Returns the value of a term, if it has only one.
     fn value(&self, e: &Expr) -> Option<BigInt>;
+    /// Returns the entry of an array without a value, a variable, if it is known.
+    fn entry(&self, _array: &Expr, _args: &[Expr]) -> Option<Expr> {
+        None
+    }
 }
 
 /// Naive rewriter.
@@ -145,6 +149,11 @@ impl Naive {
         if let ExprKind::Bind(Binder::Lambda, vars, body) = &head.kind {
             let by: Substitution = vars.iter().copied().zip(args).collect();
             return self.normal(&body.substitute(&by));
+        }
+        if let (ExprKind::Var(_), Some(numbers)) = (&head.kind, &self.numbers)
+            && let Some(entry) = numbers.entry(&head, &args)
+        {
+            return Some(entry);
         }
         if let Some((Builtin::Update, [f, k, v])) = head.as_builtin(&self.spec.signature) {
             let (f, k, v) = (f.clone(), k.clone(), v.clone());

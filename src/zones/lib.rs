@@ -24,4 +24,4 @@ pub mod verify;
 pub use audit::Audited;
 pub use differences::Differences;
 pub use obligations::{Answer, Proof, Question, Samples, prove};
-pub use verify::{Identities, Verified, confirm, verify};
+pub use verify::{AnySize, Identities, Verified, confirm, verify};

@@ -19,7 +19,7 @@ use crate::differences::Differences;
 use crate::path::SharedPath;
 use crate::positions::{Position, Positions};
 use crate::thresholds::{Flow, Thresholds, ZERO};
-use crate::verify::Identities;
+use crate::verify::{AnySize, Identities};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, SortId, VarId, VertexId};
 use mu_base::{Budget, Diagnostic, Span, Stage};
@@ -69,6 +69,8 @@ pub struct Question<'a> {
     pub certificate: bool,
     /// Components of any number, for [`crate::confirm`].
     pub identities: Option<&'a Identities>,
+    /// Sorts of any size, for [`crate::confirm`].
+    pub sizes: &'a [AnySize],
 }
 
 /// The samples that audit a proof.

@@ -10,6 +10,7 @@
 
 use super::evaluate::{Evaluator, fails};
 use super::identities::Crowd;
+use super::merged::{array, is_over};
 use super::numbers::Constraint;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
@@ -25,15 +26,16 @@ const MAX_CUTS: usize = 24;
 /// Limit on the values of a number that are distinguished at one place.
 const MAX_EXACT: usize = 4;
 
-/// An identity that is not tracked.
+/// An identity, or a constant of a sort of any size, that is not tracked. The unknown part of an
+/// array.
 pub(super) const OTHER: u64 = 0;
 /// One or more untracked identities in a row, in a list.
 pub(super) const SOME: u64 = 1;
 /// Any number of untracked identities in a row, in a list.
 pub(super) const ANY: u64 = 2;
 
-/// A number in a value: its sort, and on which side of each cut it is. Or the sort of identities,
-/// and one of the constants above.
+/// A number in a value: its sort, and on which side of each cut it is. Or another sort, and one of
+/// the constants above.
 pub(super) type Cell = (SortId, u64);
 
 /// An abstract value: a term in which variables of the pool stand for the cells, after those for
@@ -135,7 +137,12 @@ impl Cuts {
 
     /// Returns an abstract value of a normal form in the current case. A value in a cell is on a
     /// known side of each cut afterwards.
-    pub fn lift(&mut self, by: &Evaluator, e: &Expr, place: u64) -> Result<Abstract, Diagnostic> {
+    pub fn lift(
+        &mut self,
+        by: &mut Evaluator,
+        e: &Expr,
+        place: u64,
+    ) -> Result<Abstract, Diagnostic> {
         let mut cells = Vec::new();
         let e = self.part(by, e, (place, place), &mut cells)?;
         Ok(Abstract { e, cells })
@@ -143,7 +150,7 @@ impl Cuts {
 
     fn part(
         &mut self,
-        by: &Evaluator,
+        by: &mut Evaluator,
         e: &Expr,
         (root, place): (u64, u64),
         cells: &mut Vec<Cell>,
@@ -158,6 +165,12 @@ impl Cuts {
             if crowd.list.is_some_and(|l| l.0 == e.sort) {
                 return self.word(by, crowd, e, cells);
             }
+        }
+        if let Some(found) = self.constant(by, e, cells) {
+            return found;
+        }
+        if let Some(found) = self.array(by, e, (root, place), cells) {
+            return found;
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
             ExprKind::Op(_) => Ok(e.clone()),
@@ -199,16 +212,17 @@ impl Cuts {
     /// Lifts updates of a function at constants: the last one of each, in a fixed order.
     fn table(
         &mut self,
-        by: &Evaluator,
+        by: &mut Evaluator,
         e: &Expr,
         (root, place): (u64, u64),
         cells: &mut Vec<Cell>,
     ) -> Result<Expr, Diagnostic> {
-        let signature = by.naive.signature();
+        let signature = by.signature.clone();
+        let signature = &*signature;
         let (mut at, mut own): (&Expr, Vec<(String, &Expr)>) = (e, Vec::new());
         let mut head = None;
         while let Some((Builtin::Update, [f, k, v])) = at.as_builtin(signature) {
-            if !k.is_closed() || !by.is_plain(k) {
+            if !k.is_closed() || !by.is_plain(k) || self.is_untracked(by, k) {
                 return self.closed(by, e);
             }
             let name = mu_data::print::expression(signature, k);
@@ -231,8 +245,94 @@ impl Cuts {
         Ok(out)
     }
 
+    /// Lifts a constant of a sort of any size; `None` for other sorts.
+    fn constant(
+        &self,
+        by: &Evaluator,
+        e: &Expr,
+        cells: &mut Vec<Cell>,
+    ) -> Option<Result<Expr, Diagnostic>> {
+        let merged = by.numbers.merged.borrow();
+        let own = merged.iter().find(|m| m.sort == e.sort)?;
+        Some(match own.position(e) {
+            None => self.closed(by, e),
+            Some(i) if i < own.tracked => Ok(e.clone()),
+            Some(_) => self.variable(by, e.sort, cells),
+        })
+    }
+
+    /// Adds a variable of a sort that stands for any value that has no other representation.
+    fn variable(
+        &self,
+        by: &Evaluator,
+        sort: SortId,
+        cells: &mut Vec<Cell>,
+    ) -> Result<Expr, Diagnostic> {
+        let all = by.pool.get(&sort);
+        let var = all.and_then(|all| all.get(self.bases.len() + cells.len()));
+        let var = *var.ok_or_else(|| fails("too many constants"))?;
+        cells.push((sort, OTHER));
+        Ok(Expr::new(ExprKind::Var(var), sort, Span::default()))
+    }
+
+    /// Lifts an array over a sort of any size: the entries at tracked constants and at those that
+    /// are no part of the family. `None` for other sorts.
+    fn array(
+        &mut self,
+        by: &mut Evaluator,
+        e: &Expr,
+        (root, place): (u64, u64),
+        cells: &mut Vec<Cell>,
+    ) -> Option<Result<Expr, Diagnostic>> {
+        let keys: Vec<Expr> = {
+            let merged = by.numbers.merged.borrow();
+            if !is_over(&by.signature, &merged, e.sort) {
+                return None;
+            }
+            let Some(at) = array(&by.signature, &merged, e.sort) else {
+                let text = format!("`{}` has no abstract value", by.shown(e));
+                return Some(Err(fails(text)));
+            };
+            let own = &merged[at];
+            let tracked = own.constants.iter().take(own.tracked);
+            own.others.iter().chain(tracked).map(|op| Expr::op(&by.signature, *op)).collect()
+        };
+        Some(self.entries(by, e, &keys, (root, place), cells))
+    }
+
+    fn entries(
+        &mut self,
+        by: &mut Evaluator,
+        e: &Expr,
+        keys: &[Expr],
+        (root, place): (u64, u64),
+        cells: &mut Vec<Cell>,
+    ) -> Result<Expr, Diagnostic> {
+        let range = by.signature.domain_range(e.sort).1;
+        let mut out = self.variable(by, e.sort, cells)?;
+        for key in keys {
+            let at = ExprKind::Apply(e.clone(), vec![key.clone()]);
+            let entry = by.normal(&Expr::new(at, range, e.span))?;
+            let entry = self.part(by, &entry, (root, inside(place, 2, 2)), cells)?;
+            out = by.update(out, key.clone(), entry)?;
+        }
+        Ok(out)
+    }
+
+    /// True if a term names an identity, or a constant of a sort of any size, that is not tracked.
+    fn is_untracked(&self, by: &Evaluator, e: &Expr) -> bool {
+        let mut named = by.numbers.merged.borrow().iter().any(|m| m.is_untracked(e));
+        if let Some(crowd) = &self.crowd {
+            e.each_op(&mut |op| {
+                named |= crowd.index.get(&op).is_some_and(|i| *i >= crowd.tracked);
+            });
+        }
+        named
+    }
+
+    /// Returns a term that is its own abstract value.
     fn closed(&self, by: &Evaluator, e: &Expr) -> Result<Expr, Diagnostic> {
-        if e.is_closed() {
+        if e.is_closed() && !self.is_untracked(by, e) {
             return Ok(e.clone());
         }
         Err(fails(format!("`{}` has no abstract value", by.shown(e))))

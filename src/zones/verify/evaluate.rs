@@ -117,6 +117,8 @@ pub(super) struct Evaluator<'a> {
     /// Normal forms of terms by the values of their variables.
     stored: AHashMap<(Expr, Vec<Expr>), Expr>,
     evaluations: u64,
+    /// Updates of arrays by sort.
+    updates: AHashMap<SortId, mu_base::ids::OpId>,
 }
 
 /// The cases of one evaluation, one after the other.
@@ -144,6 +146,7 @@ impl Cases {
         *by.numbers.of.borrow_mut() = vars.iter().enumerate().map(|(i, v)| (*v, i + 1)).collect();
         let mut case = start.with(std::mem::take(&mut self.prefix));
         case.memory = std::mem::take(&mut self.memory);
+        case.picked.named = by.numbers.merged.borrow().iter().map(|m| m.tracked).collect();
         *by.numbers.case.borrow_mut() = case;
         Ok(true)
     }
@@ -199,6 +202,7 @@ impl<'a> Evaluator<'a> {
             defined,
             stored: AHashMap::new(),
             evaluations: 0,
+            updates: AHashMap::new(),
         }
     }
 
@@ -217,6 +221,11 @@ impl<'a> Evaluator<'a> {
 
     /// Returns any value of a sort, by choices; `None` if it has infinitely many shapes.
     pub fn any_value(&mut self, sort: SortId, depth: usize) -> Result<Option<Expr>, Diagnostic> {
+        let merged = self.numbers.merged.borrow().iter().position(|m| m.sort == sort);
+        if let Some(at) = merged {
+            let e = self.numbers.any_constant(&self.signature, at);
+            return e.map(Some).ok_or_else(|| fails("a step reads too many constants"));
+        }
         match self.signature.sorts.kind(sort).clone() {
             SortKind::Pos | SortKind::Nat | SortKind::Int => self.any_number(sort).map(Some),
             SortKind::Bool => {
@@ -300,6 +309,23 @@ impl<'a> Evaluator<'a> {
             Some(b) => Ok(b),
             None => self.quantified(&normal),
         }
+    }
+
+    /// Returns an array after an update of one entry.
+    pub fn update(&mut self, array: Expr, key: Expr, entry: Expr) -> Result<Expr, Diagnostic> {
+        let sort = array.sort;
+        let known = self.updates.get(&sort).copied();
+        let op = known.or_else(|| {
+            let mut all = self.signature.ops();
+            let found = all.find(|(_, op)| {
+                op.kind == OpKind::Builtin(Builtin::Update)
+                    && self.signature.domain_range(op.sort).1 == sort
+            });
+            found.map(|(op, _)| op)
+        });
+        let op = op.ok_or_else(|| fails("arrays have no updates"))?;
+        self.updates.insert(sort, op);
+        Ok(Expr::apply(&self.signature, op, vec![array, key, entry]))
     }
 
     pub fn shown(&self, e: &Expr) -> String {

@@ -16,17 +16,29 @@ use mu_data::signature::Builtin;
 use std::borrow::Cow;
 
 impl Product<'_> {
-    /// Chooses untracked identities: those of participants, and further ones. Returns their number
-    /// with those of the tracked ones.
+    /// Chooses constants of sorts of any size, and untracked identities: those of participants, and
+    /// further ones. Returns the number of identities with those of the tracked ones.
     pub(super) fn choose_identities(
         &self,
         open: &[(VarId, u64)],
         participants: usize,
         by: &mut Substitution,
     ) -> Result<usize, Diagnostic> {
+        let signature = &self.by.signature;
+        for (at, own) in self.by.numbers.merged.borrow().iter().enumerate() {
+            let mut case = self.by.numbers.case.borrow_mut();
+            let mut next = own.tracked;
+            for (var, _) in open.iter().filter(|o| signature.var(o.0).sort == own.sort) {
+                let chosen = own.tracked + case.choose(next + 1 - own.tracked);
+                next = next.max(chosen + 1);
+                by.insert(*var, own.constant(signature, chosen)?);
+            }
+            case.picked.named[at] = next;
+        }
         let Some(crowd) = &self.crowd else { return Ok(0) };
+        let of_crowd = |o: &&(VarId, u64)| signature.var(o.0).sort == crowd.sort && o.1 == OTHER;
         let mut next = crowd.tracked + participants;
-        for (var, _) in open.iter().filter(|o| o.1 == OTHER) {
+        for (var, _) in open.iter().filter(of_crowd) {
             let chosen = crowd.tracked + self.by.choose(next + 1 - crowd.tracked);
             next = next.max(chosen + 1);
             by.insert(*var, crowd.constant(&self.by.signature, chosen)?);
@@ -160,6 +172,7 @@ impl Product<'_> {
         let mut cases = Cases::of(Case::of(1, &[]));
         let mut out = Vec::new();
         while cases.begin(&self.by, &[])? {
+            numbers.case.borrow_mut().picked = saved.0.picked.clone();
             let (mut own, mut next, mut possible) = (values.clone(), named, true);
             for (var, r) in lists.iter().filter(|l| crowd.inspected[g] == Some(l.0)) {
                 let Some(word) = values.get(*var).cloned() else { continue };

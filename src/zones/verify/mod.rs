@@ -11,6 +11,7 @@
 //! the positions of the formula are shared. What the rewriter does not decide makes the check fail.
 //! Cost: naive evaluations for each obligation.
 
+mod assignments;
 mod atoms;
 mod cells;
 mod cover;
@@ -18,6 +19,7 @@ mod evaluate;
 mod identities;
 mod late;
 mod letters;
+mod merged;
 mod modalities;
 mod numbers;
 mod pairs;
@@ -40,6 +42,7 @@ use numbers::{Case, Constraint};
 
 pub use evaluate::{MAX_NUMBERS, determined};
 pub use identities::Identities;
+pub use merged::AnySize;
 pub use product::confirm;
 
 /// Numbers of checks.

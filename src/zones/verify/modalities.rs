@@ -277,7 +277,7 @@ impl Product<'_> {
                     continue;
                 }
                 let e = self.by.value(&term, &values)?;
-                let value = self.cuts.lift(&self.by, &e, place(*v))?;
+                let value = self.cuts.lift(&mut self.by, &e, place(*v))?;
                 new.retain(|w| w.0 != *v);
                 new.push((*v, self.values.id(value).0));
             }

@@ -6,12 +6,13 @@
 //! decisions so far. Cost: cubic in the numbers for the first constraints, quadratic for each
 //! decision.
 
+use super::merged::{Merged, array};
 use ahash::AHashMap;
-use mu_base::ids::VarId;
+use mu_base::ids::{OpId, VarId};
 use mu_data::builtins::linear::least;
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::naive::NumberOrder;
-use mu_data::signature::{Builtin, Signature};
+use mu_data::signature::{Builtin, OpKind, Signature};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use std::cell::RefCell;
@@ -26,15 +27,33 @@ const MAX_REMEMBERED: usize = 1 << 14;
 /// A constraint `x - y <= c`; number 0 is zero.
 pub(super) type Constraint = (usize, usize, i64);
 
-/// A moment of a case: its decisions and numbers so far.
-type Moment = (u32, u32);
+/// A moment of a case: its decisions, numbers, and constants and entries so far.
+type Moment = (u32, u32, u32);
+
+/// Constants and entries of arrays that an evaluation has chosen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Picked {
+    /// For each sort of any size the number of its first constants that have a name.
+    pub named: Vec<usize>,
+    /// Entries of arrays, by the variable of the array and the constant.
+    entries: Vec<((VarId, OpId), Expr)>,
+}
 
 /// A result, and what its evaluation has decided.
 #[derive(Debug)]
 struct Remembered {
     result: Expr,
-    /// The constraints afterwards, with all decisions, if the evaluation has made some.
-    decided: Option<(Vec<Option<i64>>, Vec<(u32, u32)>, Vec<Constraint>)>,
+    /// The state of the case afterwards, if the evaluation has changed it.
+    decided: Option<Decided>,
+}
+
+/// The constraints of a case, with all decisions and choices.
+#[derive(Debug)]
+struct Decided {
+    far: Vec<Option<i64>>,
+    taken: Vec<(u32, u32)>,
+    atoms: Vec<Constraint>,
+    picked: Picked,
 }
 
 /// Results of evaluations by their moment, for the next case: up to the decision that differs, it
@@ -67,6 +86,8 @@ pub(super) struct Case {
     taken: Vec<(u32, u32)>,
     /// The constraints that were decided, not implied: `(x, y, c)` for `x - y <= c`.
     pub atoms: Vec<Constraint>,
+    /// Constants of sorts of any size.
+    pub picked: Picked,
     /// Results that are known in this case.
     pub memory: Memory,
 }
@@ -190,22 +211,26 @@ impl Case {
     /// Returns the case of the same constraints with these first decisions.
     pub fn with(&self, prefix: Vec<u32>) -> Self {
         let (far, taken, atoms) = (self.far.clone(), self.taken.clone(), self.atoms.clone());
-        Self { size: self.size, far, prefix, taken, atoms, memory: Memory::default() }
+        let picked = self.picked.clone();
+        Self { size: self.size, far, prefix, taken, atoms, picked, memory: Memory::default() }
     }
 
     /// Returns the moment of the case.
     pub fn moment(&self) -> Moment {
-        (self.taken.len() as u32, self.size as u32)
+        let Picked { named, entries } = &self.picked;
+        let picked = named.iter().sum::<usize>() + entries.len();
+        (self.taken.len() as u32, self.size as u32, picked as u32)
     }
 
     /// Returns the result of an evaluation at this moment in an earlier case, and repeats its
     /// decisions.
     pub fn recall(&mut self, e: &Expr) -> Option<Expr> {
         let known = self.memory.by.get(&(self.moment(), e.clone()))?;
-        if let Some((far, taken, atoms)) = &known.decided {
+        if let Some(Decided { far, taken, atoms, picked }) = &known.decided {
             self.far.clone_from(far);
             self.taken.clone_from(taken);
             self.atoms.clone_from(atoms);
+            self.picked.clone_from(picked);
         }
         Some(known.result.clone())
     }
@@ -216,8 +241,12 @@ impl Case {
         if before.1 != after.1 || self.memory.order.len() >= MAX_REMEMBERED {
             return;
         }
-        let decided =
-            (before != after).then(|| (self.far.clone(), self.taken.clone(), self.atoms.clone()));
+        let decided = (before != after).then(|| Decided {
+            far: self.far.clone(),
+            taken: self.taken.clone(),
+            atoms: self.atoms.clone(),
+            picked: self.picked.clone(),
+        });
         let key = (before, e.clone());
         self.memory.order.push((after.0, key.clone()));
         self.memory.by.insert(key, Remembered { result: result.clone(), decided });
@@ -237,9 +266,60 @@ impl Case {
 pub(super) struct Numbers {
     pub of: RefCell<AHashMap<VarId, usize>>,
     pub case: RefCell<Case>,
+    /// The sorts of any size.
+    pub merged: RefCell<Vec<Merged>>,
 }
 
 impl Numbers {
+    /// Chooses a value of a sort of any size that may be any one.
+    pub fn any_constant(&self, signature: &Signature, sort: usize) -> Option<Expr> {
+        let merged = self.merged.borrow();
+        let mut case = self.case.borrow_mut();
+        let mut named = *case.picked.named.get(sort)?;
+        let e = merged[sort].any(signature, &mut named, &mut |options| case.choose(options))?;
+        case.picked.named[sort] = named;
+        Some(e)
+    }
+
+    /// Returns the entry of an array at a constant that is not tracked: any value of a sort of
+    /// constants, the same in a case.
+    fn entry(&self, signature: &Signature, var: VarId, at: &Expr) -> Option<Expr> {
+        let sort = signature.var(var).sort;
+        let (ExprKind::Op(op), range) = (&at.kind, signature.domain_range(sort).1) else {
+            return None;
+        };
+        let own = {
+            let merged = self.merged.borrow();
+            let family = &merged[array(signature, &merged, sort)?];
+            if family.position(at)? < family.tracked {
+                return None;
+            }
+            merged.iter().position(|m| m.sort == range)
+        };
+        let key = (var, *op);
+        let known = self.case.borrow().picked.entries.iter().find(|e| e.0 == key).cloned();
+        if let Some((_, e)) = known {
+            return Some(e);
+        }
+        let e = match own {
+            Some(own) => self.any_constant(signature, own)?,
+            None => {
+                let constructors = &signature.sorts.named_of(range)?.constructors;
+                let constant = |op: &OpId| {
+                    let own = signature.op(*op);
+                    own.sort == range && matches!(own.kind, OpKind::Constructor(_))
+                };
+                if constructors.is_empty() || !constructors.iter().all(constant) {
+                    return None;
+                }
+                let chosen = self.case.borrow_mut().choose(constructors.len());
+                Expr::op(signature, constructors[chosen])
+            }
+        };
+        self.case.borrow_mut().picked.entries.push((key, e.clone()));
+        Some(e)
+    }
+
     /// Returns a term as a number plus a literal; number 0 is zero.
     pub fn linear(&self, signature: &Signature, e: &Expr) -> Option<(usize, i64)> {
         use Builtin::*;
@@ -304,5 +384,12 @@ impl NumberOrder for CaseOrder {
         let (x, c) = self.numbers.linear(&self.signature, e)?;
         let n = self.numbers.case.borrow_mut().value(x, WIDEST)?;
         Some(BigInt::from(n.checked_add(c)?))
+    }
+
+    fn entry(&self, array: &Expr, args: &[Expr]) -> Option<Expr> {
+        match (&array.kind, args) {
+            (ExprKind::Var(var), [at]) => self.numbers.entry(&self.signature, *var, at),
+            _ => None,
+        }
     }
 }

@@ -21,21 +21,22 @@
 use super::atoms::Condition;
 use super::cells::{Abstract, Cuts, Table};
 use super::evaluate::{Cases, Evaluator, MAX_NUMBERS, Term, Values, fails, number_variables};
-use super::identities::{Crowd, Identities, Uses, determined, holds_identities, is_plain};
+use super::identities::{Crowd, Uses, determined};
 use super::late::choose_late;
+use super::merged::{Merged, add_arrays};
 use super::numbers::{Case, Constraint};
 use super::states::States;
 use super::{Verified, terms};
 use crate::obligations::Question;
 use crate::positions::{Position, Positions};
 use ahash::AHashMap;
-use mu_base::ids::{OpId, VarId};
+use mu_base::ids::{SortId, VarId};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, Span};
 use mu_data::builtins::linear::least;
 use mu_data::engine::Program;
 use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
-use mu_data::sort::SortKind;
+use mu_data::sort::{SortKind, basic};
 use mu_process::linear::{LinearProcess, ParamRole};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -211,6 +212,14 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
         let own = crate::certificate::numbers(&mut signature, 2 * MAX_NUMBERS, given.sort);
         pool.insert(given.sort, own);
     }
+    let sizes = question.sizes.iter();
+    let merged: Vec<Merged> =
+        sizes.map(|given| Merged::new(&signature, given)).collect::<Result<_, _>>()?;
+    for own in &merged {
+        let vars = crate::certificate::numbers(&mut signature, 2 * MAX_NUMBERS, own.sort);
+        pool.insert(own.sort, vars);
+    }
+    add_arrays(&mut signature, &merged, 2 * MAX_NUMBERS, &mut pool);
     let mut terms = terms(&positions);
     for term in terms.values_mut() {
         *term = Term::new(&determined(&mut signature, &term.e));
@@ -219,6 +228,7 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
     let program = Program::compile(&data)?;
     let data = DataSpec { signature: program.signature().clone(), ..data };
     let by = Evaluator::new(process, &data, &pool, question.budget);
+    by.numbers.merged.replace(merged);
     let mut cuts = Cuts::default();
     let mut base_of = AHashMap::new();
     for (at, _) in question.symbolic {
@@ -304,10 +314,7 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
         found: Verified::default(),
         enough,
     };
-    match question.identities {
-        None => product.cases(),
-        Some(given) => product.crowds(given, &data),
-    }
+    product.assignments(question.identities, &data)
 }
 
 /// Returns the parts of a summand's condition that read at most three parameters of the state, and
@@ -348,7 +355,7 @@ fn argument_places(process: &LinearProcess, positions: &Positions) -> Vec<Vec<u6
 }
 
 /// True if a position is reachable from another one.
-fn reaches(positions: &Positions, from: usize, to: usize) -> bool {
+pub(super) fn reaches(positions: &Positions, from: usize, to: usize) -> bool {
     let mut seen = vec![false; positions.all.len()];
     let mut pending = vec![from];
     while let Some(at) = pending.pop() {
@@ -387,67 +394,8 @@ fn groups(question: &Question, base_of: &AHashMap<usize, usize>) -> Vec<Group> {
 }
 
 impl Product<'_> {
-    /// Explores all cases of components of any number: which variables of the formula over
-    /// identities are equal. By symmetry, their values are the first identities.
-    fn crowds(&mut self, given: &Identities, data: &DataSpec) -> Result<Verified, Diagnostic> {
-        let over = |v: VarId| data.signature.var(v).sort;
-        for term in self.terms.values() {
-            let mut named = false;
-            term.e.each_op(&mut |op| named |= given.constants.contains(&op));
-            if named {
-                return Err(fails("the formula names an identity"));
-            }
-            is_plain(&data.signature, given.sort, &term.e)?;
-        }
-        let mut chosen: Vec<VarId> = Vec::new();
-        for (at, position) in self.positions.all.iter().enumerate() {
-            let Position::Forall(var, after, _) = position else { continue };
-            if over(*var) == given.sort {
-                if reaches(self.positions, *after, at) {
-                    return Err(fails("a quantifier over identities is below its own recursion"));
-                }
-                chosen.push(*var);
-            } else if holds_identities(&data.signature, over(*var), given.sort) {
-                return Err(fails("a quantifier over data with identities"));
-            }
-        }
-        // Each variable is the identity of an earlier one, or the next one, or another constant.
-        let signature = data.signature.clone();
-        let constructors = signature.sorts.named_of(given.sort).map(|n| n.constructors.as_slice());
-        let others = constructors.unwrap_or_default().iter().copied();
-        let others: Vec<OpId> = others.filter(|op| !given.constants.contains(op)).collect();
-        if others.iter().any(|op| signature.op(*op).sort != given.sort) {
-            return Err(fails("an identity with parts"));
-        }
-        let mut all: Vec<(Vec<OpId>, usize)> = vec![(Vec::new(), 0)];
-        for _ in &chosen {
-            let longer = |(row, tracked): &(Vec<OpId>, usize)| {
-                let known = given.constants.iter().take(tracked + 1).enumerate();
-                let known = known.map(|(i, op)| (*op, (*tracked).max(i + 1)));
-                let all = known.chain(others.iter().map(|op| (*op, *tracked)));
-                all.map(|(op, n)| ([&row[..], &[op]].concat(), n)).collect::<Vec<_>>()
-            };
-            all = all.iter().flat_map(longer).collect();
-        }
-        for (row, tracked) in all {
-            let crowd = Rc::new(Crowd::new(given, self.question.process, data, tracked)?);
-            let most = crowd.considered.iter().flatten().max().copied().unwrap_or(0);
-            let stands = |at: usize| crowd.participant[at].is_none_or(|k| k < most);
-            self.users = vec![Vec::new(); crowd.canonical.len()];
-            for (at, home) in crowd.canonical.iter().enumerate().filter(|(at, _)| stands(*at)) {
-                self.users[*home].push(at);
-            }
-            let row = row.into_iter().map(|op| Expr::op(&signature, op));
-            self.assigned = chosen.iter().copied().zip(row).collect();
-            self.cuts.crowd = Some(crowd.clone());
-            self.crowd = Some(crowd);
-            self.cases()?;
-        }
-        Ok(self.found)
-    }
-
     /// Explores all cases of the order of the bases.
-    fn cases(&mut self) -> Result<Verified, Diagnostic> {
+    pub(super) fn cases(&mut self) -> Result<Verified, Diagnostic> {
         let bases = self.cuts.bases.iter().enumerate();
         let first: Vec<Constraint> =
             bases.filter_map(|(i, sort)| Some((0, i + 1, -least(*sort)?))).collect();
@@ -658,12 +606,14 @@ impl Product<'_> {
         let mut terms = Vec::with_capacity(given.len());
         let mut identities = Vec::new();
         let identity = self.crowd.as_ref().map(|crowd| crowd.sort);
+        let merged = self.by.numbers.merged.borrow();
+        let is_number = |s: SortId| [basic::POS, basic::NAT, basic::INT].contains(&s);
         for value in given {
             let mut by = Substitution::new();
             for (i, cell) in value.cells.iter().enumerate() {
                 let pool = self.by.pool.get(&cell.0);
                 let var = |at: usize| pool.and_then(|all| all.get(at)).copied();
-                let own = identity == Some(cell.0);
+                let own = identity == Some(cell.0) || !merged.is_empty() && !is_number(cell.0);
                 let place = if own { identities.len() } else { numbers.len() };
                 let (Some(old), Some(new)) = (var(bases + i), var(place)) else {
                     return Err(fails("too many numbers"));
@@ -850,7 +800,7 @@ impl Product<'_> {
         let alike = self.crowd.as_ref().map_or(home, |crowd| crowd.alike[home]);
         let var = self.question.process.params[alike].var;
         self.cuts.words = true;
-        let value = self.cuts.lift(&self.by, e, place(var));
+        let value = self.cuts.lift(&mut self.by, e, place(var));
         (self.cuts.own, self.cuts.words) = (None, false);
         self.intern(home, value?)
     }
@@ -1065,7 +1015,7 @@ impl Product<'_> {
                 for (i, term) in summands[g].arguments.iter().enumerate() {
                     if self.heard[g][i] {
                         let e = self.by.value(term, &values)?;
-                        let value = self.cuts.lift(&self.by, &e, self.argument_places[g][i])?;
+                        let value = self.cuts.lift(&mut self.by, &e, self.argument_places[g][i])?;
                         label.push(self.values.id(value).0);
                     } else {
                         label.push(UNHEARD);

@@ -18,8 +18,10 @@ use crate::pipeline::properties;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_formula::typed::TypedFormula;
-use mu_regions::sizes::SIZE;
-use mu_zones::{Answer, Identities, Proof, Question, Samples, Verified, confirm, prove, verify};
+use mu_regions::sizes::{Family, SIZE};
+use mu_zones::{
+    Answer, AnySize, Identities, Proof, Question, Samples, Verified, confirm, prove, verify,
+};
 use serde_json::json;
 use std::path::Path;
 use std::slice;
@@ -35,6 +37,8 @@ const MOST_CERTIFIED: usize = 50_000;
 /// search, or the minimum.
 const MAX_RATIO: u32 = 5;
 const MIN_VERIFICATION: Duration = Duration::from_secs(2);
+/// Time of the checker alone, while the search by regions waits.
+const ALONE: Duration = Duration::from_secs(20);
 /// Minimum time for samples.
 const MIN_TIME: Duration = Duration::from_millis(50);
 /// The samples take one part in `PART` of the time of the proof.
@@ -47,6 +51,7 @@ struct Posed {
     symbolic: Vec<(usize, i64)>,
     names: Vec<String>,
     identities: Option<Identities>,
+    sizes: Vec<AnySize>,
 }
 
 impl Posed {
@@ -61,7 +66,9 @@ impl Posed {
             owner: replicas.owner.clone(),
             all: replicas.all.map(|slot| slot as usize),
         });
-        Self { symbolic, names, identities }
+        let sizes = model.families.iter();
+        let of = |f: &Family| AnySize { sort: f.sort, constants: f.constants.clone() };
+        Self { symbolic, names, identities, sizes: sizes.map(of).collect() }
     }
 
     fn question<'q>(
@@ -81,6 +88,7 @@ impl Posed {
             most: None,
             certificate: false,
             identities: self.identities.as_ref(),
+            sizes: &self.sizes,
         }
     }
 }
@@ -195,12 +203,9 @@ pub(super) fn confirmed(
     formula: &TypedFormula,
     search: Duration,
 ) -> Verification {
-    output::begin_stage("verifying");
-    let posed = Posed::new(model);
-    let question = posed.question(session, model, formula);
     let begun = Spent::begin();
     let limit = MIN_VERIFICATION.max(search * MAX_RATIO);
-    let verification = match confirm(&question, &|| begun.so_far() > limit) {
+    let verification = match confirmed_within(session, model, formula, (&begun, limit)) {
         Ok(found) => Verification::Done { found, took: begun.so_far(), search },
         Err(why) => {
             let what = match &why.stop {
@@ -212,6 +217,36 @@ pub(super) fn confirmed(
     };
     session.log(verification.text());
     verification
+}
+
+/// Runs the checker without a certificate for some time.
+fn confirmed_within(
+    session: &Session,
+    model: &Abstract,
+    formula: &TypedFormula,
+    (begun, limit): (&Spent, Duration),
+) -> Result<Verified, Diagnostic> {
+    output::begin_stage("verifying");
+    let posed = Posed::new(model);
+    confirm(&posed.question(session, model, formula), &|| begun.so_far() > limit)
+}
+
+/// Proves a formula by the checker alone; `None` if it does not within its time. `search`: time of
+/// the search that was stopped.
+pub(super) fn alone(
+    session: &Session,
+    model: &Abstract,
+    formula: &TypedFormula,
+    search: Duration,
+) -> Option<Verification> {
+    let begun = Spent::begin();
+    match confirmed_within(session, model, formula, (&begun, ALONE)) {
+        Ok(found) => Some(Verification::Alone { found, took: begun.so_far(), search }),
+        Err(why) => {
+            session.log(format!("the checker alone: {}", why.message));
+            None
+        }
+    }
 }
 
 /// Classifies a proof that the checker does not confirm.

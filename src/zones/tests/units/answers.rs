@@ -63,6 +63,7 @@ fn with_question<T>(
         most: Some(most),
         certificate: true,
         identities: None,
+        sizes: &[],
     })
 }
 

@@ -1,6 +1,7 @@
 //! The published formulas of ARCx, for every number of operations and of cores: the checker proves
 //! them by itself, by pairs of components.
 
+use mu_base::ids::{OpId, SortId};
 use mu_base::{Budget, SourceMap};
 use mu_compile::{Compiled, Confluence};
 use mu_formula::typecheck::check_formula;
@@ -13,7 +14,7 @@ use mu_regions::sizes::SIZE;
 use mu_regions::{Replicas, SymbolicConstants, with_parameters};
 use mu_syntax::ast::Specification;
 use mu_syntax::template::expand_representative;
-use mu_zones::{Identities, Question, Verified, confirm};
+use mu_zones::{AnySize, Identities, Question, Verified, confirm};
 use std::time::{Duration, Instant};
 
 const FORMULAS: [&str; 5] = ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving"];
@@ -29,6 +30,7 @@ pub struct Abstract {
     defined: SymbolicConstants,
     names: Vec<String>,
     identities: Option<Identities>,
+    pub sizes: Vec<AnySize>,
 }
 
 fn linear(
@@ -60,7 +62,13 @@ pub fn unbounded(
     if !any_number {
         let (_, process, defined, _) = linear(&at, constants, None);
         let model = Compiled::new(process, &Confluence::None).unwrap();
-        return Abstract { model, defined, names: constants.to_vec(), identities: None };
+        return Abstract {
+            model,
+            defined,
+            names: constants.to_vec(),
+            identities: None,
+            sizes: vec![],
+        };
     }
     let above = tree(SIZE + 1);
     let counted = constant_counts::constants(SIZE, &at, &above).map_err(|d| d.what).unwrap();
@@ -76,15 +84,22 @@ pub fn unbounded(
         owner: replicas.owner.clone(),
         all: replicas.all.map(|slot| slot as usize),
     };
-    Abstract { model, defined, names: constants.to_vec(), identities: Some(identities) }
+    let names = constants.to_vec();
+    Abstract { model, defined, names, identities: Some(identities), sizes: vec![] }
 }
 
 /// Reads the specification of ARCx with `any` for the number of operations, and of cores.
 fn arcx(text: &str, with_cores: bool) -> Abstract {
+    arcx_of(text, with_cores, &[])
+}
+
+/// Reads it with `any` for the sizes of sorts as well: pairs of a parameter and a sort.
+fn arcx_of(text: &str, with_cores: bool, any_size: &[(&str, &str)]) -> Abstract {
     let sizes = if with_cores { vec!["num_cores".to_string()] } else { Vec::new() };
     let expand = |size: usize| {
         let mut sources = SourceMap::default();
         let mut any = vec![("max_operation_id".to_string(), "any".to_string())];
+        any.extend(any_size.iter().map(|(name, _)| (name.to_string(), SIZE.to_string())));
         any.extend(sizes.iter().map(|name| (name.clone(), size.to_string())));
         expand_representative("arcx.spec", text, &any, &sizes, &mut sources).unwrap()
     };
@@ -93,8 +108,28 @@ fn arcx(text: &str, with_cores: bool) -> Abstract {
         let out = expand(size);
         mu_syntax::parse_specification(out.source, &out.text).unwrap()
     };
-    unbounded(&tree, &constants, with_cores)
+    let mut model = unbounded(&tree, &constants, with_cores);
+    let sorts: Vec<&str> = any_size.iter().map(|s| s.1).collect();
+    model.sizes = self::any_size(&model, &sorts);
+    model
 }
+
+/// Returns sorts of any size by name; constants with a number are those of which there may be any.
+pub fn any_size(model: &Abstract, sorts: &[&str]) -> Vec<AnySize> {
+    let signature = &model.model.process().data.signature;
+    let of = |sort: &str| {
+        let named = (0..signature.sorts.len()).map(SortId::new);
+        let mut named = named.filter_map(|s| Some((s, signature.sorts.named_of(s)?)));
+        let (sort, own) = named.find(|(_, own)| own.name == sort).unwrap();
+        let numbered = |op: &OpId| signature.op(*op).name.ends_with(|c: char| c.is_ascii_digit());
+        let constants = own.constructors.iter().copied().filter(numbered).collect();
+        AnySize { sort, constants }
+    };
+    sorts.iter().map(|sort| of(sort)).collect()
+}
+
+/// The sorts of ARCx of any size.
+const ANY_SIZE: [(&str, &str); 2] = [("byte_size", "Byte"), ("address_size", "Address")];
 
 /// Confirms a formula within a time.
 pub fn confirmed(
@@ -120,10 +155,22 @@ pub fn confirmed(
         most: None,
         certificate: false,
         identities: model.identities.as_ref(),
+        sizes: &model.sizes,
     };
     let found = confirm(&question, &enough);
     println!("{:?}, {found:?}", start.elapsed());
     found
+}
+
+/// Shows the published formulas, or the one with the name in `ONLY`.
+fn show(model: &Abstract) {
+    let only = std::env::var("ONLY").ok();
+    let names = only.as_ref().map_or(FORMULAS.to_vec(), |only| vec![only.as_str()]);
+    for name in names {
+        let text = read(&format!("formulas/{name}.mcf"));
+        let found = confirmed(model, &text, Duration::from_secs(600));
+        found.unwrap_or_else(|why| panic!("{name}: {why:?}"));
+    }
 }
 
 /// `cargo test --release -p mu-check-zones show_the_published -- --ignored --nocapture`
@@ -139,17 +186,21 @@ fn pairs_of_components_show_the_published_formulas() {
 }
 
 /// `cargo test --release -p mu-check-zones show_them -- --ignored --nocapture`; one formula:
-/// `ONLY=1c.gos`.
+/// `ONLY=cores/3.order`.
 #[test]
 #[ignore = "takes a minute"]
 fn pairs_of_components_show_them_for_every_number_of_cores() {
     let model = arcx(&read("specs/arcx.spec"), true);
-    let only = std::env::var("ONLY").ok();
-    for name in FORMULAS.iter().filter(|name| only.as_ref().is_none_or(|only| only == *name)) {
-        let text = read(&format!("formulas/{name}.mcf"));
-        let found = confirmed(&model, &text, Duration::from_secs(600));
-        found.unwrap_or_else(|why| panic!("{name}: {why:?}"));
-    }
+    show(&model);
+}
+
+/// `cargo test --release -p mu-check-zones show_all -- --ignored --nocapture`; one formula:
+/// `ONLY=cores/3.order`.
+#[test]
+#[ignore = "takes seconds"]
+fn pairs_of_components_show_all_for_every_size_of_sorts() {
+    let model = arcx_of(&read("specs/arcx.spec"), true, &ANY_SIZE);
+    show(&model);
 }
 
 /// A fault of the model, as a text and its replacement, with a formula that is false then.
@@ -181,10 +232,13 @@ fn pairs_of_components_show_no_fault_absent() {
             if with_cores && to == "[]" {
                 continue;
             }
-            let model = arcx(&text, with_cores);
             let formula = read(&format!("formulas/{name}.mcf"));
-            let found = confirmed(&model, &formula, Duration::from_secs(3));
-            assert!(found.is_err(), "{name}: {from}");
+            for sizes in [&[][..], &ANY_SIZE] {
+                let model = arcx_of(&text, with_cores, sizes);
+                let found = confirmed(&model, &formula, Duration::from_secs(3));
+                let why = found.expect_err(name).message;
+                println!("{name}: {why}");
+            }
         }
     }
 }

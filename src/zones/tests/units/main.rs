@@ -4,3 +4,4 @@ mod answers;
 mod arcx;
 mod constraints;
 mod crowds;
+mod sorts;
