@@ -149,6 +149,12 @@ fn command(cli: Cli, named: &scope::GivenOptions) -> u8 {
     match result {
         Ok(code) => code,
         Err(diagnostic) => {
+            let format = session.common.format;
+            let limited = (diagnostic.stop.as_ref())
+                .and_then(|stop| output::print_limited(format, &session.budget, stop));
+            if let Some(Ok(code)) = limited {
+                return code;
+            }
             eprint!("{}", diagnostic.render(&session.sources));
             if session.common.format == args::Format::Json {
                 output::print_error(&diagnostic, &session.sources);

@@ -3,19 +3,21 @@
 //!
 //! Searches poll their budget and stop with partial results. Other stages, such as reading,
 //! linearising and reducing, do not poll. If a limit is exceeded and the stage does not end within
-//! [`GRACE`], the watchdog prints the results so far with the verdict *unknown*, removes partial
-//! files and ends the process with exit code 3 (1 if some formula is already known to be false). A
-//! stage that does not poll may exceed the memory limit by 1 %.
+//! [`GRACE`], the watchdog prints the answers so far ([`answers`]) with the verdict *unknown* for all
+//! others, removes partial files and ends the process with exit code 3 (1 if some answer is already
+//! known to be false). A stage that does not poll may exceed the memory limit by 1 %.
 //!
 //! Invariant: the result is printed once, by the first holder of the lock. The state in this module
 //! is global, because standard output is global.
 
+pub(crate) mod answers;
 pub(crate) mod certificate;
 pub(crate) mod notes;
 pub(crate) mod page;
 pub(crate) mod picture;
 pub(crate) mod progress;
 
+use self::answers::Report;
 use crate::args::Format;
 use mu_base::host::Instant;
 use mu_base::limits::resident_bytes;
@@ -34,16 +36,6 @@ const CHECKPOINT_GRACE: Duration = Duration::from_secs(60);
 /// Interval between checks of the watchdog.
 const WATCH_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Results of formulas that the watchdog prints if a limit ends the process.
-pub(crate) trait Unfinished: Send + Sync {
-    /// Returns the formulas without a result.
-    fn waiting(&self) -> Vec<String>;
-    /// Returns the results as JSON; *unknown* for formulas without one.
-    fn results(&self, stop: &Stop) -> Vec<Value>;
-    /// True if some formula does not hold.
-    fn is_violated(&self) -> bool;
-}
-
 /// Global state of the output.
 struct OutputState {
     format: Format,
@@ -58,8 +50,8 @@ struct OutputState {
     head: Map<String, Value>,
     /// Results so far, as members of the JSON object.
     known: Map<String, Value>,
-    /// Results of formulas so far.
-    unfinished: Option<Arc<dyn Unfinished>>,
+    /// Answers so far.
+    report: Option<Arc<dyn Report>>,
     /// True if the result is one verdict.
     has_one_verdict: bool,
     /// True if the result is printed.
@@ -84,7 +76,7 @@ static STATE: LazyLock<Mutex<OutputState>> = LazyLock::new(|| {
         timings: None,
         head: Map::new(),
         known: Map::new(),
-        unfinished: None,
+        report: None,
         has_one_verdict: false,
         is_printed: false,
         checkpoint_in_progress: false,
@@ -98,11 +90,10 @@ fn state() -> MutexGuard<'static, OutputState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Prints the result, or a part of it while formulas are waiting. Errors: a closed pipe, a full
-/// disk.
+/// Prints the result, or a part of it while answers are open. Errors: a closed pipe, a full disk.
 pub(crate) fn print(text: &str) -> Result<(), Diagnostic> {
     let mut state = state();
-    state.is_printed = state.waiting().is_empty();
+    state.is_printed = state.report.as_ref().is_none_or(|r| r.is_complete());
     write_out(text)
 }
 
@@ -251,9 +242,9 @@ pub(crate) fn write_timings(budget: &Budget) -> Result<(), Diagnostic> {
 }
 
 impl OutputState {
-    /// Returns the formulas without a result.
-    fn waiting(&self) -> Vec<String> {
-        self.unfinished.as_ref().map_or_else(Vec::new, |u| u.waiting())
+    /// True if figures of the search belong to the result of a stopped run.
+    fn shows_figures(&self) -> bool {
+        self.report.as_ref().is_none_or(|r| r.shows_figures())
     }
     fn begin(&mut self, name: &'static str, about: Option<String>) {
         let now = Instant::now();
@@ -312,11 +303,6 @@ pub(crate) fn print_progress(value: &Value) {
 /// Records a figure for the result.
 pub(crate) fn record(key: &str, value: Value) {
     state().known.insert(key.into(), value);
-}
-
-/// Sets the results that the watchdog prints.
-pub(crate) fn set_unfinished(results: Arc<dyn Unfinished>) {
-    state().unfinished = Some(results);
 }
 
 /// Announces that the result is one verdict, so that the watchdog reports it as unknown.
@@ -413,43 +399,71 @@ pub(crate) fn give_up(budget: &Budget, stop: &Stop) {
     for part in &state.partial_files {
         let _ = mu_base::host::fs::remove_file(part);
     }
-    let result = match state.format {
-        Format::Json => write_out(&format!("{}\n", state.with_head(as_json(&state, budget, stop)))),
-        Format::Text => write_out(&as_text(&state, stop)),
+    let (result, code) = print_stopped(&state, state.format, budget, stop);
+    std::process::exit(if result.is_ok() { code } else { 2 })
+}
+
+/// Prints the answers so far of a run that a limit ended by an error, as the watchdog prints them.
+/// Returns the exit code; `None` if no report is registered, or the result is already printed.
+pub(crate) fn print_limited(
+    format: Format,
+    budget: &Budget,
+    stop: &Stop,
+) -> Option<Result<u8, Diagnostic>> {
+    let mut state = state();
+    if state.is_printed || state.report.is_none() {
+        return None;
+    }
+    state.is_printed = true;
+    let (result, code) = print_stopped(&state, format, budget, stop);
+    Some(result.map(|()| u8::try_from(code).unwrap_or(3)))
+}
+
+/// Prints the answers so far. Returns the exit code.
+fn print_stopped(
+    state: &OutputState,
+    format: Format,
+    budget: &Budget,
+    stop: &Stop,
+) -> (Result<(), Diagnostic>, i32) {
+    let result = match format {
+        Format::Json => write_out(&format!("{}\n", state.with_head(as_json(state, budget, stop)))),
+        Format::Text => write_out(&as_text(state, stop)),
     };
-    std::process::exit(match result {
-        Err(_) => 2,
-        Ok(()) if state.unfinished.as_ref().is_some_and(|u| u.is_violated()) => 1,
-        Ok(()) => 3,
-    })
+    (result, state.report.as_ref().map_or(3, |report| report.code(Some(stop)).into()))
 }
 
 fn as_json(state: &OutputState, budget: &Budget, stop: &Stop) -> Value {
-    let mut object = state.known.clone();
+    let mut object = match &state.report {
+        Some(report) => match report.object(Some(stop)) {
+            Value::Object(object) => object,
+            _ => Map::new(),
+        },
+        None => Map::new(),
+    };
+    if state.shows_figures() {
+        for (key, value) in &state.known {
+            object.entry(key.as_str()).or_insert_with(|| value.clone());
+        }
+    }
     if state.has_one_verdict {
-        object.insert("verdict".into(), "unknown".into());
+        object.entry("verdict").or_insert_with(|| "unknown".into());
     }
     object.insert("stop".into(), stop.word().into());
     object.insert("stage".into(), state.stage.into());
     object.insert("seconds".into(), json!(budget.elapsed().as_secs_f64()));
     object.insert("peak_memory_bytes".into(), json!(mu_base::limits::peak_resident_bytes()));
-    if let Some(unfinished) = state.unfinished.as_ref().filter(|u| !u.waiting().is_empty()) {
-        object.insert("results".into(), unfinished.results(stop).into());
-    }
     object.into()
 }
 
 fn as_text(state: &OutputState, stop: &Stop) -> String {
     let mut text = String::new();
-    for (key, value) in &state.known {
+    for (key, value) in state.known.iter().filter(|_| state.shows_figures()) {
         text += &format!("{key:<13}{value}\n");
     }
-    let waiting = state.waiting();
-    for formula in &waiting {
-        text += &format!("{formula}: unknown ({})\n", stop.word());
-    }
-    if waiting.is_empty() {
-        text += &format!("unknown ({})\n", stop.word());
+    match &state.report {
+        Some(report) => text += &report.text(Some(stop)),
+        None => text += &format!("unknown ({})\n", stop.word()),
     }
     text += &format!("stopped      {} while {}\n", stop.word(), state.stage);
     text

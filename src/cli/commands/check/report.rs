@@ -2,14 +2,15 @@
 //! the exit code.
 //!
 //! Lines are printed as outcomes arrive, the rest at the end, in the order of the command line. The
-//! watchdog reads the outcomes so far if a limit ends the process ([`Unfinished`]). Invariant: a
-//! formula has at most one outcome.
+//! outcomes so far are the registered report of the run ([`Report`]). Invariant: a formula has at
+//! most one outcome.
 
 use super::plan::{CheckPlan, OutputPlan};
 use crate::args::Format;
 use crate::commands::explore::find_path::file_name;
 use crate::output::page;
-use crate::output::{self, Unfinished};
+use crate::output::answers::{self, Report};
+use crate::output;
 use crate::pipeline::Session;
 use crate::pipeline::files::write_junit;
 use crate::pipeline::properties::FormulaText;
@@ -76,11 +77,13 @@ struct Verdicts {
 }
 
 /// State of [`Verdicts`].
+#[derive(Default)]
 struct VerdictState {
     objects: Vec<(usize, Value)>,
     /// Formulas without an outcome.
     waiting: Vec<usize>,
     violated: bool,
+    rejected: bool,
 }
 
 impl Verdicts {
@@ -89,18 +92,38 @@ impl Verdicts {
     }
 }
 
-impl Unfinished for Verdicts {
+impl Verdicts {
+    /// Returns the formulas without an outcome.
     fn waiting(&self) -> Vec<String> {
         self.lock().waiting.iter().map(|&i| self.names[i].clone()).collect()
     }
-    fn results(&self, stop: &Stop) -> Vec<Value> {
-        let unknown = |formula: String| json!({ "formula": formula, "verdict": "unknown", "reason": stop.word(), "evidence": [], "vacuous": [] });
+}
+
+impl Report for Verdicts {
+    fn object(&self, stop: Option<&Stop>) -> Value {
+        let reason = stop.map_or("", Stop::word);
+        let unknown = |formula: String| json!({ "formula": formula, "verdict": "unknown", "reason": reason, "evidence": [], "vacuous": [] });
         let waiting = self.waiting();
         let known = self.lock().objects.iter().map(|o| o.1.clone()).collect::<Vec<_>>();
-        known.into_iter().chain(waiting.into_iter().map(unknown)).collect()
+        let all: Vec<Value> = known.into_iter().chain(waiting.into_iter().map(unknown)).collect();
+        json!({ "results": all })
     }
-    fn is_violated(&self) -> bool {
-        self.lock().violated
+    fn text(&self, stop: Option<&Stop>) -> String {
+        let reason = stop.map_or("", Stop::word);
+        self.waiting().iter().map(|formula| format!("{formula}: unknown ({reason})\n")).collect()
+    }
+    fn code(&self, _: Option<&Stop>) -> u8 {
+        match &*self.lock() {
+            VerdictState { rejected: true, .. } => 2,
+            VerdictState { violated: true, .. } => 1,
+            _ => 3,
+        }
+    }
+    fn is_complete(&self) -> bool {
+        self.lock().waiting.is_empty()
+    }
+    fn shows_figures(&self) -> bool {
+        true
     }
 }
 
@@ -119,9 +142,9 @@ impl<'p> CheckReport<'p> {
     pub fn new(plan: &'p CheckPlan) -> Self {
         let names: Vec<String> = plan.texts.iter().map(|t| t.name.display().to_string()).collect();
         let waiting = (0..names.len()).collect();
-        let state = VerdictState { objects: Vec::new(), waiting, violated: false };
+        let state = VerdictState { waiting, ..VerdictState::default() };
         let verdicts = Arc::new(Verdicts { names, state: Mutex::new(state) });
-        output::set_unfinished(verdicts.clone());
+        answers::set(verdicts.clone());
         Self { plan, verdicts, cases: Vec::new(), fails: false, unknown: false, rejected: false }
     }
 
@@ -135,6 +158,7 @@ impl<'p> CheckReport<'p> {
         let FormulaOutcome { formula, decision, seconds, object, line } = outcome;
         self.count(&decision);
         let violated = matches!(decision, Decision::Fails(_));
+        let rejected = matches!(decision, Decision::Rejected(_));
         if let Some(object) = &object {
             output::print_verdict_progress(&self.verdicts.names[formula], &object["verdict"]);
         }
@@ -142,6 +166,7 @@ impl<'p> CheckReport<'p> {
             let mut state = self.verdicts.lock();
             state.waiting.retain(|&i| i != formula);
             state.violated |= violated;
+            state.rejected |= rejected;
             state.objects.extend(object.map(|object| (formula, object)));
             state.waiting.is_empty()
         };
@@ -208,7 +233,7 @@ impl<'p> CheckReport<'p> {
             return Ok(self.code());
         }
         if output.object {
-            let mut all = std::mem::take(&mut self.verdicts.lock().objects);
+            let mut all = self.verdicts.lock().objects.clone();
             all.sort_by_key(|(formula, _)| *formula);
             let results: Vec<Value> = all.into_iter().map(|o| o.1).collect();
             let memory = processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.1);

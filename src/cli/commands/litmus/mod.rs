@@ -20,6 +20,7 @@ use self::expected::Expected;
 use self::table::VerdictTable;
 use crate::args::{LitmusArgs, LitmusMethod, MemoryName};
 use crate::output;
+use crate::output::answers::{self, Report};
 use crate::output::page;
 use crate::pipeline::files::{expect_writable, unknown_evidence_extension, write_text};
 use crate::pipeline::{Session, read_source};
@@ -31,6 +32,7 @@ use mu_report::page::PageResult;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 impl MemoryName {
     /// Returns the memory model.
@@ -44,7 +46,7 @@ impl MemoryName {
 }
 
 /// Result of a test.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct TestResult {
     /// Its file.
     file: String,
@@ -74,16 +76,7 @@ impl TestResult {
     }
     /// Describes what limits and bounds omitted, one line each.
     fn limits(&self) -> Vec<String> {
-        let stopped = match &self.stop {
-            Stop::Complete => None,
-            Stop::Interrupted => {
-                Some("Stopped: interrupted before all outcomes were found".to_string())
-            }
-            stop => Some(format!(
-                "Stopped: the limit `--{}` was reached before all outcomes were found",
-                stop.word()
-            )),
-        };
+        let stopped = (self.stop != Stop::Complete).then(|| stopped(&self.stop));
         let buffer =
             self.full_buffer.then(|| "Stopped: a store buffer was full (`--buffer`)".to_string());
         stopped.into_iter().chain(buffer).chain(self.left_out.iter().cloned()).collect()
@@ -122,7 +115,18 @@ impl TestResult {
     }
 }
 
-/// A test that was rejected.
+/// Describes a limit that ended the search of a test.
+fn stopped(stop: &Stop) -> String {
+    match stop {
+        Stop::Interrupted => "Stopped: interrupted before all outcomes were found".to_string(),
+        stop => format!(
+            "Stopped: the limit `--{}` was reached before all outcomes were found",
+            stop.word()
+        ),
+    }
+}
+
+/// A test without outcomes: it was rejected, or a limit ended the run before they were known.
 #[derive(Clone, Debug)]
 pub(crate) struct TestError {
     /// The error with its place.
@@ -131,6 +135,8 @@ pub(crate) struct TestError {
     pub(crate) error: Value,
     /// The exit code of the error.
     pub(crate) code: u8,
+    /// The limit; `None` for a rejected test.
+    pub(crate) limit: Option<Stop>,
 }
 
 impl TestError {
@@ -139,7 +145,12 @@ impl TestError {
             text: diagnostic.render(sources),
             error: output::error_as_json(diagnostic, sources),
             code: diagnostic.exit_code(),
+            limit: diagnostic.stop.clone(),
         }
+    }
+    /// Returns the result of a test that a limit left open.
+    fn open(stop: Stop) -> Self {
+        Self::new(&Diagnostic::stopped(stop), &SourceMap::new())
     }
 }
 
@@ -206,31 +217,46 @@ pub(crate) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     let picture =
         args.evidence.as_deref().map(|path| Picture::of(path, &files, folders)).transpose()?;
     let expected = args.expected.as_deref().map(Expected::of_file).transpose()?;
-    let results = parallel(session, &files, |path| one(session, &*route, path))?;
-    let seconds = start.elapsed().as_secs_f64();
-    let table = VerdictTable {
-        model: &args.model,
+    let report = Arc::new(LitmusReport {
+        model: args.model.clone(),
         unit: route.unit(),
-        files: &files,
-        results: &results,
-        expected: expected.as_ref(),
-        seconds,
-    };
-    table.show(session.common.format, folders, session.common.quiet)?;
+        results: Mutex::new(files.iter().map(|_| None).collect()),
+        files,
+        expected,
+        lines: folders,
+        quiet: session.common.quiet,
+        start,
+    });
+    answers::set(report.clone());
+    let numbered: Vec<(usize, &PathBuf)> = report.files.iter().enumerate().collect();
+    parallel(session, &numbered, |(i, path)| report.add(*i, one(session, &*route, path)))?;
+    let code = answers::finish(session.common.format)?;
+    report.with(None, |table| finish(session, args, &*route, picture, &table))?;
+    Ok(code)
+}
+
+/// Writes the requested files, and prints errors and warnings.
+fn finish(
+    session: &mut Session,
+    args: &LitmusArgs,
+    route: &dyn Route,
+    picture: Option<Picture>,
+    table: &VerdictTable<'_>,
+) -> Result<(), Diagnostic> {
     if let Some(path) = &args.junit {
         write_text(path, &table.junit())?;
     }
     let mut shown_errors: Vec<&str> = Vec::new();
-    for refused in results.iter().filter_map(|r| r.as_ref().err()) {
+    for refused in table.results.iter().filter_map(|r| r.as_ref().err()) {
         // A model that does not compile is reported once.
-        if !shown_errors.contains(&refused.text.as_str()) {
+        if refused.limit.is_none() && !shown_errors.contains(&refused.text.as_str()) {
             shown_errors.push(&refused.text);
             eprint!("{}", refused.text);
         }
     }
-    match (picture, results.first(), &args.evidence) {
+    match (picture, table.results.first(), &args.evidence) {
         (Some(Picture::Page), _, Some(out)) => {
-            let object = with_executions(session, &*route, &files, table.json())?;
+            let object = with_executions(session, route, table.files, table.json())?;
             page::write(
                 session,
                 out,
@@ -238,10 +264,13 @@ pub(crate) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
                 &[PageResult::of("litmus", output::with_head(object))],
             )?;
         }
-        (Some(picture), Some(Ok(_)), Some(out)) => draw(session, &*route, &files[0], picture, out)?,
+        (Some(picture), Some(Ok(_)), Some(out)) => {
+            draw(session, route, &table.files[0], picture, out)?
+        }
         _ => {}
     }
-    let full: Vec<&str> = results
+    let full: Vec<&str> = table
+        .results
         .iter()
         .flatten()
         .filter(|r| r.full_buffer)
@@ -254,7 +283,68 @@ pub(crate) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
             full.join(", ")
         );
     }
-    Ok(table.exit_code())
+    Ok(())
+}
+
+/// The results of all tests so far: the report of the run.
+struct LitmusReport {
+    model: String,
+    unit: &'static str,
+    files: Vec<PathBuf>,
+    /// `None`: not known yet.
+    results: Mutex<Vec<Option<Result<TestResult, TestError>>>>,
+    expected: Option<Expected>,
+    /// True if each test gets a line.
+    lines: bool,
+    quiet: bool,
+    start: Instant,
+}
+
+impl LitmusReport {
+    fn add(&self, test: usize, result: Result<TestResult, TestError>) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = results.get_mut(test) {
+            *place = Some(result);
+        }
+    }
+    /// Calls a function with the table of all tests. `stop`: the limit of those without a result.
+    fn with<R>(&self, stop: Option<&Stop>, show: impl FnOnce(VerdictTable<'_>) -> R) -> R {
+        let stop = stop.unwrap_or(&Stop::Interrupted);
+        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let results: Vec<_> = (results.into_iter())
+            .map(|r| r.unwrap_or_else(|| Err(TestError::open(stop.clone()))))
+            .collect();
+        show(VerdictTable {
+            model: &self.model,
+            unit: self.unit,
+            files: &self.files,
+            results: &results,
+            expected: self.expected.as_ref(),
+            seconds: self.start.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+impl Report for LitmusReport {
+    fn object(&self, stop: Option<&Stop>) -> Value {
+        self.with(stop, |table| table.json())
+    }
+    fn text(&self, stop: Option<&Stop>) -> String {
+        self.with(stop, |table| {
+            let mut text = table.text(self.lines, self.quiet);
+            if stop.is_some() {
+                text.extend(table.rejections());
+            }
+            text
+        })
+    }
+    fn code(&self, stop: Option<&Stop>) -> u8 {
+        self.with(stop, |table| table.exit_code())
+    }
+    fn is_complete(&self) -> bool {
+        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        results.iter().all(Option::is_some)
+    }
 }
 
 fn one(session: &Session, route: &dyn Route, path: &Path) -> Result<TestResult, TestError> {
@@ -306,7 +396,7 @@ fn with_executions(
     mut object: Value,
 ) -> Result<Value, Diagnostic> {
     for (i, path) in files.iter().enumerate() {
-        if object["tests"][i].get("error").is_some() {
+        if object["tests"][i].get("states").is_none() {
             continue;
         }
         output::begin_stage_on("drawing an execution", path);

@@ -2,11 +2,8 @@
 //! for any route.
 
 use super::expected::{Expected, ExpectedAnswer};
-use super::{TestError, TestResult};
-use crate::args::Format;
-use crate::output;
-use crate::output::print;
-use mu_base::Diagnostic;
+use super::{TestError, TestResult, stopped};
+use crate::commands::explore::find_path::stem;
 use mu_report::junit::{CaseOutcome, TestCase, suite};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -39,29 +36,48 @@ impl<'a> VerdictTable<'a> {
     fn ran(&self) -> impl Iterator<Item = &'a TestResult> {
         self.results.iter().flatten()
     }
-    /// Prints all results in a format. `folders`: true if each test gets a line.
-    pub(super) fn show(
-        &self,
-        format: Format,
-        folders: bool,
-        quiet: bool,
-    ) -> Result<(), Diagnostic> {
-        match format {
-            Format::Json => output::print_object(self.json()),
-            Format::Text if folders => print(&self.text(quiet)),
-            Format::Text => print(&self.ran().map(TestResult::text).collect::<Vec<_>>().join("\n")),
-        }?;
-        match (self.expected, format) {
-            (Some(expected), Format::Text) => print(&self.comparison(expected)),
-            _ => Ok(()),
+    /// Returns all results as text. `lines`: true if each test gets a line.
+    pub(super) fn text(&self, lines: bool, quiet: bool) -> String {
+        let mut text = if lines { self.lines(quiet) } else { self.blocks() };
+        if let Some(expected) = self.expected {
+            text += &self.comparison(expected);
         }
+        text
+    }
+    /// Returns each test in the form of the herd tools.
+    fn blocks(&self) -> String {
+        let one = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| match result {
+            Ok(ran) => Some(ran.text()),
+            Err(TestError { limit: Some(stop), .. }) => {
+                Some(format!("Test {}\nUnknown\n{}\n", stem(path), stopped(stop)))
+            }
+            Err(_) => None,
+        };
+        self.files.iter().zip(self.results).filter_map(one).collect::<Vec<_>>().join("\n")
+    }
+    /// Returns the reasons for which tests were rejected.
+    pub(super) fn rejections(&self) -> Vec<String> {
+        let mut texts: Vec<String> = Vec::new();
+        for refused in self.results.iter().filter_map(|r| r.as_ref().err()) {
+            if refused.limit.is_none() && !texts.contains(&refused.text) {
+                texts.push(refused.text.clone());
+            }
+        }
+        texts
+    }
+    /// Returns the tests that a limit left without outcomes.
+    fn open(&self) -> usize {
+        self.results.iter().filter(|r| matches!(r, Err(TestError { limit: Some(_), .. }))).count()
     }
     /// Returns the exit code: 2 or more for an error; 1 if an answer is not as expected or, without
     /// expected answers, a condition does not hold; 3 if an answer is open, or an expected answer
     /// has no test; otherwise 0.
     pub(super) fn exit_code(&self) -> u8 {
         if let Some(code) =
-            self.results.iter().filter_map(|r| r.as_ref().err()).map(|r| r.code).max()
+            (self.results.iter().filter_map(|r| r.as_ref().err()))
+                .filter(|r| r.limit.is_none())
+                .map(|r| r.code)
+                .max()
         {
             return code;
         }
@@ -77,7 +93,7 @@ impl<'a> VerdictTable<'a> {
         });
         if has(Some(false)) {
             1
-        } else if has(None) || missing {
+        } else if has(None) || missing || self.open() > 0 {
             3
         } else {
             0
@@ -138,11 +154,11 @@ impl<'a> VerdictTable<'a> {
         [
             of(Some(true)),
             of(Some(false)),
-            of(None),
-            self.results.iter().filter(|a| a.is_err()).count(),
+            of(None) + self.open(),
+            self.results.iter().filter(|a| a.is_err()).count() - self.open(),
         ]
     }
-    fn text(&self, quiet: bool) -> String {
+    fn lines(&self, quiet: bool) -> String {
         let mut out = String::new();
         for (path, result) in self.files.iter().zip(self.results).filter(|_| !quiet) {
             let _ = match result {
@@ -160,6 +176,11 @@ impl<'a> VerdictTable<'a> {
                         "{word:<8}Observation {} {seen} {} {}{flags}  ({path}){why}",
                         a.name, a.positive, a.negative
                     )
+                }
+                Err(TestError { limit: Some(stop), .. }) => {
+                    let (name, path) = (stem(path), path.display());
+                    let why = stopped(stop);
+                    writeln!(out, "Unknown Observation {name} Unknown 0 0  ({path})  {why}")
                 }
                 Err(_) => writeln!(out, "Refused ({})", path.display()),
             };
@@ -193,6 +214,15 @@ impl<'a> VerdictTable<'a> {
     pub(super) fn json(&self) -> Value {
         let one = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| match result {
             Ok(ran) => ran.json(self.unit),
+            Err(TestError { limit: Some(stop), .. }) => json!({
+                "file": path.display().to_string(),
+                "name": stem(path),
+                "verdict": "unknown",
+                "herd": "Unknown",
+                "observation": "Unknown",
+                "reason": stopped(stop),
+                "stop": stop.word(),
+            }),
             Err(refused) => json!({ "file": path.display().to_string(), "error": refused.error }),
         };
         let tests: Vec<Value> = self.files.iter().zip(self.results).map(one).collect();
@@ -230,6 +260,9 @@ impl<'a> VerdictTable<'a> {
     pub(super) fn junit(&self) -> String {
         let case = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| {
             let (name, outcome) = match result {
+                Err(TestError { limit: Some(stop), .. }) => {
+                    (stem(path), CaseOutcome::Unknown(stopped(stop)))
+                }
                 Err(refused) => (
                     path.display().to_string(),
                     CaseOutcome::Error(refused.text.lines().next().unwrap_or_default().to_string()),
