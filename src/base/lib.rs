@@ -23,5 +23,5 @@ pub mod words;
 
 pub use diagnostic::{Diagnostic, Stage};
 pub use endings::{ending, ends_in};
-pub use limits::{Budget, Limits, Stop};
+pub use limits::{Budget, Grace, Limits, Stop};
 pub use source::{Place, SourceId, SourceMap, Span};

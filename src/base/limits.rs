@@ -61,6 +61,27 @@ pub struct Budget {
     interrupted: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
     deferred: Arc<DeferredAction>,
+    /// Milliseconds from the start until which the limits do not apply ([`Budget::grace`]).
+    grace_end: Arc<AtomicU64>,
+}
+
+/// Time after a limit in which a known answer is confirmed and described.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Period in which the limits of a budget do not apply: until the value is dropped, and for one
+/// second at most.
+#[must_use]
+#[derive(Debug)]
+pub struct Grace {
+    end: Arc<AtomicU64>,
+    /// The end of the enclosing period.
+    before: u64,
+}
+
+impl Drop for Grace {
+    fn drop(&mut self) {
+        self.end.store(self.before, Ordering::Relaxed);
+    }
 }
 
 /// Action that runs once the run is long.
@@ -94,7 +115,21 @@ impl Budget {
             interrupted: Arc::default(),
             peak: Arc::default(),
             deferred: Arc::default(),
+            grace_end: Arc::default(),
         }
+    }
+    /// Begins a period in which a known answer is confirmed and described, even if a limit is
+    /// exceeded: the polls of all stages with this budget succeed. The watchdog of the command line
+    /// still ends the run ([`Budget::exceeded`]).
+    pub fn grace(&self) -> Grace {
+        let end = self.start.elapsed() + GRACE;
+        let end = u64::try_from(end.as_millis()).unwrap_or(u64::MAX);
+        let before = self.grace_end.swap(end, Ordering::Relaxed);
+        Grace { end: self.grace_end.clone(), before }
+    }
+    fn in_grace(&self) -> bool {
+        let end = self.grace_end.load(Ordering::Relaxed);
+        end > 0 && self.start.elapsed() < Duration::from_millis(end)
     }
     /// Returns a budget of the same run with other limits: one clock, one interrupt.
     #[must_use]
@@ -135,6 +170,9 @@ impl Budget {
     }
     /// Polls all limits except memory: call every few thousand steps.
     pub fn check(&self, states: u64) -> Result<(), Stop> {
+        self.check_at_once(states).or_else(|stop| self.unless_in_grace(stop))
+    }
+    fn check_at_once(&self, states: u64) -> Result<(), Stop> {
         if self.deferred.pending.load(Ordering::Relaxed) {
             self.is_long();
         }
@@ -154,9 +192,20 @@ impl Budget {
     }
     /// Polls the resident memory (reads `/proc`, some microseconds): call about every 50 ms.
     pub fn check_memory(&self) -> Result<(), Stop> {
+        self.check_memory_at_once().or_else(|stop| self.unless_in_grace(stop))
+    }
+    fn check_memory_at_once(&self) -> Result<(), Stop> {
         let now = resident_bytes();
         self.peak.fetch_max(now, Ordering::Relaxed);
         if self.limits.max_memory.is_some_and(|m| now > m) { Err(Stop::Memory) } else { Ok(()) }
+    }
+    #[cold]
+    fn unless_in_grace(&self, stop: Stop) -> Result<(), Stop> {
+        if self.in_grace() { Ok(()) } else { Err(stop) }
+    }
+    /// Polls the time, the interrupt, and the memory, for a watchdog: also in a grace period.
+    pub fn exceeded(&self) -> Result<(), Stop> {
+        self.check_at_once(0).and_then(|()| self.check_memory_at_once())
     }
 }
 

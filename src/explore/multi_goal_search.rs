@@ -89,13 +89,15 @@ impl PathSearch<'_> {
     }
 }
 
-/// Searches for up to `most` paths.
+/// Searches for up to `most` paths. `report` receives each path as soon as it is found; if it ends
+/// with a limit, so does the search.
 pub fn find_paths(
     model: &dyn Model,
     options: &Options,
     budget: &Budget,
     sought: PathGoal<'_>,
     most: usize,
+    report: &mut dyn FnMut(&LassoPath) -> Result<(), Diagnostic>,
 ) -> Result<FoundPaths, Diagnostic> {
     let options = options.without_confluence();
     // Several goal steps, and cycles, depend on the order of all steps.
@@ -114,7 +116,7 @@ pub fn find_paths(
     let (mut starts, mut hidden): (Vec<usize>, Vec<u32>) = (Vec::new(), Vec::new());
     let mut next = 0;
     let mut stop = Stop::Complete;
-    while next < search.lazy.state_count() && paths.len() < most {
+    'search: while next < search.lazy.state_count() && paths.len() < most {
         let memory = || if next.is_multiple_of(4096) { budget.check_memory() } else { Ok(()) };
         if let Err(why) = budget.check(search.lazy.state_count() as u64).and_then(|()| memory()) {
             stop = why;
@@ -131,7 +133,13 @@ pub fn find_paths(
         search.discover(state.number(), &new_targets(&steps, search.parents.len()));
         match sought {
             PathGoal::Deadlock(test) if steps.is_empty() && test(&search.lazy.vector(state)) => {
-                paths.push(LassoPath { steps: search.path_to(state.number()), cycle_start: None });
+                let path =
+                    LassoPath { steps: search.path_to(state.number()), cycle_start: None };
+                if let Some(why) = limit(report(&path))? {
+                    stop = why;
+                    break;
+                }
+                paths.push(path);
             }
             PathGoal::Step(test) => {
                 for (group, label, target) in
@@ -143,7 +151,12 @@ pub fn find_paths(
                         group: *group as usize,
                         state: search.lazy.vector(*target),
                     });
-                    paths.push(LassoPath { steps: path, cycle_start: None });
+                    let path = LassoPath { steps: path, cycle_start: None };
+                    if let Some(why) = limit(report(&path))? {
+                        stop = why;
+                        break 'search;
+                    }
+                    paths.push(path);
                 }
             }
             PathGoal::Divergence => {
@@ -158,16 +171,35 @@ pub fn find_paths(
         starts.push(hidden.len());
         // The tau steps of unexpanded states are unknown.
         let graph = TauGraph { starts, targets: hidden };
+        // A limit that ended the search does not apply to the lassos in its explored part.
+        let _grace = budget.grace();
+        let mut more = None;
         for first in graph.cyclic().into_iter().take(most) {
-            paths.push(search.divergence(&graph, first)?);
+            let found = search.divergence(&graph, first).and_then(|lasso| {
+                report(&lasso)?;
+                paths.push(lasso);
+                Ok(())
+            });
+            more = limit(found)?;
+            if more.is_some() {
+                break;
+            }
         }
-        stop = if paths.len() == most { Stop::Complete } else { stop };
+        stop = if paths.len() == most { Stop::Complete } else { more.unwrap_or(stop) };
     }
     let partial_order = match &stubborn {
         Err(why) => PartialOrder::Unused(*why),
         Ok(stubborn) => PartialOrder::of(stubborn.is_some(), false, search.lazy.take_savings()),
     };
     Ok(FoundPaths { states: search.lazy.state_count() as u64, paths, partial_order, stop })
+}
+
+/// Returns the limit that a result ended with; `None` if it is complete.
+fn limit(result: Result<(), Diagnostic>) -> Result<Option<Stop>, Diagnostic> {
+    match result {
+        Err(Diagnostic { stop: Some(stop), .. }) => Ok(Some(stop)),
+        result => result.map(|()| None),
+    }
 }
 
 /// Returns the first step to each new state, in the order of their numbers.
@@ -308,6 +340,7 @@ mod tests {
                 &Budget::default(),
                 PathGoal::Deadlock(&|_| true),
                 usize::MAX,
+                &mut |_| Ok(()),
             )
             .unwrap();
             let lengths: Vec<usize> = seen.paths.iter().map(|w| w.steps.len()).collect();
@@ -355,7 +388,7 @@ mod tests {
             model.group(label, &[(x, from)], &[], &[x], move |_, e| e.step(label, &[to]));
         }
         let seen =
-            find_paths(&model, &small(), &Budget::default(), PathGoal::Divergence, 5).unwrap();
+            find_paths(&model, &small(), &Budget::default(), PathGoal::Divergence, 5, &mut |_| Ok(())).unwrap();
         assert_eq!(seen.paths.len(), 1);
         assert_eq!((seen.paths[0].steps.len(), seen.paths[0].cycle_start), (4, Some(2)));
         check_path(&model, &seen.paths[0], 0);
@@ -365,6 +398,7 @@ mod tests {
             &Budget::default(),
             PathGoal::Step(&|_, l| model.label_text(l) == "b"),
             5,
+            &mut |_| Ok(()),
         )
         .unwrap();
         assert_eq!(step.paths.iter().map(|w| w.steps.len()).collect::<Vec<_>>(), [2]);

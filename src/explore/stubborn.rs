@@ -612,6 +612,7 @@ mod tests {
                     &Budget::default(),
                     PathGoal::Deadlock(&|_| true),
                     usize::MAX,
+                    &mut |_| Ok(()),
                 )
                 .unwrap();
                 let lengths: Vec<usize> = seen.paths.iter().map(|w| w.steps.len()).collect();
@@ -622,6 +623,7 @@ mod tests {
                     &Budget::default(),
                     PathGoal::Deadlock(&|_| true),
                     usize::MAX,
+                    &mut |_| Ok(()),
                 )
                 .unwrap();
                 assert_eq!(all.paths.len(), expected.len(), "MU_CHECK_SEED={seed} {shape:?}");

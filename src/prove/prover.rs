@@ -379,7 +379,7 @@ impl<'a> Prover<'a> {
             }
             // A time slice ends like a limit of states. If the user's limit was reached, the exact
             // search cannot continue.
-            let last = self.budget.check(self.counts.nodes as u64).is_err();
+            let last = self.budget.check(self.counts.nodes as u64).err();
             if self.options.approximate {
                 match self.approximate(turn) {
                     Ok(verdict) => return verdict,
@@ -392,8 +392,8 @@ impl<'a> Prover<'a> {
                     Err(_) => {}
                 }
             }
-            if last {
-                break UnknownReason::Stopped(Stop::States);
+            if let Some(stop) = last {
+                break UnknownReason::Stopped(stop);
             }
             if let Some(why) = &trouble {
                 turns += 1;

@@ -122,6 +122,17 @@ fn parse_threads(text: &str) -> Result<ThreadCount, String> {
     }
 }
 
+/// Parses the number of threads of a command that needs a number.
+fn parse_number_of_threads(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(n @ 1..=64) => Ok(n),
+        _ if text == "any" => Err(
+            "expected a number from 1 to 64: robustness is decided for a fixed number of threads; `mu-check program FILE --threads-of any` proves the program safe for every number, under `--model tso` or `sc`".into(),
+        ),
+        _ => Err("expected a number from 1 to 64".into()),
+    }
+}
+
 /// `litmus`
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -251,7 +262,7 @@ pub struct RobustArgs {
     /// An x86 program, or a litmus test (`.litmus`).
     pub file: PathBuf,
     /// Number of threads that run the program; a litmus test has its own threads.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = parse_number_of_threads)]
     pub threads_of: u32,
     /// Search for a minimum set of `mfence` and `lock` that makes the program robust.
     #[arg(long)]

@@ -1,9 +1,9 @@
 //! Equation systems and games (`pbes`, `solve`).
 
-use crate::args::{Format, PbesArgs, SolveArgs};
+use crate::args::{PbesArgs, SolveArgs};
 use crate::commands::lts::unknown;
 use crate::commands::translate::{report_written, text_result};
-use crate::output;
+use crate::output::answers;
 use crate::pipeline::Session;
 use crate::pipeline::files::{is_equation_system, read_game, write, write_text};
 use mu_base::host::Instant;
@@ -192,45 +192,39 @@ pub(crate) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
     expect_verified(&game, &solution, solver)?;
     session
         .log(format!("solved in {seconds:.3} s; winners and strategies of both players verified"));
-    if let Some(out) = &args.out {
-        write(out, |file| pg::write_solution(&solution, file))?;
-    }
     let winner = solution.winner(game.initial);
     let even = solution.winners.iter().filter(|w| **w == Player::Even).count();
     let odd = game.vertex_count() - even;
     // Equation systems have named variables; the result is the value of the initial one.
     let name = game.names.get(game.initial.index()).filter(|n| !n.is_empty());
-    match session.common.format {
-        Format::Json => {
-            let object = json!({
-                "file": args.input.display().to_string(),
-                "verdict": (winner == Player::Even).to_string(),
-                "initial": game.initial.number(),
-                "name": name,
-                "winner": if winner == Player::Even { "even" } else { "odd" },
-                "vertices": game.vertex_count(),
-                "edges": game.edge_count(),
-                "won_by_even": even,
-                "won_by_odd": odd,
-                "solver": solver.name(),
-                "verified": true,
-                "seconds": seconds,
-                "peak_memory_bytes": session.peak_memory(),
-                "stop": "complete",
-            });
-            output::print_object(object)?;
-        }
-        Format::Text => {
-            let who = if winner == Player::Even { "Even (true)" } else { "Odd (false)" };
-            let what = name.map_or_else(
-                || format!("vertex {}", game.initial.number()),
-                |n| format!("vertex {} ({n})", game.initial.number()),
-            );
-            crate::output::print(&format!(
-                "{what} is won by {who}\nEven wins {even} of {} vertices, Odd {odd}; strategies verified\n",
-                game.vertex_count()
-            ))?;
-        }
+    let object = json!({
+        "file": args.input.display().to_string(),
+        "verdict": (winner == Player::Even).to_string(),
+        "initial": game.initial.number(),
+        "name": name,
+        "winner": if winner == Player::Even { "even" } else { "odd" },
+        "vertices": game.vertex_count(),
+        "edges": game.edge_count(),
+        "won_by_even": even,
+        "won_by_odd": odd,
+        "solver": solver.name(),
+        "verified": true,
+        "seconds": seconds,
+        "peak_memory_bytes": session.peak_memory(),
+        "stop": "complete",
+    });
+    let who = if winner == Player::Even { "Even (true)" } else { "Odd (false)" };
+    let what = name.map_or_else(
+        || format!("vertex {}", game.initial.number()),
+        |n| format!("vertex {} ({n})", game.initial.number()),
+    );
+    let text = format!(
+        "{what} is won by {who}\nEven wins {even} of {} vertices, Odd {odd}; strategies verified\n",
+        game.vertex_count()
+    );
+    answers::set_complete(object, text, u8::from(winner == Player::Odd));
+    if let Some(out) = &args.out {
+        write(out, |file| pg::write_solution(&solution, file))?;
     }
-    Ok(u8::from(winner == Player::Odd))
+    answers::finish(session.common.format)
 }

@@ -6,9 +6,10 @@ use crate::args::{Format, MemoryName, ProgramArgs, ProofMemory, ProveArgs, Threa
 use crate::output;
 use crate::output::print;
 use crate::output::progress::{Bar, grouped};
-use crate::pipeline::Session;
+use crate::pipeline::{Session, systems};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_frontends::Input;
+use mu_frontends::programs::{LITMUS, X86};
 use mu_program::Program;
 use mu_program::machine::{Machine, MoveEffect};
 use mu_program::nasm::X86Program;
@@ -23,6 +24,8 @@ pub(crate) fn read_any(
     path: &Path,
     threads: u32,
 ) -> Result<Program, Diagnostic> {
+    let expected = "expected an x86 program (.asm) or a litmus test (.litmus)";
+    systems::expect_language(path, &[&X86, &LITMUS], expected)?;
     mu_frontends::programs::program(&Input::file(path), threads, &mut session.sources)
 }
 
@@ -32,6 +35,8 @@ pub(crate) fn read_asserted(
     path: &Path,
     threads: u32,
 ) -> Result<X86Program, Diagnostic> {
+    let expected = "expected an x86 program (.asm)";
+    systems::expect_language(path, &[&X86], expected)?;
     let program = mu_frontends::programs::x86(&Input::file(path), threads, &mut session.sources)?;
     if program.unsafe_states.is_empty() {
         let error = Diagnostic::new(
@@ -46,7 +51,11 @@ pub(crate) fn read_asserted(
 pub(crate) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {
     let threads = match args.threads_of {
         ThreadCount::Number(n) => n,
-        ThreadCount::Any => return any_number(session, args),
+        ThreadCount::Any => {
+            let expected = "expected an x86 program (.asm)";
+            systems::expect_language(&args.file, &[&X86], expected)?;
+            return any_number(session, args);
+        }
     };
     let program = read_asserted(session, &args.file, threads)?;
     let memory = args.memory.model.model();

@@ -7,10 +7,10 @@
 //! Exit code: 0 robust (with `--fences`: fences that make it robust were found), 1 not robust or,
 //! with `--assert`, unsafe, 2 bad input, 3 unknown (a limit).
 
-use crate::args::{Format, RobustArgs};
+use crate::args::RobustArgs;
 use crate::commands::program::{read_any, read_asserted, steps_json, table};
 use crate::output;
-use crate::output::print;
+use crate::output::answers;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
 use mu_base::host::Instant;
@@ -37,9 +37,13 @@ struct RobustnessAnswer {
     unsafe_way: Option<(Machine, Interleaving)>,
     /// Search under total store order, if an assertion compares memory.
     under_tso: Option<Reached>,
+    /// True if that search is needed and has no result yet.
+    open_tso: bool,
     count: Option<Count>,
     fences: Option<Fences>,
-    seconds: f64,
+    /// True if fences were requested.
+    wants_fences: bool,
+    start: Instant,
 }
 
 pub(crate) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagnostic> {
@@ -61,50 +65,72 @@ pub(crate) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
         Some(program) => robust::check_with_assertions(program, &session.budget)?,
         None => robust::check(&program, &session.budget)?,
     };
-    let way = found.borderline.as_ref().map(|b| robust::replay(&program, b)).transpose()?;
-    let unsafe_way = match (&asserted, &found.unsafe_state) {
-        (Some(program), Some(way)) => Some(robust::replay_unsafe(program, way)?),
-        _ => None,
-    };
-    let under_tso = match &asserted {
-        Some(program)
-            if found.unsafe_state.is_none()
-                && program.unsafe_states.iter().any(Property::reads_memory) =>
-        {
-            let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-            let reached =
-                reach::reach(program, memory::TSO, None, session.threads(), &session.budget, &bar)?;
-            bar.finish();
-            Some(reached)
-        }
-        _ => None,
-    };
-    let counting = Counting { preemptions: args.preemptions, first, starts: args.starts };
-    let count = if args.count { Some(count(&program, counting, &session.budget)?) } else { None };
-    let fences =
-        if args.fences { Some(fences::smallest(&program, &session.budget)?) } else { None };
-    let answer = RobustnessAnswer {
-        found,
-        way,
+    let mut answer = RobustnessAnswer {
         asserted: args.assert,
-        unsafe_way,
-        under_tso,
-        count,
-        fences,
-        seconds: start.elapsed().as_secs_f64(),
+        found,
+        way: None,
+        unsafe_way: None,
+        open_tso: false,
+        under_tso: None,
+        count: None,
+        fences: None,
+        wants_fences: args.fences,
+        start,
     };
-    match session.common.format {
-        Format::Text => print(&as_text(session, &program, &answer))?,
-        Format::Json => output::print_object(as_json(session, &program, &answer))?,
+    // What a limit loses is only what is not known yet: each answer is registered at once.
+    let register = |answer: &RobustnessAnswer| {
+        let text = as_text(session, &program, answer);
+        answers::set_complete(as_json(session, &program, answer), text, code(answer));
+    };
+    {
+        let _grace = session.budget.grace();
+        let borderline = answer.found.borderline.as_ref();
+        answer.way = borderline.map(|b| robust::replay(&program, b)).transpose()?;
+        if let (Some(program), Some(way)) = (&asserted, &answer.found.unsafe_state) {
+            answer.unsafe_way = Some(robust::replay_unsafe(program, way)?);
+        }
     }
+    let reads_memory = |p: &&X86Program| p.unsafe_states.iter().any(Property::reads_memory);
+    let searched = asserted.as_ref().filter(reads_memory);
+    let searched = searched.filter(|_| answer.found.unsafe_state.is_none());
+    answer.open_tso = searched.is_some();
+    register(&answer);
+    if let Some(program) = searched {
+        let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+        let reached =
+            reach::reach(program, memory::TSO, None, session.threads(), &session.budget, &bar)?;
+        bar.finish();
+        answer.under_tso = Some(reached);
+        answer.open_tso = false;
+        register(&answer);
+    }
+    if args.count {
+        let counting = Counting { preemptions: args.preemptions, first, starts: args.starts };
+        answer.count = Some(count(&program, counting, &session.budget)?);
+        register(&answer);
+    }
+    if args.fences {
+        answer.fences = Some(fences::smallest(&program, &session.budget)?);
+    }
+    register(&answer);
+    answers::finish(session.common.format)
+}
+
+/// Returns the exit code.
+fn code(answer: &RobustnessAnswer) -> u8 {
     let made = answer.fences.as_ref().map(|f| f.places.is_some());
-    Ok(match (made, answer.found.robust()) {
-        _ if answer.asserted && safety(&answer).0 == Safety::Unsafe => 1,
-        _ if answer.under_tso.is_some() && safety(&answer).0 == Safety::Unknown => 3,
+    let made = made.or(answer.wants_fences.then_some(false));
+    match (made, answer.found.robust()) {
+        _ if answer.asserted && safety(answer).0 == Safety::Unsafe => 1,
+        _ if (answer.under_tso.is_some() || answer.open_tso)
+            && safety(answer).0 == Safety::Unknown =>
+        {
+            3
+        }
         (Some(true), _) | (None, Some(true)) => 0,
         (None, Some(false)) => 1,
         _ => 3,
-    })
+    }
 }
 
 /// Reads a program with a section of unsafe states.
@@ -127,6 +153,7 @@ fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Progra
 fn safety(answer: &RobustnessAnswer) -> (Safety, bool) {
     match (&answer.found.unsafe_state, &answer.under_tso, &answer.found.stop) {
         (Some(_), ..) => (Safety::Unsafe, true),
+        _ if answer.open_tso => (Safety::Unknown, true),
         (None, Some(reached), _) => (reached.safety, true),
         (None, None, Stop::Complete) => (Safety::Safe, answer.found.robust() == Some(true)),
         _ => (Safety::Unknown, false),
@@ -175,6 +202,7 @@ fn as_text(session: &Session, program: &Program, answer: &RobustnessAnswer) -> S
         let (safety, tso) = safety(answer);
         let under = match (&answer.under_tso, safety, tso) {
             (Some(_), ..) => "total store order",
+            _ if answer.open_tso => "total store order",
             (None, Safety::Unsafe | Safety::Safe, true) => {
                 "sequential consistency, hence under total store order"
             }
@@ -203,7 +231,7 @@ fn as_text(session: &Session, program: &Program, answer: &RobustnessAnswer) -> S
     let _ = writeln!(
         out,
         "seconds        {:.3}\npeak memory    {} MiB",
-        answer.seconds,
+        answer.start.elapsed().as_secs_f64(),
         session.peak_memory() >> 20
     );
     if let (Some(b), Some((machine, way))) = (&found.borderline, &answer.way) {
@@ -255,7 +283,7 @@ fn as_json(session: &Session, program: &Program, answer: &RobustnessAnswer) -> V
         "threads": program.threads.len(),
         "states": found.states,
         "stop": found.stop.word(),
-        "seconds": answer.seconds,
+        "seconds": answer.start.elapsed().as_secs_f64(),
         "peak_memory_bytes": session.peak_memory(),
     });
     if let (Some(b), Some((machine, way))) = (&found.borderline, &answer.way) {

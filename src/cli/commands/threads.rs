@@ -14,10 +14,11 @@
 use crate::args::{Format, InitialValues, ProofMemory, ProveArgs, TranslationArgs};
 use crate::commands::program;
 use crate::commands::prove::samples;
-use crate::commands::prove::{as_json, as_text, save, search};
+use crate::commands::prove::{as_json, as_text, code, save, search, why};
 use crate::output;
+use crate::output::answers;
 use crate::output::print;
-use crate::pipeline::Session;
+use crate::pipeline::{Session, systems};
 use mu_base::limits::Limits;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_cubicle::System;
@@ -99,7 +100,7 @@ pub(crate) fn translate(
     args: &TranslationArgs,
     numbers: NumberTreatment,
 ) -> Result<TranslatedProgram, Diagnostic> {
-    session.expect_no_parameters(path)?;
+    systems::expect_no_parameters(session, path)?;
     let (source, text) = session.read_source(path)?;
     as_system(session, path, &parametric::parse(source, &text)?, options(args, numbers))
 }
@@ -132,7 +133,7 @@ pub(crate) fn prove(
     args: &ProveArgs,
     instances: bool,
 ) -> Result<u8, Diagnostic> {
-    session.expect_no_parameters(&args.file)?;
+    systems::expect_no_parameters(session, &args.file)?;
     let (source, text) = session.read_source(&args.file)?;
     let program = read(source, &text)?;
     if instances && let Some((small, found)) = instance(session, args, source, &text)? {
@@ -328,6 +329,7 @@ fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, 
 /// follow.
 fn reason(
     session: &Session,
+    args: &ProveArgs,
     translate: &TranslatedProgram,
     outcome: &ProofOutcome,
 ) -> Option<String> {
@@ -343,9 +345,11 @@ fn reason(
     if wraps.is_empty() || !matches!(outcome.verdict, ProofVerdict::Unknown(_)) || limited {
         return None;
     }
+    let ProofVerdict::Unknown(unknown) = &outcome.verdict else { return None };
     let places: Vec<String> = wraps.iter().map(|s| place(session, *s)).collect();
     Some(format!(
-        "no proof was found; the words of these instructions may grow until they wrap at 32 bits: {}",
+        "{}; the words of these instructions may grow until they wrap at 32 bits: {}",
+        why(session, &translate.system, args, outcome, unknown),
         places.join(", ")
     ))
 }
@@ -356,44 +360,28 @@ fn report(
     translate: &TranslatedProgram,
     outcome: &ProofOutcome,
 ) -> Result<u8, Diagnostic> {
-    let seconds = session.budget.elapsed().as_secs_f64();
-    let reason = reason(session, translate, outcome);
+    let reason = reason(session, args, translate, outcome);
     if let Some(reason) = reason {
         let open_error = Diagnostic::new(Stage::Unsupported, reason);
         return unknown(session, args, &open_error);
     }
-    save(session, args, &translate.system, outcome)?;
-    match session.common.format {
-        Format::Text => print(&as_text(
-            session,
-            &translate.system,
-            args,
-            outcome,
-            seconds,
-            Some(&translate.translation),
-        ))?,
-        Format::Json => {
-            let mut object = as_json(
-                session,
-                &translate.system,
-                args,
-                outcome,
-                seconds,
-                Some(&translate.translation),
-            );
-            let queries = match &outcome.verdict {
-                ProofVerdict::Safe { queries, .. } => Some(queries),
-                _ => None,
-            };
-            object["threads"] = threads_json(&translate.translation, queries);
-            output::print_object(object)?;
-        }
-    }
-    Ok(match &outcome.verdict {
-        ProofVerdict::Safe { .. } | ProofVerdict::Searched(..) => 0,
-        ProofVerdict::Unsafe(_) => 1,
-        ProofVerdict::Unknown(_) => 3,
-    })
+    let system = &translate.system;
+    let register = |session: &Session| {
+        let translation = Some(&translate.translation);
+        let seconds = session.budget.elapsed().as_secs_f64();
+        let mut object = as_json(session, system, args, outcome, seconds, translation);
+        let queries = match &outcome.verdict {
+            ProofVerdict::Safe { queries, .. } => Some(queries),
+            _ => None,
+        };
+        object["threads"] = threads_json(&translate.translation, queries);
+        let text = as_text(session, system, args, outcome, seconds, translation);
+        answers::set_complete(object, text, code(&outcome.verdict));
+    };
+    register(session);
+    save(session, args, system, outcome)?;
+    register(session);
+    answers::finish(session.common.format)
 }
 
 /// Returns the numbers of threads that an answer covers, and its assumptions. A proof may count

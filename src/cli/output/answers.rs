@@ -36,6 +36,11 @@ pub(crate) fn set(report: Arc<dyn Report>) {
     state().report = Some(report);
 }
 
+/// True if a report is registered.
+pub(crate) fn is_set() -> bool {
+    state().report.is_some()
+}
+
 /// Registers a result in which no answer is open.
 pub(crate) fn set_complete(object: Value, text: String, code: u8) {
     set(Arc::new(Complete { object, text, code }));
@@ -91,6 +96,8 @@ pub(crate) struct AnswerList {
     head: Map<String, Value>,
     /// Key of the list.
     key: &'static str,
+    /// True if one violated answer leads to exit code 1; false if all must be violated.
+    one_violates: bool,
     answers: Mutex<Vec<(String, Option<KnownAnswer>)>>,
 }
 
@@ -98,7 +105,7 @@ impl AnswerList {
     /// Creates and registers a list in which all answers are open. `head`: an object.
     pub(crate) fn register<'n>(
         head: Value,
-        key: &'static str,
+        (key, one_violates): (&'static str, bool),
         names: impl IntoIterator<Item = &'n str>,
     ) -> Arc<Self> {
         let head = match head {
@@ -106,7 +113,7 @@ impl AnswerList {
             _ => Map::new(),
         };
         let answers = names.into_iter().map(|name| (name.to_string(), None)).collect();
-        let list = Arc::new(Self { head, key, answers: Mutex::new(answers) });
+        let list = Arc::new(Self { head, key, one_violates, answers: Mutex::new(answers) });
         set(list.clone());
         list
     }
@@ -121,10 +128,14 @@ impl AnswerList {
             place.1 = Some(answer);
         }
     }
+}
 
-    /// Adds a known answer at the end.
-    pub(crate) fn push(&self, name: String, answer: KnownAnswer) {
-        self.lock().push((name, Some(answer)));
+/// Returns the verdict of an exit code.
+pub(crate) fn word(code: u8) -> &'static str {
+    match code {
+        0 => "true",
+        1 => "false",
+        _ => "unknown",
     }
 }
 
@@ -143,6 +154,8 @@ impl Report for AnswerList {
         let list: Vec<Value> = answers.iter().map(one).collect();
         let mut object = self.head.clone();
         object.insert(self.key.into(), list.into());
+        drop(answers);
+        object.insert("verdict".into(), word(self.code(stop)).into());
         object.into()
     }
     fn text(&self, stop: Option<&Stop>) -> String {
@@ -154,7 +167,11 @@ impl Report for AnswerList {
     }
     fn code(&self, stop: Option<&Stop>) -> u8 {
         let answers = self.lock();
-        let violated = answers.iter().flat_map(|a| &a.1).any(|known| known.violated);
+        let is_violated = |a: &(String, Option<KnownAnswer>)| a.1.as_ref().is_some_and(|k| k.violated);
+        let violated = match self.one_violates {
+            true => answers.iter().any(is_violated),
+            false => !answers.is_empty() && answers.iter().all(is_violated),
+        };
         let open = stop.is_some() || answers.iter().any(|a| a.1.is_none());
         match (violated, open) {
             (true, _) => 1,

@@ -305,6 +305,11 @@ pub(crate) fn record(key: &str, value: Value) {
     state().known.insert(key.into(), value);
 }
 
+/// Returns a recorded figure.
+pub(crate) fn recorded(key: &str) -> Option<Value> {
+    state().known.get(key).cloned()
+}
+
 /// Announces that the result is one verdict, so that the watchdog reports it as unknown.
 pub(crate) fn expect_one_verdict() {
     state().has_one_verdict = true;
@@ -364,7 +369,7 @@ pub(crate) fn watch(budget: &Budget, format: Format, listen: fn(&Budget)) {
             // often.
             let near = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m / 4 * 3);
             std::thread::sleep(if near { WATCH_INTERVAL / 10 } else { WATCH_INTERVAL });
-            let checked = budget.check(0).and_then(|()| budget.check_memory());
+            let checked = budget.exceeded();
             let Err(stop) = checked else {
                 exceeded_since = None;
                 continue;

@@ -6,13 +6,65 @@ use crate::commands::threads;
 use crate::pipeline::Session;
 use mu_base::{Diagnostic, Stage};
 use mu_cubicle::system::System;
-use mu_frontends::programs::X86;
-use mu_frontends::{FrontEnd as _, Input};
+use mu_frontends::cubicle::CUBICLE;
+use mu_frontends::murphi::MURPHI;
+use mu_frontends::programs::{LITMUS, X86};
+use mu_frontends::{FrontEnd, Input};
 use std::path::Path;
 
 /// Reads a system.
 pub(crate) fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
     mu_frontends::cubicle::system(&Input::file(path), &mut session.sources)
+}
+
+/// Rejects `-D` for a system or program: a proof is for every number of processes.
+pub(crate) fn expect_no_parameters(session: &Session, path: &Path) -> Result<(), Diagnostic> {
+    let Some(given) = session.common.define.first() else { return Ok(()) };
+    let shown = path.display();
+    let (message, note) = match X86.has_ending(path) {
+        true => (
+            format!("`-D {given}`: a program has no parameters"),
+            format!("`mu-check program {shown} --threads-of N` runs N threads"),
+        ),
+        false => (
+            format!("`-D {given}`: a proof is for every number of processes, so nothing can be set"),
+            format!("`mu-check explore {shown} -D processes=N` explores N processes"),
+        ),
+    };
+    Err(Diagnostic::new(Stage::Usage, message).note(note))
+}
+
+/// Rejects a model in another language than those of a command, by the ending of its name.
+/// `expected`: the command with what it reads, as a sentence.
+pub(crate) fn expect_language(
+    path: &Path,
+    languages: &[&dyn FrontEnd],
+    expected: &str,
+) -> Result<(), Diagnostic> {
+    let front_end = mu_frontends::by_name(path);
+    let known = front_end.has_ending(path);
+    if !known || languages.iter().any(|l| l.has_ending(path)) {
+        return Ok(());
+    }
+    let shown = path.display();
+    let message = format!("`{shown}` is {}; {expected}", front_end.language());
+    let note = match () {
+        () if MURPHI.has_ending(path) => format!(
+            "`mu-check explore {shown}` checks the claims of the model for the values of its constants"
+        ),
+        () if LITMUS.has_ending(path) => format!("`mu-check litmus {shown}` runs the test"),
+        () if CUBICLE.has_ending(path) => {
+            format!("`mu-check prove {shown}` proves the system for every number of processes")
+        }
+        () if X86.has_ending(path) => {
+            format!("`mu-check program {shown} --threads-of any` proves the program")
+        }
+        () if front_end.properties().mcrl2 => format!(
+            "`mu-check check {shown} FORMULA -D PARAMETER=any` decides a formula for every value of a parameter"
+        ),
+        () => format!("`mu-check explore {shown}` and `mu-check check {shown} FORMULA` read it"),
+    };
+    Err(Diagnostic::new(Stage::Usage, message).note(note))
 }
 
 /// Translates an x86 program to a system of any number of processes.

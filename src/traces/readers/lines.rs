@@ -19,6 +19,11 @@ const MAX_LINE: usize = 1 << 20;
 /// Limit on the bytes of a line in an error; the rest is cut off.
 const MAX_SHOWN: usize = 400;
 
+/// Note of an error in a last line without an end.
+const CUT_OFF: &str = "this is the last line, and it has no end of line: the log may be cut off, or still being written; expected the whole log, or `--repair`, which skips the line";
+/// Warning about such a line that is in the format.
+const UNENDED: &str = "the last line has no end of line: if the log is cut off, or still being written, the last operation may be another one";
+
 /// A line of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
@@ -249,6 +254,7 @@ pub fn read_lines(
             }
         };
         let line = Line { file: &options.file, number, text };
+        let is_ended = bytes.ends_with(b"\n");
         loop {
             match reader.line(line) {
                 Ok(LineEffect::More) => {
@@ -267,7 +273,14 @@ pub fn read_lines(
                         continue;
                     }
                 }
-                Err(error) => refuse(error, number, &mut skipped, options, sink)?,
+                Err(error) if is_ended => refuse(error, number, &mut skipped, options, sink)?,
+                Err(error) => {
+                    refuse(error.note(CUT_OFF), number, &mut skipped, options, sink)?;
+                    break;
+                }
+            }
+            if !is_ended {
+                sink.unended(line.error(text.len(), UNENDED));
             }
             break;
         }

@@ -71,6 +71,9 @@ pub trait Sink {
     }
     /// Takes the error of a part of the log that is skipped (only with [`ReadOptions::repair`]).
     fn skipped(&mut self, error: Diagnostic);
+    /// Takes a warning about the last line of a log, which has no end of line but is in the format:
+    /// if the log is cut off there, its last operation may be another one.
+    fn unended(&mut self, _warning: Diagnostic) {}
 }
 
 /// Reader of one format.

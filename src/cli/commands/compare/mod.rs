@@ -8,11 +8,10 @@
 pub(crate) mod bound_names;
 pub(crate) mod confirm;
 
-use crate::args::{CompareArgs, Format, Modulo};
+use crate::args::{CompareArgs, Modulo};
 use crate::commands::compare::confirm::{Checkable, MAX_CONFIRMED, Pair, Vocabulary, checkable};
 use crate::commands::lts::unknown_verdict;
-use crate::output;
-use crate::output::print;
+use crate::output::answers;
 use crate::pipeline::Session;
 use crate::pipeline::files::{system_and, write_text};
 use crate::pipeline::load::Loaded;
@@ -84,22 +83,41 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     session.log(format!("compared in {:.3} s", start.elapsed().as_secs_f64()));
     let vocabulary =
         |declared: Option<Vocabulary>, lts| declared.map_or_else(|| Vocabulary::inferred(lts), Ok);
-    let mut found = None;
-    if let Some(named) = &difference {
-        let confirmed = pair.confirm(session, named, question.weak())?;
-        let checkable = match formula_text(named, question.weak()) {
-            Some(formula) => {
-                let vocabularies =
-                    [&vocabulary(declared_in_a, &a)?, &vocabulary(declared_in_b, &b)?];
-                Some(checkable(session, &pair, &formula, first(named), vocabularies)?)
-            }
-            None => None,
+    let register = |found: Option<&ConfirmedDifference>| {
+        let of = |path: &Path, lts: &Lts| json!({ "file": path.display().to_string(), "states": lts.state_count(), "transitions": lts.transition_count() });
+        let (equivalence, preorder) = match question {
+            RequestedRelation::Equivalent(e) => (Some(e.name()), None),
+            RequestedRelation::Refines(p) => (None, Some(p.name())),
         };
-        found = Some(ConfirmedDifference {
-            difference: pair.with_original_labels(named),
-            confirmed,
-            checkable,
+        let object = json!({
+            "equivalence": equivalence,
+            "preorder": preorder,
+            "verdict": found.is_none().to_string(),
+            "difference": found.map(|found| as_json(found, question)),
+            "confirmed": found.is_some_and(|found| found.confirmed),
+            "a": of(&args.a, &a),
+            "b": of(&args.b, &b),
+            "seconds": start.elapsed().as_secs_f64(),
+            "peak_memory_bytes": session.peak_memory(),
+            "stop": "complete",
         });
+        let text = as_text(args, question, found);
+        answers::set_complete(object, text, u8::from(found.is_some()));
+    };
+    let mut found = difference.as_ref().map(|named| ConfirmedDifference {
+        difference: pair.with_original_labels(named),
+        confirmed: false,
+        checkable: None,
+    });
+    register(found.as_ref());
+    if let (Some(named), Some(found)) = (&difference, &mut found) {
+        found.confirmed = pair.confirm(session, named, question.weak())?;
+        if let Some(formula) = formula_text(named, question.weak()) {
+            let vocabularies = [&vocabulary(declared_in_a, &a)?, &vocabulary(declared_in_b, &b)?];
+            found.checkable =
+                Some(checkable(session, &pair, &formula, first(named), vocabularies)?);
+        }
+        register(Some(found));
     }
     if let (Some(path), Some(found)) = (&args.out, &found)
         && let Some(formula) = formula_text(&found.difference, question.weak())
@@ -112,30 +130,7 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
             );
         }
     }
-    match session.common.format {
-        Format::Json => {
-            let of = |path: &std::path::Path, lts: &Lts| json!({ "file": path.display().to_string(), "states": lts.state_count(), "transitions": lts.transition_count() });
-            let (equivalence, preorder) = match question {
-                RequestedRelation::Equivalent(e) => (Some(e.name()), None),
-                RequestedRelation::Refines(p) => (None, Some(p.name())),
-            };
-            let object = json!({
-                "equivalence": equivalence,
-                "preorder": preorder,
-                "verdict": found.is_none().to_string(),
-                "difference": found.as_ref().map(|found| as_json(found, question)),
-                "confirmed": found.as_ref().is_some_and(|found| found.confirmed),
-                "a": of(&args.a, &a),
-                "b": of(&args.b, &b),
-                "seconds": start.elapsed().as_secs_f64(),
-                "peak_memory_bytes": session.peak_memory(),
-                "stop": "complete",
-            });
-            output::print_object(object)?;
-        }
-        Format::Text => print(&as_text(args, question, found.as_ref()))?,
-    }
-    Ok(u8::from(found.is_some()))
+    answers::finish(session.common.format)
 }
 
 /// A difference with its confirmation.

@@ -11,7 +11,7 @@ use super::faults::{self, Faults, FaultyMachine};
 use super::junit;
 use super::monitored;
 use super::numbers::{AnyNumber, CHECKED_INSTANCE, fix_sizes};
-use super::results::{add_violation, behaviour_json, behaviour_text, violation_text};
+use super::results::{self, add_violation, behaviour_json, behaviour_text, violation_text};
 use super::sorts::{Sorts, Typed};
 use super::{
     COMPARED_OPERATIONS, ConfirmedViolation, LoadedMachine, ModelSource, Operations, Written,
@@ -20,6 +20,7 @@ use super::{
 use crate::args::ConformArgs;
 use crate::commands::litmus;
 use crate::output;
+use crate::output::answers::{self, AnswerList, KnownAnswer};
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
 use crate::pipeline::files::expect_writable;
@@ -40,6 +41,7 @@ use mu_conform::witness;
 use mu_model::Model;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// The verdict of a model.
 pub(super) enum ConformanceVerdict {
@@ -56,6 +58,45 @@ impl ConformanceVerdict {
     /// Returns the verdict after a limit.
     fn stopped(stop: &Stop) -> Self {
         Self::Unknown(format!("stopped: {}", stop.word()))
+    }
+    /// Returns the verdict of a model that was not decided.
+    fn open() -> Self {
+        Self::Unknown("not decided".into())
+    }
+    /// Returns the verdict as an object.
+    fn json(&self, name: &str) -> Value {
+        let word = match self {
+            Self::Holds(_) => "true",
+            Self::Violated(_) => "false",
+            Self::Unknown(_) => "unknown",
+        };
+        let mut object = json!({ "name": name, "verdict": word });
+        match self {
+            Self::Holds(None) => {}
+            Self::Holds(Some(by)) => object["implied_by"] = json!(by),
+            Self::Violated(s) => add_violation(&mut object, s),
+            Self::Unknown(why) => object["reason"] = json!(why),
+        }
+        object
+    }
+    /// Returns the verdict as text; `single`: of the only model, else as a line of a table.
+    fn text(&self, session: &Session, name: &str, single: bool) -> String {
+        match self {
+            Self::Violated(s) if single => violation_text(session, name, s),
+            Self::Holds(None) if single => {
+                format!("conforms: {name}, for programs of every length\n")
+            }
+            Self::Holds(Some(by)) if single => format!(
+                "conforms: {name}, for programs of every length, because it conforms to {by}\n"
+            ),
+            Self::Unknown(why) if single => format!("unknown: {name}\nreason       {why}\n"),
+            Self::Holds(None) => format!("{name:<16}✔  programs of every length\n"),
+            Self::Holds(Some(by)) => {
+                format!("{name:<16}✔  programs of every length, because of {by}\n")
+            }
+            Self::Violated(s) => format!("{name:<16}✘  {}\n", s.found.history.text()),
+            Self::Unknown(why) => format!("{name:<16}?  unknown: {why}\n"),
+        }
     }
 }
 
@@ -120,8 +161,8 @@ struct Results<'a> {
     completeness: Option<Completeness>,
     /// The order of which a certificate was written.
     certified: Option<ProcessorOrder>,
-    /// The faulty machines, if some model holds.
-    faults: Option<Faults>,
+    /// The limit that ended a search or a check.
+    stopped: Option<Stop>,
     names: Vec<String>,
     verdicts: Vec<ConformanceVerdict>,
     checked: Vec<Ground>,
@@ -247,7 +288,7 @@ impl TargetMachine<'_> {
 }
 
 /// Checks what the answer rests on: on the machine, or on an instance.
-fn checks(
+fn checks_of(
     session: &Session,
     machine: &TargetMachine<'_>,
     (subject, survey): (&Subject<'_>, &Survey),
@@ -270,8 +311,9 @@ fn decide<'a>(
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
     machine: &TargetMachine<'a>,
     (faulty, proof_only): (&[FaultyMachine], bool),
-) -> Result<Option<Results<'a>>, Diagnostic> {
+) -> Result<Option<(Results<'a>, Option<Faults>)>, Diagnostic> {
     let interface = machine.interface;
+    let answers = results::register(args, models.iter().map(|m| m.name.as_str()));
     let options = session.explore_options(machine.searched, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let subject = Subject {
@@ -307,30 +349,40 @@ fn decide<'a>(
         .collect();
     output::begin_stage("searching for violations at one address");
     let coherence = subject.search_coherence(&survey)?;
-    let mut cycles: Vec<(ProcessorOrder, Searched)> = Vec::new();
+    let all = Models { models, texts, forms: &forms };
+    let mut decider = Decider {
+        session,
+        subject: &subject,
+        survey: &survey,
+        machine,
+        coherence: &coherence,
+        cycles: Vec::new(),
+        stopped: None,
+        obstacle: None,
+        runs: Vec::new(),
+        unconfirmed: Vec::new(),
+        verdicts: models.iter().map(|_| None).collect(),
+        answers,
+    };
     if coherence.is_clean() {
         output::begin_stage("searching for cycles");
-        for &order in &orders {
-            let found = subject.search_cycles(&survey, order)?;
-            session.log(format!("{}: {} states", order.name(), grouped(found.outcome.states)));
-            let clean = found.is_clean();
-            cycles.push((order, found));
-            if clean {
-                break;
-            }
+        decider.search_cycles(&orders, &all, proof_only)?;
+    }
+    let clean = decider.clean();
+    let mut checks = None;
+    if coherence.is_clean() && survey.size.commits {
+        output::begin_stage("checking commits and values");
+        checks = decider.limited(checks_of(session, machine, (&subject, &survey)))?;
+        if let (None, Some(stop)) = (&checks, &decider.stopped) {
+            decider.obstacle = Some(format!("stopped: {}", stop.word()));
         }
     }
-    let clean = cycles.iter().find(|(_, s)| s.is_clean()).map(|(o, _)| *o);
-    let checks = if coherence.is_clean() && survey.size.commits {
-        output::begin_stage("checking commits and values");
-        Some(checks(session, machine, (&subject, &survey))?)
-    } else {
-        None
-    };
     bar.finish();
-    let obstacle = unjudged(interface, &survey)
-        .or_else(|| obstacle(&survey, checks.as_ref()))
-        .or_else(|| unfollowed(machine.sizes));
+    if decider.obstacle.is_none() {
+        decider.obstacle = unjudged(interface, &survey)
+            .or_else(|| obstacle(&survey, checks.as_ref()))
+            .or_else(|| unfollowed(machine.sizes));
+    }
     let holds = |form: &ModelForm| match form {
         ModelForm::Ordered(order) | ModelForm::WeakerThan(order) => {
             clean.is_some_and(|c| c <= *order)
@@ -338,51 +390,21 @@ fn decide<'a>(
         ModelForm::Coherent => coherence.is_clean(),
         ModelForm::Unsupported(_) => clean == Some(ProcessorOrder::Sc),
     };
-    if proof_only && (obstacle.is_some() || !forms.iter().all(holds)) {
+    if proof_only && (decider.obstacle.is_some() || !forms.iter().all(holds)) {
         return Ok(None);
     }
-    let mut decider = Decider {
-        session,
-        subject: &subject,
-        survey: &survey,
-        machine,
-        coherence: &coherence,
-        cycles: &cycles,
-        obstacle,
-        runs: Vec::new(),
-    };
-    let mut verdicts = Vec::new();
-    for ((model, text), form) in models.iter().zip(texts).zip(&forms) {
-        verdicts.push(match decider.verdict(model, text.as_ref(), form) {
-            Err(Diagnostic { stop: Some(stop), .. }) => ConformanceVerdict::stopped(&stop),
-            other => other?,
-        });
-    }
-    // Runs found for other models may violate models that are not supported.
-    for (i, (model, form)) in models.iter().zip(&forms).enumerate() {
-        if matches!(verdicts[i], ConformanceVerdict::Unknown(_))
-            && matches!(form, ModelForm::WeakerThan(_) | ModelForm::Unsupported(_))
-            && let Some(found) = decider.known_violation(model)?
-        {
-            let shown = decider.confirmed((model, texts[i].as_ref()), &found)?;
-            verdicts[i] = ConformanceVerdict::Violated(Box::new(shown));
-        }
-    }
+    decider.decide_all(&all)?;
     let strongest = clean.filter(|_| decider.obstacle.is_none());
     // Instances with few operations do not show all outcomes, because cores stop.
     let whole = strongest.filter(|_| machine.any.is_empty());
     let known = whole.and_then(|o| models.iter().find(|m| m.name == o.name()));
     let completeness = match known {
-        Some(model) => compare(session, machine, model)?,
+        Some(model) => decider.limited(compare(session, machine, model))?.flatten(),
         None => None,
     };
-    if let (Some(path), Some(order)) = (&args.certificate, strongest) {
-        certificate::write(session, machine.checked(), interface, (order, path))?;
-    }
-    let certified = strongest.filter(|_| args.certificate.is_some());
-    let faults = monitored::faults(session, args, (models, texts), (machine, &verdicts), faulty)?;
+    let Decider { cycles, stopped, verdicts, .. } = decider;
     let (checked, assumed) = grounds(machine.any, &survey, &coherence, &cycles, checks.as_ref());
-    Ok(Some(Results {
+    let mut results = Results {
         args,
         interface,
         survey,
@@ -392,25 +414,39 @@ fn decide<'a>(
         checks,
         strongest,
         completeness,
-        certified,
-        faults,
+        certified: None,
+        stopped,
         names: models.iter().map(|m| m.name.clone()).collect(),
-        verdicts,
+        verdicts: verdicts.into_iter().map(|v| v.unwrap_or_else(ConformanceVerdict::open)).collect(),
         checked,
         assumed,
         seconds: session.budget.elapsed().as_secs_f64(),
         peak: session.peak_memory(),
-    }))
+    };
+    results.register(session, None);
+    if let (Some(path), Some(order)) = (&args.certificate, strongest) {
+        certificate::write(session, machine.checked(), interface, (order, path))?;
+    }
+    results.certified = strongest.filter(|_| args.certificate.is_some());
+    let mut register = |s: &Session, faults: &Faults| results.register(s, Some(faults));
+    let verdicts = (machine, &results.verdicts[..]);
+    let faults =
+        monitored::faults(session, args, (models, texts), verdicts, faulty, &mut register)?;
+    results.seconds = session.budget.elapsed().as_secs_f64();
+    results.peak = session.peak_memory();
+    results.register(session, faults.as_ref());
+    Ok(Some((results, faults)))
 }
 
+/// Writes the requested files, and prints the registered results.
 fn finish(
     session: &Session,
-    mut results: Results<'_>,
+    (mut results, faults): (Results<'_>, Option<Faults>),
     model: &dyn Model,
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
     execution: Option<litmus::Picture>,
 ) -> Result<u8, Diagnostic> {
-    let (json, text, code) = (results.json(), results.text(session), results.code());
+    let (json, code) = (results.json(faults.as_ref()), results.code(faults.as_ref()));
     let names = std::mem::take(&mut results.names);
     let verdicts = std::mem::take(&mut results.verdicts);
     let shown: Vec<Option<ConfirmedViolation>> = verdicts
@@ -422,9 +458,8 @@ fn finish(
         .collect();
     let written =
         Written { args: results.args, names: &names, shown: &shown, interface: results.interface };
-    write_files(session, &written, &|| json.clone(), model, (models, texts), execution)?;
-    junit::publish(session, results.args, json, &text)?;
-    Ok(code)
+    write_files(session, &written, &json, model, (models, texts), execution)?;
+    junit::publish(session, results.args, &json, code)
 }
 
 /// Returns the reason why a proof would be vacuous: no load returns a value, or the operations of a
@@ -597,13 +632,122 @@ struct Decider<'a> {
     survey: &'a Survey,
     machine: &'a TargetMachine<'a>,
     coherence: &'a Searched,
-    cycles: &'a [(ProcessorOrder, Searched)],
+    cycles: Vec<(ProcessorOrder, Searched)>,
+    /// The limit that ended a search or a check.
+    stopped: Option<Stop>,
     obstacle: Option<String>,
     /// Histories of runs that violate some order.
     runs: Vec<Violation>,
+    /// Models without a confirmed run, although the commits of some run violate them.
+    unconfirmed: Vec<usize>,
+    /// By model.
+    verdicts: Vec<Option<ConformanceVerdict>>,
+    /// The verdicts so far, for the output after a limit.
+    answers: Arc<AnswerList>,
+}
+
+/// The memory models, with the texts and the forms of those made of axioms.
+struct Models<'a> {
+    models: &'a [MemoryModel],
+    texts: &'a [Option<ModelSource>],
+    forms: &'a [ModelForm],
 }
 
 impl Decider<'_> {
+    /// Returns the strongest order without violation.
+    fn clean(&self) -> Option<ProcessorOrder> {
+        self.cycles.iter().find(|(_, s)| s.is_clean()).map(|(o, _)| *o)
+    }
+
+    /// Records the limit that a result ended with, and returns `None` then.
+    fn limited<T>(&mut self, result: Result<T, Diagnostic>) -> Result<Option<T>, Diagnostic> {
+        match result {
+            Err(Diagnostic { stop: Some(stop), .. }) => {
+                self.stopped.get_or_insert(stop);
+                Ok(None)
+            }
+            result => result.map(Some),
+        }
+    }
+
+    /// Sets a verdict, and adds it to the answers so far.
+    fn set(&mut self, all: &Models<'_>, m: usize, verdict: ConformanceVerdict) {
+        let (name, single) = (&all.models[m].name, all.models.len() == 1);
+        self.answers.set(
+            m,
+            KnownAnswer {
+                object: verdict.json(name),
+                text: verdict.text(self.session, name, single),
+                violated: matches!(verdict, ConformanceVerdict::Violated(_)),
+            },
+        );
+        self.verdicts[m] = Some(verdict);
+    }
+
+    /// Searches for cycles under each order until one has none. Violations are confirmed at once,
+    /// so that a limit in a later search does not lose them.
+    fn search_cycles(
+        &mut self,
+        orders: &[ProcessorOrder],
+        all: &Models<'_>,
+        proof_only: bool,
+    ) -> Result<(), Diagnostic> {
+        for &order in orders {
+            let found = self.subject.search_cycles(self.survey, order);
+            let Some(found) = self.limited(found)? else { return Ok(()) };
+            self.session.log(format!(
+                "{}: {} states",
+                order.name(),
+                grouped(found.outcome.states)
+            ));
+            let (clean, violated) = (found.is_clean(), found.violated.is_some());
+            self.cycles.push((order, found));
+            if clean {
+                return Ok(());
+            }
+            for (m, form) in all.forms.iter().enumerate().filter(|_| violated && !proof_only) {
+                if !matches!(form, ModelForm::Ordered(o) if *o == order) {
+                    continue;
+                }
+                let found = self.confirm(all, m, Some(order));
+                match self.limited(found)? {
+                    Some(Some(verdict)) => self.set(all, m, verdict),
+                    Some(None) => self.unconfirmed.push(m),
+                    None => return Ok(()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides the models without a verdict.
+    fn decide_all(&mut self, all: &Models<'_>) -> Result<(), Diagnostic> {
+        for m in 0..all.models.len() {
+            if self.verdicts[m].is_some() {
+                continue;
+            }
+            let verdict = match self.verdict(all, m) {
+                Err(Diagnostic { stop: Some(stop), .. }) => ConformanceVerdict::stopped(&stop),
+                other => other?,
+            };
+            self.set(all, m, verdict);
+        }
+        // Runs found for other models may violate models that are not supported.
+        for (m, form) in all.forms.iter().enumerate() {
+            if matches!(self.verdicts[m], Some(ConformanceVerdict::Unknown(_)))
+                && matches!(form, ModelForm::WeakerThan(_) | ModelForm::Unsupported(_))
+            {
+                let known = self.known_violation(&all.models[m]);
+                let Some(Some(found)) = self.limited(known)? else { continue };
+                let shown = self.confirmed((&all.models[m], all.texts[m].as_ref()), &found);
+                if let Some(shown) = self.limited(shown)? {
+                    self.set(all, m, ConformanceVerdict::Violated(Box::new(shown)));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn holds(&self, implied: Option<&'static str>) -> ConformanceVerdict {
         match &self.obstacle {
             None => ConformanceVerdict::Holds(implied),
@@ -611,26 +755,22 @@ impl Decider<'_> {
         }
     }
 
-    fn verdict(
-        &mut self,
-        model: &MemoryModel,
-        text: Option<&ModelSource>,
-        form: &ModelForm,
-    ) -> Result<ConformanceVerdict, Diagnostic> {
-        let clean = self.cycles.iter().find(|(_, s)| s.is_clean()).map(|(o, _)| *o);
-        match form {
+    fn verdict(&mut self, all: &Models<'_>, m: usize) -> Result<ConformanceVerdict, Diagnostic> {
+        let (model, text) = (&all.models[m], all.texts[m].as_ref());
+        let clean = self.clean();
+        match &all.forms[m] {
             ModelForm::Ordered(order) => {
                 if let Some(stronger) = clean.filter(|o| o <= order) {
                     let implied = (stronger != *order).then(|| stronger.name());
                     return Ok(self.holds(implied));
                 }
-                self.violation(model, text, Some(*order))
+                self.violation(all, m, Some(*order))
             }
             ModelForm::Coherent if self.coherence.is_clean() => {
                 let implied = clean.filter(|o| *o == ProcessorOrder::Sc).map(ProcessorOrder::name);
                 Ok(self.holds(implied))
             }
-            ModelForm::Coherent => self.violation(model, text, None),
+            ModelForm::Coherent => self.violation(all, m, None),
             ModelForm::WeakerThan(order) => match clean.filter(|o| o <= order) {
                 Some(stronger) => Ok(self.holds(Some(stronger.name()))),
                 None => Ok(ConformanceVerdict::Unknown(format!(
@@ -645,52 +785,77 @@ impl Decider<'_> {
                 if known.is_some_and(|k| text.is_some_and(|t| t.text == k.text)) {
                     return Ok(self.holds(Some(ProcessorOrder::Sc.name())));
                 }
-                let ModelForm::Unsupported(why) = form else { unreachable!("matched above") };
+                let ModelForm::Unsupported(why) = &all.forms[m] else {
+                    unreachable!("matched above")
+                };
                 Ok(ConformanceVerdict::Unknown(why.clone()))
             }
             ModelForm::Unsupported(why) => Ok(ConformanceVerdict::Unknown(why.clone())),
         }
     }
 
-    /// Confirms a violation of an order, or of coherence alone, on a run.
-    fn violation(
+    /// Confirms a violation of an order, or of coherence alone, on a run. `None` if no run with one
+    /// is confirmed.
+    fn confirm(
         &mut self,
-        model: &MemoryModel,
-        text: Option<&ModelSource>,
+        all: &Models<'_>,
+        m: usize,
         order: Option<ProcessorOrder>,
-    ) -> Result<ConformanceVerdict, Diagnostic> {
+    ) -> Result<Option<ConformanceVerdict>, Diagnostic> {
         let size = self.survey.size;
         let mut lists: Vec<Vec<Guess>> = Vec::new();
         if self.coherence.violated.is_some() {
             lists.push(coherence_guesses(size));
         }
         lists.extend(order.map(|o| cycle_guesses(size, o)));
-        let searched = self.cycles.iter().find(|c| Some(c.0) == order).map(|c| &c.1);
-        let stop = searched.map_or(&self.coherence.outcome.stop, |s| &s.outcome.stop);
-        if *stop != Stop::Complete {
+        let (model, text) = (&all.models[m], all.texts[m].as_ref());
+        let Some(found) = self.subject.confirm(self.survey, &lists, model)? else {
+            return Ok(None);
+        };
+        match self.confirmed((model, text), &found) {
+            Err(why) if why.stage == Stage::Unsupported && why.stop.is_none() => {
+                Ok(Some(ConformanceVerdict::Unknown(why.message)))
+            }
+            confirmed => {
+                let confirmed = confirmed?;
+                self.runs.push(found);
+                Ok(Some(ConformanceVerdict::Violated(Box::new(confirmed))))
+            }
+        }
+    }
+
+    /// Decides a model for which a search found a violation.
+    fn violation(
+        &mut self,
+        all: &Models<'_>,
+        m: usize,
+        order: Option<ProcessorOrder>,
+    ) -> Result<ConformanceVerdict, Diagnostic> {
+        let (model, text) = (&all.models[m], all.texts[m].as_ref());
+        let place = self.cycles.iter().position(|c| Some(c.0) == order);
+        let stop = match place {
+            Some(at) => &self.cycles[at].1.outcome.stop,
+            // Without a search of this order, a limit ended the searches, or one address suffices.
+            None if self.coherence.is_clean() => self.stopped.as_ref().unwrap_or(&Stop::Complete),
+            None => &self.coherence.outcome.stop,
+        };
+        let violated = place.map_or(self.coherence, |at| &self.cycles[at].1).violated.clone();
+        if *stop != Stop::Complete && violated.is_none() {
             return Ok(ConformanceVerdict::stopped(stop));
         }
-        if let Some(found) = self.subject.confirm(self.survey, &lists, model)? {
-            match self.confirmed((model, text), &found) {
-                Err(why) if why.stage == Stage::Unsupported && why.stop.is_none() => {
-                    return Ok(ConformanceVerdict::Unknown(why.message));
-                }
-                confirmed => {
-                    let confirmed = confirmed?;
-                    self.runs.push(found);
-                    return Ok(ConformanceVerdict::Violated(Box::new(confirmed)));
-                }
-            }
+        if !self.unconfirmed.contains(&m)
+            && let Some(verdict) = self.confirm(all, m, order)?
+        {
+            return Ok(verdict);
         }
         if let Some(confirmed) = self.bounded((model, text))? {
             return Ok(ConformanceVerdict::Violated(Box::new(confirmed)));
         }
-        let violated = searched.unwrap_or(self.coherence).violated.as_ref();
         let names = &self.survey.alphabet.names;
-        let mut what = violated.map_or(String::new(), |g| {
+        let mut what = violated.as_ref().map_or(String::new(), |g| {
             format!(": {}", g.text(&names.processors, &names.addresses))
         });
-        if violated.is_some_and(Guess::is_reordering) && !self.survey.size.absorbs {
+        if violated.as_ref().is_some_and(Guess::is_reordering) && !self.survey.size.absorbs {
             what += " (if a later store of a processor can replace one that waits, the interface needs an `absorb` line)";
         }
         Ok(ConformanceVerdict::Unknown(format!(
@@ -789,14 +954,21 @@ impl Decider<'_> {
 }
 
 impl Results<'_> {
+    /// Registers the results.
+    fn register(&self, session: &Session, faults: Option<&Faults>) {
+        let text = self.text(session, faults);
+        answers::set_complete(self.json(faults), text, self.code(faults));
+    }
+
     /// Returns the reason for the end of the first search that is not complete.
     fn stop(&self) -> &Stop {
         let searches = std::iter::once(&self.coherence).chain(self.cycles.iter().map(|c| &c.1));
-        searches.map(|s| &s.outcome.stop).find(|s| **s != Stop::Complete).unwrap_or(&Stop::Complete)
+        let mut stops = searches.map(|s| &s.outcome.stop).chain(&self.stopped);
+        stops.find(|s| **s != Stop::Complete).unwrap_or(&Stop::Complete)
     }
 
-    fn code(&self) -> u8 {
-        let faults = match &self.faults {
+    fn code(&self, faults: Option<&Faults>) -> u8 {
+        let faults = match faults {
             Some(f) if f.is_limited() => 3,
             Some(f) if !f.all_found() => 1,
             _ => 0,
@@ -826,7 +998,7 @@ impl Results<'_> {
         }
     }
 
-    fn text(&self, session: &Session) -> String {
+    fn text(&self, session: &Session, faults: Option<&Faults>) -> String {
         let names = &self.survey.alphabet.names;
         let mut out = String::new();
         let mut line = |what: &str, text: String| {
@@ -874,37 +1046,8 @@ impl Results<'_> {
         line("seconds", format!("{:.3}", self.seconds));
         line("peak memory", format!("{} MiB", self.peak >> 20));
         out.push('\n');
-        match (&self.names[..], &self.verdicts[..]) {
-            ([name], [ConformanceVerdict::Violated(s)]) => out += &violation_text(session, name, s),
-            ([name], [verdict]) => {
-                out += &match verdict {
-                    ConformanceVerdict::Holds(None) => {
-                        format!("conforms: {name}, for programs of every length\n")
-                    }
-                    ConformanceVerdict::Holds(Some(by)) => format!(
-                        "conforms: {name}, for programs of every length, because it conforms to {by}\n"
-                    ),
-                    ConformanceVerdict::Unknown(why) => {
-                        format!("unknown: {name}\nreason       {why}\n")
-                    }
-                    ConformanceVerdict::Violated(_) => String::new(),
-                };
-            }
-            (all, verdicts) => {
-                for (name, verdict) in all.iter().zip(verdicts) {
-                    let text = match verdict {
-                        ConformanceVerdict::Holds(None) => {
-                            "✔  programs of every length".to_string()
-                        }
-                        ConformanceVerdict::Holds(Some(by)) => {
-                            format!("✔  programs of every length, because of {by}")
-                        }
-                        ConformanceVerdict::Violated(s) => format!("✘  {}", s.found.history.text()),
-                        ConformanceVerdict::Unknown(why) => format!("?  unknown: {why}"),
-                    };
-                    let _ = writeln!(out, "{name:<16}{text}");
-                }
-            }
+        for (name, verdict) in self.names.iter().zip(&self.verdicts) {
+            out += &verdict.text(session, name, self.names.len() == 1);
         }
         if let Some(order) = self.strongest.filter(|_| self.args.against.is_empty()) {
             let _ = writeln!(out, "\nstrongest    {}", order.name());
@@ -914,9 +1057,9 @@ impl Results<'_> {
         }
         let holds =
             self.verdicts.iter().filter(|v| matches!(v, ConformanceVerdict::Holds(_))).count();
-        match &self.faults {
+        match faults {
             Some(faults) => out += &faults.text(self.args, holds),
-            None if !self.args.fault.is_empty() => {
+            None if !self.args.fault.is_empty() && holds == 0 => {
                 out += "\nfaults       not searched: the machine without faults conforms to no model\n";
             }
             None => {}
@@ -924,7 +1067,7 @@ impl Results<'_> {
         out
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, faults: Option<&Faults>) -> Value {
         let names = &self.survey.alphabet.names;
         let searched = |what: &str, order: Option<ProcessorOrder>, s: &Searched| {
             let mut object = json!({
@@ -948,21 +1091,7 @@ impl Results<'_> {
         let grounds = |all: &[Ground]| {
             all.iter().map(|g| json!({ "what": g.key, "text": g.text })).collect::<Vec<_>>()
         };
-        let models = self.names.iter().zip(&self.verdicts).map(|(name, verdict)| {
-            let word = match verdict {
-                ConformanceVerdict::Holds(_) => "true",
-                ConformanceVerdict::Violated(_) => "false",
-                ConformanceVerdict::Unknown(_) => "unknown",
-            };
-            let mut object = json!({ "name": name, "verdict": word });
-            match verdict {
-                ConformanceVerdict::Holds(None) => {}
-                ConformanceVerdict::Holds(Some(by)) => object["implied_by"] = json!(by),
-                ConformanceVerdict::Violated(s) => add_violation(&mut object, s),
-                ConformanceVerdict::Unknown(why) => object["reason"] = json!(why),
-            }
-            object
-        });
+        let models = self.names.iter().zip(&self.verdicts).map(|(name, v)| v.json(name));
         let mut object = json!({
             "model": self.args.model.display().to_string(),
             "interface": self.args.interface.display().to_string(),
@@ -980,12 +1109,12 @@ impl Results<'_> {
             "strongest": self.strongest.map(ProcessorOrder::name),
             "behaviour": self.completeness.as_ref().map(|c| behaviour_json(c, COMPARED_OPERATIONS)),
             "models": models.collect::<Vec<_>>(),
-            "verdict": junit::verdict(self.code()),
+            "verdict": answers::word(self.code(faults)),
             "stop": self.stop().word(),
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak,
         });
-        if let Some((faults, suite)) = self.faults.as_ref().map(Faults::json) {
+        if let Some((faults, suite)) = faults.map(Faults::json) {
             object["faults"] = faults;
             if let Some(suite) = suite {
                 object["suite"] = suite;

@@ -69,6 +69,8 @@ pub(super) struct FaultResult {
     pub states: u64,
     /// Reason for the end of the search.
     pub stop: Stop,
+    /// True if the search has not begun.
+    pub pending: bool,
 }
 
 /// A test of a suite.
@@ -102,6 +104,8 @@ pub(super) struct Faults {
     pub faults: Vec<FaultResult>,
     /// The suite, if the user requested one and no limit was reached.
     pub suite: Option<Suite>,
+    /// The limit that ended the choice of a suite.
+    suite_stop: Stop,
     /// Maximum number of operations of each processor in histories.
     bound: u32,
 }
@@ -305,6 +309,7 @@ impl FaultSearch<'_> {
             found: None,
             states: machine.outcome.states,
             stop: Stop::Complete,
+            pending: false,
         };
         for k in 1..=self.bound as usize {
             let conforming = self.conforming(session, &fault.defines, k, controls)?;
@@ -346,17 +351,32 @@ impl FaultSearch<'_> {
         }
         Ok((result, machine, group))
     }
-    /// Searches all faulty machines, and builds a suite if the user requested one.
+    /// Searches all faulty machines, and builds a suite if the user requested one. `register`
+    /// receives the results so far after each machine.
     pub(super) fn run(
         &self,
         session: &mut Session,
         faults: &[FaultyMachine],
+        register: &mut dyn FnMut(&Session, &Faults),
     ) -> Result<Faults, Diagnostic> {
         output::begin_stage("searching faulty machines");
-        let mut out = Faults { faults: Vec::new(), suite: None, bound: self.bound };
+        let pending = |fault: &FaultyMachine| FaultResult {
+            name: fault.name.clone(),
+            found: None,
+            states: 0,
+            stop: Stop::Interrupted,
+            pending: true,
+        };
+        let mut out = Faults {
+            faults: faults.iter().map(pending).collect(),
+            suite: None,
+            suite_stop: Stop::Complete,
+            bound: self.bound,
+        };
+        register(session, &out);
         let mut machines = Vec::new();
         let mut controls = Vec::new();
-        for fault in faults {
+        for (i, fault) in faults.iter().enumerate() {
             // Reading the rest after a limit would take longer than the time until the run ends.
             let limit = session.budget.check(0).and_then(|()| session.budget.check_memory());
             let result = match limit {
@@ -366,20 +386,16 @@ impl FaultSearch<'_> {
             match result {
                 Ok((result, machine, group)) => {
                     if self.args.suite.is_some() && result.found.is_some() {
-                        machines.push(((out.faults.len(), &fault.defines), machine, group));
+                        machines.push(((i, &fault.defines), machine, group));
                     }
-                    out.faults.push(result);
+                    out.faults[i] = result;
                 }
                 Err(Diagnostic { stop: Some(stop), .. }) => {
-                    out.faults.push(FaultResult {
-                        name: fault.name.clone(),
-                        found: None,
-                        states: 0,
-                        stop,
-                    });
+                    out.faults[i] = FaultResult { stop, pending: false, ..pending(fault) };
                 }
                 Err(e) => return Err(e),
             }
+            register(session, &out);
         }
         if let (Some(folder), true) =
             (&self.args.suite, out.faults.iter().all(|f| f.stop == Stop::Complete))
@@ -391,9 +407,15 @@ impl FaultSearch<'_> {
                 .map(|f| f.operations)
                 .max()
                 .unwrap_or(0);
-            let suite = self.suite(session, &machines, &controls, longest)?;
-            self.write(folder, &out.faults, &suite)?;
-            out.suite = Some(suite);
+            match self.suite(session, &machines, &controls, longest) {
+                Ok(suite) => {
+                    self.write(folder, &out.faults, &suite)?;
+                    out.suite = Some(suite);
+                }
+                // The faults are known; the suite is left out.
+                Err(Diagnostic { stop: Some(stop), .. }) => out.suite_stop = stop,
+                Err(error) => return Err(error),
+            }
         }
         Ok(out)
     }
@@ -590,7 +612,8 @@ impl Faults {
     }
     /// True if a limit ended some search.
     pub(super) fn is_limited(&self) -> bool {
-        self.faults.iter().any(|f| f.found.is_none() && f.stop != Stop::Complete)
+        self.suite_stop != Stop::Complete
+            || self.faults.iter().any(|f| f.found.is_none() && f.stop != Stop::Complete)
     }
     /// Returns Markdown tables for people.
     pub(super) fn text(&self, args: &ConformArgs, conforming: usize) -> String {
@@ -613,6 +636,7 @@ impl Faults {
                         found.operations, f.states
                     )
                 }
+                None if f.pending => writeln!(out, "| {name} | ? | | | unknown: not searched |"),
                 None if f.stop != Stop::Complete => {
                     writeln!(out, "| {name} | ? | {} | | unknown: {} |", f.states, f.stop.word())
                 }
@@ -634,6 +658,9 @@ impl Faults {
                 suite.longest
             );
             out += &suite.table(&self.faults);
+        }
+        if self.suite_stop != Stop::Complete {
+            let _ = writeln!(out, "\nsuite        none: stopped: {}", self.suite_stop.word());
         }
         out
     }

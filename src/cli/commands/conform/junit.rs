@@ -5,8 +5,8 @@
 //! fails if no program finds the fault. In: the result as JSON, so that bounded and unbounded
 //! searches have the same report.
 
-use crate::args::{ConformArgs, Format};
-use crate::output::{self, print};
+use crate::args::ConformArgs;
+use crate::output::answers;
 use crate::pipeline::Session;
 use crate::pipeline::files::write_junit;
 use mu_base::Diagnostic;
@@ -14,33 +14,22 @@ use mu_report::junit::{CaseOutcome, TestCase};
 use serde_json::Value;
 use std::path::Path;
 
-/// Returns the verdict of a run, by its exit code.
-pub(super) fn verdict(code: u8) -> &'static str {
-    match code {
-        0 => "true",
-        1 => "false",
-        _ => "unknown",
-    }
-}
-
-/// Prints the results and writes the JUnit report that the user requested.
+/// Prints the registered results and writes the JUnit report that the user requested. Returns the
+/// exit code `code` of the results.
 pub(super) fn publish(
     session: &Session,
     args: &ConformArgs,
-    object: Value,
-    text: &str,
-) -> Result<(), Diagnostic> {
+    object: &Value,
+    code: u8,
+) -> Result<u8, Diagnostic> {
     if let Some(path) = &args.junit {
         let class = args.model.display().to_string();
-        write_junit(path, &args.model, &cases(&class, &object, !args.against.is_empty()))?;
+        write_junit(path, &args.model, &cases(&class, object, !args.against.is_empty()))?;
         if path == Path::new("-") {
-            return Ok(());
+            return Ok(code);
         }
     }
-    match session.common.format {
-        Format::Json => output::print_object(object),
-        Format::Text => print(text),
-    }
+    answers::finish(session.common.format)
 }
 
 /// Writes a report in which the run is one error.

@@ -7,11 +7,11 @@
 //! otherwise 0. Tests that the machine cannot run are listed with the reason.
 
 use super::{Explored, Read, read};
-use crate::args::{Format, LitmusArgs, MAX_MACHINE_OPERATIONS};
+use crate::args::{LitmusArgs, MAX_MACHINE_OPERATIONS};
 use crate::commands::litmus::TestError;
 use crate::commands::models::{Named, named};
 use crate::output;
-use crate::output::print;
+use crate::output::answers::{self, Report};
 use crate::pipeline::{Session, read_source};
 use mu_base::{Diagnostic, SourceMap, Stop};
 use mu_conform::litmus_outcomes::{Behaviour, Outcomes, longest_thread, outcomes};
@@ -22,6 +22,7 @@ use mu_program::outcome::question::Observed;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Result of a test.
 enum TestResult {
@@ -31,6 +32,59 @@ enum TestResult {
     Not(String),
     /// The test cannot be read.
     Refused(Box<TestError>),
+    /// Not known yet, or a limit ended the run before its outcomes were known.
+    Open(Stop),
+}
+
+/// The results so far: the report of the run.
+struct MachineReport {
+    /// Name of the memory model.
+    against: String,
+    /// The files that the command names.
+    given: Vec<PathBuf>,
+    /// The machine.
+    path: PathBuf,
+    /// The tests.
+    files: Vec<PathBuf>,
+    operations: u32,
+    results: Mutex<MachineResults>,
+}
+
+struct MachineResults {
+    /// The limit that ended the search of the machine.
+    stop: Stop,
+    tests: Vec<TestResult>,
+}
+
+impl MachineReport {
+    fn lock(&self) -> MutexGuard<'_, MachineResults> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Returns the results after a limit: it is the reason of open tests.
+    fn stopped(&self, stop: Option<&Stop>) -> MutexGuard<'_, MachineResults> {
+        let mut results = self.lock();
+        if let Some(stop) = stop {
+            results.stop = stop.clone();
+            for test in &mut results.tests {
+                if let TestResult::Open(Stop::Complete) = test {
+                    *test = TestResult::Open(stop.clone());
+                }
+            }
+        }
+        results
+    }
+}
+
+impl Report for MachineReport {
+    fn object(&self, stop: Option<&Stop>) -> Value {
+        self.json(&self.stopped(stop))
+    }
+    fn text(&self, stop: Option<&Stop>) -> String {
+        self.table(&self.stopped(stop))
+    }
+    fn code(&self, stop: Option<&Stop>) -> u8 {
+        self.exit_code(&self.stopped(stop))
+    }
 }
 
 pub(crate) fn run(
@@ -42,40 +96,33 @@ pub(crate) fn run(
     let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
     let mut judges = Judges { against, made: Vec::new() };
     let operations = args.operations.unwrap_or_else(|| longest(files));
+    let open = |_: &PathBuf| TestResult::Open(Stop::Complete);
+    let tests = files.iter().map(open).collect();
+    let report = Arc::new(MachineReport {
+        against: args.model.clone(),
+        given: args.files.clone(),
+        path: path.to_path_buf(),
+        files: files.to_vec(),
+        operations,
+        results: Mutex::new(MachineResults { stop: Stop::Complete, tests }),
+    });
+    answers::set(report.clone());
     let (behaviour, stop) = behaviour(session, path, interface, operations)?;
-    let results: Vec<TestResult> =
-        files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
-    let complete = stop == Stop::Complete;
-    match session.common.format {
-        Format::Json => {
-            output::print_object(as_json(args, operations, path, files, &results, &stop))?
-        }
-        Format::Text => print(&as_text(args, operations, files, &results, &stop))?,
+    report.lock().stop = stop;
+    for (i, file) in files.iter().enumerate() {
+        let result = match one(session, file, &mut judges, &behaviour) {
+            Err(Diagnostic { stop: Some(stop), .. }) => TestResult::Open(stop),
+            result => result?,
+        };
+        report.lock().tests[i] = result;
     }
-    for results in &results {
-        if let TestResult::Refused(refused) = results {
+    let code = answers::finish(session.common.format)?;
+    for result in &report.lock().tests {
+        if let TestResult::Refused(refused) = result {
             eprint!("{}", refused.text);
         }
     }
-    let limited =
-        |s: &TestResult| matches!(s, TestResult::Outcomes(_, o) if o.stop != Some(Stop::Complete));
-    let refused = results
-        .iter()
-        .filter_map(
-            |s| if let TestResult::Refused(refused) = s { Some(refused.code) } else { None },
-        )
-        .max();
-    let broken = results.iter().any(|s| matches!(s, TestResult::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
-    // A folder may contain tests for other machines; a test that the command names was meant.
-    let not_run = |s: &TestResult| matches!(s, TestResult::Not(_));
-    let mut named = files.iter().zip(&results).filter(|(file, _)| args.files.contains(file));
-    let left_out = results.iter().all(not_run) || named.any(|(_, s)| not_run(s));
-    let decided = complete && !left_out && !results.iter().any(limited);
-    Ok(refused.unwrap_or(match (broken, decided) {
-        (true, _) => 1,
-        (false, true) => 0,
-        (false, false) => 3,
-    }))
+    Ok(code)
 }
 
 /// Returns the number of operations of the longest thread of the tests that can be read, at most
@@ -170,86 +217,112 @@ fn lines<'o>(test: &LitmusTest, outcomes: impl Iterator<Item = &'o Vec<u64>>) ->
     outcomes.map(|o| one(o).join(" ")).collect()
 }
 
-fn as_text(
-    args: &LitmusArgs,
-    operations: u32,
-    files: &[PathBuf],
-    results: &[TestResult],
-    stop: &Stop,
-) -> String {
-    let mut out = String::new();
-    let mut counts = [0usize; 4];
-    for (path, results) in files.iter().zip(results) {
-        match results {
-            TestResult::Refused(..) => counts[3] += 1,
-            TestResult::Not(why) => {
-                counts[2] += 1;
-                let _ = writeln!(out, "-  {}: {why}", path.display());
-            }
-            TestResult::Outcomes(test, o) => {
-                let (broken, never) = (
-                    lines(test, o.shown.difference(&o.allowed)),
-                    lines(test, o.allowed.difference(&o.shown)),
-                );
-                counts[usize::from(broken.is_empty())] += 1;
-                let mark = if broken.is_empty() { "✔" } else { "✘" };
-                let _ = writeln!(
-                    out,
-                    "{mark}  {}: shows {} of {} outcomes",
-                    test.name,
-                    o.shown.intersection(&o.allowed).count(),
-                    o.allowed.len()
-                );
-                broken.iter().for_each(|l| out += &format!("     forbidden, shown: {l}\n"));
-                never.iter().for_each(|l| out += &format!("     allowed, not shown: {l}\n"));
+impl MachineReport {
+    fn exit_code(&self, MachineResults { stop, tests: results }: &MachineResults) -> u8 {
+        let limited = |s: &TestResult| match s {
+            TestResult::Outcomes(_, o) => o.stop != Some(Stop::Complete),
+            TestResult::Open(_) => true,
+            TestResult::Not(_) | TestResult::Refused(_) => false,
+        };
+        let code = |s: &TestResult| match s {
+            TestResult::Refused(refused) => Some(refused.code),
+            _ => None,
+        };
+        let refused = results.iter().filter_map(code).max();
+        let broken = results.iter().any(|s| matches!(s, TestResult::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
+        // A folder may contain tests for other machines; a test that the command names was meant.
+        let not_run = |s: &TestResult| matches!(s, TestResult::Not(_));
+        let mut named =
+            self.files.iter().zip(results).filter(|(file, _)| self.given.contains(file));
+        let left_out = results.iter().all(not_run) || named.any(|(_, s)| not_run(s));
+        let decided = *stop == Stop::Complete && !left_out && !results.iter().any(limited);
+        refused.unwrap_or(match (broken, decided) {
+            (true, _) => 1,
+            (false, true) => 0,
+            (false, false) => 3,
+        })
+    }
+    fn table(&self, MachineResults { stop, tests: results }: &MachineResults) -> String {
+        let Self { against, operations, files, .. } = self;
+        let mut out = String::new();
+        let (mut counts, mut open) = ([0usize; 4], 0);
+        for (path, results) in files.iter().zip(results) {
+            match results {
+                TestResult::Open(stop) => {
+                    open += 1;
+                    let _ =
+                        writeln!(out, "?  {}: unknown: stopped: {}", path.display(), stop.word());
+                }
+                TestResult::Refused(..) => counts[3] += 1,
+                TestResult::Not(why) => {
+                    counts[2] += 1;
+                    let _ = writeln!(out, "-  {}: {why}", path.display());
+                }
+                TestResult::Outcomes(test, o) => {
+                    let (broken, never) = (
+                        lines(test, o.shown.difference(&o.allowed)),
+                        lines(test, o.allowed.difference(&o.shown)),
+                    );
+                    counts[usize::from(broken.is_empty())] += 1;
+                    let mark = if broken.is_empty() { "✔" } else { "✘" };
+                    let _ = writeln!(
+                        out,
+                        "{mark}  {}: shows {} of {} outcomes",
+                        test.name,
+                        o.shown.intersection(&o.allowed).count(),
+                        o.allowed.len()
+                    );
+                    broken.iter().for_each(|l| out += &format!("     forbidden, shown: {l}\n"));
+                    never.iter().for_each(|l| out += &format!("     allowed, not shown: {l}\n"));
+                }
             }
         }
+        let [broken, fine, not, refused] = counts;
+        let _ = writeln!(
+            out,
+            "\nmodel        {}\nbound        {} operations per processor",
+            against, operations
+        );
+        let _ = writeln!(
+            out,
+            "as allowed   {fine}\nforbidden    {broken}\nnot run      {not}\nrejected     {refused}"
+        );
+        if open > 0 {
+            let _ = writeln!(out, "unknown      {open}");
+        }
+        if *stop != Stop::Complete {
+            let _ = writeln!(out, "stopped      {}: the machine may show more", stop.word());
+        }
+        out
     }
-    let [broken, fine, not, refused] = counts;
-    let _ = writeln!(
-        out,
-        "\nmodel        {}\nbound        {} operations per processor",
-        args.model, operations
-    );
-    let _ = writeln!(
-        out,
-        "as allowed   {fine}\nforbidden    {broken}\nnot run      {not}\nrejected     {refused}"
-    );
-    if *stop != Stop::Complete {
-        let _ = writeln!(out, "stopped      {}: the machine may show more", stop.word());
-    }
-    out
-}
 
-fn as_json(
-    args: &LitmusArgs,
-    operations: u32,
-    path: &Path,
-    files: &[PathBuf],
-    results: &[TestResult],
-    stop: &Stop,
-) -> Value {
-    let tests = files.iter().zip(results).map(|(file, results)| {
-        let file = file.display().to_string();
-        match results {
-            TestResult::Refused(refused) => json!({ "file": file, "error": refused.error }),
-            TestResult::Not(why) => json!({ "file": file, "not_asked": why }),
-            TestResult::Outcomes(test, o) => json!({
-                "file": file,
-                "name": test.name,
-                "shown": lines(test, o.shown.iter()),
-                "allowed": lines(test, o.allowed.iter()),
-                "forbidden_but_shown": lines(test, o.shown.difference(&o.allowed)),
-                "allowed_not_shown": lines(test, o.allowed.difference(&o.shown)),
-                "stop": o.stop.as_ref().map(|s| s.word()),
-            }),
-        }
-    });
-    json!({
-        "machine": path.display().to_string(),
-        "against": args.model,
-        "operations": operations,
-        "tests": tests.collect::<Vec<_>>(),
-        "stop": stop.word(),
-    })
+    fn json(&self, MachineResults { stop, tests: results }: &MachineResults) -> Value {
+        let Self { against, operations, path, files, .. } = self;
+        let tests = files.iter().zip(results).map(|(file, results)| {
+            let file = file.display().to_string();
+            match results {
+                TestResult::Refused(refused) => json!({ "file": file, "error": refused.error }),
+                TestResult::Not(why) => json!({ "file": file, "not_asked": why }),
+                TestResult::Open(stop) => {
+                    json!({ "file": file, "verdict": "unknown", "stop": stop.word() })
+                }
+                TestResult::Outcomes(test, o) => json!({
+                    "file": file,
+                    "name": test.name,
+                    "shown": lines(test, o.shown.iter()),
+                    "allowed": lines(test, o.allowed.iter()),
+                    "forbidden_but_shown": lines(test, o.shown.difference(&o.allowed)),
+                    "allowed_not_shown": lines(test, o.allowed.difference(&o.shown)),
+                    "stop": o.stop.as_ref().map(|s| s.word()),
+                }),
+            }
+        });
+        json!({
+            "machine": path.display().to_string(),
+            "against": against,
+            "operations": operations,
+            "tests": tests.collect::<Vec<_>>(),
+            "stop": stop.word(),
+        })
+    }
 }

@@ -111,7 +111,6 @@ struct ConformResults<'a> {
     strongest: Vec<(usize, Completeness)>,
     /// The number of operations per processor up to which outcomes are compared.
     compared: usize,
-    faults: Option<faults::Faults>,
     seconds: f64,
     peak: u64,
 }
@@ -207,6 +206,7 @@ fn run_bounded(
         }
     }
     let (models, texts) = (&models[..], &texts[..]);
+    let known = results::register(args, models.iter().map(|m| m.name.as_str()));
     let group = symmetries(session, args, &machine);
     session.log(format!(
         "symmetries of order {}: {}",
@@ -222,7 +222,11 @@ fn run_bounded(
     let mut answer = {
         let mut confirm = |m: usize, found: &Violation| {
             let (names, against) = (&machine.alphabet, (&models[m], texts[m].as_ref()));
-            shown[m] = Some(confirm_violation(session, &interface, model, names, against, found)?);
+            let confirmed =
+                confirm_violation(session, &interface, model, names, against, found)?;
+            let (name, single) = (&models[m].name, models.len() == 1);
+            known.set(m, results::known_violation(session, name, &confirmed, single));
+            shown[m] = Some(confirmed);
             Ok(())
         };
         let input = (&interface, &machine, &group);
@@ -236,7 +240,23 @@ fn run_bounded(
     let conforming: Vec<usize> = (0..models.len()).filter(|&m| answer.found[m].is_none()).collect();
     let judged =
         answer.stop == Stop::Complete && answer.unjudged(&interface, &machine.alphabet).is_none();
-    let mut strongest = Vec::new();
+    let mut results = ConformResults {
+        args,
+        names: models.iter().map(|m| m.name.clone()).collect(),
+        interface: &interface,
+        machine: &machine,
+        program,
+        idle,
+        group: &group,
+        answer: &answer,
+        shown,
+        unsupported,
+        strongest: Vec::new(),
+        compared,
+        seconds: session.budget.elapsed().as_secs_f64(),
+        peak: session.peak_memory(),
+    };
+    results.register(session, None);
     if judged && !conforming.is_empty() {
         output::begin_stage("comparing outcomes");
         let small = |p: &History| p.threads.iter().all(|t| t.len() <= compared);
@@ -245,11 +265,12 @@ fn run_bounded(
         let holding: Vec<(usize, &MemoryModel)> =
             conforming.iter().map(|&m| (m, &models[m])).collect();
         match completeness::strongest(&programs, &executions, &holding, &session.budget) {
-            Ok(found) => strongest = found,
+            Ok(found) => results.strongest = found,
             // The verdicts are known; the comparison is left out.
             Err(d) if d.stop.is_some() => session.log("the comparison of outcomes was stopped"),
             Err(d) => return Err(d),
         }
+        results.register(session, None);
     }
     let mut faults = None;
     if !faulty.is_empty() && !conforming.is_empty() && judged {
@@ -263,32 +284,17 @@ fn run_bounded(
             bound: args.operations.bound(),
             monitored: false,
         };
-        faults = Some(selected.run(session, &faulty)?);
+        let mut register = |s: &Session, faults: &faults::Faults| results.register(s, Some(faults));
+        faults = Some(selected.run(session, &faulty, &mut register)?);
     }
-    let names = models.iter().map(|m| m.name.clone()).collect();
-    let (seconds, peak) = (session.budget.elapsed().as_secs_f64(), session.peak_memory());
-    let (interface, group, answer) = (&interface, &group, &answer);
-    let results = ConformResults {
-        args,
-        names,
-        interface,
-        machine: &machine,
-        program,
-        idle,
-        group,
-        answer,
-        shown,
-        unsupported,
-        strongest,
-        compared,
-        faults,
-        seconds,
-        peak,
-    };
+    results.seconds = session.budget.elapsed().as_secs_f64();
+    results.peak = session.peak_memory();
+    let faults = faults.as_ref();
+    results.register(session, faults);
+    let (interface, json) = (&interface, results.json(faults));
     let written = Written { args, names: &results.names, shown: &results.shown, interface };
-    write_files(session, &written, &|| results.json(), model, (models, texts), execution)?;
-    junit::publish(session, args, results.json(), &results.text(session))?;
-    Ok(results.code())
+    write_files(session, &written, &json, model, (models, texts), execution)?;
+    junit::publish(session, args, &json, results.code(faults))
 }
 
 /// A machine with its interface, explored.
@@ -636,6 +642,8 @@ fn confirm_violation(
     (against, text): (&MemoryModel, Option<&ModelSource>),
     found: &Violation,
 ) -> Result<ConfirmedViolation, Diagnostic> {
+    // A limit that ended the search does not apply to what it has found.
+    let _grace = session.budget.grace();
     let (language, litmus, confirmed) = written_test(session, (against, text), &found.history)?;
     let options = session.explore_options(model, &[]);
     let steps =
@@ -729,7 +737,7 @@ struct Written<'a> {
 fn write_files(
     session: &Session,
     results: &Written<'_>,
-    json: &dyn Fn() -> serde_json::Value,
+    json: &serde_json::Value,
     model: &dyn Model,
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
     execution: Option<litmus::Picture>,
@@ -745,7 +753,7 @@ fn write_files(
         }
     }
     if let Some(path) = args.evidence.as_deref().filter(|p| page::is_page(p)) {
-        let mut object = json();
+        let mut object = json.clone();
         for (i, shown) in results.shown.iter().enumerate() {
             let (Some(shown), Some(text)) = (shown, &texts[i]) else { continue };
             let title = format!("{} under {}", shown.found.history.text(), results.names[i]);

@@ -23,13 +23,15 @@ use mu_conform::judge::MemoryModel;
 /// Operations of each processor up to which faults are searched in histories.
 pub(super) const FAULT_OPERATIONS: u32 = 4;
 
-/// Searches the faulty machines; `None` if the correct machine conforms to no model.
+/// Searches the faulty machines; `None` if the correct machine conforms to no model. `register`
+/// receives the results so far after each machine.
 pub(super) fn faults(
     session: &mut Session,
     args: &ConformArgs,
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
     (machine, verdicts): (&TargetMachine<'_>, &[ConformanceVerdict]),
     faulty: &[FaultyMachine],
+    register: &mut dyn FnMut(&Session, &Faults),
 ) -> Result<Option<Faults>, Diagnostic> {
     if faulty.is_empty() {
         return Ok(None);
@@ -57,7 +59,7 @@ pub(super) fn faults(
         bound: FAULT_OPERATIONS,
         monitored: true,
     };
-    search.run(session, faulty).map(Some)
+    search.run(session, faulty, register).map(Some)
 }
 
 /// Searches a machine with the monitors of some models, in this order. `None` if no violation is

@@ -2,8 +2,9 @@
 //! docs/schema/conform.json.
 
 use super::faults::Faults;
-use super::junit;
 use super::{ConfirmedViolation, ConformResults};
+use crate::args::{ConformArgs, Operations};
+use crate::output::answers::{self, AnswerList, KnownAnswer};
 use crate::output::progress::grouped;
 use crate::pipeline::Session;
 use mu_axioms::history::{History, location_name};
@@ -14,6 +15,7 @@ use mu_conform::completeness::Completeness;
 use mu_conform::names::NameMap;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Formats the cycle, which ends with its first event.
 fn cycle(shown: &ConfirmedViolation) -> String {
@@ -154,7 +156,45 @@ pub(super) fn add_violation(object: &mut Value, s: &ConfirmedViolation) {
     object["observed"] = json!(observed.collect::<Vec<_>>());
 }
 
+/// Registers the models with their answers, all of them open.
+pub(super) fn register<'n>(
+    args: &ConformArgs,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Arc<AnswerList> {
+    let operations = match args.operations {
+        Operations::Any => json!("any"),
+        Operations::UpTo(k) => json!(k),
+    };
+    let head = json!({
+        "model": args.model.display().to_string(),
+        "interface": args.interface.display().to_string(),
+        "operations": operations,
+    });
+    AnswerList::register(head, ("models", !args.against.is_empty()), names)
+}
+
+/// Returns a violation as a known answer. `single`: true if it is the only model.
+pub(super) fn known_violation(
+    session: &Session,
+    name: &str,
+    shown: &ConfirmedViolation,
+    single: bool,
+) -> KnownAnswer {
+    let mut object = json!({ "name": name, "verdict": "false" });
+    add_violation(&mut object, shown);
+    let text = match single {
+        true => violation_text(session, name, shown),
+        false => format!("{name:<16}✘  {}\n", shown.found.history.text()),
+    };
+    KnownAnswer { object, text, violated: true }
+}
+
 impl ConformResults<'_> {
+    /// Registers the results.
+    pub(super) fn register(&self, session: &Session, faults: Option<&Faults>) {
+        let text = self.text(session, faults);
+        answers::set_complete(self.json(faults), text, self.code(faults));
+    }
     fn complete(&self) -> bool {
         self.answer.stop == Stop::Complete
     }
@@ -184,14 +224,14 @@ impl ConformResults<'_> {
     }
     /// Returns the exit code. Without `--against`, the machine is at fault if no model allows all
     /// of its executions.
-    pub(super) fn code(&self) -> u8 {
+    pub(super) fn code(&self, faults: Option<&Faults>) -> u8 {
         let violated = match self.args.against.is_empty() {
             true => self.shown.iter().all(Option::is_some),
             false => self.shown.iter().any(Option::is_some),
         };
         let open = self.open().is_some() && self.shown.iter().any(Option::is_none)
-            || self.faults.as_ref().is_some_and(Faults::is_limited);
-        let missed = self.faults.as_ref().is_some_and(|f| !f.is_limited() && !f.all_found());
+            || faults.is_some_and(Faults::is_limited);
+        let missed = faults.is_some_and(|f| !f.is_limited() && !f.all_found());
         match (violated || missed, open) {
             (true, _) => 1,
             (false, true) => 3,
@@ -221,7 +261,7 @@ impl ConformResults<'_> {
         format!("{k} operations per processor{own}; {p} processors, {a} addresses, {v} values")
     }
     /// Returns the results for people.
-    pub(super) fn text(&self, session: &Session) -> String {
+    pub(super) fn text(&self, session: &Session, faults: Option<&Faults>) -> String {
         let a = self.answer;
         let mut out = String::new();
         let mut line = |what: &str, text: String| {
@@ -293,7 +333,7 @@ impl ConformResults<'_> {
         line("seconds", format!("{:.3}", self.seconds));
         line("peak memory", format!("{} MiB", self.peak >> 20));
         out.push('\n');
-        if !self.args.fault.is_empty() && self.faults.is_none() {
+        if !self.args.fault.is_empty() && self.shown.iter().all(Option::is_some) {
             out += "faults       not searched: the machine without faults conforms to no model\n\n";
         }
         match (&self.names[..], &self.shown[..]) {
@@ -321,7 +361,7 @@ impl ConformResults<'_> {
         for (model, c) in &self.strongest {
             out += &behaviour_text(&self.names[*model], c, self.compared);
         }
-        if let Some(faults) = &self.faults {
+        if let Some(faults) = faults {
             out += &faults.text(self.args, self.shown.iter().filter(|s| s.is_none()).count());
         }
         out
@@ -336,7 +376,7 @@ impl ConformResults<'_> {
         violation_text(session, name, s)
     }
     /// Returns the results as an object.
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn json(&self, faults: Option<&Faults>) -> Value {
         let a = self.answer;
         let alphabet = &self.machine.alphabet;
         let own = &alphabet.names;
@@ -379,7 +419,7 @@ impl ConformResults<'_> {
             "stuck": a.stuck,
             "complete_to": a.complete,
             "models": models.collect::<Vec<_>>(),
-            "verdict": junit::verdict(self.code()),
+            "verdict": answers::word(self.code(faults)),
             "strongest": self.strongest.iter().map(|(m, c)| json!({ "name": self.names[*m], "behaviour": behaviour_json(c, self.compared) })).collect::<Vec<_>>(),
             "not_judged": self.unsupported.iter().map(|(name, why)| json!({ "name": name, "reason": why })).collect::<Vec<_>>(),
             "stop": a.stop.word(),
@@ -389,7 +429,7 @@ impl ConformResults<'_> {
         if let Some(program) = &self.program {
             object["program"] = json!(program);
         }
-        if let Some((faults, suite)) = self.faults.as_ref().map(Faults::json) {
+        if let Some((faults, suite)) = faults.map(Faults::json) {
             object["faults"] = faults;
             if let Some(suite) = suite {
                 object["suite"] = suite;

@@ -1,10 +1,9 @@
 //! Result of an exploration by any engine, as text or JSON.
 
-use crate::args::{Format, SetStrategy};
+use crate::args::SetStrategy;
 use crate::commands::explore::find_path::EndCounts;
 use crate::commands::explore::plan::Exploration;
-use crate::output;
-use crate::output::print;
+use crate::output::answers;
 use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stop};
@@ -115,103 +114,114 @@ impl ExplorationReport {
         }
     }
 
-    /// Prints the report. Returns the exit code.
-    pub(crate) fn print(self, session: &Session, start: Instant) -> Result<u8, Diagnostic> {
-        let complete = self.stop == Stop::Complete;
+    /// Registers the report as the result of the run, with a text that follows it.
+    pub(crate) fn register(&self, session: &Session, start: Instant, more: &str) {
         let seconds = start.elapsed().as_secs_f64();
         let memory = self.processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.memory);
-        match session.common.format {
-            Format::Json => {
-                let mut object = json!({
-                    "states": number(&self.states),
-                    "transitions": self.transitions.as_ref().map(number),
-                    "deadlocks": self.deadlocks.as_ref().map(number),
-                    "seconds": seconds,
-                    "peak_memory_bytes": memory,
-                    "stop": self.stop.word(),
-                    "engine": self.engine,
-                });
-                if let Some(distributions) = self.distributions {
-                    object["distributions"] = distributions.into();
-                }
-                if !self.warnings.is_empty() {
-                    object["warnings"] = self.warnings.into();
-                }
-                if self.unreachable > 0 {
-                    object["unreachable"] = self.unreachable.into();
-                }
-                if let Some(ends) = &self.ends {
-                    object["ends"] = ends.json();
-                }
-                if let Some(reason) = self.reason {
-                    object["reason"] = reason.into();
-                }
-                if let Some(symmetries) = self.symmetries {
-                    object["symmetries"] = symmetries;
-                }
-                if let Some(Spilled { flushes, bytes, written, read, .. }) = self.spilled {
-                    object["spilled"] = json!({ "flushes": flushes, "disk_bytes": bytes, "written_bytes": written, "read_bytes": read });
-                }
-                if let Some(processes) = &self.processes {
-                    object["processes"] = processes.object.clone();
-                }
-                if let Some((nodes, peak)) = self.nodes {
-                    object["nodes"] = nodes.into();
-                    object["peak_nodes"] = peak.into();
-                }
-                if let Some((name, count)) = self.layers {
-                    object[name] = count.into();
-                }
-                if let Some((name, states, transitions)) = self.reduced {
-                    object["reduced"] = json!({ "equivalence": name, "states": states, "transitions": transitions });
-                }
-                output::print_object(object)?;
-            }
-            Format::Text => {
-                let show = |n: &Option<BigUint>| {
-                    n.as_ref().map_or_else(|| "unknown".to_string(), BigUint::to_string)
-                };
-                let mut text = format!(
-                    "states       {}\ntransitions  {}\ndeadlocks    {}\n",
-                    self.states,
-                    show(&self.transitions),
-                    show(&self.deadlocks)
-                );
-                if let Some(distributions) = self.distributions {
-                    text += &format!("distributions {distributions}\n");
-                }
-                text += &self
-                    .ends
-                    .map(|e| e.text(self.deadlocks.as_ref().and_then(|d| u64::try_from(d).ok())))
-                    .unwrap_or_default();
-                if self.unreachable > 0 {
-                    text += &format!("unreachable  {}\n", self.unreachable);
-                }
-                if let Some((name, states, transitions)) = self.reduced {
-                    text += &format!(
-                        "reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n"
-                    );
-                }
-                if let Some((nodes, peak)) = self.nodes {
-                    text += &format!("nodes        {nodes} (at most {peak})\n");
-                }
-                if let Some((name, count)) = self.layers {
-                    text += &format!("{name:<13}{count}\n");
-                }
-                if let Some(reason) = self.reason {
-                    text += &format!("engine       {}: {reason}\n", self.engine);
-                }
-                if let Some(processes) = &self.processes {
-                    text += &format!("processes    {}\n", processes.count);
-                }
-                if !complete {
-                    text += &format!("stopped      {}\n", self.stop.word());
-                }
-                text += &format!("seconds      {seconds:.3}\npeak memory  {} MiB\n", memory >> 20);
-                print(&text)?;
-            }
+        let object = self.object(seconds, memory);
+        let text = format!("{}{more}", self.text(seconds, memory));
+        let code = if self.stop == Stop::Complete { 0 } else { 3 };
+        answers::set_complete(object, text, code);
+    }
+
+    /// Prints the report. Returns the exit code.
+    pub(crate) fn print(self, session: &Session, start: Instant) -> Result<u8, Diagnostic> {
+        self.register(session, start, "");
+        answers::finish(session.common.format)
+    }
+
+    /// Returns the report as an object.
+    fn object(&self, seconds: f64, memory: u64) -> Value {
+        let mut object = json!({
+            "states": number(&self.states),
+            "transitions": self.transitions.as_ref().map(number),
+            "deadlocks": self.deadlocks.as_ref().map(number),
+            "seconds": seconds,
+            "peak_memory_bytes": memory,
+            "stop": self.stop.word(),
+            "engine": self.engine,
+        });
+        if let Some(distributions) = self.distributions {
+            object["distributions"] = distributions.into();
         }
-        Ok(if complete { 0 } else { 3 })
+        if !self.warnings.is_empty() {
+            object["warnings"] = self.warnings.clone().into();
+        }
+        if self.unreachable > 0 {
+            object["unreachable"] = self.unreachable.into();
+        }
+        if let Some(ends) = &self.ends {
+            object["ends"] = ends.json();
+        }
+        if let Some(reason) = &self.reason {
+            object["reason"] = reason.as_str().into();
+        }
+        if let Some(symmetries) = &self.symmetries {
+            object["symmetries"] = symmetries.clone();
+        }
+        if let Some(Spilled { flushes, bytes, written, read, .. }) = self.spilled {
+            object["spilled"] = json!({ "flushes": flushes, "disk_bytes": bytes, "written_bytes": written, "read_bytes": read });
+        }
+        if let Some(processes) = &self.processes {
+            object["processes"] = processes.object.clone();
+        }
+        if let Some((nodes, peak)) = self.nodes {
+            object["nodes"] = nodes.into();
+            object["peak_nodes"] = peak.into();
+        }
+        if let Some((name, count)) = self.layers {
+            object[name] = count.into();
+        }
+        if let Some((name, states, transitions)) = self.reduced {
+            object["reduced"] =
+                json!({ "equivalence": name, "states": states, "transitions": transitions });
+        }
+        object
+    }
+
+    /// Returns the report as text.
+    fn text(&self, seconds: f64, memory: u64) -> String {
+        let show = |n: &Option<BigUint>| {
+            n.as_ref().map_or_else(|| "unknown".to_string(), BigUint::to_string)
+        };
+        let mut text = format!(
+            "states       {}\ntransitions  {}\ndeadlocks    {}\n",
+            self.states,
+            show(&self.transitions),
+            show(&self.deadlocks)
+        );
+        if let Some(distributions) = self.distributions {
+            text += &format!("distributions {distributions}\n");
+        }
+        text += &self
+            .ends
+            .map(|e| e.text(self.deadlocks.as_ref().and_then(|d| u64::try_from(d).ok())))
+            .unwrap_or_default();
+        if self.unreachable > 0 {
+            text += &format!("unreachable  {}\n", self.unreachable);
+        }
+        if let Some((name, states, transitions)) = self.reduced {
+            text += &format!(
+                "reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n"
+            );
+        }
+        if let Some((nodes, peak)) = self.nodes {
+            text += &format!("nodes        {nodes} (at most {peak})\n");
+        }
+        if let Some((name, count)) = self.layers {
+            text += &format!("{name:<13}{count}\n");
+        }
+        if let Some(reason) = &self.reason {
+            text += &format!("engine       {}: {reason}\n", self.engine);
+        }
+        if let Some(processes) = &self.processes {
+            text += &format!("processes    {}\n", processes.count);
+        }
+        if self.stop != Stop::Complete {
+            text += &format!("stopped      {}\n", self.stop.word());
+        }
+        text += &format!("seconds      {seconds:.3}\npeak memory  {} MiB\n", memory >> 20);
+        text
     }
 }
 

@@ -11,9 +11,9 @@
 use crate::args::{Format, GoalArgs};
 use crate::commands::explore::plan::Exploration;
 use crate::output;
+use crate::output::answers::{self, Report};
 use crate::output::page;
 use crate::output::picture::Picture;
-use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::files::{expect_writable, write, write_lts, write_text};
 use crate::pipeline::load::{Loaded, properties, typed_labels};
@@ -41,6 +41,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Numbers of states without outgoing transitions, by kind.
 #[derive(Clone, Copy, Default, Debug)]
@@ -199,22 +200,94 @@ pub(crate) fn run(
         mu_base::host::fs::create_dir_all(folder)
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
     }
-    let mut found = match search(session, args, goal, model, loaded.stored.as_deref())? {
+    let stories = Arc::new(Stories::new(session, args));
+    answers::set(stories.clone());
+    let mut replayed = Vec::new();
+    let mut report = |way: &LassoPath| {
+        let story = replay_path(session, goal, model, way)?;
+        stories.add(session, args, goal, &story.1);
+        replayed.push(story);
+        Ok(())
+    };
+    let sought = Sought { goal, model, stored: loaded.stored.as_deref() };
+    let mut found = match search(session, args, sought, &mut report)? {
         Ok(found) => found,
         Err(code) => return Ok(code),
     };
     if found.ways.is_empty() && found.stop == Stop::Complete && session.buffers_were_cut() {
         found.stop = Stop::Buffer;
     }
-    let stories = replay_paths(session, goal, model, &found)?;
-    save(session, args, loaded, &found, &stories)?;
-    crate::output::notes::report_flaws(session, model)?;
-    report(session, args, &found, &stories)?;
-    Ok(match (&found.ways[..], &found.stop) {
+    // The paths are known, so a limit that ended the search does not apply to their output.
+    let _grace = session.budget.grace();
+    let code = match (&found.ways[..], &found.stop) {
         ([], Stop::Complete) => 0,
         ([], _) => 3,
         _ => 1,
-    })
+    };
+    let text = match session.common.format {
+        Format::Text => text(session, args, goal, &found, &replayed),
+        Format::Json => String::new(),
+    };
+    answers::set_complete(object(session, args, &found, &replayed), text, code);
+    save(session, args, loaded, &found, &replayed)?;
+    crate::output::notes::report_flaws(session, model)?;
+    output::record("states", found.states.into());
+    answers::finish(session.common.format)
+}
+
+/// The paths so far: the report of a search that a limit ends.
+struct Stories {
+    head: Value,
+    paths: Mutex<Vec<(Value, String)>>,
+}
+
+impl Stories {
+    fn new(session: &Session, args: &Exploration) -> Self {
+        let head = match session.common.format {
+            Format::Json => json!({
+                "model": args.model.display().to_string(),
+                "sought": args.goal.kind(),
+                "action": args.goal.action,
+                "clean_ends": 0,
+                "states": 0,
+            }),
+            Format::Text => Value::Null,
+        };
+        Self { head, paths: Mutex::default() }
+    }
+    fn add(&self, session: &Session, args: &Exploration, goal: &GoalArgs, story: &PrintedEvidence) {
+        let path = match session.common.format {
+            Format::Json => (path_json(session, args, story), String::new()),
+            Format::Text => (Value::Null, path_text(session, goal, story)),
+        };
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+    }
+    fn lock(&self) -> MutexGuard<'_, Vec<(Value, String)>> {
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Report for Stories {
+    fn object(&self, _: Option<&Stop>) -> Value {
+        let ways: Vec<Value> = self.lock().iter().map(|path| path.0.clone()).collect();
+        let mut object = self.head.clone();
+        object["found"] = ways.len().into();
+        object["ways"] = ways.into();
+        object
+    }
+    fn text(&self, stop: Option<&Stop>) -> String {
+        let paths = self.lock();
+        match (paths.is_empty(), stop) {
+            (true, Some(stop)) => format!("unknown ({})\n", stop.word()),
+            _ => paths.iter().map(|path| path.1.as_str()).collect(),
+        }
+    }
+    fn code(&self, _: Option<&Stop>) -> u8 {
+        if self.lock().is_empty() { 3 } else { 1 }
+    }
+    fn is_complete(&self) -> bool {
+        false
+    }
 }
 
 /// Finds a shortest path to a deadlock, as text.
@@ -224,28 +297,31 @@ pub(crate) fn shortest_deadlock(
     model: &dyn Model,
 ) -> Result<String, Diagnostic> {
     let goal = GoalArgs { deadlock: true, ..args.goal.clone() };
-    let Ok(found) = search(session, args, &goal, model, None)? else { return Ok(String::new()) };
-    let stories = replay_paths(session, &goal, model, &found)?;
-    Ok(text(session, args, &goal, &found, &stories))
+    let mut replayed = Vec::new();
+    let mut report = |way: &LassoPath| {
+        replayed.push(replay_path(session, &goal, model, way)?);
+        Ok(())
+    };
+    let sought = Sought { goal: &goal, model, stored: None };
+    let Ok(found) = search(session, args, sought, &mut report)? else { return Ok(String::new()) };
+    Ok(text(session, args, &goal, &found, &replayed))
 }
 
-/// Returns the paths as evidence, each replayed, and as stories.
-fn replay_paths(
+/// Returns a path as evidence, replayed, and as a story. A limit that the search just met does not
+/// apply.
+fn replay_path(
     session: &Session,
     goal: &GoalArgs,
     model: &dyn Model,
-    found: &FoundPaths,
-) -> Result<Vec<(Evidence, PrintedEvidence)>, Diagnostic> {
-    let mut stories = Vec::new();
-    for way in &found.ways {
-        let evidence = evidence(model, way);
-        mu_evidence::checker::replay(&evidence, model)?;
-        let mut story = story(&evidence, model, goal.full_states, usize::MAX)?;
-        story.of_formula = false;
-        story.ending = ending(&evidence, model, &goal.terminal, &session.sources)?;
-        stories.push((evidence, story));
-    }
-    Ok(stories)
+    way: &LassoPath,
+) -> Result<(Evidence, PrintedEvidence), Diagnostic> {
+    let _grace = session.budget.grace();
+    let evidence = evidence(model, way);
+    mu_evidence::checker::replay(&evidence, model)?;
+    let mut story = story(&evidence, model, goal.full_states, usize::MAX)?;
+    story.of_formula = false;
+    story.ending = ending(&evidence, model, &goal.terminal, &session.sources)?;
+    Ok((evidence, story))
 }
 
 /// Result of a distributed search.
@@ -315,13 +391,20 @@ fn without_spaces(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// Searches for the goal. `Err(code)`: another process reports; `code` is the exit code.
+/// A goal in a model, which may be a stored transition system.
+struct Sought<'a> {
+    goal: &'a GoalArgs,
+    model: &'a dyn Model,
+    stored: Option<&'a mu_lts::Lts>,
+}
+
+/// Searches for the goal. `report` receives each path as soon as it is found. `Err(code)`: another
+/// process reports; `code` is the exit code.
 fn search(
     session: &Session,
     args: &Exploration,
-    goal: &GoalArgs,
-    model: &dyn Model,
-    stored: Option<&mu_lts::Lts>,
+    Sought { goal, model, stored }: Sought<'_>,
+    report: &mut dyn FnMut(&LassoPath) -> Result<(), Diagnostic>,
 ) -> Result<Result<FoundPaths, u8>, Diagnostic> {
     let options = session.explore_options(model, &args.without).without_confluence();
     // The classifier is used by one thread. An evaluation that fails ends the search, and is
@@ -364,13 +447,14 @@ fn search(
         _ => PathGoal::Divergence,
     };
     let mut processes = None;
-    let several = || {
+    let mut several = |report: &mut dyn FnMut(&LassoPath) -> Result<(), Diagnostic>| {
         let seen = find_paths(
             model,
             &options,
             &session.budget,
             path_goal,
             goal.all.unwrap_or(1) as usize,
+            report,
         )?;
         Ok((seen.paths, seen.states, seen.stop, seen.partial_order))
     };
@@ -378,6 +462,7 @@ fn search(
         match crate::pipeline::cluster::seek(session, args, model, path_goal)? {
             Ok(distributed) => {
                 processes = Some(distributed.processes);
+                distributed.way.as_ref().map_or(Ok(()), &mut *report)?;
                 Ok((
                     distributed.way.into_iter().collect(),
                     distributed.states,
@@ -388,7 +473,7 @@ fn search(
             Err(code) => return Ok(Err(code)),
         }
     } else if goal.all.unwrap_or(1) > 1 || goal.divergence {
-        several()
+        several(report)
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
         let visibility = Visibility::action(model, wanted.name);
@@ -413,20 +498,13 @@ fn search(
             // The nearest state is a termination: search on for a deadlock.
             Some(state) if goal.deadlock && !deadlocked(&state) => {
                 classifier.borrow_mut().1 = 0;
-                several()
+                several(report)
             }
             _ => {
                 let order = found.outcome.partial_order;
-                Ok((
-                    found
-                        .path
-                        .map(|steps| LassoPath { steps, cycle_start: None })
-                        .into_iter()
-                        .collect(),
-                    found.outcome.states,
-                    stop,
-                    order,
-                ))
+                let path = found.path.map(|steps| LassoPath { steps, cycle_start: None });
+                path.as_ref().map_or(Ok(()), report)?;
+                Ok((path.into_iter().collect(), found.outcome.states, stop, order))
             }
         }
     };
@@ -583,17 +661,29 @@ pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn report(
-    session: &Session,
-    args: &Exploration,
-    found: &FoundPaths,
-    stories: &[(Evidence, PrintedEvidence)],
-) -> Result<(), Diagnostic> {
-    if session.common.format == Format::Json {
-        return output::print_object(object(session, args, found, stories));
+/// Returns a path as an object.
+fn path_json(session: &Session, args: &Exploration, story: &PrintedEvidence) -> Value {
+    let mut object = story.json();
+    if let Some(graph) = memory::operations(session, &args.model, story) {
+        object["execution"] = graph;
     }
-    output::record("states", found.states.into());
-    print(&text(session, args, &args.goal, found, stories))
+    object
+}
+
+/// Returns a path as text.
+fn path_text(session: &Session, goal: &GoalArgs, story: &PrintedEvidence) -> String {
+    let goal = describe_goal(goal);
+    let n = story.steps.len();
+    let steps = format!("{n} step{}", if n == 1 { "" } else { "s" });
+    let mut text = match &story.back_to {
+        Some(back) => format!("{goal} after {back} steps\n"),
+        None => format!("{goal} after {steps}\n"),
+    };
+    if !session.common.quiet {
+        let heading = if n == 0 { "at the initial state" } else { "a shortest path" };
+        text += &story.text_of(heading, session.common.verbose > 0);
+    }
+    text
 }
 
 /// Returns the result as an object.
@@ -603,14 +693,8 @@ fn object(
     found: &FoundPaths,
     stories: &[(Evidence, PrintedEvidence)],
 ) -> Value {
-    let way = |(_, story): &(Evidence, PrintedEvidence)| {
-        let mut object = story.json();
-        if let Some(graph) = memory::operations(session, &args.model, story) {
-            object["execution"] = graph;
-        }
-        object
-    };
-    let ways: Vec<Value> = stories.iter().map(way).collect();
+    let ways: Vec<Value> =
+        stories.iter().map(|(_, story)| path_json(session, args, story)).collect();
     let mut object = json!({
         "model": args.model.display().to_string(),
         "sought": args.goal.kind(),

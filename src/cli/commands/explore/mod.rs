@@ -11,8 +11,8 @@ use crate::commands::chance;
 use crate::commands::explore::counts::ExplorationReport;
 use crate::commands::explore::plan::Exploration;
 use crate::output;
+use crate::output::answers;
 use crate::output::notes;
-use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::checkpoint;
 use crate::pipeline::cluster;
@@ -68,13 +68,22 @@ pub(crate) fn run_plan(session: &mut Session, args: &Exploration) -> Result<u8, 
     cluster::expect_possible(args, session.common.threads)?;
     let result = by_engine(session, args, start);
     match result {
+        // The answers so far are printed.
+        Err(error) if error.stop.is_some() && answers::is_set() => Err(error),
         // A limit was reached before the search began.
-        Err(Diagnostic { stop: Some(stop), .. }) => ExplorationReport {
-            transitions: None,
-            deadlocks: None,
-            ..ExplorationReport::explicit(0, 0, 0, stop)
+        Err(Diagnostic { stop: Some(stop), .. }) => {
+            let restored = output::recorded("states").and_then(|n| n.as_u64());
+            if let (None, Some(folder)) = (restored, &args.checkpoints.resume) {
+                let note = format!("the checkpoint in `{}` was not read yet", folder.display());
+                return Err(Diagnostic::stopped(stop).note(note));
+            }
+            ExplorationReport {
+                transitions: None,
+                deadlocks: None,
+                ..ExplorationReport::explicit(restored.unwrap_or(0), 0, 0, stop)
+            }
+            .print(session, start)
         }
-        .print(session, start),
         result => result,
     }
 }
@@ -162,6 +171,8 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         let model = &*loaded.model;
         let mut counter = find_path::EndCounter::new(model, &args.goal.terminal)?;
         let mut counted = counted(session, args, model, counter.as_mut())?;
+        // The counts are known: a limit that ended the search does not apply to their output.
+        let grace = session.budget.grace();
         let mut warnings = notes::report_flaws(session, model)?;
         if let Detail::Explicit(outcome) = &counted.detail {
             warnings.extend(notes::report_growth(session, model, &outcome.slot_values));
@@ -179,31 +190,27 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         let hangs = ends.is_some_and(|e| e.hangs + e.finished > 0)
             && args.shows_deadlock
             && session.common.format == Format::Text;
-        deadlock_path =
-            hangs.then(|| find_path::shortest_deadlock(session, args, model)).transpose()?;
+        drop(grace);
         let lts = counted.lts.take();
         if lts.is_some() && counted.stop == Stop::Complete {
             typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
         }
-        (
-            ExplorationReport {
-                ends,
-                warnings,
-                symmetries,
-                ..ExplorationReport::of(counted, args)
-            },
-            lts,
-        )
+        let report = ExplorationReport {
+            ends,
+            warnings,
+            symmetries,
+            ..ExplorationReport::of(counted, args)
+        };
+        if hangs {
+            report.register(session, start, "");
+            deadlock_path = match find_path::shortest_deadlock(session, args, model) {
+                Err(Diagnostic { stop: Some(_), .. }) => None,
+                path => Some(path?),
+            };
+        }
+        (report, lts)
     };
-    output::record("states", crate::commands::explore::counts::number(&report.states));
-    output::record(
-        "transitions",
-        report.transitions.as_ref().map(crate::commands::explore::counts::number).into(),
-    );
-    output::record(
-        "deadlocks",
-        report.deadlocks.as_ref().map(crate::commands::explore::counts::number).into(),
-    );
+    report.register(session, start, deadlock_path.as_deref().unwrap_or_default());
     if report.stop == Stop::Complete {
         let mut result = match lts {
             Some(lts) => relabel.apply([lts])?.into_iter().next(),
@@ -253,11 +260,8 @@ fn finish(
     if report.stop == Stop::Complete && session.buffers_were_cut() {
         report.stop = Stop::Buffer;
     }
-    let code = report.print(session, start)?;
-    match deadlock_path {
-        Some(text) => print(&text).map(|()| code),
-        None => Ok(code),
-    }
+    report.register(session, start, deadlock_path.as_deref().unwrap_or_default());
+    answers::finish(session.common.format)
 }
 
 /// Counts the states of a model with the chosen engine. `counter`: receives the states without
@@ -284,6 +288,7 @@ fn counted(
         .flatten();
     if let Some(restored) = &restored {
         session.log(format!("resumes from {} states", grouped(restored.states())));
+        output::record("states", restored.states().into());
     }
     let keep = |folder| {
         checkpoint::Folder::new(

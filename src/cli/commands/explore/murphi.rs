@@ -6,12 +6,12 @@
 //! `--deadlock`, and others) take the model of slots and groups instead, as for every front end.
 //! Exit code 0 if nothing fails, 1 with a path otherwise, 3 if a limit ends the search.
 
-use crate::args::{DeadlockKind, Format, Reduction};
+use crate::args::{DeadlockKind, Reduction};
 use crate::commands::explore::murphi_evidence;
 use crate::commands::explore::plan::Exploration;
 use crate::output;
 use crate::output::notes;
-use crate::output::print;
+use crate::output::answers;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
 use mu_base::host::Instant;
@@ -85,6 +85,7 @@ pub(crate) fn explore(
     match any[..] {
         [] => {
             let run = searched(session, args, &defines)?;
+            run.outcome(session, start).register(Vec::new());
             murphi_evidence::write(session, args, (&run, &defines), start)?;
             run.outcome(session, start).print(args)
         }
@@ -131,8 +132,9 @@ fn every_size(
         let defines = defines(size);
         let run = searched(session, args, &defines)?;
         if !["ok", "cover"].contains(&run.outcome(session, start).verdict()) {
-            murphi_evidence::write(session, args, (&run, &defines), start)?;
             let instance = Some((&*name, size));
+            MurphiResult { instance, ..run.outcome(session, start) }.register(Vec::new());
+            murphi_evidence::write(session, args, (&run, &defines), start)?;
             return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
         }
         last = Some(run);
@@ -345,17 +347,23 @@ impl MurphiResult<'_> {
         if let Some(path) = &args.junit {
             murphi_evidence::write_junit(path, &args.model, self)?;
         }
-        match session.common.format {
+        self.register(warnings);
+        match args.junit.as_deref() == Some(std::path::Path::new("-")) {
             // The report is on standard output.
-            _ if args.junit.as_deref() == Some(std::path::Path::new("-")) => {}
-            Format::Json => output::print_object(self.json(warnings))?,
-            Format::Text => print(&self.text())?,
+            true => Ok(self.code()),
+            false => answers::finish(session.common.format),
         }
-        Ok(match self.verdict() {
+    }
+    fn code(&self) -> u8 {
+        match self.verdict() {
             "ok" => 0,
             "unknown" => 3,
             _ => 1,
-        })
+        }
+    }
+    /// Registers the result, before files that a limit may prevent.
+    fn register(&self, warnings: Vec<Value>) {
+        answers::set_complete(self.json(warnings), self.text(), self.code());
     }
     /// Returns the result for people.
     pub fn text(&self) -> String {

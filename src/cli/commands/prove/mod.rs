@@ -3,24 +3,24 @@
 //!
 //! Exit code: 0 safe (`verify`: the certificate proves it), 1 unsafe (the certificate does not), 2
 //! bad input, 3 unknown.
-//! bad input, 3 unknown.
 
 pub(crate) mod refuted;
 pub(crate) mod samples;
 
-use crate::args::{Format, ProofMemory, ProveArgs, VerifyArgs};
+use crate::args::{ProofMemory, ProveArgs, VerifyArgs};
 use crate::commands::threads::{NUMBERS, TranslatedProgram, translate};
 use crate::output;
 use crate::output::certificate::{CertificateReport, Described};
-use crate::output::print;
+use crate::output::answers;
 use crate::output::progress::grouped;
-use crate::pipeline::Session;
+use crate::pipeline::{Session, systems};
 use crate::pipeline::files::{expect_writable, write_text};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, Stop};
 use mu_cubicle::System;
 use mu_cubicle::x86::Translation;
 use mu_frontends::FrontEnd as _;
+use mu_frontends::cubicle::CUBICLE;
 use mu_frontends::programs::X86;
 use mu_program::memory::{SC, TSO};
 use mu_prove::image::Trouble;
@@ -38,12 +38,20 @@ const MAX_CUBE_TEXT: usize = 400;
 /// Number of bytes beyond which a file may take long to read.
 const SMALL_FILE: u64 = 1 << 16;
 
+/// Rejects a file or options that no proof is for.
+fn expect_provable(session: &Session, path: &Path, command: &str) -> Result<(), Diagnostic> {
+    let expected = format!(
+        "`{command}` expects a system of any number of processes (.cub) or an x86 program (.asm)"
+    );
+    systems::expect_language(path, &[&CUBICLE, &X86], &expected)?;
+    systems::expect_no_parameters(session, path)
+}
+
 /// Reads a system.
 fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
     if path.metadata().is_ok_and(|m| m.len() > SMALL_FILE) {
         session.budget.run_deferred();
     }
-    session.expect_no_parameters(path)?;
     crate::pipeline::systems::read(session, path)
 }
 
@@ -54,6 +62,7 @@ pub(crate) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     if let Some(path) = &args.evidence {
         refuted::expect_evidence(path)?;
     }
+    expect_provable(session, &args.file, "prove")?;
     if X86.has_ending(&args.file) {
         return crate::commands::threads::prove(session, args, false);
     }
@@ -64,19 +73,28 @@ pub(crate) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
             .note("expected `unsafe (p) { … }`, the states that must not be reached"));
     }
     let outcome = search(session, args, &system, None)?;
+    // The answer is known before files are written, which a limit may end.
+    let register = |session: &Session| {
+        let seconds = session.budget.elapsed().as_secs_f64();
+        answers::set_complete(
+            as_json(session, &system, args, &outcome, seconds, None),
+            as_text(session, &system, args, &outcome, seconds, None),
+            code(&outcome.verdict),
+        );
+    };
+    register(session);
     save(session, args, &system, &outcome)?;
-    let seconds = session.budget.elapsed().as_secs_f64();
-    match session.common.format {
-        Format::Text => print(&as_text(session, &system, args, &outcome, seconds, None))?,
-        Format::Json => {
-            output::print_object(as_json(session, &system, args, &outcome, seconds, None))?
-        }
-    }
-    Ok(match &outcome.verdict {
+    register(session);
+    answers::finish(session.common.format)
+}
+
+/// Returns the exit code of a verdict.
+pub(crate) fn code(verdict: &ProofVerdict) -> u8 {
+    match verdict {
         ProofVerdict::Safe { .. } | ProofVerdict::Searched(..) => 0,
         ProofVerdict::Unsafe(_) => 1,
         ProofVerdict::Unknown(_) => 3,
-    })
+    }
 }
 
 /// Searches for a proof. `work`: limit on its steps.
@@ -248,16 +266,31 @@ fn refused(session: &Session, system: &System, refused: &Refused) -> String {
     }
 }
 
-fn why(session: &Session, system: &System, outcome: &ProofOutcome, why: &UnknownReason) -> String {
+/// Returns the reason of an unknown answer.
+pub(crate) fn why(
+    session: &Session,
+    system: &System,
+    args: &ProveArgs,
+    outcome: &ProofOutcome,
+    why: &UnknownReason,
+) -> String {
     match why {
         UnknownReason::Refused(refusal) => placed(session, refusal),
         UnknownReason::NoInitialState => "no initial state: no state satisfies `init`".into(),
         UnknownReason::NoInitialStateUpTo(n) => no_small_initial_state(*n),
+        // Only a program has a limit of its own.
+        UnknownReason::Stopped(Stop::States) if session.common.max_states.is_none() => {
+            "neither a proof nor an unsafe state was found in the steps that each form of the program gets".into()
+        }
         UnknownReason::Stopped(stop) => format!("stopped: {}", stop.word()),
         UnknownReason::Trouble(Trouble::Processes) => match &outcome.stuck {
             Some(cube) => format!(
-                "each step backward names another process, more than the 24 that a cube can name, and no invariant found says why that ends: \
+                "each step backward names another process, more than the 24 that a cube can name, and {} says why that ends: \
                  a variable may count processes, or a state depend on how many there are. The last cube: {}",
+                match args.no_approximations {
+                    true => "`--no-approximations` leaves out the invariants of which one perhaps",
+                    false => "no invariant that was tried",
+                },
                 shortened(cube)
             ),
             None => "a cube needs more than 24 processes".into(),
@@ -330,7 +363,7 @@ pub(crate) fn as_text(
         );
     }
     if let ProofVerdict::Unknown(w) = &outcome.verdict {
-        let _ = writeln!(out, "why            {}", why(session, system, outcome, w));
+        let _ = writeln!(out, "why            {}", why(session, system, args, outcome, w));
         if let Some((least, most)) = outcome.searched {
             let _ = writeln!(
                 out,
@@ -485,7 +518,7 @@ pub(crate) fn as_json(
             });
         }
         ProofVerdict::Unknown(w) => {
-            object["why"] = json!(why(session, system, outcome, w));
+            object["why"] = json!(why(session, system, args, outcome, w));
             object["instances"] = json!(outcome.searched.map(|(least, most)| [least, most]));
         }
     }
@@ -547,6 +580,7 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         }
         return crate::commands::check::verify_formula(session, args, file);
     }
+    expect_provable(session, &args.file, "verify")?;
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
     output::begin_stage("verifying");

@@ -6,7 +6,8 @@
 //! (longer threads, parts of full fences, accesses of several sizes, final values, a program that
 //! the machine does not have) is *unknown* with the reason.
 
-use super::results::{Results, TraceAnswer, TraceResult};
+use super::results::{TraceAnswer, TraceReport, TraceResult};
+use crate::output::answers;
 use super::{log, print_skipped};
 use crate::args::{LogFormat, MAX_MACHINE_OPERATIONS, TraceArgs};
 use crate::commands::conform::litmus_outcomes::behaviour;
@@ -41,7 +42,7 @@ pub(super) fn run(
             return Err(Diagnostic::new(Stage::Usage, message).note("omit the option"));
         }
     }
-    let mut results = Results::new(args, &[]);
+    let results = TraceReport::register(session, args, &[]);
     let mut collected = Collected::default();
     for path in &args.files {
         output::begin_stage_on("reading a log", path);
@@ -63,16 +64,15 @@ pub(super) fn run(
     };
     let bound = collected.traces.iter().map(longest).filter(|l| *l <= MAX_MACHINE_OPERATIONS).max();
     let interface = args.interface.as_deref().unwrap_or(Path::new(""));
+    let numbers: Vec<usize> =
+        collected.traces.iter().map(|trace| results.begin(TraceResult::of(trace))).collect();
+    results.lock().skipped = collected.skipped;
     let (behaviour, stop) = behaviour(session, machine, interface, bound.unwrap_or(1).max(1))?;
-    for trace in &collected.traces {
-        let mut result = TraceResult::of(trace);
-        result.answers.push(answer(trace, longest(trace), &behaviour, &stop));
-        results.traces.push(result);
+    for (trace, number) in collected.traces.iter().zip(numbers) {
+        results.set(number, 0, answer(trace, longest(trace), &behaviour, &stop));
     }
-    results.skipped = collected.skipped;
-    print_skipped(session, &results);
-    results.print(session)?;
-    Ok(results.exit_code())
+    print_skipped(session, &results.lock().skipped.clone());
+    answers::finish(session.common.format)
 }
 
 fn unknown(reason: impl Into<String>, stop: &Stop) -> TraceAnswer {

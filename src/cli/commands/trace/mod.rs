@@ -18,9 +18,10 @@ mod stream;
 
 use self::against::{Against, Judged, truth};
 use self::log::{Log, open};
-use self::results::{Results, Shown, TraceAnswer, TraceResult};
+use self::results::{Shown, TraceAnswer, TraceReport, TraceResult};
 use crate::args::{LogFormat, TraceArgs};
 use crate::output;
+use crate::output::answers;
 use crate::pipeline::Session;
 use crate::pipeline::files::expect_writable;
 use mu_base::{Diagnostic, Stage, Stop};
@@ -53,42 +54,46 @@ pub(crate) fn run(session: &mut Session, args: &TraceArgs) -> Result<u8, Diagnos
     {
         expect_writable(path)?;
     }
-    let mut results = Results::new(args, &models);
+    let results = TraceReport::register(session, args, &models);
     for path in &args.files {
         output::begin_stage_on("reading a log", path);
         let log = open(path, args)?;
         session.log(format!("{}: {}", log.name, log.format.name()));
-        let before = results.traces.len();
+        let before = results.lock().traces.len();
         let name = log.name.clone();
         match args.stream {
-            true => stream::read(session, args, &models, path, log, &mut results)?,
-            false => read(session, args, &models, log, &mut results)?,
+            true => stream::read(session, args, &models, path, log, &results)?,
+            false => read(session, args, &models, log, &results)?,
         }
-        if results.stop != Stop::Complete {
+        if results.lock().stop != Stop::Complete {
             break;
         }
-        if results.traces.len() == before {
+        if results.lock().traces.len() == before {
             let message = format!("{name}: the log has no operation");
-            let error = results.skipped.first().cloned();
+            let error = results.lock().skipped.first().cloned();
             return Err(error.unwrap_or_else(|| Diagnostic::new(Stage::Syntax, message)));
         }
     }
-    print_skipped(session, &results);
-    part::write(session, args, &mut results)?;
-    if let Some(path) = args.evidence.as_deref() {
-        picture::write(session, path, &results)?;
+    print_skipped(session, &results.lock().skipped.clone());
+    if args.litmus.is_some() {
+        let mut written = results.lock().clone();
+        part::write(session, args, &mut written)?;
+        *results.lock() = written;
     }
-    results.print(session)?;
-    Ok(results.exit_code())
+    if let Some(path) = args.evidence.as_deref() {
+        let drawn = results.lock().clone();
+        picture::write(session, path, &drawn)?;
+    }
+    answers::finish(session.common.format)
 }
 
 /// Prints the errors of skipped lines.
-fn print_skipped(session: &Session, results: &Results) {
-    for error in results.skipped.iter().take(SHOWN_ERRORS) {
+fn print_skipped(session: &Session, skipped: &[Diagnostic]) {
+    for error in skipped.iter().take(SHOWN_ERRORS) {
         eprint!("{}", error.render(&session.sources).replacen("error:", "skipped:", 1));
     }
-    if results.skipped.len() > SHOWN_ERRORS {
-        eprintln!("{} more lines were skipped", results.skipped.len() - SHOWN_ERRORS);
+    if skipped.len() > SHOWN_ERRORS {
+        eprintln!("{} more lines were skipped", skipped.len() - SHOWN_ERRORS);
     }
 }
 
@@ -116,7 +121,7 @@ fn read(
     args: &TraceArgs,
     models: &[Against],
     log: Log,
-    results: &mut Results,
+    results: &TraceReport,
 ) -> Result<(), Diagnostic> {
     let LogFormat::Operations(reader) = log.format else {
         return outcomes::read(session, args, models, log, results);
@@ -124,18 +129,18 @@ fn read(
     let mut bytes = Limited::new(log.bytes, session.budget.clone());
     let stopped = bytes.stop();
     let options = ReadOptions { file: log.name.clone(), repair: args.repair };
-    let mut decider = Decider {
+    let judging = Judging {
         session,
-        models,
         results,
         options: options_of(args),
-        stopped: stopped.clone(),
-        file: &log.name,
+        wants_witness: args.witness,
+        wants_part: args.litmus.is_some(),
     };
+    let mut decider = Decider { judging, models, stopped: stopped.clone(), file: &log.name };
     let read = reader.read(&mut bytes, &options, &mut decider);
     let stop = stopped.borrow_mut().take();
     if let Some(stop) = stop {
-        results.stop = stop;
+        results.lock().stop = stop;
         return Ok(());
     }
     read
@@ -148,50 +153,67 @@ fn options_of(args: &TraceArgs) -> DecisionOptions {
     options
 }
 
-/// Decides the traces of a log as they come.
-struct Decider<'a, 'r> {
+/// Judges the traces of a log, and adds their answers to the report.
+struct Judging<'a> {
     session: &'a Session,
-    models: &'a [Against],
-    results: &'r mut Results,
+    results: &'a TraceReport,
     options: DecisionOptions,
+    wants_witness: bool,
+    wants_part: bool,
+}
+
+/// Decides the traces of a log as they come.
+struct Decider<'a> {
+    judging: Judging<'a>,
+    models: &'a [Against],
     stopped: Rc<RefCell<Option<Stop>>>,
     file: &'a str,
 }
 
-impl Sink for Decider<'_, '_> {
+impl Sink for Decider<'_> {
     fn trace(&mut self, trace: Trace) -> Result<bool, Diagnostic> {
         if self.stopped.borrow().is_some() {
             return Ok(false);
         }
         output::begin_stage("deciding traces");
-        let (session, models) = (self.session, self.models);
-        let judge = |model: &Against| model.judge(&trace, &self.options, &session.budget);
-        let judged: Vec<Result<Judged, Diagnostic>> = if trace.len() < 10_000 {
-            models.iter().map(judge).collect()
-        } else {
-            crate::commands::litmus::parallel(session, models, judge)?
-        };
-        let mut result = TraceResult::of(&trace);
-        for (model, judged) in models.iter().zip(judged) {
-            let judged = judged.map_err(|d| with_trace(d, self.file, &result.name))?;
-            let is_over =
-                || self.session.budget.check(0).and_then(|()| self.session.budget.check_memory());
+        let (judging, models, file) = (&self.judging, self.models, self.file);
+        let (session, results) = (judging.session, judging.results);
+        let number = results.begin(TraceResult::of(&trace));
+        let name = trace.title();
+        let judge = |(m, model): &(usize, &Against)| -> Result<(), Diagnostic> {
+            let judged = model.judge(&trace, &judging.options, &session.budget);
+            let judged = judged.map_err(|d| with_trace(d, file, &name))?;
             if let (None, _, Some(stop)) = truth(&judged)
                 && stop != Stop::Complete
-                && is_over().is_err()
+                && session.budget.exceeded().is_err()
             {
-                self.results.stop = stop;
+                results.lock().stop = stop;
             }
-            result.answers.push(self.answer(&trace, model, judged)?);
+            judging.answer(&trace, (number, *m, model), judged)
+        };
+        let numbered: Vec<(usize, &Against)> = models.iter().enumerate().collect();
+        if trace.len() < 10_000 {
+            numbered.iter().try_for_each(judge)?;
+        } else {
+            let judged = crate::commands::litmus::parallel(session, &numbered, judge)?;
+            judged.into_iter().collect::<Result<(), Diagnostic>>()?;
         }
-        self.results.traces.push(result);
-        output::record("traces_decided", self.results.traces.len().into());
-        Ok(self.results.stop == Stop::Complete)
+        Ok(results.lock().stop == Stop::Complete)
     }
     fn skipped(&mut self, error: Diagnostic) {
         if self.stopped.borrow().is_none() {
-            self.results.skipped.push(error);
+            self.judging.results.lock().skipped.push(error);
         }
+    }
+    fn unended(&mut self, warning: Diagnostic) {
+        warn_unended(self.judging.session, &warning);
+    }
+}
+
+/// Prints the warning about a last line that may be cut off.
+fn warn_unended(session: &Session, warning: &Diagnostic) {
+    if !session.common.quiet {
+        eprint!("{}", warning.render(&session.sources).replacen("error:", "warning:", 1));
     }
 }
 
@@ -203,28 +225,37 @@ fn with_trace(mut error: Diagnostic, file: &str, name: &str) -> Diagnostic {
     error
 }
 
-impl Decider<'_, '_> {
-    /// Returns the answer with the parts that will be shown.
+impl Judging<'_> {
+    /// Sets the answer with the parts that will be shown. The verdict is set before a forbidden
+    /// part is minimised, which may take long.
     fn answer(
         &self,
         trace: &Trace,
-        model: &Against,
+        (number, m, model): (usize, usize, &Against),
         judged: Judged,
-    ) -> Result<TraceAnswer, Diagnostic> {
+    ) -> Result<(), Diagnostic> {
         let (truth, reason, stop) = truth(&judged);
         let mut answer = TraceAnswer { truth, reason, stop, ..TraceAnswer::default() };
-        match judged {
-            Judged::Verdict(Verdict::Allowed { witness }) if self.results.wants_witness => {
+        let conflict = match judged {
+            Judged::Verdict(Verdict::Allowed { witness }) if self.wants_witness => {
                 answer.order = Some(results::order(trace, &witness));
+                None
             }
             Judged::Verdict(Verdict::Forbidden { conflict }) => {
                 answer.shown = Some(Shown::new(trace, &conflict));
-                if self.results.wants_part() {
-                    answer.part = part::of(self.session, trace, &conflict, model, &self.options)?;
-                }
+                Some(conflict)
             }
-            _ => {}
+            _ => None,
+        };
+        self.results.set(number, m, answer.clone());
+        if let Some(conflict) = conflict.filter(|_| self.wants_part) {
+            match part::of(self.session, trace, &conflict, model, &self.options) {
+                Ok(part) => answer.part = part,
+                Err(Diagnostic { stop: Some(stop), .. }) => self.results.lock().stop = stop,
+                Err(error) => return Err(error),
+            }
+            self.results.set(number, m, answer);
         }
-        Ok(answer)
+        Ok(())
     }
 }

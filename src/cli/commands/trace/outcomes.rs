@@ -14,7 +14,7 @@
 
 use super::against::Against;
 use super::log::Log;
-use super::results::{Results, TraceAnswer, TraceResult};
+use super::results::{TraceAnswer, TraceReport, TraceResult};
 use crate::args::TraceArgs;
 use crate::output;
 use crate::pipeline::Session;
@@ -286,13 +286,13 @@ pub(super) fn read(
     args: &TraceArgs,
     models: &[Against],
     mut log: Log,
-    results: &mut Results,
+    results: &TraceReport,
 ) -> Result<(), Diagnostic> {
     for histogram in histograms(&mut log.bytes, &log.name)? {
         output::begin_stage("running litmus tests");
         let (name, text) = match test_of(args, &log.name, &histogram) {
             Err(error) if args.repair => {
-                results.skipped.push(error);
+                results.lock().skipped.push(error);
                 continue;
             }
             test => test?,
@@ -302,7 +302,7 @@ pub(super) fn read(
             by_model.push(allowed(session, model, &name, &text)?);
         }
         for (_, shown, outcome) in &histogram.outcomes {
-            results.traces.push(TraceResult {
+            results.lock().traces.push(TraceResult {
                 file: log.name.clone(),
                 name: format!("{} {shown}", histogram.name),
                 operations: by_model.first().map_or(0, |m| m.1),
@@ -311,7 +311,7 @@ pub(super) fn read(
             });
         }
         if let Err(stop) = session.budget.check(0).and_then(|()| session.budget.check_memory()) {
-            results.stop = stop;
+            results.lock().stop = stop;
             return Ok(());
         }
     }

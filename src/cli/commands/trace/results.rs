@@ -2,13 +2,15 @@
 
 use super::against::Against;
 use super::part::LitmusPart;
-use crate::args::{Format, TraceArgs};
-use crate::output::{print, print_object};
+use crate::args::TraceArgs;
+use crate::output::answers::{self, Report};
 use crate::pipeline::Session;
-use mu_base::{Diagnostic, Stop};
+use mu_base::limits::peak_resident_bytes;
+use mu_base::{Budget, Diagnostic, SourceMap, Stop};
 use mu_traces::{Conflict, OrderEdge, Reason, Trace, Witness, WitnessStep};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An operation of a trace, as it is shown.
 #[derive(Clone, Debug)]
@@ -166,6 +168,12 @@ impl Shown {
     }
 }
 
+/// Returns the error of a skipped line; its place is that of the line.
+fn skipped_json(error: &Diagnostic) -> Value {
+    let error = Diagnostic { span: None, related: Vec::new(), ..error.clone() };
+    crate::output::error_as_json(&error, &SourceMap::new())
+}
+
 fn digits(n: u32) -> usize {
     n.checked_ilog10().unwrap_or(0) as usize + 1
 }
@@ -229,7 +237,7 @@ fn verb(truth: Option<bool>) -> &'static str {
 }
 
 /// Answers of a run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Results {
     pub models: Vec<String>,
     summaries: Vec<String>,
@@ -295,6 +303,74 @@ fn coherent(
     }
 }
 
+/// The answers so far: the report of the run.
+pub(super) struct TraceReport {
+    results: Mutex<Results>,
+    is_quiet: bool,
+    budget: Budget,
+}
+
+impl TraceReport {
+    /// Creates and registers a report without answers.
+    pub(super) fn register(session: &Session, args: &TraceArgs, models: &[Against]) -> Arc<Self> {
+        let report = Arc::new(Self {
+            results: Mutex::new(Results::new(args, models)),
+            is_quiet: session.common.quiet,
+            budget: session.budget.clone(),
+        });
+        answers::set(report.clone());
+        report
+    }
+    /// Returns the answers so far. The output waits for them, so nothing is printed or written
+    /// while the guard lives.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Results> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Adds a trace in which all answers are open. Returns its number.
+    pub(super) fn begin(&self, mut trace: TraceResult) -> usize {
+        let mut results = self.lock();
+        trace.answers.resize_with(results.models.len(), TraceAnswer::default);
+        results.traces.push(trace);
+        results.traces.len() - 1
+    }
+    /// Sets the answer of a model for a trace.
+    pub(super) fn set(&self, trace: usize, model: usize, answer: TraceAnswer) {
+        self.lock().traces[trace].answers[model] = answer;
+    }
+}
+
+impl Report for TraceReport {
+    fn object(&self, stop: Option<&Stop>) -> Value {
+        self.stopped(stop).json(&self.budget)
+    }
+    fn text(&self, stop: Option<&Stop>) -> String {
+        self.stopped(stop).text(self.is_quiet)
+    }
+    fn code(&self, stop: Option<&Stop>) -> u8 {
+        self.stopped(stop).exit_code()
+    }
+    fn is_complete(&self) -> bool {
+        true
+    }
+}
+
+impl TraceReport {
+    /// Returns the answers after a limit: open ones have it as the reason.
+    fn stopped(&self, stop: Option<&Stop>) -> MutexGuard<'_, Results> {
+        let mut results = self.lock();
+        if let Some(stop) = stop {
+            results.stop = stop.clone();
+            for answer in results.traces.iter_mut().flat_map(|t| &mut t.answers) {
+                if answer.truth.is_none() && answer.reason.is_none() {
+                    answer.reason = Some(answers::stopped(Some(stop)));
+                    answer.stop = Some(stop.clone());
+                }
+            }
+        }
+        results
+    }
+}
+
 impl Results {
     pub(super) fn new(args: &TraceArgs, models: &[Against]) -> Self {
         let machine = args.machine.as_ref().map(|m| m.display().to_string());
@@ -343,15 +419,8 @@ impl Results {
         let count = |truth| self.traces.iter().filter(|t| t.answers[model].truth == truth).count();
         [count(Some(true)), count(Some(false)), count(None)]
     }
-    pub(super) fn print(&self, session: &Session) -> Result<(), Diagnostic> {
-        match session.common.format {
-            Format::Json => print_object(self.json(session)),
-            Format::Text => print(&self.text(session)),
-        }
-    }
-
     /// Returns the result as an object (docs/schema/trace.json).
-    pub(super) fn json(&self, session: &Session) -> Value {
+    fn json(&self, budget: &Budget) -> Value {
         let answer = |(model, a): (&String, &TraceAnswer)| {
             let mut out = json!({ "model": model, "verdict": word(a.truth) });
             if let Some(reason) = &a.reason {
@@ -395,24 +464,24 @@ impl Results {
             })
             .collect();
         let skipped: Vec<Value> = (self.skipped.iter())
-            .map(|d| crate::output::error_as_json(d, &session.sources))
+            .map(|d| skipped_json(d))
             .collect();
         json!({
             "traces": traces,
             "models": models,
             "skipped": skipped,
             "stop": self.stop.word(),
-            "seconds": session.budget.elapsed().as_secs_f64(),
-            "peak_memory_bytes": session.peak_memory(),
+            "seconds": budget.elapsed().as_secs_f64(),
+            "peak_memory_bytes": peak_resident_bytes(),
         })
     }
 
-    fn text(&self, session: &Session) -> String {
+    fn text(&self, is_quiet: bool) -> String {
         let mut out = String::new();
         let single = self.traces.len() == 1;
         let table = !self.against || (self.models.len() > 1 && !single);
         for trace in &self.traces {
-            let quiet = session.common.quiet && !single;
+            let quiet = is_quiet && !single;
             if quiet || (table && !self.explain && !self.wants_witness && !single) {
                 break;
             }
@@ -425,7 +494,7 @@ impl Results {
                 crate::output::progress::grouped(trace.operations as u64),
                 trace.threads
             );
-            if !session.common.quiet {
+            if !is_quiet {
                 let _ = writeln!(out, "{}: {}: {size}", trace.file, trace.name);
             }
             if single && !self.against {

@@ -8,7 +8,7 @@
 use super::against::Against;
 use super::log::{Log, open};
 use super::part;
-use super::results::{Results, Shown, TraceAnswer, TraceResult};
+use super::results::{Shown, TraceAnswer, TraceReport, TraceResult};
 use crate::args::{LogFormat, TraceArgs};
 use crate::output;
 use crate::pipeline::Session;
@@ -25,7 +25,8 @@ use std::rc::Rc;
 
 /// A trace with the answers of the first pass.
 struct Read {
-    result: TraceResult,
+    /// Its number in the report.
+    index: usize,
     number: u64,
     streamed: Vec<Streamed>,
 }
@@ -36,6 +37,7 @@ struct Decider<'a> {
     models: &'a [Against],
     options: &'a DecisionOptions,
     stopped: Rc<RefCell<Option<Stop>>>,
+    results: &'a TraceReport,
     streams: Vec<Stream<'a>>,
     done: Vec<Read>,
     skipped: Vec<Diagnostic>,
@@ -84,8 +86,14 @@ impl Sink for Decider<'_> {
             };
             let streamed: Result<Vec<Streamed>, Diagnostic> =
                 streams.into_iter().map(|s| s.finish(builder, budget)).collect();
-            self.done.push(Read { result, number: builder.number, streamed: streamed? });
-            output::record("traces_decided", self.done.len().into());
+            let streamed = streamed?;
+            let index = self.results.begin(result);
+            // Known without a second pass over the log.
+            for m in (0..streamed.len()).filter(|m| matches!(streamed[*m], Streamed::Allowed)) {
+                let allowed = TraceAnswer { truth: Some(true), ..TraceAnswer::default() };
+                self.results.set(index, m, allowed);
+            }
+            self.done.push(Read { index, number: builder.number, streamed });
         }
         if let Err(stop) = budget.check(0).and_then(|()| budget.check_memory()) {
             self.stop = stop;
@@ -97,6 +105,9 @@ impl Sink for Decider<'_> {
         if self.stopped.borrow().is_none() {
             self.skipped.push(error);
         }
+    }
+    fn unended(&mut self, warning: Diagnostic) {
+        super::warn_unended(self.session, &warning);
     }
 }
 
@@ -146,7 +157,7 @@ pub(super) fn read(
     models: &[Against],
     path: &Path,
     log: Log,
-    results: &mut Results,
+    results: &TraceReport,
 ) -> Result<(), Diagnostic> {
     let LogFormat::Operations(reader) = log.format else {
         let message = "`--stream` reads logs of operations, not outcomes of litmus tests";
@@ -162,6 +173,7 @@ pub(super) fn read(
         models,
         options: &options,
         stopped: stopped.clone(),
+        results,
         streams: Vec::new(),
         done: Vec::new(),
         skipped: Vec::new(),
@@ -170,19 +182,20 @@ pub(super) fn read(
     decider.streams = decider.fresh()?;
     let read = reader.read(&mut bytes, &read_options, &mut decider);
     let Decider { done, skipped, stop, .. } = decider;
-    results.skipped.extend(skipped);
-    results.stop = stopped.borrow_mut().take().unwrap_or(stop);
-    if results.stop == Stop::Complete {
+    let stop = stopped.borrow_mut().take().unwrap_or(stop);
+    results.lock().skipped.extend(skipped);
+    results.lock().stop = stop.clone();
+    if stop == Stop::Complete {
         read?;
     }
     let counts = count(session, args, path, reader, &read_options, &done)?;
-    for Read { mut result, number, streamed } in done {
-        for (model, streamed) in models.iter().zip(streamed) {
+    for Read { index, number, streamed } in done {
+        for (m, (model, streamed)) in models.iter().zip(streamed).enumerate() {
             let count = counts.as_ref().and_then(|c| c.get(&number));
-            let answer = answer(session, model, results, &options, streamed.settled(count))?;
-            result.answers.push(answer);
+            let answer =
+                answer(session, model, args.litmus.is_some(), &options, streamed.settled(count))?;
+            results.set(index, m, answer);
         }
-        results.traces.push(result);
     }
     Ok(())
 }
@@ -226,7 +239,7 @@ fn count(
 fn answer(
     session: &Session,
     model: &Against,
-    results: &Results,
+    wants_part: bool,
     options: &DecisionOptions,
     settled: Settled,
 ) -> Result<TraceAnswer, Diagnostic> {
@@ -235,8 +248,12 @@ fn answer(
         Settled::Forbidden { part, conflict } => TraceAnswer {
             truth: Some(false),
             shown: Some(Shown::new(&part, &conflict)),
-            part: match results.wants_part() {
-                true => part::of(session, &part, &conflict, model, options)?,
+            part: match wants_part {
+                true => match part::of(session, &part, &conflict, model, options) {
+                    // The verdict is known.
+                    Err(Diagnostic { stop: Some(_), .. }) => None,
+                    part => part?,
+                },
                 false => None,
             },
             ..TraceAnswer::default()
