@@ -337,3 +337,34 @@ fn limits_hold_inside_an_evaluation() {
         assert!(time < PATIENCE, "{time:?}");
     }
 }
+
+/// A proof, a program, and robustness name the command that reads a file of another language.
+#[test]
+fn files_of_other_languages_name_their_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.m", "a.mcrl2", "a.litmus", "a.cub", "a.asm"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    for (words, expected) in [
+        ("prove a.m", "`mu-check explore a.m` checks the claims"),
+        ("prove a.mcrl2", "`mu-check check a.mcrl2 FORMULA -D PARAMETER=any` decides"),
+        ("prove a.litmus", "`mu-check litmus a.litmus` runs the test"),
+        ("verify a.m x.proof", "`verify` expects a system of any number of processes"),
+        ("program a.m", "`a.m` is a Murphi model; expected an x86 program"),
+        ("program a.cub", "`mu-check prove a.cub` proves the system"),
+        ("program a.mcrl2 --threads-of any", "`a.mcrl2` is a specification"),
+        ("robust a.cub", "expected an x86 program (.asm) or a litmus test (.litmus)"),
+        ("prove a.cub -D N=3", "`mu-check explore a.cub -D processes=N` explores N processes"),
+        ("prove a.asm -D N=3", "`mu-check program a.asm --threads-of N` runs N threads"),
+        ("robust a.asm --threads-of any", "`mu-check program FILE --threads-of any` proves"),
+    ] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .current_dir(folder.path())
+            .args(words.split(' '))
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}: {stderr}");
+        assert!(stderr.contains(expected), "{words}: {stderr}");
+    }
+}

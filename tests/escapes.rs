@@ -10,7 +10,11 @@ use std::process::Command;
 /// Part of each file name.
 const NAME: &str = "a\"b\\c\n\u{2028}\u{1}\t'd,e";
 /// Labels of a transition system; a label has no end of line.
-const LABELS: [&str; 5] = ["quote\"d", "back\\", "con\u{1}\u{7f}trol", "line\u{2028}end", "a(\"\")"];
+const LABELS: [&str; 5] =
+    ["quote\"d", "back\\", "con\u{1}\u{7f}trol", "line\u{2028}end", "a(\"\")"];
+
+/// Name of a trace and a location; strings of logs have no escapes.
+const TRACE: &str = "t'\u{2028}\u{7f}<&";
 
 struct Folder(tempfile::TempDir);
 
@@ -22,7 +26,10 @@ impl Folder {
             system += &format!("({i},\"{label}\",{})\n", i + 1);
         }
         folder.write("aut", &system);
-        folder.write("mcrl2", "act a: Nat; proc P(n: Nat) = (n < 3) -> a(n) . P(n + 1); init P(0);\n");
+        folder.write(
+            "mcrl2",
+            "act a: Nat; proc P(n: Nat) = (n < 3) -> a(n) . P(n + 1); init P(0);\n",
+        );
         folder.write("mcf", "[true* . a(2)]false\n");
         folder.write(
             "spec",
@@ -35,7 +42,9 @@ impl Folder {
         folder.write("m", "var n: 0..3;\nstartstate \"a\\\"b\" n := 0; end;\nrule \"up'\u{2028}\" n < 3 ==> n := n + 1; end;\ninvariant \"in\\\\v\" n < 3;\n");
         folder.write(
             "jsonl",
-            "{\"trace\": \"t\\\"\\u2028\\n\", \"thread\": 0, \"operation\": \"store\", \"address\": \"x\\\"\\\\\\u2028\\u0001\", \"value\": 1}\n{\"trace\": \"t\\\"\\u2028\\n\", \"thread\": 0, \"operation\": \"load\", \"address\": \"x\\\"\\\\\\u2028\\u0001\", \"value\": 0}\n",
+            &[("store", 1), ("load", 0)]
+                .map(|(operation, value)| format!("{{\"trace\": \"{TRACE}\", \"thread\": 0, \"operation\": \"{operation}\", \"address\": \"{TRACE}\", \"value\": {value}}}\n"))
+                .concat(),
         );
         folder.write("pg", "parity 1;\n0 0 0 1 \"a\\b\u{2028}\";\n1 1 1 0;\n");
         folder.copy("cub", "specs/cubicle/naive_mutex_unsafe.cub");
@@ -105,9 +114,9 @@ const RUNS: &[(&str, i32, &[&str])] = &[
     ("check @mcrl2 @mcf", 1, &["@mcrl2", "@mcf", "a(2)"]),
     ("check @aut -f [true*.\"back\\\"]false", 2, &[]),
     ("check @spec @mcf -D n=any", 1, &["@spec", "@mcf"]),
-    ("sweep @spec @mcf -D n=1..2 --out @out", 0, &["@spec"]),
+    ("sweep @spec @mcf -D n=1..=2 --out @out", 0, &["@spec"]),
     ("litmus @litmus", 0, &["@litmus", "S\"B\\"]),
-    ("trace @jsonl", 1, &["@jsonl", "t\"\u{2028}\n"]),
+    ("trace @jsonl", 1, &["@jsonl", TRACE]),
     ("trace @jsonl --against sc --explain", 1, &["@jsonl"]),
     ("conform @machine.spec --interface @interface --operations 1", 0, &["@machine.spec"]),
     ("prove @cub", 1, &["@cub"]),
@@ -212,7 +221,7 @@ fn table(text: &str) -> Vec<Vec<String>> {
 #[test]
 fn tables_of_sweeps_are_strict() {
     let folder = Folder::new();
-    folder.run("sweep @spec @mcf -D n=1..2 --out @out --format json", 0);
+    folder.run("sweep @spec @mcf -D n=1..=2 --out @out --format json", 0);
     let out = folder.0.path().join(Folder::name("out"));
     let rows = table(&fs::read_to_string(out.join("sweep.csv")).expect("a table"));
     assert_eq!(rows.len(), 5, "{rows:?}");

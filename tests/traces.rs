@@ -471,3 +471,27 @@ fn logs_of_machines() {
     let (code, _, err) = run(&line);
     assert!(code == 2 && err.contains("needs an interface"), "{code} {err}");
 }
+
+/// A last line without an end is named: the log may still be written.
+#[test]
+fn a_log_that_is_cut_off_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |text: &str| {
+        std::fs::write(folder.path().join("log.axe"), text).unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .current_dir(folder.path())
+            .args(["trace", "log.axe", "--against", "sc"])
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let whole = "0: M[0] := 1\n1: M[0] == 1\n";
+    assert_eq!(run(whole), (Some(0), String::new()));
+    let (code, stderr) = run("0: M[0] := 1\n1: M[0] =");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("cut off, or still being written"), "{stderr}");
+    // The value may have had more digits.
+    let (code, stderr) = run("0: M[0] := 12\n1: M[0] == 1");
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("warning:") && stderr.contains("has no end of line"), "{stderr}");
+}

@@ -23,6 +23,9 @@ use mu_litmus::paths::PathBounds;
 use mu_litmus::{Arch, Judge, LitmusTest};
 use std::collections::BTreeSet;
 
+/// Reason why the machine cannot run a test, if its search was complete.
+pub const NO_PROGRAM: &str = "the machine has no such program within the bound";
+
 /// The behaviour of a machine, up to a number of operations of each processor.
 pub struct Behaviour {
     programs: HistorySet,
@@ -461,7 +464,7 @@ pub fn outcomes(
             })?;
     }
     if !runs && stop == Stop::Complete {
-        return Ok(Err("the machine has no such program within the bound".into()));
+        return Ok(Err(NO_PROGRAM.into()));
     }
     out.stop = Some(stop);
     Ok(Ok((test, out)))

@@ -133,8 +133,7 @@ pub fn find_paths(
         search.discover(state.number(), &new_targets(&steps, search.parents.len()));
         match sought {
             PathGoal::Deadlock(test) if steps.is_empty() && test(&search.lazy.vector(state)) => {
-                let path =
-                    LassoPath { steps: search.path_to(state.number()), cycle_start: None };
+                let path = LassoPath { steps: search.path_to(state.number()), cycle_start: None };
                 if let Some(why) = limit(report(&path))? {
                     stop = why;
                     break;
@@ -388,7 +387,10 @@ mod tests {
             model.group(label, &[(x, from)], &[], &[x], move |_, e| e.step(label, &[to]));
         }
         let seen =
-            find_paths(&model, &small(), &Budget::default(), PathGoal::Divergence, 5, &mut |_| Ok(())).unwrap();
+            find_paths(&model, &small(), &Budget::default(), PathGoal::Divergence, 5, &mut |_| {
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(seen.paths.len(), 1);
         assert_eq!((seen.paths[0].steps.len(), seen.paths[0].cycle_start), (4, Some(2)));
         check_path(&model, &seen.paths[0], 0);

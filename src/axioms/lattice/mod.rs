@@ -78,33 +78,65 @@ struct LatticeWorker<'m> {
     tests: usize,
 }
 
-/// Compares models on all programs within a bound.
+/// Number of programs between two checks of the memory, and of the time while they are enumerated.
+const CHECKED_PROGRAMS: usize = 1024;
+
+/// Compares models on all programs within a bound, size by size: differences found so far are part
+/// of the result if a limit ends the comparison.
 pub fn compare(
     candidates: &[LatticeModel<'_>],
     bound: Bound,
     budget: &Budget,
 ) -> Result<Lattice, Diagnostic> {
     let k = candidates.len();
-    let mut programs = Vec::new();
+    let mut all: Vec<RankedTest> = vec![None; k * k];
+    let (mut count, mut tests) = (0, 0);
+    let mut stop = Stop::Complete;
     for n in 2..=bound.operations.max(bound.plain) {
+        let mut programs = Vec::new();
         let mut record_test = |p: &History| {
             programs.push(p.clone());
-            true
+            if programs.len() % CHECKED_PROGRAMS == 0
+                && let Err(why) = budget.check(0).and_then(|()| budget.check_memory())
+            {
+                stop = why;
+            }
+            stop == Stop::Complete
         };
-        if n <= bound.operations {
-            enumerate::programs(
-                n,
-                Alphabet { marks: true, fences: true, locations: bound.locations },
-                &mut record_test,
-            );
-        } else {
-            enumerate::programs(
-                n,
-                Alphabet { marks: false, fences: false, locations: bound.locations },
-                &mut record_test,
-            );
+        let marked = n <= bound.operations;
+        let alphabet = Alphabet { marks: marked, fences: marked, locations: bound.locations };
+        enumerate::programs(n, alphabet, &mut record_test);
+        if stop == Stop::Complete {
+            let judged;
+            (judged, stop) =
+                judge(candidates, (&programs, count), bound.threads, budget, &mut all)?;
+            tests += judged;
+        }
+        count += programs.len();
+        if stop != Stop::Complete {
+            break;
         }
     }
+    let mut rows = all.into_iter().map(|f| f.map(|x| x.1));
+    Ok(Lattice {
+        names: candidates.iter().map(|c| c.name.to_string()).collect(),
+        separating: (0..k).map(|_| rows.by_ref().take(k).collect()).collect(),
+        programs: count,
+        tests,
+        bound,
+        stop,
+    })
+}
+
+/// Judges programs under all models, and adds better tests to `all`. `first`: the number of the
+/// first program. Returns the number of tests, and the stop reason.
+fn judge(
+    candidates: &[LatticeModel<'_>],
+    (programs, first): (&[History], usize),
+    threads: usize,
+    budget: &Budget,
+    all: &mut [RankedTest],
+) -> Result<(usize, Stop), Diagnostic> {
     let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results: Mutex<Vec<Result<(Vec<RankedTest>, usize), Diagnostic>>> = Mutex::new(Vec::new());
     let stopped: Mutex<Option<Stop>> = Mutex::new(None);
@@ -112,7 +144,7 @@ pub fn compare(
         let mut worker = LatticeWorker {
             candidates,
             sessions: candidates.iter().map(|c| Session::new(c.model)).collect(),
-            found: vec![None; k * k],
+            found: vec![None; candidates.len() * candidates.len()],
             tests: 0,
         };
         let mut outcome = Ok(());
@@ -121,12 +153,13 @@ pub fn compare(
             let Some(program) = programs.get(i).filter(|_| !halt.load(Ordering::Relaxed)) else {
                 break;
             };
-            if let Err(stop) = budget.check(i as u64) {
+            let memory = || if i % CHECKED_PROGRAMS == 0 { budget.check_memory() } else { Ok(()) };
+            if let Err(stop) = budget.check((first + i) as u64).and_then(|()| memory()) {
                 stopped.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(stop);
                 halt.store(true, Ordering::Relaxed);
                 break;
             }
-            outcome = worker.program(i, program);
+            outcome = worker.program(first + i, program);
             if outcome.is_err() {
                 halt.store(true, Ordering::Relaxed);
                 break;
@@ -136,12 +169,11 @@ pub fn compare(
         results.lock().unwrap_or_else(|e| e.into_inner()).push(result);
     };
     std::thread::scope(|scope| {
-        for _ in 1..bound.threads {
+        for _ in 1..threads {
             scope.spawn(work);
         }
         work();
     });
-    let mut all: Vec<RankedTest> = vec![None; k * k];
     let mut tests = 0;
     for result in results.into_inner().unwrap_or_else(|e| e.into_inner()) {
         let (found, count) = result?;
@@ -157,15 +189,8 @@ pub fn compare(
             }
         }
     }
-    let mut rows = all.into_iter().map(|f| f.map(|x| x.1));
-    Ok(Lattice {
-        names: candidates.iter().map(|c| c.name.to_string()).collect(),
-        separating: (0..k).map(|_| rows.by_ref().take(k).collect()).collect(),
-        programs: programs.len(),
-        tests,
-        bound,
-        stop: stopped.into_inner().unwrap_or_else(|e| e.into_inner()).unwrap_or(Stop::Complete),
-    })
+    let stop = stopped.into_inner().unwrap_or_else(|e| e.into_inner()).unwrap_or(Stop::Complete);
+    Ok((tests, stop))
 }
 
 impl LatticeWorker<'_> {

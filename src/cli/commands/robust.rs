@@ -48,6 +48,7 @@ struct RobustnessAnswer {
 
 pub(crate) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
+    output::begin_stage("checking robustness");
     let asserted = if args.assert { Some(with_assertions(session, args)?) } else { None };
     let program = match &asserted {
         Some(program) => program.program.clone(),
@@ -90,12 +91,14 @@ pub(crate) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
             answer.unsafe_way = Some(robust::replay_unsafe(program, way)?);
         }
     }
-    let reads_memory = |p: &&X86Program| p.unsafe_states.iter().any(Property::reads_memory);
+    let reads_memory =
+        |program: &&X86Program| program.unsafe_states.iter().any(Property::reads_memory);
     let searched = asserted.as_ref().filter(reads_memory);
     let searched = searched.filter(|_| answer.found.unsafe_state.is_none());
     answer.open_tso = searched.is_some();
     register(&answer);
     if let Some(program) = searched {
+        output::begin_stage("searching under total store order");
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let reached =
             reach::reach(program, memory::TSO, None, session.threads(), &session.budget, &bar)?;
@@ -105,11 +108,13 @@ pub(crate) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
         register(&answer);
     }
     if args.count {
+        output::begin_stage("counting interleavings");
         let counting = Counting { preemptions: args.preemptions, first, starts: args.starts };
         answer.count = Some(count(&program, counting, &session.budget)?);
         register(&answer);
     }
     if args.fences {
+        output::begin_stage("searching for fences");
         answer.fences = Some(fences::smallest(&program, &session.budget)?);
     }
     register(&answer);

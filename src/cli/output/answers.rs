@@ -3,9 +3,10 @@
 //! A command with several answers registers its report before it computes the first one ([`set`]),
 //! and adds each answer as soon as it is known, before any further work. The normal end prints the
 //! report by [`finish`]. If a limit ends the run, by the watchdog or by an error that reaches the
-//! command line, the same report is printed: open answers are *unknown* with the limit as the
-//! reason. Invariant: a limit never loses an answer that was known. `tests/limits.rs` lists for each
-//! command if it has several answers, and meets a limit in the last one of each such command.
+//! command line, the same report is printed: open answers are *unknown* with the limit as reason.
+//!
+//! Invariant: a limit never loses an answer that was known. `tests/limits_of_answers.rs` lists for
+//! each command if it has several answers, and meets a limit in the last one of each such command.
 
 use super::{print, print_object, state};
 use crate::args::Format;
@@ -167,7 +168,8 @@ impl Report for AnswerList {
     }
     fn code(&self, stop: Option<&Stop>) -> u8 {
         let answers = self.lock();
-        let is_violated = |a: &(String, Option<KnownAnswer>)| a.1.as_ref().is_some_and(|k| k.violated);
+        let is_violated =
+            |a: &(String, Option<KnownAnswer>)| a.1.as_ref().is_some_and(|k| k.violated);
         let violated = match self.one_violates {
             true => answers.iter().any(is_violated),
             false => !answers.is_empty() && answers.iter().all(is_violated),

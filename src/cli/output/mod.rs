@@ -3,9 +3,9 @@
 //!
 //! Searches poll their budget and stop with partial results. Other stages, such as reading,
 //! linearising and reducing, do not poll. If a limit is exceeded and the stage does not end within
-//! [`GRACE`], the watchdog prints the answers so far ([`answers`]) with the verdict *unknown* for all
-//! others, removes partial files and ends the process with exit code 3 (1 if some answer is already
-//! known to be false). A stage that does not poll may exceed the memory limit by 1 %.
+//! [`GRACE`], the watchdog prints the answers so far ([`answers`]) with the verdict *unknown* for
+//! all others, removes partial files and ends the process with exit code 3 (1 if some answer is
+//! already known to be false). A stage that does not poll may exceed the memory limit by 1 %.
 //!
 //! Invariant: the result is printed once, by the first holder of the lock. The state in this module
 //! is global, because standard output is global.

@@ -27,7 +27,9 @@ pub(crate) fn expect_no_parameters(session: &Session, path: &Path) -> Result<(),
             format!("`mu-check program {shown} --threads-of N` runs N threads"),
         ),
         false => (
-            format!("`-D {given}`: a proof is for every number of processes, so nothing can be set"),
+            format!(
+                "`-D {given}`: a proof is for every number of processes, so nothing can be set"
+            ),
             format!("`mu-check explore {shown} -D processes=N` explores N processes"),
         ),
     };

@@ -14,6 +14,7 @@ use ahash::AHashMap;
 use mu_base::files::drop_byte_order_mark;
 use mu_base::{Diagnostic, Stage};
 
+use super::lines::{CUT_OFF, Line, UNENDED};
 use super::{PART, ReadOptions, Sink, TraceReader};
 use crate::trace::{Fence, Operation, OperationKind, TraceBuilder};
 
@@ -82,7 +83,13 @@ impl TraceReader for Axe {
                     Err(Diagnostic::in_line(Stage::File, number, column, shown, message))
                 }
             };
-            match outcome {
+            let is_ended = bytes.ends_with(b"\n");
+            if !is_ended && outcome.is_ok() && bytes.trim_ascii() != b"check" {
+                let text = String::from_utf8_lossy(&bytes);
+                let line = Line { file: &options.file, number, text: &text };
+                sink.unended(line.error(text.len(), UNENDED));
+            }
+            match outcome.map_err(|e| if is_ended { e } else { e.note(CUT_OFF) }) {
                 Ok(false) => {}
                 Ok(true) => {
                     let done = reader.finish(sink)?;

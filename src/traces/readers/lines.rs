@@ -20,9 +20,9 @@ const MAX_LINE: usize = 1 << 20;
 const MAX_SHOWN: usize = 400;
 
 /// Note of an error in a last line without an end.
-const CUT_OFF: &str = "this is the last line, and it has no end of line: the log may be cut off, or still being written; expected the whole log, or `--repair`, which skips the line";
+pub(super) const CUT_OFF: &str = "this is the last line, and it has no end of line: the log may be cut off, or still being written; expected the whole log, or `--repair`, which skips the line";
 /// Warning about such a line that is in the format.
-const UNENDED: &str = "the last line has no end of line: if the log is cut off, or still being written, the last operation may be another one";
+pub(super) const UNENDED: &str = "the last line has no end of line: if the log is cut off, or still being written, the last operation may be another one";
 
 /// A line of a log.
 #[derive(Clone, Copy, Debug)]

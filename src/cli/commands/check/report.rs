@@ -8,9 +8,9 @@
 use super::plan::{CheckPlan, OutputPlan};
 use crate::args::Format;
 use crate::commands::explore::find_path::file_name;
-use crate::output::page;
-use crate::output::answers::{self, Report};
 use crate::output;
+use crate::output::answers::{self, Report};
+use crate::output::page;
 use crate::pipeline::Session;
 use crate::pipeline::files::write_junit;
 use crate::pipeline::properties::FormulaText;

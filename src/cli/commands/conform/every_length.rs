@@ -417,7 +417,10 @@ fn decide<'a>(
         certified: None,
         stopped,
         names: models.iter().map(|m| m.name.clone()).collect(),
-        verdicts: verdicts.into_iter().map(|v| v.unwrap_or_else(ConformanceVerdict::open)).collect(),
+        verdicts: verdicts
+            .into_iter()
+            .map(|v| v.unwrap_or_else(ConformanceVerdict::open))
+            .collect(),
         checked,
         assumed,
         seconds: session.budget.elapsed().as_secs_f64(),
@@ -695,11 +698,7 @@ impl Decider<'_> {
         for &order in orders {
             let found = self.subject.search_cycles(self.survey, order);
             let Some(found) = self.limited(found)? else { return Ok(()) };
-            self.session.log(format!(
-                "{}: {} states",
-                order.name(),
-                grouped(found.outcome.states)
-            ));
+            self.session.log(format!("{}: {} states", order.name(), grouped(found.outcome.states)));
             let (clean, violated) = (found.is_clean(), found.violated.is_some());
             self.cycles.push((order, found));
             if clean {

@@ -14,7 +14,7 @@ use crate::output;
 use crate::output::answers::{self, Report};
 use crate::pipeline::{Session, read_source};
 use mu_base::{Diagnostic, SourceMap, Stop};
-use mu_conform::litmus_outcomes::{Behaviour, Outcomes, longest_thread, outcomes};
+use mu_conform::litmus_outcomes::{Behaviour, NO_PROGRAM, Outcomes, longest_thread, outcomes};
 use mu_conform::search::{Bound, search};
 use mu_conform::symmetry::SymmetryGroup;
 use mu_litmus::{Arch, Judge, LitmusTest};
@@ -108,10 +108,14 @@ pub(crate) fn run(
     });
     answers::set(report.clone());
     let (behaviour, stop) = behaviour(session, path, interface, operations)?;
-    report.lock().stop = stop;
+    report.lock().stop = stop.clone();
     for (i, file) in files.iter().enumerate() {
         let result = match one(session, file, &mut judges, &behaviour) {
             Err(Diagnostic { stop: Some(stop), .. }) => TestResult::Open(stop),
+            // A limit ended the search of the machine before this program.
+            Ok(TestResult::Not(why)) if stop != Stop::Complete && why == NO_PROGRAM => {
+                TestResult::Open(stop.clone())
+            }
             result => result?,
         };
         report.lock().tests[i] = result;

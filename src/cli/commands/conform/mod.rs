@@ -222,8 +222,7 @@ fn run_bounded(
     let mut answer = {
         let mut confirm = |m: usize, found: &Violation| {
             let (names, against) = (&machine.alphabet, (&models[m], texts[m].as_ref()));
-            let confirmed =
-                confirm_violation(session, &interface, model, names, against, found)?;
+            let confirmed = confirm_violation(session, &interface, model, names, against, found)?;
             let (name, single) = (&models[m].name, models.len() == 1);
             known.set(m, results::known_violation(session, name, &confirmed, single));
             shown[m] = Some(confirmed);

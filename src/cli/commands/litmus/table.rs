@@ -73,11 +73,10 @@ impl<'a> VerdictTable<'a> {
     /// expected answers, a condition does not hold; 3 if an answer is open, or an expected answer
     /// has no test; otherwise 0.
     pub(super) fn exit_code(&self) -> u8 {
-        if let Some(code) =
-            (self.results.iter().filter_map(|r| r.as_ref().err()))
-                .filter(|r| r.limit.is_none())
-                .map(|r| r.code)
-                .max()
+        if let Some(code) = (self.results.iter().filter_map(|r| r.as_ref().err()))
+            .filter(|r| r.limit.is_none())
+            .map(|r| r.code)
+            .max()
         {
             return code;
         }

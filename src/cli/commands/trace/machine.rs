@@ -7,11 +7,11 @@
 //! the machine does not have) is *unknown* with the reason.
 
 use super::results::{TraceAnswer, TraceReport, TraceResult};
-use crate::output::answers;
 use super::{log, print_skipped};
 use crate::args::{LogFormat, MAX_MACHINE_OPERATIONS, TraceArgs};
 use crate::commands::conform::litmus_outcomes::behaviour;
 use crate::output;
+use crate::output::answers;
 use crate::pipeline::Session;
 use mu_axioms::EventKind;
 use mu_axioms::history::{History, Operation};

@@ -463,9 +463,7 @@ impl Results {
                 })
             })
             .collect();
-        let skipped: Vec<Value> = (self.skipped.iter())
-            .map(|d| skipped_json(d))
-            .collect();
+        let skipped: Vec<Value> = (self.skipped.iter()).map(|d| skipped_json(d)).collect();
         json!({
             "traces": traces,
             "models": models,
