@@ -135,6 +135,19 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
         1,
         None,
     ),
+    ("explore", "explore @large.mcrl2 --deadlock --timeout 0s", 3, None),
+    (
+        "conform",
+        "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --timeout 0s",
+        3,
+        None,
+    ),
+    (
+        "conform-any",
+        "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface -D values=3 --operations any --against tso --timeout 0s",
+        3,
+        None,
+    ),
     (
         "conform",
         "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --max-states 200",

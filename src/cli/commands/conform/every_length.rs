@@ -181,6 +181,7 @@ pub(super) fn run(
     }
     let faulty = faults::read(session, args)?;
     let (models, texts) = models(session, args)?;
+    results::register(args, models.iter().map(|m| m.name.as_str()));
     let (source, text) = session.read_interface(&args.interface)?;
     let interface = Interface::parse(source, &text)?;
     let all = (&models[..], &texts[..]);

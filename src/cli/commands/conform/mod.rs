@@ -189,6 +189,7 @@ fn run_bounded(
     (mut models, mut texts): (Vec<MemoryModel>, Vec<Option<ModelSource>>),
     execution: Option<litmus::Picture>,
 ) -> Result<u8, Diagnostic> {
+    results::register(args, models.iter().map(|m| m.name.as_str()));
     let faulty = faults::read(session, args)?;
     let Read { interface, explored: Explored { model, machine, program, idle, .. } } =
         read(session, &args.model, &args.interface, args.operations.bound())?;
