@@ -447,7 +447,7 @@ fn search(
         _ => PathGoal::Divergence,
     };
     let mut processes = None;
-    let mut several = |report: &mut dyn FnMut(&LassoPath) -> Result<(), Diagnostic>| {
+    let several = |report: &mut dyn FnMut(&LassoPath) -> Result<(), Diagnostic>| {
         let seen = find_paths(
             model,
             &options,

@@ -245,7 +245,6 @@ pub(super) struct Results {
     against: bool,
     explain: bool,
     pub wants_witness: bool,
-    litmus: bool,
     pub traces: Vec<TraceResult>,
     /// Errors of skipped lines.
     pub skipped: Vec<Diagnostic>,
@@ -381,15 +380,10 @@ impl Results {
             models: names.chain(machine).collect(),
             explain: args.explain,
             wants_witness: args.witness,
-            litmus: args.litmus.is_some(),
             traces: Vec::new(),
             skipped: Vec::new(),
             stop: Stop::Complete,
         }
-    }
-    /// True if minimal parts will be written or shown.
-    pub(super) fn wants_part(&self) -> bool {
-        self.litmus
     }
     /// Returns the verdict of a trace over all models.
     fn verdict(&self, trace: &TraceResult) -> Option<bool> {
@@ -463,7 +457,7 @@ impl Results {
                 })
             })
             .collect();
-        let skipped: Vec<Value> = (self.skipped.iter()).map(|d| skipped_json(d)).collect();
+        let skipped: Vec<Value> = (self.skipped.iter()).map(skipped_json).collect();
         json!({
             "traces": traces,
             "models": models,
