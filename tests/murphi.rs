@@ -597,3 +597,32 @@ invariant \"none\" c < 1;
     }
     assert_eq!(mu_check(&["explore", model, "-D", "NODES=any"]).code, 1);
 }
+
+/// A model without a start state, or with assumptions that exclude each of them, has no states: a
+/// warning says that nothing was checked.
+#[test]
+fn a_model_without_start_states_warns() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.m").display().to_string();
+    for (text, reason) in [
+        (
+            "var x: 0..1; rule begin x := 1 - x; end; invariant \"never\" x = 7;",
+            "has no start state",
+        ),
+        (
+            "var x: 0..3; startstate begin x := 1; end; rule begin x := (x + 1) % 4; end; \
+             assume x > 1; invariant \"never\" x = 7;",
+            "no start state satisfies",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let outcome = mu_check(&["explore", &path]);
+        assert_eq!(
+            (outcome.code, outcome.json["states"].as_u64()),
+            (0, Some(0)),
+            "{}",
+            outcome.json
+        );
+        assert!(outcome.json["warnings"].to_string().contains(reason), "{}", outcome.json);
+    }
+}

@@ -225,15 +225,23 @@ fn searched(
     Ok(Run { model, program, explored, found })
 }
 
-/// Returns the warnings of a search: the scalarsets that are no symmetry, with a place that
-/// distinguishes their elements.
-fn warnings(explored: &Explored) -> Vec<(Span, String)> {
+/// Returns the warnings of a search: a complete search without a state, which says nothing about the
+/// model; the scalarsets that are no symmetry, with a place that distinguishes their elements.
+fn warnings(model: &Model, explored: &Explored) -> Vec<(Span, String)> {
     let warning = |a: &Asymmetry| {
         let place = a.places.first().copied().unwrap_or_default();
         let types: Vec<String> = a.types.iter().map(|t| format!("`{t}`")).collect();
         (place, format!("symmetry of {} is off, because {}", types.join(", "), a.reason))
     };
-    explored.asymmetries.iter().map(warning).collect()
+    let nothing = (explored.states == 0 && explored.stop == Stop::Complete).then(|| {
+        let reason = if model.starts.is_empty() {
+            "the model has no start state"
+        } else {
+            "no start state satisfies the assumptions"
+        };
+        (Span::default(), format!("{reason}, so no claim was checked"))
+    });
+    nothing.into_iter().chain(explored.asymmetries.iter().map(warning)).collect()
 }
 
 /// Result of a search with all that its output needs.
@@ -342,7 +350,7 @@ impl MurphiResult<'_> {
         self.reason.clone().unwrap_or_else(stop)
     }
     fn print(&self, args: &Exploration) -> Result<u8, Diagnostic> {
-        let (session, warnings) = (self.session, warnings(self.explored));
+        let (session, warnings) = (self.session, warnings(self.model, self.explored));
         let warnings = notes::warn(&session.sources, session.common.quiet, &warnings);
         if let Some(path) = &args.junit {
             murphi_evidence::write_junit(path, &args.model, self)?;
