@@ -3,8 +3,7 @@
 //! First step: a proof along paths ([`super::by_paths`]), verified by the checker of certificates,
 //! with a small limit; then the abstract models of [`mu_regions`], case by case, with finer regions
 //! if a case is false; then paths with a larger limit. If all cases are true, the formula is true
-//! for every value, and the verdict says if that is verified. If the regions take longer than
-//! [`SLICE`], the checker tries by itself before they go on. Second step: the concrete model for
+//! for every value, and the verdict says if that is verified. Second step: the concrete model for
 //! 0, 1, 2, … until the formula is false; then the counterexample is replayed and printed, and its
 //! value is the smallest one. If neither step decides, the verdict is unknown, with the obstacle (a
 //! text that depends on the value, an operation on numbers, a limit) and the cases that are true.
@@ -17,21 +16,21 @@
 //! tracked ([`mu_regions::thread_modular`]).
 
 use super::Strategy;
-use super::by_paths::{ByPaths, Share, alone, by_paths, confirmed};
+use super::by_paths::{ByPaths, ON_SAMPLES, Share, by_paths, confirmed};
 use super::component_samples::ComponentText;
-use super::every_value_report::{FormulaReport, list_text, measure_text};
 use super::instances::{InstanceSearchResult, Instances, numbers_in};
 use super::plan::CheckPlan;
-use super::report::{CheckReport, FormulaOutcome, Summary};
+use super::report::{CheckReport, Decision, FormulaOutcome, Summary, with_text};
 use super::sampled::{self, AuditedAnswer};
 use super::spent::Spent;
 use super::verified::Verification;
 use crate::args::Reduction;
 use crate::output;
-use crate::pipeline::Session;
-use crate::pipeline::properties;
+use crate::output::progress::counted;
+use crate::pipeline::properties::{self, FormulaText};
+use crate::pipeline::{self, Session};
 use mu_base::host::Instant;
-use mu_base::limits::{Limits, Stop};
+use mu_base::limits::Limits;
 use mu_base::{Budget, Diagnostic, Stage, permutations};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
@@ -111,26 +110,26 @@ struct Termination {
 
 /// Figures of a formula over all cases.
 #[derive(Default)]
-pub(super) struct Figures {
+struct Figures {
     /// Number of cases that are true.
-    pub cases: usize,
-    pub states: u64,
-    pub equations: u64,
+    cases: usize,
+    states: u64,
+    equations: u64,
     /// Longest time of the symbolic engine for a case, if it was used.
-    pub symbolic_time: Option<Duration>,
+    symbolic_time: Option<Duration>,
     /// Size of the largest symmetry group that was used.
-    pub symmetries: usize,
-    pub dropped: Vec<RejectedSymmetry>,
+    symmetries: usize,
+    dropped: Vec<RejectedSymmetry>,
     /// Reasons for termination, if it was used.
-    pub measures: Vec<Value>,
+    measures: Vec<Value>,
     /// The same for lists.
-    pub lists: Vec<Value>,
+    lists: Vec<Value>,
     /// Checks of the answer.
-    pub checked: AuditedAnswer,
+    checked: AuditedAnswer,
     /// The proof along paths, if there is one.
-    pub paths: Option<mu_zones::Proof>,
+    paths: Option<mu_zones::Proof>,
     /// Verification by the checker of certificates.
-    pub verification: Verification,
+    verification: Verification,
 }
 
 impl Figures {
@@ -180,12 +179,12 @@ impl Figures {
 }
 
 /// Reason why a formula is open.
-pub(super) struct OpenFormula {
-    pub why: Diagnostic,
+struct OpenFormula {
+    why: Diagnostic,
     /// The case that is not true, and the number of all cases.
-    pub case: Option<(String, usize)>,
+    case: Option<(String, usize)>,
     /// The values that were checked one by one.
-    pub tried: Option<String>,
+    tried: Option<String>,
 }
 
 impl From<Diagnostic> for OpenFormula {
@@ -211,18 +210,6 @@ impl EveryValueResult {
             equations: proof.moves as u64,
             checked: AuditedAnswer::of_paths(&proof, plan.search.samples),
             paths: Some(proof),
-            verification,
-            ..Figures::default()
-        };
-        Self { figures, open: None, cases: Vec::new() }
-    }
-
-    /// Returns the result of a proof by the checker alone.
-    fn of_checker(verification: Verification) -> Self {
-        let figures = Figures {
-            cases: 1,
-            states: verification.obligations(),
-            checked: AuditedAnswer::of_checker(),
             verification,
             ..Figures::default()
         };
@@ -444,36 +431,6 @@ fn budget_of_regions(whole: &Budget) -> Budget {
     whole.with_limits(Limits { timeout, ..*limits })
 }
 
-/// Processor time of the search by regions before the checker tries alone.
-const SLICE: Duration = Duration::from_secs(1);
-/// Time for that if other work of the machine takes most of it.
-const MAX_SLICE: Duration = Duration::from_secs(30);
-
-/// Returns the budget of the regions before the checker tries alone.
-fn slice_of_regions(whole: &Budget, time: Duration) -> Budget {
-    let most = budget_of_regions(whole);
-    let end = whole.elapsed() + time;
-    let timeout = most.limits().timeout.map_or(end, |own| own.min(end));
-    most.with_limits(Limits { timeout: Some(timeout), ..*most.limits() })
-}
-
-/// Searches for a proof by regions with a budget.
-fn for_all_within(
-    session: &mut Session,
-    plan: &CheckPlan,
-    model: &mut Abstract,
-    formula: &TypedFormula,
-    part: Budget,
-) -> Result<EveryValueResult, Diagnostic> {
-    let whole = std::mem::replace(&mut session.budget, part);
-    let found = for_all(session, plan, model, formula);
-    session.budget = whole;
-    match found {
-        Err(why) if why.stop.is_some() => Ok(EveryValueResult::open(why)),
-        outcome => outcome,
-    }
-}
-
 /// Searches for a proof by regions, then along paths with a larger limit. `begun`: the reason why
 /// there was none along paths, and true if that was the limit.
 fn by_regions(
@@ -484,40 +441,22 @@ fn by_regions(
     (along, limited): (Option<Diagnostic>, bool),
 ) -> Result<EveryValueResult, Diagnostic> {
     let spent = Spent::begin();
-    let verifies = !plan.search.without.contains(&Reduction::Verify);
-    let mut outcome = if verifies {
-        let is_stopped = |session: &Session, found: &EveryValueResult| {
-            let stop = found.open.as_ref().and_then(|open| open.why.stop.as_ref());
-            stop == Some(&Stop::Time) && session.budget.check(0).is_ok()
-        };
-        let part = slice_of_regions(&session.budget, SLICE);
-        let mut found = for_all_within(session, plan, model, formula, part)?;
-        let used = spent.so_far().as_secs_f64();
-        let slice = SLICE.as_secs_f64();
-        if is_stopped(session, &found) && used < slice / 2.0 {
-            // Other work of the machine took most of the time.
-            let longer = MAX_SLICE.min(SLICE.mul_f64(slice / used.max(0.01)));
-            let part = slice_of_regions(&session.budget, longer);
-            found = for_all_within(session, plan, model, formula, part)?;
-        }
-        if is_stopped(session, &found) {
-            if let Some(verification) = alone(session, model, formula, spent.so_far()) {
-                return Ok(EveryValueResult::of_checker(verification));
-            }
-            let part = budget_of_regions(&session.budget);
-            for_all_within(session, plan, model, formula, part)?
-        } else {
-            found
-        }
-    } else {
-        let part = budget_of_regions(&session.budget);
-        for_all_within(session, plan, model, formula, part)?
+    let part = budget_of_regions(&session.budget);
+    let whole = std::mem::replace(&mut session.budget, part);
+    let found = for_all(session, plan, model, formula);
+    session.budget = whole;
+    let mut outcome = match found {
+        Err(why) if why.stop.is_some() => EveryValueResult::open(why),
+        outcome => outcome?,
     };
     if outcome.open.is_none() {
-        outcome.figures.verification = if !verifies {
+        outcome.figures.verification = if plan.search.without.contains(&Reduction::Verify) {
             Verification::Missing("`--without verify`".into())
-        } else {
+        } else if model.families.is_empty() {
             confirmed(session, model, formula, spent.so_far())
+        } else {
+            let what = "sorts of any size are not verified";
+            Verification::Missing(format!("{what}; {ON_SAMPLES}"))
         };
         return Ok(outcome);
     }
@@ -1087,4 +1026,148 @@ fn lists_as_json(model: &Abstract, steps: &TerminationResult) -> Vec<Value> {
         json!({ "list": list, "component": component })
     };
     steps.lists.iter().map(of).collect()
+}
+
+fn list_text(list: &Value) -> String {
+    let word = |key: &str| list[key].as_str().unwrap_or_default();
+    format!("every run ends: `{}` of {} gets shorter", word("list"), word("component"))
+}
+
+fn measure_text(measure: &Value) -> String {
+    let word = |key: &str| measure[key].as_str().unwrap_or_default();
+    format!(
+        "every run ends: `{}` of {} grows in {} summands, below {}",
+        word("counter"),
+        word("component"),
+        measure["summands"],
+        word("below")
+    )
+}
+
+/// Report of a formula for all values.
+struct FormulaReport<'a> {
+    session: &'a Session,
+    plan: &'a CheckPlan,
+    /// Index of the formula.
+    index: usize,
+    figures: &'a Figures,
+    start: Instant,
+}
+
+impl FormulaReport<'_> {
+    fn text(&self) -> &FormulaText {
+        &self.plan.texts[self.index]
+    }
+
+    fn path(&self) -> String {
+        self.text().name.display().to_string()
+    }
+
+    fn object(&self, verdict: &str, reason: &str) -> Value {
+        let Figures { states, equations, symbolic_time, symmetries, dropped, .. } = self.figures;
+        let every =
+            self.plan.any.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
+        let mut object = json!({
+            "formula": self.path(), "verdict": verdict, "reason": reason, "for": every, "equations": equations, "states": states,
+            "engine": if symbolic_time.is_some() { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
+            "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
+        });
+        if symbolic_time.is_none() {
+            object["symmetries"] =
+                pipeline::symmetries(true, *symmetries, &self.plan.search.without, dropped);
+        }
+        object
+    }
+
+    fn is_true(&self) -> FormulaOutcome {
+        let Figures { cases, equations, measures, lists, checked, paths, .. } = self.figures;
+        let mut object = self.object("true", if paths.is_some() { "paths" } else { "regions" });
+        object["cases"] = (*cases).into();
+        if let Some(proof) = paths {
+            object["paths"] = json!({ "evaluated": proof.paths, "explorations": proof.rounds });
+        }
+        object["checked"] = checked.object();
+        self.figures.verification.add_to(&mut object);
+        if !measures.is_empty() {
+            object["measures"] = measures.as_slice().into();
+        }
+        if !lists.is_empty() {
+            object["lists"] = lists.as_slice().into();
+        }
+        let mut text = format!("{}: true for every {}", self.path(), self.plan.any.join(", "));
+        if !self.session.common.quiet {
+            let size = match paths {
+                Some(proof) => format!(
+                    "{}, {}",
+                    counted(proof.obligations as u64, "obligation"),
+                    counted(proof.paths, "path")
+                ),
+                None => {
+                    let cases = counted(*cases as u64, "case");
+                    format!("{cases}, {}", counted(*equations, "equation"))
+                }
+            };
+            text += &format!("  [{size}, {:.3} s]", self.start.elapsed().as_secs_f64());
+            let reasons = measures.iter().map(measure_text).chain(lists.iter().map(list_text));
+            let checks = [self.figures.verification.text(), checked.text()];
+            text.extend(reasons.chain(checks).map(|line| format!("\n  {line}")));
+        }
+        self.outcome(Decision::Holds, object, text + "\n")
+    }
+
+    /// Reports a formula that is true for all values that the constraints of the file admit, each
+    /// checked by itself.
+    fn is_true_one_by_one(&self, tried: &str) -> FormulaOutcome {
+        let mut object = self.object("true", "instances");
+        object["tried"] = tried.into();
+        let checks = Verification::Missing("each value was checked by itself".into());
+        checks.add_to(&mut object);
+        let text = format!(
+            "{}: true for every {} that the file admits  [{tried}, {:.3} s]\n",
+            self.path(),
+            self.plan.any.join(", "),
+            self.start.elapsed().as_secs_f64()
+        );
+        self.outcome(Decision::Holds, object, text)
+    }
+
+    fn is_unknown(&self, open: &OpenFormula) -> FormulaOutcome {
+        let mut why = match &open.why.stop {
+            Some(stop) => stop.word().to_string(),
+            None => open.why.message.clone(),
+        };
+        let mut object = self.object("unknown", &why);
+        if let Some((case, cases)) = &open.case {
+            object["cases"] = (*cases).into();
+            object["cases_true"] = self.figures.cases.into();
+            object["open_case"] = case.as_str().into();
+            why += &format!("; {} of {cases} cases are true", self.figures.cases);
+            if !case.is_empty() {
+                why += &format!(", {case} is open");
+            }
+        }
+        if let Some(tried) = &open.tried {
+            object["tried"] = tried.as_str().into();
+            why += &format!("; {tried}");
+        }
+        if open.why.stop.is_none() {
+            eprint!("{}", open.why.render(&self.session.sources).replacen("error:", "open:", 1));
+        }
+        let decision = Decision::Unknown(object["reason"].as_str().unwrap_or_default().into());
+        self.outcome(
+            decision,
+            object,
+            format!("{}: unknown for every {} ({why})\n", self.path(), self.plan.any.join(", ")),
+        )
+    }
+
+    fn outcome(&self, decision: Decision, object: Value, line: String) -> FormulaOutcome {
+        FormulaOutcome {
+            formula: self.index,
+            decision,
+            seconds: self.start.elapsed().as_secs_f64(),
+            object: Some(with_text(object, self.text())),
+            line: self.plan.output.lines.then_some(line),
+        }
+    }
 }

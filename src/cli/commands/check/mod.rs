@@ -13,7 +13,6 @@ mod by_paths;
 mod by_search;
 mod component_samples;
 mod every_value;
-mod every_value_report;
 mod explanation;
 mod instances;
 mod plan;

@@ -40,12 +40,6 @@ impl AuditedAnswer {
         Self { audit, off: wanted == 0 }
     }
 
-    /// Returns the result for an answer without an abstract model.
-    pub fn of_checker() -> Self {
-        let unchecked = Some("the checker has no abstract states".to_string());
-        Self { audit: Audit { unchecked, ..Audit::default() }, off: false }
-    }
-
     /// Returns the result for JSON.
     pub fn object(&self) -> Value {
         let Audit { samples, steps, undecided, unchecked } = &self.audit;

@@ -21,15 +21,6 @@ pub(super) enum Verification {
         /// Time of the search for the proof.
         search: Duration,
     },
-    /// The checker proved the formula by itself; the search was stopped before.
-    Alone {
-        /// Numbers of checks.
-        found: Verified,
-        /// Time of the checker.
-        took: Duration,
-        /// Time of the search.
-        search: Duration,
-    },
     /// The answer is not verified, for this reason.
     Missing(String),
 }
@@ -47,25 +38,16 @@ impl Verification {
         (ratio * 100.0).round() / 100.0
     }
 
-    /// Returns the number of obligations.
-    pub fn obligations(&self) -> u64 {
-        match self {
-            Self::Done { found, .. } | Self::Alone { found, .. } => found.obligations as u64,
-            Self::Missing(_) => 0,
-        }
-    }
-
     /// Adds the keys to an object.
     pub fn add_to(&self, object: &mut Value) {
         match self {
-            Self::Done { found, took, search } | Self::Alone { found, took, search } => {
+            Self::Done { found, took, search } => {
                 let Verified { obligations, initiation, consecution, formula } = found;
                 object["verified"] = true.into();
                 object["verification"] = json!({
                     "obligations": obligations, "initiation": initiation,
                     "consecution": consecution, "formula": formula, "seconds": took.as_secs_f64(),
                     "search_seconds": search.as_secs_f64(), "ratio": Self::ratio(*took, *search),
-                    "alone": matches!(self, Self::Alone { .. }),
                 });
             }
             Self::Missing(why) => {
@@ -78,17 +60,16 @@ impl Verification {
     /// Returns a line for people.
     pub fn text(&self) -> String {
         match self {
-            Self::Done { found, took, search } | Self::Alone { found, took, search } => {
+            Self::Done { found, took, search } => {
                 let Verified { obligations, initiation, consecution, formula } = found;
                 let first = format!("{initiation} of initiation, {consecution} of consecution");
                 let checks = format!("{first}, {formula} of the formula");
-                let (all, took_seconds) =
-                    (counted(*obligations as u64, "obligation"), took.as_secs_f64());
-                let search = match self {
-                    Self::Alone { .. } => "by the checker alone".to_string(),
-                    _ => format!("{} times the search", Self::ratio(*took, *search)),
-                };
-                format!("verified: {all}, {checks}, {took_seconds:.3} s, {search}")
+                format!(
+                    "verified: {}, {checks}, {:.3} s, {} times the search",
+                    counted(*obligations as u64, "obligation"),
+                    took.as_secs_f64(),
+                    Self::ratio(*took, *search),
+                )
             }
             Self::Missing(why) => format!("not verified: {why}"),
         }
