@@ -299,3 +299,23 @@ fn values_that_the_file_excludes_are_no_obstacle() {
     let (code, text) = text_of(&Files::new(model, "[true* . b]false"), &[]);
     assert_eq!(code, 0, "{text}");
 }
+
+/// Two numbers with a difference that no finite number of regions describes are named.
+#[test]
+fn two_counters_that_diverge_are_named() {
+    let head = "$param N: Nat = 3;\nact u, w, bad: Nat;\n";
+    let remainder = "proc C(near, far: Nat) = (near < ${N}) -> u(near) . C(near + 1, far + 3)
+        + ((far - near) mod 2 == 1) -> bad(far) . delta; init C(0, 0);";
+    let sum = "proc C(near, far, k: Nat) = (near < ${N}) -> u(near) . C(near + 1, far, k + 1)
+        + (k > 0) -> w(far) . C(near, far + 1, Int2Nat(k - 1))
+        + (near < far) -> bad(far) . delta; init C(0, 0, 0);";
+    for (process, what) in [(remainder, "takes more and more"), (sum, "is compared with more")] {
+        let files =
+            Files::new(&format!("{head}{process}"), "[true*](forall x: Nat. [bad(x)]false)");
+        let found = files.check(&[]);
+        let all = format!("{}{}", found.json, found.stderr);
+        assert_eq!(found.code, 3, "{all}");
+        let named = ["near", "far"].iter().all(|name| all.contains(&format!("`{name}`")));
+        assert!(named && all.contains(what), "{all}");
+    }
+}

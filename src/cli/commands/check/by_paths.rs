@@ -37,8 +37,6 @@ const MOST_CERTIFIED: usize = 50_000;
 /// search, or the minimum.
 const MAX_RATIO: u32 = 5;
 const MIN_VERIFICATION: Duration = Duration::from_secs(2);
-/// Time of the checker alone, while the search by regions waits.
-const ALONE: Duration = Duration::from_secs(20);
 /// Minimum time for samples.
 const MIN_TIME: Duration = Duration::from_millis(50);
 /// The samples take one part in `PART` of the time of the proof.
@@ -203,9 +201,12 @@ pub(super) fn confirmed(
     formula: &TypedFormula,
     search: Duration,
 ) -> Verification {
+    output::begin_stage("verifying");
+    let posed = Posed::new(model);
+    let question = posed.question(session, model, formula);
     let begun = Spent::begin();
     let limit = MIN_VERIFICATION.max(search * MAX_RATIO);
-    let verification = match confirmed_within(session, model, formula, (&begun, limit)) {
+    let verification = match confirm(&question, &|| begun.so_far() > limit) {
         Ok(found) => Verification::Done { found, took: begun.so_far(), search },
         Err(why) => {
             let what = match &why.stop {
@@ -217,36 +218,6 @@ pub(super) fn confirmed(
     };
     session.log(verification.text());
     verification
-}
-
-/// Runs the checker without a certificate for some time.
-fn confirmed_within(
-    session: &Session,
-    model: &Abstract,
-    formula: &TypedFormula,
-    (begun, limit): (&Spent, Duration),
-) -> Result<Verified, Diagnostic> {
-    output::begin_stage("verifying");
-    let posed = Posed::new(model);
-    confirm(&posed.question(session, model, formula), &|| begun.so_far() > limit)
-}
-
-/// Proves a formula by the checker alone; `None` if it does not within its time. `search`: time of
-/// the search that was stopped.
-pub(super) fn alone(
-    session: &Session,
-    model: &Abstract,
-    formula: &TypedFormula,
-    search: Duration,
-) -> Option<Verification> {
-    let begun = Spent::begin();
-    match confirmed_within(session, model, formula, (&begun, ALONE)) {
-        Ok(found) => Some(Verification::Alone { found, took: begun.so_far(), search }),
-        Err(why) => {
-            session.log(format!("the checker alone: {}", why.message));
-            None
-        }
-    }
 }
 
 /// Classifies a proof that the checker does not confirm.
