@@ -223,7 +223,7 @@ fn a_parameter_that_cannot_have_any_value_is_unknown_and_not_an_error() {
     let small = ["address_size=1", "byte_size=1", "max_operation_id=0"];
     for (any, line, why) in [
         ("nr_wb_buffers=any", 74, "`$for` needs a value"),
-        ("memcommands_size=any", 421, "is a size here"),
+        ("memcommands_size=any", 424, "is a size here"),
     ] {
         let outcome = run("1c.gos", &[&small[..], &[any]].concat());
         let result = &outcome.json["results"][0];

@@ -6,8 +6,8 @@
 //! of the abstraction. It stops if the formula is false, and returns the replayed evidence.
 //! [`Instances::spot_check_counterexample`] checks a few small values, and the neighbours of each
 //! number in the text, before a formula is called true. Spot checks do not use the abstraction, so
-//! they detect its errors. Cost: both are bounded by numbers of states, never by time, so the answer
-//! is deterministic.
+//! they detect its errors. Cost: both are bounded by numbers of states, never by time, so the
+//! answer is deterministic.
 
 use super::explanation::{self, FormulaResult, ParameterValues};
 use super::plan::CheckPlan;

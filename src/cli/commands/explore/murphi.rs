@@ -225,8 +225,8 @@ fn searched(
     Ok(Run { model, program, explored, found })
 }
 
-/// Returns the warnings of a search: a complete search without a state, which says nothing about the
-/// model; the scalarsets that are no symmetry, with a place that distinguishes their elements.
+/// Returns the warnings of a search: a complete search without a state, which says nothing about
+/// the model; the scalarsets that are no symmetry, with a place that distinguishes their elements.
 fn warnings(model: &Model, explored: &Explored) -> Vec<(Span, String)> {
     let warning = |a: &Asymmetry| {
         let place = a.places.first().copied().unwrap_or_default();
