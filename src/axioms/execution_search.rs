@@ -7,9 +7,9 @@
 //!
 //! The search chooses one source, or the order of two writes, at a time. If the lower bound forbids
 //! the pairs chosen so far, no execution has them. A first search does only that, and gives up
-//! after some steps. The second one also removes each source and each order that the lower bound
-//! forbids together with the choices so far, and takes what remains if it is one. The model itself
-//! judges complete executions. Memory: that of the choices on one path of the search; it does not
+//! after 4,000 evaluations. The second one propagates: it also removes each source and each order
+//! that the lower bound forbids together with the choices so far, and fixes a choice with one
+//! candidate left. The model itself judges complete executions. Memory: that of the choices on one path of the search; it does not
 //! grow with the number of executions. Time: exponential at worst; the budget ends it.
 
 use crate::cat::ModelRun;
@@ -31,14 +31,14 @@ struct Choices {
     rf: Relation,
     /// Transitive.
     co: Relation,
-    /// The reads without a source, each with its possible ones.
+    /// The reads without a source, each with its possible sources.
     open: Vec<(usize, Vec<usize>)>,
 }
 
 /// A reason for the end of a search without an answer.
 enum Ended {
-    /// The first search gave up.
-    Quick,
+    /// The search without propagation gave up.
+    GaveUp,
     Failed(Diagnostic),
 }
 
@@ -48,14 +48,16 @@ impl From<Diagnostic> for Ended {
     }
 }
 
+/// State of the search. `full` and `bound`: the model and its lower bound on one skeleton.
 struct ExecutionSearch<'a, 'm, 's, 'b, 't> {
     full: &'a mut ModelRun<'m, 's>,
     bound: &'a mut ModelRun<'b, 't>,
-    /// The writes of each location that `co` must order; none if the model does not read it.
+    /// For each location, its writes; empty if the model does not depend on `co`.
     parts: Vec<Vec<usize>>,
     budget: &'a Budget,
     evaluations: u64,
-    looks_ahead: bool,
+    /// True if the lower bound removes candidates (the second search).
+    propagates: bool,
 }
 
 /// Returns for each read its possible sources: the writes of its value to its location.
@@ -96,24 +98,23 @@ pub fn find(
     }
     let parts = if orders { parts } else { Vec::new() };
     let mut search =
-        ExecutionSearch { full, bound, parts, budget, evaluations: 0, looks_ahead: false };
-    let first = match search.extend(start.clone()) {
-        Err(Ended::Quick) => {
-            search.looks_ahead = true;
+        ExecutionSearch { full, bound, parts, budget, evaluations: 0, propagates: false };
+    let result = match search.extend(start.clone()) {
+        Err(Ended::GaveUp) => {
+            search.propagates = true;
             search.extend(start)
         }
         other => other,
     };
-    match first {
+    match result {
         Ok(found) => Ok(found),
         Err(Ended::Failed(d)) => Err(d),
-        // Only the first search gives up.
-        Err(Ended::Quick) => Ok(None),
+        Err(Ended::GaveUp) => Err(Diagnostic::internal("the search with propagation gave up")),
     }
 }
 
-/// Adds a pair to a transitive order.
-fn ordered(co: &Relation, a: usize, b: usize) -> Relation {
+/// Returns the transitive closure of a transitive order and one pair.
+fn with_pair(co: &Relation, a: usize, b: usize) -> Relation {
     let mut out = co.clone();
     let after: Vec<usize> = co.after(b).chain([b]).collect();
     for x in co.before(a).chain([a]) {
@@ -126,8 +127,8 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
     /// True if the lower bound does not forbid these pairs.
     fn admits(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Ended> {
         self.evaluations += 1;
-        if !self.looks_ahead && self.evaluations > QUICK {
-            return Err(Ended::Quick);
+        if !self.propagates && self.evaluations > QUICK {
+            return Err(Ended::GaveUp);
         }
         if self.evaluations.is_multiple_of(BETWEEN_CHECKS) {
             self.budget.check(0).map_err(Diagnostic::stopped)?;
@@ -137,7 +138,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
 
     /// Returns a pair of writes that `co` does not order. Neighbours are first, so that
     /// transitivity orders the others.
-    fn unordered(&self, co: &Relation) -> Option<(usize, usize)> {
+    fn unwith_pair(&self, co: &Relation) -> Option<(usize, usize)> {
         let is_open = |&(a, b): &(usize, usize)| !co.has(a, b) && !co.has(b, a);
         self.parts.iter().find_map(|part| {
             (1..part.len())
@@ -176,7 +177,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
                         if c.co.has(a, b) || c.co.has(b, a) {
                             continue;
                         }
-                        let [forth, back] = [ordered(&c.co, a, b), ordered(&c.co, b, a)];
+                        let [forth, back] = [with_pair(&c.co, a, b), with_pair(&c.co, b, a)];
                         match (self.admits(&c.rf, &forth)?, self.admits(&c.rf, &back)?) {
                             (true, true) => continue,
                             (true, false) => c.co = forth,
@@ -195,11 +196,11 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
 
     /// Searches for an allowed execution with these choices.
     fn extend(&mut self, mut c: Choices) -> Result<Option<Found>, Ended> {
-        if !self.admits(&c.rf, &c.co)? || self.looks_ahead && !self.narrow(&mut c)? {
+        if !self.admits(&c.rf, &c.co)? || self.propagates && !self.narrow(&mut c)? {
             return Ok(None);
         }
         let least = c.open.iter().enumerate().min_by_key(|(_, (_, list))| list.len());
-        let next = if self.looks_ahead { least.map(|l| l.0) } else { least.map(|_| 0) };
+        let next = if self.propagates { least.map(|l| l.0) } else { least.map(|_| 0) };
         if let Some(next) = next {
             let (r, list) = c.open.remove(next);
             for w in list {
@@ -212,9 +213,9 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
             }
             return Ok(None);
         }
-        if let Some((a, b)) = self.unordered(&c.co) {
+        if let Some((a, b)) = self.unwith_pair(&c.co) {
             for (first, second) in [(a, b), (b, a)] {
-                let co = ordered(&c.co, first, second);
+                let co = with_pair(&c.co, first, second);
                 let found = self.extend(Choices { co, ..c.clone() })?;
                 if found.is_some() {
                     return Ok(found);

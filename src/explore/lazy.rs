@@ -65,7 +65,8 @@ pub struct Lazy<'m> {
 }
 
 impl<'m> Lazy<'m> {
-    /// Interns the initial state (its representative if `options` names confluent groups).
+    /// Creates the store with the initial state; with confluent groups, with the state at the end of
+    /// its confluent steps.
     pub fn new(model: &'m dyn Model, options: &Options) -> Result<Self, Diagnostic> {
         let shared_cache = Arc::new(SharedGroupCache::new(
             model.groups().len(),
@@ -92,7 +93,7 @@ impl<'m> Lazy<'m> {
         })?;
         Ok(lazy)
     }
-    /// Enables partial-order reduction.
+    /// Sets the partial-order reduction; `None` expands in full.
     pub(crate) fn reduced(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
         self.expander = self.expander.reduced(stubborn);
         self
@@ -149,6 +150,7 @@ impl<'m> Lazy<'m> {
             result
         })?;
         out.clear();
+        // Prefetches the buckets of all successors, so that the cache misses overlap.
         let touch =
             |acc: u64, s: &Successor| acc ^ self.store.table.touch(self.store.table.hash(s.key));
         std::hint::black_box(self.found.iter().fold(0, touch));
@@ -177,13 +179,14 @@ impl<'m> Lazy<'m> {
         );
         Ok(())
     }
-    /// Bytes of the states (caches not counted).
+    /// Returns the bytes of the states and of cached steps, without the group caches.
     pub fn bytes(&self) -> u64 {
         self.store.bytes()
             + (self.keys.capacity() + self.kept.rows.capacity() + self.kept.steps.capacity()) as u64
                 * 8
     }
 
+    /// Repeats an action after repacking the store, if an index did not fit into its field.
     fn retry(
         &mut self,
         mut action: impl FnMut(&mut Self) -> Result<(), Halt>,

@@ -117,8 +117,7 @@ fn regular_vars(r: &Regular, out: &mut Vec<VarId>) {
     })
 }
 
-/// True if a data variable occurs in a formula. Every binder has unique variables, so an occurrence
-/// is free unless bound in it.
+/// True if a data variable occurs free in a formula.
 fn mentions(f: &TypedStateFormula, v: VarId) -> bool {
     let in_expr = |e: &Expr| {
         let mut free = Vec::new();
@@ -244,7 +243,8 @@ pub struct Rewriter<'f, 'a> {
 /// The path to the current subformula.
 #[derive(Clone, Copy, Default)]
 struct Path {
-    /// True below a fixed point or `R*`.
+    /// True below a fixed point, or below a regular formula other than one action (conservative for
+    /// alternatives).
     recursive: bool,
     /// True below a choice that may differ between numbers: `exists`, a disjunction with another
     /// recursive side, or a recursion that makes choices elsewhere.
@@ -253,7 +253,8 @@ struct Path {
 
 impl Rewriter<'_, '_> {
     /// Rewrites a formula. Errors: diamonds, existential quantifiers over counters, quantifiers
-    /// that cannot be moved.
+    /// that cannot be moved: the abstraction has more runs than each instance, so only universal
+    /// properties transfer.
     pub fn formula(&mut self, f: &TypedStateFormula) -> Result<TypedStateFormula, Diagnostic> {
         self.go(f, Path::default())
     }
@@ -294,10 +295,15 @@ impl Rewriter<'_, '_> {
                     )
                 }
                 StateKind::Must(r, g) => {
-                    let star = !matches!(**r, Regular::Action(_));
+                    let not_one_action = !matches!(**r, Regular::Action(_));
                     StateKind::Must(
                         r.clone(),
-                        Box::new(self.go(g, Path { recursive: path.recursive || star, ..path })?),
+                        Box::new(
+                            self.go(
+                                g,
+                                Path { recursive: path.recursive || not_one_action, ..path },
+                            )?,
+                        ),
                     )
                 }
                 StateKind::May(..) => {

@@ -1,7 +1,8 @@
 //! Tests of store-buffer safety against a naive decision by the traces of the machines, with and
 //! without buffers.
 //!
-//! The naive decision shares nothing with the monitor. Each store has a name (its thread and
+//! The naive decision shares the machine and the reader with the monitor, but no clocks: it
+//! enumerates all traces. Each store has a name (its thread and
 //! number); a trace contains the source of each load and, for each cell, the order in which stores
 //! reached it. A program is robust if total store order has no trace beyond those of sequential
 //! consistency.
@@ -237,8 +238,8 @@ macro_rules! spec {
     };
 }
 
-/// The programs of the table of Burckhardt, Musuvathi (2008): none is robust, fences make them
-/// robust, and then they are safe under TSO.
+/// The programs of the table of Burckhardt, Musuvathi (2008): none is robust, and fences make them
+/// robust; `take queue` is then safe under TSO as well.
 #[test]
 fn published_programs() {
     let budget = Budget::default();
@@ -264,8 +265,8 @@ fn published_programs() {
             fewer.remove(left);
             assert_eq!(robust(&fewer), Some(false), "{name}: can be spared: {left}");
         }
-        // Labels of the unsafe states move with the fences, so only memory is compared in that
-        // case.
+        // The unsafe states of the others are labels, which fences move, so they are not checked
+        // again.
         if name == "take queue" {
             assert_eq!(safe(source.program.clone(), memory::SC), Safety::Safe);
             assert_eq!(safe(source.program.clone(), memory::TSO), Safety::Unsafe);
