@@ -9,8 +9,9 @@
 //! the pairs chosen so far, no execution has them. A first search does only that, and gives up
 //! after 4,000 evaluations. The second one propagates: it also removes each source and each order
 //! that the lower bound forbids together with the choices so far, and fixes a choice with one
-//! candidate left. The model itself judges complete executions. Memory: that of the choices on one path of the search; it does not
-//! grow with the number of executions. Time: exponential at worst; the budget ends it.
+//! candidate left. The model itself judges complete executions. Memory: that of the choices on one
+//! path of the search; it does not grow with the number of executions. Time: exponential at worst;
+//! the budget ends it.
 
 use crate::cat::ModelRun;
 use crate::execution::{SetId, Skeleton};

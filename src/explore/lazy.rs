@@ -65,8 +65,8 @@ pub struct Lazy<'m> {
 }
 
 impl<'m> Lazy<'m> {
-    /// Creates the store with the initial state; with confluent groups, with the state at the end of
-    /// its confluent steps.
+    /// Creates the store with the initial state; with confluent groups, with the state at the end
+    /// of its confluent steps.
     pub fn new(model: &'m dyn Model, options: &Options) -> Result<Self, Diagnostic> {
         let shared_cache = Arc::new(SharedGroupCache::new(
             model.groups().len(),
