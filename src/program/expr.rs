@@ -141,8 +141,9 @@ impl BinOp {
                     BinOp::Shr => count <= width.bits() && a >> (count - 1) & 1 == 1,
                     _ => width.signed(a) >> (count - 1).min(63) & 1 == 1,
                 };
-                // Intel defines the overflow flag only for a count of one. Other counts use the
-                // same formula here.
+                // Intel defines the overflow flag only for a count of one, and the carry of `shl`
+                // and `shr` only for counts below the width. No condition reads undefined flags:
+                // such code is rejected (`x86::undefined`).
                 let overflow = match self {
                     BinOp::Shl => sr != out,
                     BinOp::Shr => sa,
@@ -306,19 +307,31 @@ impl Expr {
             other => other,
         }
     }
-    /// True if it tests the parity.
-    pub fn tests_parity(&self) -> bool {
+    /// Calls `visit` with each test in it and the flags that it tests.
+    pub fn tests(&self, visit: &mut dyn FnMut(FlagTest, &Expr)) {
         match self {
-            Expr::Const(_) | Expr::Register(_) | Expr::Loaded => false,
-            Expr::Test(test, e) => test.kind == TestKind::Parity || e.tests_parity(),
-            Expr::Part(e, ..) | Expr::SignExtend(_, e) => e.tests_parity(),
+            Expr::Const(_) | Expr::Register(_) | Expr::Loaded => {}
+            Expr::Test(test, e) => {
+                visit(*test, e);
+                e.tests(visit);
+            }
+            Expr::Part(e, ..) | Expr::SignExtend(_, e) => e.tests(visit),
             Expr::Merge(a, b, ..) | Expr::Op(_, _, a, b) | Expr::Parity(a, b) => {
-                a.tests_parity() || b.tests_parity()
+                a.tests(visit);
+                b.tests(visit);
             }
             Expr::Flags(_, _, a, b, c) | Expr::If(a, b, c) => {
-                a.tests_parity() || b.tests_parity() || c.tests_parity()
+                a.tests(visit);
+                b.tests(visit);
+                c.tests(visit);
             }
         }
+    }
+    /// True if it tests the parity.
+    pub fn tests_parity(&self) -> bool {
+        let mut parity = false;
+        self.tests(&mut |test, _| parity |= test.kind == TestKind::Parity);
+        parity
     }
     /// Evaluates the expression.
     pub fn eval(&self, register: &impl Fn(Register) -> u64, loaded: u64) -> u64 {

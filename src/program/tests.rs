@@ -446,6 +446,58 @@ fn operands_without_an_encoding_are_refused() {
     }
 }
 
+/// Processors differ in the overflow flag after a shift by 2 or more, and in the carry after a
+/// shift by the width: a condition on them is rejected by the readers of the machine, of the proofs,
+/// and of litmus tests.
+#[test]
+fn conditions_on_undefined_flags_are_refused() {
+    let program = |code: &str| {
+        format!(
+            "begin shared_data\nX dd 0\nend shared_data\nbegin thread_code\n{code}\nbad: nop\nend thread_code\n"
+        )
+    };
+    for (code, flag) in [
+        ("mov eax, -2147483648\nshr eax, 2\njno bad", "overflow"),
+        ("shl eax, 3\nmov ebx, 1\njl bad", "overflow"),
+        ("sar eax, 31\njg bad", "overflow"),
+        ("shl eax, 1\nshl eax, cl\nseto bl", "overflow"),
+        ("shr eax, 2\ncmovge eax, ebx", "overflow"),
+        ("shl al, 8\njc bad", "carry"),
+        ("shr ax, cl\njbe bad", "carry"),
+        ("shl al, 9\ninc ebx\njae bad", "carry"),
+        ("shr eax, 2\nshr eax, 32\njo bad", "overflow"),
+        ("shr eax, 2\njp bad\njo bad", "overflow"),
+        ("l: jo bad\nshl dword [X], 2\njmp l", "overflow"),
+        ("cmp eax, 1\nje l\nshl eax, 2\nl: jle bad", "overflow"),
+    ] {
+        let found = super::nasm::parse(SourceId::FIRST, &program(code), 1).map(|_| ());
+        let found = found.expect_err(code);
+        let wanted = format!("reads the {flag} flag, which may be undefined after `s");
+        assert!(found.message.contains(&wanted), "{code}: {}", found.message);
+        assert!(found.span.is_some(), "{code}");
+    }
+    for code in [
+        "shr eax, 1\njo bad",
+        "shl eax\njl bad",
+        "shr eax, 2\njz bad\njs bad\njc bad\njp bad",
+        "shr eax, 2\ncmp eax, 1\njl bad",
+        "shr eax, 2\ninc eax\njl bad",
+        "cmp eax, 1\nshl eax, 32\njl bad",
+        "shl eax, cl\njc bad",
+        "sar al, 9\njc bad",
+        "shr eax, 2\njmp bad\njo bad",
+        "shl eax, 2\nl: cmp eax, ebx\njle l",
+    ] {
+        super::nasm::parse(SourceId::FIRST, &program(code), 1)
+            .unwrap_or_else(|d| panic!("{code}: {}", d.message));
+    }
+    let any = super::parametric::parse(SourceId::FIRST, &program("shr eax, 2\njno bad"));
+    let any = any.expect_err("any number of threads");
+    assert!(any.message.contains("overflow flag"), "{}", any.message);
+    let test = refused("X86 t\n{ }\nP0;\nSHR EAX,$2;\nSETO BL;\n");
+    assert!(test.message.contains("overflow flag"), "{}", test.message);
+}
+
 /// The reader for any number of threads agrees with the machine's, and preserves `N` and the
 /// threads of elements.
 #[test]

@@ -10,6 +10,7 @@ pub mod statement;
 mod lower;
 mod operand;
 pub mod table;
+mod undefined;
 
 use std::collections::HashMap;
 
@@ -179,6 +180,7 @@ impl Assembler {
         for at in self.returns {
             self.thread.steps[at].next = Next::Jump(end);
         }
+        undefined::check(&self.thread)?;
         Ok((self.thread, self.uses))
     }
     /// Computes the parity flag only where some step tests it; elsewhere it would only distinguish
