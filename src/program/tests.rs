@@ -447,8 +447,8 @@ fn operands_without_an_encoding_are_refused() {
 }
 
 /// Processors differ in the overflow flag after a shift by 2 or more, and in the carry after a
-/// shift by the width: a condition on them is rejected by the readers of the machine, of the proofs,
-/// and of litmus tests.
+/// shift by the width: a condition on them is rejected by the readers of the machine, of the
+/// proofs, and of litmus tests.
 #[test]
 fn conditions_on_undefined_flags_are_refused() {
     let program = |code: &str| {
