@@ -327,6 +327,91 @@ M(m: A -> V, n: Nat, q: Bool) = sum c: C, a: A. lm(c, a, m(a)). M()
     assert!(reason.contains("cannot store"), "{reason}");
 }
 
+/// Machines that are wrong on a value without a role: `v4` of four, or `v0`, which only one
+/// processor stores. Searches and certificates follow no stores of it.
+#[test]
+fn values_without_roles_prove_nothing() {
+    let text = std::fs::read_to_string(package("specs/machines/sc.spec")).unwrap();
+    let replaced = |changes: &[(&str, &str)]| {
+        changes.iter().fold(text.clone(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replace(from, to)
+        })
+    };
+    let (write, stores) = ("m_write(p, a, v) . Memory(m[a -> v])", "(v != v0) -> c_write");
+    let unstored = (stores, "(v != v0 && v != v4) -> c_write");
+    let read = "m_read(p, a, m(a)) . Memory(m))";
+    let thin = format!("{read} + (sum p: Processor, a: Address. m_read(p, a, v4) . Memory(m))");
+    let machines = [
+        (
+            "lost",
+            "4",
+            "v4",
+            replaced(&[(write, "m_write(p, a, v) . Memory(if(v == v4, m, m[a -> v]))")]),
+        ),
+        ("thin", "4", "v4", replaced(&[unstored, (read, &thin)])),
+        (
+            "initial",
+            "4",
+            "v4",
+            replaced(&[unstored, ("lambda a: Address. v0", "lambda a: Address. v4")]),
+        ),
+        (
+            "one",
+            "3",
+            "v0",
+            replaced(&[
+                (stores, "(v != v0 || p == p0) -> c_write"),
+                (write, "m_write(p, a, v) . Memory(if(v == v0, m, m[a -> v]))"),
+            ]),
+        ),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let interface = package("specs/machines/direct.interface");
+    for (name, values, value, text) in &machines {
+        let values = format!("values={values}");
+        let spec = written(&folder, "m.spec", text);
+        let own = ["-D", &values, "--against", "sc"];
+        let outcome = conform(&spec, "machines/direct", &own);
+        assert_eq!((outcome.code, &*verdict(&outcome, "sc")), (3, "unknown"), "{name}");
+        let reason = outcome.json["models"][0]["reason"].as_str().unwrap();
+        assert!(reason.contains(&format!("`{value}`")), "{name}: {reason}");
+        // The states of the right machine are a certificate of what the roles do.
+        let proof = folder.path().join("m.proof").display().to_string();
+        let sc = package("specs/machines/sc.spec");
+        let more = [&own[..], &["--certificate", &proof]].concat();
+        let right = conform(&sc, "machines/direct", &more);
+        assert_eq!((right.code, &*verdict(&right, "sc")), (0, "true"), "{}", right.json);
+        assert_eq!(mu_check(&["verify", &sc, &interface, &proof]).code, 0, "{values}");
+        let refused = mu_check(&["verify", &spec, &interface, &proof]);
+        assert_eq!(refused.code, 1, "{name}: {}", refused.json);
+        if *name != "initial" {
+            let why = refused.json.to_string() + &refused.stderr;
+            assert!(why.contains(&format!("`{value}`")), "{name}: {why}");
+        }
+    }
+    // No proof replaces a bounded search, which finds the lost store.
+    let spec = written(&folder, "m.spec", &machines[0].3);
+    let words = ["conform", &spec, "--interface", &interface, "-D", "values=4", "--against", "sc"];
+    let bounded = mu_check(&[&words[..], &["--operations", "5"]].concat());
+    assert_eq!((bounded.code, &*verdict(&bounded, "sc")), (1, "false"), "{}", bounded.json);
+}
+
+/// Models of one address have the same assumptions as the others.
+#[test]
+fn models_of_one_address_list_their_assumptions() {
+    let spec = package("specs/machines/sc.spec");
+    for model in ["cache", "slow", "local"] {
+        let more = ["-D", "values=3", "--against", model];
+        let outcome = conform(&spec, "machines/direct", &more);
+        assert_eq!((outcome.code, &*verdict(&outcome, model)), (0, "true"), "{}", outcome.json);
+        let assumed = outcome.json["assumed"].as_array().unwrap();
+        for what in ["more_values", "labels"] {
+            assert!(assumed.iter().any(|g| g["what"] == what), "{model}: {assumed:?}");
+        }
+    }
+}
+
 #[test]
 fn machines_that_hold_instructions_are_proved() {
     let text = format!(

@@ -13,7 +13,7 @@ use super::monitor::{Guess, Roles, Size, coherence_guesses, cycle_guesses};
 use super::order::ProcessorOrder;
 use super::pending::{Continuation, continuation, stopped};
 use super::product::{ALARM, Goal, MAX_PROCESSORS, Product};
-use super::values::{Merging, merging};
+use super::values::{Merging, merging, unstored};
 use super::{cycle, recheck};
 use crate::alphabet::{Alphabet, arguments};
 use crate::interface::{Interface, Label};
@@ -277,10 +277,14 @@ impl<'m> Subject<'m> {
         }
         let mut continuation = continuation(self, survey, (&reader, &actions), running)?;
         continuation.stopped = stopped(&lts, &reader, survey.size.processors)?;
-        let merging = if survey.outcome.states <= MERGING_LIMIT {
-            merging(self, survey, &reader, &lts)?
-        } else {
-            Merging::Omitted
+        let mut effects = Vec::new();
+        for text in &lts.table.texts {
+            effects.extend(reader.effects(text)?);
+        }
+        let merging = match unstored(survey, &effects) {
+            Some(apart) => apart,
+            None if survey.outcome.states > MERGING_LIMIT => Merging::Omitted,
+            None => merging(self, survey, &reader, &lts)?,
         };
         Ok(Checks { continuation, merging })
     }

@@ -12,14 +12,23 @@
 //! violates. A machine that drops a store of a value that memory already has violates 1; a machine
 //! that can only repeat its first value violates 2. Both are inclusions of weak traces of systems
 //! with renamed, removed, or marked labels: first branching bisimilarity is tried, then the
-//! inclusion is searched. For more values than the machine has, the same is assumed. Cost: one
-//! exploration that stores transitions, one partition refinement of the machine, and two of its
-//! quotient for each pair; the inclusion is exponential in the worst case.
+//! inclusion is searched.
+//!
+//! Both are checked for the values of roles. Monitors forbid stores of all other values, so each of
+//! these (an *extra* value) must be stored wherever values are stored, and exchanging it with the
+//! first or the second role must leave the runs of the machine as they are. These exchanges generate
+//! all permutations of the two roles and the extra values, so each pair with an extra value is the
+//! image of a pair of roles. The initial value is an extra value that cannot be exchanged: if some
+//! label stores it and it has no role, the values must be merged into it, which fails.
+//!
+//! For more values than the machine has, the same is assumed. Cost: one exploration that stores
+//! transitions, one partition refinement of the machine, and two of its quotient for each pair and
+//! each extra value; the inclusion is exponential in the worst case.
 
 use super::decide::{Subject, Survey};
 use super::effects::{Effect, LabelReader};
 use crate::alphabet::Phase;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
@@ -39,6 +48,8 @@ pub enum Merging {
     Fails(String, String),
     /// A store of the second value cannot always store the first one instead.
     Tied(String, String),
+    /// The machine treats the first value, which has no role, in another way than the second one.
+    Apart(String, String),
     /// The machine is too large for this check.
     Omitted,
 }
@@ -59,6 +70,7 @@ pub(super) fn merging(
     if roles.other != roles.initial {
         storable.push(roles.other);
     }
+    let name = |v: u32| survey.alphabet.names.values[v as usize].clone();
     let mut ids = KeyIds::default();
     let mut keys = Vec::with_capacity(lts.table.texts.len());
     for text in &lts.table.texts {
@@ -74,12 +86,25 @@ pub(super) fn merging(
     // The quotient numbers labels by their texts, which are the ids of the keys.
     let keys: Vec<Key> = machine.table.texts.iter().map(|t| ids.key(t).clone()).collect();
     let mut pair = Pair { machine: &machine, keys: &keys, reader, ids };
-    let mut pairs = 0;
+    let extras = extras(survey);
+    for &extra in &extras {
+        for role in [roles.first, roles.second] {
+            match included(subject, &pair.exchanged(extra, role), &pair.whole())? {
+                Some(true) => {}
+                Some(false) => return Ok(Merging::Apart(name(extra), name(role))),
+                None => return Ok(Merging::Omitted),
+            }
+        }
+    }
+    let stores_initial = pair.keys.iter().any(|k| k.stores(reader, roles.initial));
+    // Each further value makes a pair with every other one, in both directions.
+    let into_initial = usize::from(stores_initial);
+    let further = |n: usize| n * (2 * storable.len() + n - 1 + into_initial);
+    let mut pairs = further(extras.len());
     for &from in &storable {
         let into = storable.iter().copied().filter(|v| *v != from);
-        let initial = (roles.other == roles.initial).then_some(roles.initial);
+        let initial = stores_initial.then_some(roles.initial);
         for to in into.chain(initial) {
-            let name = |v: u32| survey.alphabet.names.values[v as usize].clone();
             match included(subject, &pair.merged(from, to), &pair.without(from))? {
                 Some(true) => {}
                 Some(false) => return Ok(Merging::Fails(name(from), name(to))),
@@ -93,6 +118,34 @@ pub(super) fn merging(
         }
     }
     Ok(Merging::Verified(pairs))
+}
+
+/// Lists the values in labels that have no role.
+fn extras(survey: &Survey) -> Vec<u32> {
+    let r = &survey.roles;
+    let count = narrow::index(survey.alphabet.names.values.len());
+    (0..count).filter(|v| ![r.initial, r.first, r.second, r.other].contains(v)).collect()
+}
+
+/// Finds a value without a role that is not stored at some place where values of roles are stored,
+/// from the labels alone: so for machines of any size.
+pub(super) fn unstored(survey: &Survey, effects: &[Effect]) -> Option<Merging> {
+    let roles = &survey.roles;
+    let (mut stored, mut places) = (AHashSet::new(), AHashSet::new());
+    for effect in effects {
+        let (processor, address, value) = match *effect {
+            Effect::Store { processor, address, value } => (processor, address, value),
+            Effect::Update { processor, address, written, .. } => (processor, address, written),
+            _ => continue,
+        };
+        stored.insert((processor, address, value));
+        places.insert((processor, address));
+    }
+    let initial = stored.iter().any(|s| s.2 == roles.initial).then_some(roles.initial);
+    let everywhere = |v: u32| places.iter().all(|(p, a)| stored.contains(&(*p, *a, v)));
+    let name = |v: u32| survey.alphabet.names.values[v as usize].clone();
+    let found = extras(survey).into_iter().chain(initial).find(|v| !everywhere(*v));
+    found.map(|v| Merging::Apart(name(v), name(roles.first)))
 }
 
 /// Returns true if the second system has all weak traces of the first; `None` if the systems are
@@ -157,6 +210,19 @@ impl Pair<'_> {
     fn merged(&mut self, from: u32, to: u32) -> Lts {
         let image = |v: u32| if v == from { to } else { v };
         self.system(|me, key| Some(me.ids.of(&renamed(me.reader, key, &image), false)))
+    }
+    /// The machine with two values exchanged.
+    fn exchanged(&mut self, u: u32, v: u32) -> Lts {
+        let image = |x: u32| match x {
+            x if x == u => v,
+            x if x == v => u,
+            x => x,
+        };
+        self.system(|me, key| Some(me.ids.of(&renamed(me.reader, key, &image), false)))
+    }
+    /// The machine.
+    fn whole(&mut self) -> Lts {
+        self.system(|me, key| Some(me.ids.of(key, false)))
     }
     /// The machine without a value.
     fn without(&mut self, from: u32) -> Lts {
@@ -256,6 +322,9 @@ impl Valued for Key {
     }
 }
 
+/// The number of all events that no label of the machine has.
+const NO_EVENT: u32 = u32::MAX;
+
 /// Renames the values of a key. Events and effects without values stay.
 fn renamed(reader: &LabelReader<'_>, key: &Key, image: &dyn Fn(u32) -> u32) -> Key {
     let event = key.0.map(|id| {
@@ -265,7 +334,7 @@ fn renamed(reader: &LabelReader<'_>, key: &Key, image: &dyn Fn(u32) -> u32) -> K
             written: event.written.map(image),
             ..*event
         };
-        reader.alphabet().by_event.get(&renamed).copied().unwrap_or(id)
+        reader.alphabet().by_event.get(&renamed).copied().unwrap_or(NO_EVENT)
     });
     let rename = |e: &Effect| match e {
         // The event of a beginning is that of the label.

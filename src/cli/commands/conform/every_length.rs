@@ -301,8 +301,14 @@ fn checks_of(
     let searched = instance.searched();
     let options = session.explore_options(&**searched, &[]);
     let concrete = Subject { machine: &**searched, options: &options, ..*subject };
-    let survey = concrete.survey()?;
-    concrete.checks(&survey, true)
+    let own = concrete.survey()?;
+    let mut checks = concrete.checks(&own, true)?;
+    // A value that the instance does not have is not checked.
+    let known = &own.alphabet.names.values;
+    if let Some(v) = survey.alphabet.names.values.iter().find(|v| !known.contains(*v)) {
+        checks.merging = Merging::Apart(v.clone(), known[own.roles.first as usize].clone());
+    }
+    Ok(checks)
 }
 
 /// Decides all models. `proof_only`: `None` unless all of them are proved.
@@ -391,7 +397,8 @@ fn decide<'a>(
         ModelForm::Coherent => coherence.is_clean(),
         ModelForm::Unsupported(_) => clean == Some(ProcessorOrder::Sc),
     };
-    if proof_only && (decider.obstacle.is_some() || !forms.iter().all(holds)) {
+    let omitted = checks.as_ref().is_some_and(|c| c.merging == Merging::Omitted);
+    if proof_only && (decider.obstacle.is_some() || omitted || !forms.iter().all(holds)) {
         return Ok(None);
     }
     decider.decide_all(&all)?;
@@ -404,7 +411,7 @@ fn decide<'a>(
         None => None,
     };
     let Decider { cycles, stopped, verdicts, .. } = decider;
-    let (checked, assumed) = grounds(machine.any, &survey, &coherence, &cycles, checks.as_ref());
+    let (checked, assumed) = grounds(machine.any, &survey, &coherence, checks.as_ref());
     let mut results = Results {
         args,
         interface,
@@ -507,6 +514,11 @@ fn obstacle(survey: &Survey, checks: Option<&Checks>) -> Option<String> {
             "the machine distinguishes the values `{u}` and `{v}`: a run with `{v}` in place of each `{u}` may not exist, so merging all other stores may lose executions"
         ));
     }
+    if let Merging::Apart(u, v) = &checks.merging {
+        return Some(format!(
+            "the machine distinguishes the value `{u}` from `{v}`: exchanging the two gives runs that it does not have, and the search follows no stores of `{u}`"
+        ));
+    }
     if let Merging::Tied(u, v) = &checks.merging {
         return Some(format!(
             "the values of stores depend on each other: in some run a store of `{v}` cannot store `{u}` instead, so stores cannot be distinguished"
@@ -534,7 +546,6 @@ fn grounds(
     any: &[String],
     survey: &Survey,
     coherence: &Searched,
-    cycles: &[(ProcessorOrder, Searched)],
     checks: Option<&Checks>,
 ) -> (Vec<Ground>, Vec<Ground>) {
     let names = &survey.alphabet.names;
@@ -610,10 +621,10 @@ fn grounds(
                 "values",
                 "values are interchangeable: not checked, because the machine has too many states",
             )),
-            Merging::Fails(..) | Merging::Tied(..) => {}
+            Merging::Fails(..) | Merging::Tied(..) | Merging::Apart(..) => {}
         }
     }
-    if cycles.iter().any(|c| c.1.is_clean()) {
+    if coherence.is_clean() {
         assumed.push(ground(
             "more_values",
             format!(

@@ -115,7 +115,7 @@ pub fn verify(
     if initial != 0 {
         return Err(fails("the initial value is not that of the interface"));
     }
-    expect_storable(certificate, &labels, &happenings, values)?;
+    let stores_initial = expect_storable(certificate, &labels, &happenings, values)?;
     let updates = |h: &Happening| match h {
         Happening::Whole(_, f) | Happening::End(_, f) => {
             interface.operations[f.line].kind == EventKind::Update
@@ -156,15 +156,16 @@ pub fn verify(
     out.stopped =
         stopped(&steps, &happenings, size.processors).map(|p| certificate.processors[p].clone());
     if steps.of.len() <= MAX_VALUE_STATES {
-        let mut storable = vec![first, second];
-        storable.extend((other != initial).then_some(other));
+        // All values in labels, also those that no pattern follows.
+        let storable: Vec<usize> =
+            (0..labels.names.values.len()).filter(|v| *v != initial).collect();
         let merged = equivalence::Merging {
             interface,
             labels: &happenings,
             names: &labels.names,
             steps: &steps.of,
         };
-        let into_initial = (other == initial).then_some(initial);
+        let into_initial = stores_initial.then_some(initial);
         out.values = merged.check(&storable, into_initial, budget)?;
     }
     out.value_count = labels.names.values.len();
@@ -252,13 +253,14 @@ fn expect_judged(
     Ok(())
 }
 
-/// Checks that each processor that stores at an address can store all values of roles there.
+/// Checks that each processor that stores at an address can store there all values of labels and
+/// roles; the initial one only if it has another role or some label stores it. Returns true then.
 fn expect_storable(
     certificate: &Certificate,
     labels: &Labels<'_>,
     happenings: &[Vec<Happening>],
-    values: RoleValues,
-) -> Result<(), Diagnostic> {
+    roles: RoleValues,
+) -> Result<bool, Diagnostic> {
     let mut stored: AHashSet<(usize, usize, usize)> = AHashSet::new();
     for h in happenings.iter().flatten() {
         let (p, fields) = match h {
@@ -275,17 +277,22 @@ fn expect_storable(
         }
     }
     let places: AHashSet<(usize, usize)> = stored.iter().map(|s| (s.0, s.1)).collect();
-    for (p, a) in places {
-        for v in [values.first, values.second, values.other] {
-            if !stored.contains(&(p, a, v)) {
-                return Err(fails(format!(
-                    "`{}` never stores some value of a role at `{}`",
-                    certificate.processors[p], certificate.addresses[a]
-                )));
-            }
+    let initial = roles.initial;
+    let stores_initial = roles.other == initial || stored.iter().any(|s| s.2 == initial);
+    let mut values: Vec<(&String, usize)> =
+        labels.names.values.iter().map(|(text, v)| (text, *v)).collect();
+    values.retain(|(_, v)| *v != initial || stores_initial);
+    values.sort_unstable_by_key(|(_, v)| *v);
+    for (text, v) in values {
+        let missing = places.iter().filter(|(p, a)| !stored.contains(&(*p, *a, v))).min();
+        if let Some((p, a)) = missing {
+            return Err(fails(format!(
+                "`{}` never stores the value `{text}` at `{}`",
+                certificate.processors[*p], certificate.addresses[*a]
+            )));
         }
     }
-    Ok(())
+    Ok(stores_initial)
 }
 
 /// Counts of one product.
