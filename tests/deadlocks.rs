@@ -2,7 +2,7 @@
 //! derived from the models before any output was seen; terminations and other deadlocks; paths that
 //! `simulate` replays.
 
-use crate::support::package;
+use crate::support::{mu_check, package};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -508,4 +508,32 @@ fn a_terminal_action_has_no_arguments() {
         assert_eq!(output.status.code(), Some(2), "{path}");
         expect(&text(&output), &["a(1)`", "expected the name of an action without arguments, `a`"]);
     }
+}
+
+/// A label in `--action` has brackets that match, and the number of arguments of the action.
+#[test]
+fn labels_that_no_step_can_have_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.mcrl2").display().to_string();
+    std::fs::write(&path, "act a: Nat; b; init a(1) . b . delta;").unwrap();
+    let run = |action: &str| mu_check(&["explore", &path, "--action", action]);
+    for (action, code, message) in [
+        ("a(", 2, "brackets do not match"),
+        ("a()", 2, "brackets do not match"),
+        ("a(1, 2)", 0, "has not 2 but 1 arguments"),
+        ("nosuch", 0, "has no action `nosuch`"),
+    ] {
+        let outcome = run(action);
+        assert_eq!(outcome.code, code, "{action}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(message), "{action}: {}", outcome.stderr);
+    }
+    let outcome = run("a(1)");
+    assert_eq!(
+        (outcome.code, outcome.stderr.contains("warning")),
+        (1, false),
+        "{}",
+        outcome.stderr
+    );
+    let renamed = mu_check(&["explore", &path, "--rename", "a=b=c"]);
+    assert_eq!(renamed.code, 2, "{}", renamed.stderr);
 }

@@ -25,7 +25,9 @@ impl Relabelling {
         let hide = self.hide.iter().flat_map(|h| split_at_commas(h)).collect();
         let rename = (self.rename.iter().flat_map(|r| split_at_commas(r)))
             .map(|pair| match pair.split_once('=') {
-                Some((old, new)) if !old.trim().is_empty() && !new.trim().is_empty() => {
+                Some((old, new))
+                    if !old.trim().is_empty() && !new.trim().is_empty() && !new.contains('=') =>
+                {
                     Ok((old.trim().into(), new.trim().into()))
                 }
                 _ => Err(Diagnostic::new(

@@ -194,7 +194,7 @@ pub(crate) fn run(
         expect_writable(path)?;
     }
     if let Some(action) = &goal.action {
-        WantedAction::of(action).expect_known(session, loaded);
+        WantedAction::of(action).expect_known(session, loaded)?;
     }
     if let Some(folder) = &goal.trace_dir {
         mu_base::host::fs::create_dir_all(folder)
@@ -372,18 +372,63 @@ impl<'a> WantedAction<'a> {
             None => mu_lts::relabel::name_of(part).trim() == self.name,
         })
     }
-    /// Warns if the model has no action of this name: nothing is found then.
-    fn expect_known(&self, session: &Session, loaded: &Loaded) {
+    /// Returns the number of arguments of the label; `None` if its brackets do not match.
+    fn argument_count(label: &str) -> Option<usize> {
+        let (_, rest) = label.split_once('(')?;
+        let arguments = rest.strip_suffix(')')?;
+        let (mut depth, mut count) = (0usize, 1);
+        for c in arguments.chars() {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth = depth.checked_sub(1)?,
+                ',' if depth == 0 => count += 1,
+                _ => {}
+            }
+        }
+        (depth == 0 && !arguments.is_empty()).then_some(count)
+    }
+    /// Warns if the model has no action of this name, or none with so many arguments: nothing is
+    /// found then.
+    ///
+    /// # Errors
+    /// The text is neither a name nor a label.
+    fn expect_known(&self, session: &Session, loaded: &Loaded) -> Result<(), Diagnostic> {
+        let count = self.label.as_deref().map(Self::argument_count);
+        // Labels of stored systems may have any text.
+        if count == Some(None) && !loaded.actions.is_empty() {
+            let label = self.label.as_deref().unwrap_or_default();
+            let text = format!("`--action {label}` is no label: its brackets do not match");
+            return Err(Diagnostic::new(Stage::Usage, text)
+                .note("expected a name, such as `a`, or a label, such as `a(1, true)`"));
+        }
+        let own: Vec<usize> = (loaded.actions.iter())
+            .filter(|a| a.name == self.name)
+            .map(|a| a.sorts.len())
+            .collect();
+        if let Some(Some(count)) = count
+            && !own.is_empty()
+            && !own.contains(&count)
+        {
+            let arities: Vec<String> = own.iter().map(ToString::to_string).collect();
+            let text = format!(
+                "the action `{}` has not {count} but {} arguments",
+                self.name,
+                arities.join(" or ")
+            );
+            let warning = (Span::default(), text);
+            crate::output::notes::warn(&session.sources, session.common.quiet, &[warning]);
+        }
         let mut known: BTreeSet<&str> = loaded.actions.iter().map(|a| a.name.as_str()).collect();
         let stored = loaded.stored.iter().flat_map(|lts| &lts.table.texts);
         known.extend(stored.flat_map(|t| mu_lts::relabel::parts(t)).map(mu_lts::relabel::name_of));
         if loaded.actions.is_empty() || known.contains(self.name) {
-            return;
+            return Ok(());
         }
         let names: Vec<&str> = known.into_iter().take(MAX_NAMES).collect();
         let text = format!("the model has no action `{}`; it has {}", self.name, names.join(", "));
         let warning = (Span::default(), text);
         crate::output::notes::warn(&session.sources, session.common.quiet, &[warning]);
+        Ok(())
     }
 }
 
