@@ -25,6 +25,7 @@ pub mod footprint;
 mod guards;
 pub mod labels;
 pub mod layout;
+mod liveness;
 mod lower;
 mod lower_expr;
 mod lower_stmt;

@@ -27,14 +27,16 @@ use mu_base::Span;
 /// Most permutations under which a part of the model is run in each state.
 const ORDERS: usize = 720;
 
-/// Scalarsets that are no symmetry of a model.
+/// Scalarsets that are no symmetry of a model, or of its liveness properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asymmetry {
     /// Names of the scalarsets.
     pub types: Vec<String>,
-    /// Places of the loops and quantifiers that may cause it; a deviation is in one of them.
+    /// Places of the loops and quantifiers that may cause it; a deviation is in one of them. Or the
+    /// liveness property.
     pub places: Vec<Span>,
-    /// Sentence about the construct: that it depends on the order, with two results of one step.
+    /// Sentence about the construct: that it depends on the order, with two results of one step; or
+    /// about the liveness property.
     pub reason: String,
     /// Mask of the scalarsets.
     pub(crate) sets: u64,

@@ -17,6 +17,7 @@
 use crate::code::{Fault, Instance, Program};
 use crate::footprint::footprint;
 use crate::guards::Guards;
+use crate::liveness::followed;
 use crate::normal::Normal;
 use crate::orders::{Asymmetry, Orders};
 use crate::run::{Ended, Machine};
@@ -119,7 +120,8 @@ pub struct Explored {
     pub memory: usize,
     /// Size of the group of permutations in use, at most `u64::MAX`; 1 without.
     pub symmetries: u64,
-    /// Scalarsets that are no symmetry of the model, so that their permutations are not in use.
+    /// Scalarsets that are no symmetry of the model, or that liveness properties follow, so that
+    /// their permutations are not in use.
     pub asymmetries: Vec<Asymmetry>,
     /// Places of the loops and quantifiers that were executed in every order, because the text does
     /// not show that they do not depend on it.
@@ -202,7 +204,8 @@ struct Search<'p> {
 }
 
 /// Searches all states. If a step depends on the order of a scalarset's elements, the search starts
-/// again without permutations of that scalarset.
+/// again without permutations of that scalarset. Scalarsets that liveness properties follow are not
+/// permuted.
 pub fn explore(
     model: &Model,
     program: &Program,
@@ -210,7 +213,8 @@ pub fn explore(
     budget: &Budget,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Explored {
-    let mut asymmetries = Vec::new();
+    let permutes = options.symmetry && Normal::new(model, program, true).permutes();
+    let mut asymmetries = if permutes && options.checks { followed(model) } else { Vec::new() };
     loop {
         match explore_with(model, program, options, &asymmetries, (budget, progress)) {
             Ok(explored) => return Explored { asymmetries, ..explored },

@@ -16,7 +16,7 @@ use mu_base::{SourceMap, Stop};
 use mu_murphi::model::ProtocolModel;
 use mu_murphi::search::{Broken, Deadlocks, Explored, SearchOptions, explore};
 use mu_murphi::{Settings, compile, read};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Limit on the states of a model that is compared.
 const MOST: u64 = 3_000;
@@ -144,6 +144,30 @@ fn models_that_depend_on_an_order_keep_their_answers() {
     let many = seeds.end - seeds.start > 1;
     let found = asymmetric(seeds);
     assert!(!many || found > 5, "{found} models depend on an order");
+}
+
+/// Liveness of each element of a scalarset has one answer with and without symmetries.
+#[test]
+fn liveness_of_elements_agrees() {
+    let seeds = match std::env::var("SEED").ok().and_then(|s| s.parse::<u64>().ok()) {
+        Some(seed) => seed..seed + 1,
+        None => 4_000_000..4_001_000,
+    };
+    let many = seeds.end - seeds.start > 1;
+    let mut verdicts = BTreeMap::new();
+    for seed in seeds {
+        let text = generator::live_model(&mut Random::new(seed)).text;
+        let search = |symmetry| {
+            searched(&text, symmetry, Deadlocks::Off).unwrap_or_else(|e| panic!("seed {seed}: {e}"))
+        };
+        let (Some(whole), Some(reduced)) = (search(false), search(true)) else { continue };
+        assert_eq!(whole.verdict, reduced.verdict, "seed {seed}\n{text}");
+        *verdicts.entry(whole.verdict).or_insert(0) += 1;
+    }
+    for verdict in ["ok", "liveness"] {
+        let found = verdicts.get(verdict).copied().unwrap_or(0);
+        assert!(!many || found > 100, "{verdicts:?}");
+    }
 }
 
 /// `COUNT=20000 cargo test --release -p mu-check-murphi --test random -- --ignored volume`

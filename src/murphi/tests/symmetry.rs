@@ -218,3 +218,75 @@ fn quantifiers_of_properties_are_evaluated_for_all_elements() {
     assert!(matches!(all.failure.expect("a failure").broken, Broken::Fault(..)));
     assert_eq!(found.asymmetries.len(), 1);
 }
+
+/// Liveness of one element: a step to a representative renames the elements, so its scalarset is
+/// not permuted.
+#[test]
+fn liveness_follows_one_element() {
+    let dies = "ruleset p: P do rule \"die\" !dead ==> s[p] := D; dead := true; end;
+        rule \"up\" s[p] = A ==> s[p] := B; end; rule \"down\" s[p] = B ==> s[p] := A; end; end;";
+    let start = "startstate for p: P do s[p] := A; end; dead := false; end;";
+    let types = "type P: scalarset(2); S: enum {A, B, D};";
+    let variables = "var s: array [P] of S; dead: boolean;";
+    let other = "type Q: scalarset(3); var q: array [Q] of boolean;
+        startstate for p: P do s[p] := A; end; for i: Q do q[i] := false; end; dead := false; end;
+        ruleset i: Q do rule begin q[i] := !q[i]; end; end;";
+    let within = |property: &str| format!("{types} {variables} {dies} {start} {property}");
+    for (text, fails, symmetries) in [
+        (include_str!("models/live.m").to_string(), false, 1),
+        (include_str!("models/live2.m").to_string(), true, 1),
+        (include_str!("models/live3.m").to_string(), true, 1),
+        (include_str!("models/live5.m").to_string(), true, 1),
+        (within("ruleset p: P do liveness s[p] = B; end;"), true, 1),
+        (within("ruleset p: P do liveness forall i: P do i = p -> s[i] = B end; end;"), true, 1),
+        (within("ruleset p: P do alias a: s[p] do liveness a = B; end; end;"), true, 1),
+        (within("liveness exists p: P do s[p] = B end;"), false, 2),
+        (within("liveness forall p: P do s[p] = B end;"), true, 2),
+        (within("ruleset p: P do cover s[p] = D; end;"), false, 2),
+        (within("ruleset p: P do invariant s[p] = D -> dead; end;"), false, 2),
+        (
+            format!("{types} {variables} {dies} {other} ruleset p: P do liveness s[p] = B; end;"),
+            true,
+            6,
+        ),
+        (
+            format!("{types} {variables} {dies} {other} ruleset i: Q do liveness q[i]; end;"),
+            false,
+            2,
+        ),
+    ] {
+        let [reduced, whole] = [true, false].map(|s| searched(&text, s, Deadlocks::Off));
+        let is_liveness = |f: &Explored| {
+            matches!(f.failure.as_ref().map(|f| &f.broken), Some(Broken::Liveness(_)))
+        };
+        assert_eq!((is_liveness(&reduced), is_liveness(&whole)), (fails, fails), "{text}");
+        assert_eq!(reduced.symmetries, symmetries, "{text}");
+        let follows = text.contains(" do liveness");
+        assert_eq!(!reduced.asymmetries.is_empty(), follows, "{text}");
+        if symmetries == 1 {
+            assert_eq!(reduced.failure, whole.failure, "{text}");
+        }
+    }
+}
+
+/// Liveness of a value of a union, and of an element of a multiset, which the sorting moves.
+#[test]
+fn liveness_follows_values_of_unions_and_elements_of_multisets() {
+    for text in [
+        "type P: scalarset(2); U: union {enum {Home}, P}; var s: array [U] of boolean; d: boolean;
+         startstate for u: U do s[u] := true; end; d := false; end;
+         ruleset u: U do rule !d ==> s[u] := false; d := true; end; rule s[u] ==> s[u] := true; end;
+         end; ruleset u: U do liveness s[u]; end;",
+        "type P: scalarset(2); M: record p: P; n: 0..2; end; var m: multiset [2] of M;
+         startstate undefine m; end;
+         ruleset p: P do rule multisetcount(i: m, true) < 2 ==> var x: M; begin
+           x.p := p; x.n := 0; multisetadd(x, m); end; end;
+         choose i: m do rule m[i].n < 2 ==> m[i].n := m[i].n + 1; end;
+           liveness m[i].n = 1; end;",
+    ] {
+        let [reduced, whole] = [true, false].map(|s| searched(text, s, Deadlocks::Off));
+        assert_eq!((reduced.symmetries, reduced.states), (1, whole.states));
+        assert_eq!(reduced.failure, whole.failure, "{text}");
+        assert!(matches!(whole.failure.expect("a failure").broken, Broken::Liveness(_)));
+    }
+}

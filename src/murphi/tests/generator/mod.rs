@@ -63,6 +63,46 @@ pub fn ordered_model(random: &mut Random) -> Model {
     generate(random, true)
 }
 
+/// Generates a model with a liveness property for each element of a scalarset, and no errors that
+/// end the search early.
+pub fn live_model(random: &mut Random) -> Model {
+    let size = 2 + random.below(2);
+    let mut text = format!(
+        "type S: scalarset({size}); V: 0..3;
+         var a: array [S] of V; x: V; o: S;
+         ruleset i: S do startstate
+           for k: S do a[k] := 0; end; x := 0; o := i; end; end;\n"
+    );
+    let number = |random: &mut Random| random.below(4);
+    let condition = |random: &mut Random| {
+        let value = number(random);
+        let relation = ["=", "!=", "<=", ">"][random.below(4)];
+        match random.below(6) {
+            0 => format!("x {relation} {value}"),
+            1 => ["o = i", "o != i"][random.below(2)].to_string(),
+            2 => format!("a[o] {relation} {value}"),
+            3 => format!("forall k: S do k = i | a[k] {relation} {value} end"),
+            4 => format!("exists k: S do a[k] {relation} {value} end"),
+            _ => format!("a[i] {relation} {value}"),
+        }
+    };
+    for _ in 0..2 + random.below(3) {
+        let guard = format!("({}) & ({})", condition(random), condition(random));
+        let value = number(random);
+        let effect = match random.below(6) {
+            0 => format!("x := {value};"),
+            1 => "o := i;".to_string(),
+            2 => format!("a[o] := {value};"),
+            3 => format!("a[i] := {value}; x := {};", number(random)),
+            _ => format!("a[i] := {value};"),
+        };
+        text += &format!("ruleset i: S do rule {guard} ==> begin {effect} end; end;\n");
+    }
+    let both = format!("({}) | ({})", condition(random), condition(random));
+    text += &format!("ruleset i: S do liveness \"live\" {both}; end;\n");
+    Model { text, features: BTreeSet::from(["liveness", "ruleset", "scalarset"]) }
+}
+
 fn generate(random: &mut Random, ordered: bool) -> Model {
     let undefined = random.chance(1, 4);
     let mut g = Generator {
