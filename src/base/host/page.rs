@@ -319,5 +319,5 @@ pub fn peak_resident_bytes() -> u64 {
 
 /// Returns the limit on the module's memory. Never `None`.
 pub fn available_memory() -> Option<u64> {
-    Some(MOST_PAGES * PAGE)
+    Some(MAX_PAGES * PAGE)
 }

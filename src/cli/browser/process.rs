@@ -22,7 +22,7 @@ pub(crate) fn run(
 ) -> Result<Option<Exit>, Diagnostic> {
     wait();
     let words = words.iter().map(|w| w.to_string_lossy().into_owned());
-    let host::Exit { code, out, err } =
+    let host::Ended { code, out, err } =
         host::start(&std::iter::once("mu-check".to_string()).chain(words).collect::<Vec<_>>());
     let how = code.map_or_else(|| "a fault".to_string(), |code| format!("exit code {code}"));
     Ok(Some(Exit { how, out, err }))

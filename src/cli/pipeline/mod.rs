@@ -22,5 +22,7 @@ mod shares;
 pub(crate) mod systems;
 
 pub use self::session::Session;
-pub(crate) use self::session::{end_with_input, symmetries};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use self::session::end_with_input;
+pub(crate) use self::session::symmetries;
 pub(crate) use mu_base::files::{file_error, read_source, read_text};
