@@ -7,7 +7,8 @@
 //! value are known. Values that are computed from reads follow from these in later rounds
 //! ([`crate::paths`]).
 //!
-//! Cost: at most [`MAX_STEPS`] steps. Beyond this limit the constants found so far are returned.
+//! Cost: at most [`MAX_STEPS`] steps. Beyond this limit the constants found so far are returned: a
+//! gap that docs/reliability.md states, since no caller learns of it.
 
 use crate::code::{self, Op, RegisterExpr, Thread, low};
 use crate::layout::{Found, MemoryLayout};
