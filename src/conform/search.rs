@@ -10,7 +10,7 @@
 //! the set before it; all of these are on earlier levels. Sets are interned; successors, unions and
 //! images of sets are computed once. Under the machine's symmetries, each orbit is represented by
 //! its least history. The set of the representative is the union of the images of the set under all
-//! group elements that lead to it. Several threads expand a level ([`crate::expansion`]).
+//! group elements that lead to it. Several threads expand a level (`expansion`).
 //!
 //! Histories in which all operations have ended are judged, once for each class under the
 //! symmetries of memory models. A model that has forbidden a history does not judge larger ones.

@@ -16,10 +16,11 @@
 //!
 //! Both are checked for the values of roles. Monitors forbid stores of all other values, so each of
 //! these (an *extra* value) must be stored wherever values are stored, and exchanging it with the
-//! first or the second role must leave the runs of the machine as they are. These exchanges generate
-//! all permutations of the two roles and the extra values, so each pair with an extra value is the
-//! image of a pair of roles. The initial value is an extra value that cannot be exchanged: if some
-//! label stores it and it has no role, the values must be merged into it, which fails.
+//! first or the second role must leave the runs of the machine as they are. These exchanges
+//! generate all permutations of the two roles and the extra values, so each pair with an extra
+//! value is the image of a pair of roles. The initial value is an extra value that cannot be
+//! exchanged: if some label stores it and it has no role, the values must be merged into it, which
+//! fails.
 //!
 //! For more values than the machine has, the same is assumed. Cost: one exploration that stores
 //! transitions, one partition refinement of the machine, and two of its quotient for each pair and
