@@ -139,7 +139,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
 
     /// Returns a pair of writes that `co` does not order. Neighbours are first, so that
     /// transitivity orders the others.
-    fn unwith_pair(&self, co: &Relation) -> Option<(usize, usize)> {
+    fn unordered(&self, co: &Relation) -> Option<(usize, usize)> {
         let is_open = |&(a, b): &(usize, usize)| !co.has(a, b) && !co.has(b, a);
         self.parts.iter().find_map(|part| {
             (1..part.len())
@@ -214,7 +214,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
             }
             return Ok(None);
         }
-        if let Some((a, b)) = self.unwith_pair(&c.co) {
+        if let Some((a, b)) = self.unordered(&c.co) {
             for (first, second) in [(a, b), (b, a)] {
                 let co = with_pair(&c.co, first, second);
                 let found = self.extend(Choices { co, ..c.clone() })?;

@@ -1,7 +1,7 @@
 //! Interned lists of the operations of one processor in program order, their extension by events,
 //! and their images under the machine's symmetries.
 //!
-//! What is computed once is read by several threads; only the owner of the table adds to it.
+//! Several threads read the computed entries; only the owner of the table adds to it.
 //! Invariant: the id of a list never changes. An operation that has ended has no number, so that
 //! lists that memory models cannot distinguish are equal.
 

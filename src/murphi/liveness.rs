@@ -13,7 +13,7 @@
 use crate::accesses::{bit, scalarsets};
 use crate::equivariance::names;
 use crate::orders::Asymmetry;
-use crate::typed::{Binding, Claim, Domain, Model, Property, TypeId, TypeKind};
+use crate::typed::{Binding, Claim, Domain, Model, Property, TypeId};
 
 /// Returns the scalarsets that occur in parameters of liveness properties, each with the first such
 /// property.
@@ -47,22 +47,6 @@ fn sets_of(model: &Model, all: &[TypeId], property: &Property) -> u64 {
             Binding::Parameter { domain: Domain::Range { .. }, .. } | Binding::Alias(_) => {}
         }
     }
-    let (mut sets, mut seen) = (0, Vec::new());
-    while let Some(ty) = open.pop() {
-        if seen.contains(&ty) {
-            continue;
-        }
-        seen.push(ty);
-        match model.types.kind(ty) {
-            TypeKind::Scalarset { .. } => {
-                sets |= all.iter().position(|s| *s == ty).map_or(0, bit);
-            }
-            TypeKind::Union { members } => open.extend(members),
-            TypeKind::Array { index, element } => open.extend([*index, *element]),
-            TypeKind::Multiset { element, .. } => open.push(*element),
-            TypeKind::Record { fields } => open.extend(fields.iter().map(|f| f.ty)),
-            _ => {}
-        }
-    }
-    sets
+    let place = |ty: TypeId| all.iter().position(|set| *set == ty);
+    model.types.constituents(open).into_iter().filter_map(place).fold(0, |sets, at| sets | bit(at))
 }

@@ -108,21 +108,6 @@ fn in_multisets(model: &Model, first: i64) -> bool {
         TypeKind::Multiset { element, .. } => Some(element),
         _ => None,
     });
-    let mut open: Vec<TypeId> = elements.collect();
-    let mut seen = Vec::new();
-    while let Some(ty) = open.pop() {
-        if seen.contains(&ty) {
-            continue;
-        }
-        seen.push(ty);
-        match model.types.kind(ty) {
-            TypeKind::Scalarset { first: f, .. } if *f == first => return true,
-            TypeKind::Union { members } => open.extend(members),
-            TypeKind::Array { index, element } => open.extend([*index, *element]),
-            TypeKind::Multiset { element, .. } => open.push(*element),
-            TypeKind::Record { fields } => open.extend(fields.iter().map(|f| f.ty)),
-            _ => {}
-        }
-    }
-    false
+    let is_it = |ty: TypeId| matches!(model.types.kind(ty), TypeKind::Scalarset { first: f, .. } if *f == first);
+    model.types.constituents(elements.collect()).into_iter().any(is_it)
 }

@@ -180,6 +180,25 @@ impl Types {
     pub fn kind(&self, ty: TypeId) -> &TypeKind {
         &self.get(ty).kind
     }
+    /// Returns some types with all types that they consist of, each once. Cost: quadratic in their
+    /// number.
+    pub fn constituents(&self, mut open: Vec<TypeId>) -> Vec<TypeId> {
+        let mut all = Vec::new();
+        while let Some(ty) = open.pop() {
+            if all.contains(&ty) {
+                continue;
+            }
+            all.push(ty);
+            match self.kind(ty) {
+                TypeKind::Union { members } => open.extend(members),
+                TypeKind::Array { index, element } => open.extend([*index, *element]),
+                TypeKind::Multiset { element, .. } => open.push(*element),
+                TypeKind::Record { fields } => open.extend(fields.iter().map(|f| f.ty)),
+                _ => {}
+            }
+        }
+        all
+    }
     /// True if the values of the type are numbers: not for arrays, records, multisets, positions.
     pub fn is_simple(&self, ty: TypeId) -> bool {
         match self.kind(ty) {

@@ -124,12 +124,12 @@ fn parse_threads(text: &str) -> Result<ThreadCount, String> {
 
 /// Parses the number of threads of a command that needs a number.
 fn parse_number_of_threads(text: &str) -> Result<u32, String> {
-    match text.parse::<u32>() {
-        Ok(n @ 1..=64) => Ok(n),
-        _ if text == "any" => Err(
+    match parse_threads(text) {
+        Ok(ThreadCount::Number(n)) => Ok(n),
+        Ok(ThreadCount::Any) => Err(
             "expected a number from 1 to 64: robustness is decided for a fixed number of threads; `mu-check program FILE --threads-of any` proves the program safe for every number, under `--model tso` or `sc`".into(),
         ),
-        _ => Err("expected a number from 1 to 64".into()),
+        Err(_) => Err("expected a number from 1 to 64".into()),
     }
 }
 

@@ -143,7 +143,7 @@ pub(super) fn add_arrays(
 ///
 /// # Errors
 ///
-/// What depends on them.
+/// A part of the text that depends on the constants, with the reason.
 pub(super) fn check(
     merged: &Merged,
     process: &LinearProcess,

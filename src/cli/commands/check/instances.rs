@@ -488,20 +488,21 @@ impl Instances<'_> {
             BASE_SPOT_STATES + (states / PROOF_STATES_PER_SPOT_STATE).min(MAX_EXTRA_SPOT_STATES);
         let mut checks = 0;
         for (_, values) in &spot_checks {
+            if checks == MAX_SPOT_CHECKS {
+                break;
+            }
             let loaded = match self.load(values) {
-                Ok(loaded) => loaded,
                 Err(NoInstance::Excluded) => continue,
                 Err(NoInstance::Limit) => break,
+                loaded => loaded,
+            };
+            checks += 1;
+            let loaded = match loaded {
+                Ok(loaded) => loaded,
                 Err(NoInstance::Error(error)) if error.stage == Stage::Internal => {
                     return Err(error);
                 }
-                Err(NoInstance::Error(_)) => {
-                    checks += 1;
-                    if checks == MAX_SPOT_CHECKS {
-                        break;
-                    }
-                    continue;
-                }
+                Err(_) => continue,
             };
             let Ok(formula) = properties::read(self.text(), &loaded.data, &loaded.actions) else {
                 continue;
@@ -521,10 +522,6 @@ impl Instances<'_> {
                 Verdict::False => return Ok(Some(values.clone())),
                 Verdict::True if answer.states < left => left -= answer.states,
                 _ => break,
-            }
-            checks += 1;
-            if checks == MAX_SPOT_CHECKS {
-                break;
             }
         }
         Ok(None)

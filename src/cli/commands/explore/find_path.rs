@@ -387,8 +387,8 @@ impl<'a> WantedAction<'a> {
         }
         (depth == 0 && !arguments.is_empty()).then_some(count)
     }
-    /// Warns if the model has no action of this name, or none with so many arguments: nothing is
-    /// found then.
+    /// Warns if the model has no action of this name, or none with this number of arguments:
+    /// nothing is found then.
     ///
     /// # Errors
     /// The text is neither a name nor a label.

@@ -123,7 +123,7 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
     assert!(usual(Arch::AArch64).mixed_sizes);
 }
 
-/// Where coherence orders are given, as in Dartagnan, the store of an update comes after the store
+/// In models with a given `co`, as those of Dartagnan, the store of an update comes after the store
 /// that it loads from, without an axiom of the model. The herd tools' models choose `co`.
 #[test]
 fn updates_store_after_they_load_where_orders_are_given() {

@@ -72,8 +72,13 @@ fn tree(text: &str, n: usize) -> Specification {
 
 /// Returns the verdict for some components and a value of `N`; `None` beyond a limit.
 fn concrete(text: &str, formula: &str, (n, counter): (usize, usize)) -> Option<bool> {
-    let text = format!("{text}eqn N = {counter};");
-    let spec = mu_process::typecheck::check_specification(&tree(&text, n)).unwrap();
+    instance_verdict(&tree(&format!("{text}eqn N = {counter};"), n), formula, 5_000)
+}
+
+/// Returns the verdict of a formula on a specification without parameters; `None` beyond a limit on
+/// its states.
+pub fn instance_verdict(tree: &Specification, formula: &str, max_states: u64) -> Option<bool> {
+    let spec = mu_process::typecheck::check_specification(tree).unwrap();
     let process = linearise(&spec, &linearise::LineariserOptions::default()).unwrap();
     let model = Compiled::new(process, &Confluence::None).unwrap();
     let parsed = mu_syntax::parse_formula(SourceId::of(1), formula).unwrap();
@@ -81,7 +86,7 @@ fn concrete(text: &str, formula: &str, (n, counter): (usize, usize)) -> Option<b
     let formula = check_formula(&parsed, &process.data, &process.actions).unwrap();
     let options = mu_explore::Options { threads: 1, ..Default::default() };
     let chosen = Options { evidence: false, ..Options::new(&options) };
-    let budget = Budget::new(Limits { max_states: Some(5_000), ..Limits::default() });
+    let budget = Budget::new(Limits { max_states: Some(max_states), ..Limits::default() });
     match check(&model, &model, &formula, chosen, &budget).unwrap().verdict {
         Verdict::True => Some(true),
         Verdict::False => Some(false),

@@ -2,12 +2,9 @@
 //! checker proves for every size is true of the instances with one to three constants.
 
 use crate::arcx::{any_size, confirmed, unbounded};
+use crate::crowds::instance_verdict;
 use mu_base::random::Random;
-use mu_base::{Budget, Limits, SourceId, SourceMap};
-use mu_compile::{Compiled, Confluence};
-use mu_formula::typecheck::check_formula;
-use mu_pbes::{Options, Verdict, check};
-use mu_process::linearise::{self, linearise};
+use mu_base::{SourceId, SourceMap};
 use mu_regions::sizes::SIZE;
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
@@ -116,21 +113,7 @@ fn concrete(
     sizes: (usize, usize, usize),
     counter: usize,
 ) -> Option<bool> {
-    let text = format!("{text}eqn N = {counter};");
-    let spec = mu_process::typecheck::check_specification(&tree(&text, sizes)).unwrap();
-    let process = linearise(&spec, &linearise::LineariserOptions::default()).unwrap();
-    let model = Compiled::new(process, &Confluence::None).unwrap();
-    let parsed = mu_syntax::parse_formula(SourceId::of(1), formula).unwrap();
-    let process = model.process();
-    let formula = check_formula(&parsed, &process.data, &process.actions).unwrap();
-    let options = mu_explore::Options { threads: 1, ..Default::default() };
-    let chosen = Options { evidence: false, ..Options::new(&options) };
-    let budget = Budget::new(Limits { max_states: Some(3_000), ..Limits::default() });
-    match check(&model, &model, &formula, chosen, &budget).unwrap().verdict {
-        Verdict::True => Some(true),
-        Verdict::False => Some(false),
-        Verdict::Unknown(_) => None,
-    }
+    instance_verdict(&tree(&format!("{text}eqn N = {counter};"), sizes), formula, 3_000)
 }
 
 /// Replay: `SEED=n`; more: `SORT_CASES=n`. Odd seeds have any number of components.
