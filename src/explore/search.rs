@@ -44,6 +44,9 @@ pub(super) const BATCH: usize = 256;
 pub(super) const GENEROUS: u64 = 12;
 /// Time between checks of the memory and reports of progress.
 const TICK: Duration = Duration::from_millis(50);
+/// Time from a tick after which each block is checked close to the memory limit. The thread that allocates also checks, so that a
+/// busy machine delays both alike.
+const TICK_NEAR_LIMIT: Duration = Duration::from_millis(1);
 
 /// A predicate on steps: group and label.
 pub(crate) type StepTest<'a> = &'a (dyn Fn(usize, LabelId) -> bool + Sync);
@@ -725,12 +728,16 @@ impl<'a> Shared<'a> {
                 self.pause.store(true, Ordering::Relaxed);
             }
             let waiting = self.waiting.fetch_sub(expanded, Ordering::Relaxed) - expanded;
-            if local.ticked.elapsed() > TICK {
+            let since = local.ticked.elapsed();
+            let tick = since > TICK;
+            if (tick || since > TICK_NEAR_LIMIT && self.budget.is_near_memory_limit())
+                && let Err(stop) = self.budget.check_memory()
+            {
+                mine.stop = Some(stop);
+                self.pause.store(true, Ordering::Relaxed);
+            }
+            if tick {
                 local.ticked = Instant::now();
-                if let Err(stop) = self.budget.check_memory() {
-                    mine.stop = Some(stop);
-                    self.pause.store(true, Ordering::Relaxed);
-                }
                 if self.goal.checkpoints.is_some_and(CheckpointWriter::due) {
                     self.pause.store(true, Ordering::Relaxed);
                 }

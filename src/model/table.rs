@@ -4,33 +4,39 @@
 //! insertion and stay valid as long as the table. Cost: a hash of the key under a lock that readers
 //! share.
 
-use ahash::AHashMap;
+use ahash::{AHashMap, RandomState};
 use mu_base::ids::LabelId;
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// Parts of the map: each grows alone, so that the memory of a run has no large steps, which a
+/// limit could not stop.
+const PARTS: u64 = 64;
+
 /// Table of labels with keys of type `K`.
 pub struct LabelTable<K> {
-    inner: RwLock<Inner<K>>,
-}
-
-struct Inner<K> {
-    ids: AHashMap<Arc<K>, LabelId>,
-    keys: Vec<Arc<K>>,
+    hasher: RandomState,
+    /// By part of the hash. The lock of a part is taken before that of `keys`.
+    parts: Vec<RwLock<AHashMap<Arc<K>, LabelId>>>,
+    keys: RwLock<Vec<Arc<K>>>,
 }
 
 impl<K: Eq + Hash> LabelTable<K> {
     /// Creates a table that contains only tau.
     pub fn new(tau: K) -> Self {
-        let tau = Arc::new(tau);
-        Self {
-            inner: RwLock::new(Inner {
-                ids: AHashMap::from([(tau.clone(), LabelId::TAU)]),
-                keys: vec![tau],
-            }),
-        }
+        let table = Self {
+            hasher: RandomState::new(),
+            parts: (0..PARTS).map(|_| RwLock::default()).collect(),
+            keys: RwLock::default(),
+        };
+        table.intern(tau);
+        table
+    }
+
+    fn part<Q: Hash + ?Sized>(&self, key: &Q) -> &RwLock<AHashMap<Arc<K>, LabelId>> {
+        &self.parts[(self.hasher.hash_one(key) % PARTS) as usize]
     }
 
     /// Returns the number of a label, adding the label if it is new.
@@ -38,11 +44,11 @@ impl<K: Eq + Hash> LabelTable<K> {
         if let Some(id) = self.find(&key) {
             return id;
         }
-        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        let Inner { ids, keys } = &mut *inner;
+        let mut ids = self.part(&key).write().unwrap_or_else(PoisonError::into_inner);
         let key = Arc::new(key);
         // Another thread may have added it since.
         *ids.entry(key.clone()).or_insert_with(|| {
+            let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
             keys.push(key);
             LabelId::new(keys.len() - 1)
         })
@@ -53,17 +59,17 @@ impl<K: Eq + Hash> LabelTable<K> {
     where
         Arc<K>: Borrow<Q>,
     {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner).ids.get(key).copied()
+        self.part(key).read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
     /// Returns the key of a label.
     pub fn get(&self, label: LabelId) -> Arc<K> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner).keys[label.index()].clone()
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)[label.index()].clone()
     }
 
     /// Returns the number of labels.
     pub fn count(&self) -> usize {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner).keys.len()
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 

@@ -365,9 +365,7 @@ pub(crate) fn watch(budget: &Budget, format: Format, listen: fn(&Budget)) {
         std::thread::sleep(WATCH_INTERVAL);
         listen(&budget);
         loop {
-            // A search can touch some megabytes per millisecond: close to the limit, check more
-            // often.
-            let near = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m / 4 * 3);
+            let near = budget.is_near_memory_limit();
             std::thread::sleep(if near { WATCH_INTERVAL / 10 } else { WATCH_INTERVAL });
             let checked = budget.exceeded();
             let Err(stop) = checked else {
