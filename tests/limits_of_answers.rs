@@ -341,7 +341,7 @@ fn analyses_of_robustness() {
     let program = package("specs/x86/dekker.asm");
     // The verdict is known; the interleavings and the sets of fences are too many.
     for (option, code) in [("--count --max-memory 30MB", 1), ("--count", 1), ("--fences", 3)] {
-        let words = format!("robust {program} --threads-of 3 {option} --timeout 2");
+        let words = format!("robust {program} --threads-of 3 {option} --timeout 1");
         let json = run(folder.path(), &format!("{words} --format json"));
         assert_eq!(json.json["verdict"], "false", "{words}: {}", json.text);
         assert!(json.json["borderline"].is_object(), "{words}: {}", json.text);

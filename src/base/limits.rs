@@ -199,8 +199,8 @@ impl Budget {
         self.peak.fetch_max(now, Ordering::Relaxed);
         if self.limits.max_memory.is_some_and(|m| now > m) { Err(Stop::Memory) } else { Ok(()) }
     }
-    /// True if the last poll found more than three quarters of the memory limit in use. A search can
-    /// touch some megabytes per millisecond, so poll the memory more often then.
+    /// True if a poll found more than three quarters of the memory limit in use. A search can touch
+    /// some megabytes per millisecond, so poll the memory more often then.
     pub fn is_near_memory_limit(&self) -> bool {
         self.limits.max_memory.is_some_and(|m| self.peak.load(Ordering::Relaxed) > m / 4 * 3)
     }

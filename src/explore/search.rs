@@ -44,8 +44,8 @@ pub(super) const BATCH: usize = 256;
 pub(super) const GENEROUS: u64 = 12;
 /// Time between checks of the memory and reports of progress.
 const TICK: Duration = Duration::from_millis(50);
-/// Time from a tick after which each block is checked close to the memory limit. The thread that allocates also checks, so that a
-/// busy machine delays both alike.
+/// Time from a tick after which each block is checked close to the memory limit. The thread that
+/// allocates also checks, so that a busy machine delays both alike.
 const TICK_NEAR_LIMIT: Duration = Duration::from_millis(1);
 
 /// A predicate on steps: group and label.

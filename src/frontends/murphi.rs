@@ -58,6 +58,11 @@ impl FrontEnd for Murphi {
                 "`{name}` is a word of formulas, so labels and formulas have `{new}` for it"
             ));
         }
+        for (name, action) in model.numbered_actions() {
+            loading.journal.warn(&format!(
+                "the action of rule `{name}` is `{action}`, because another name or a word is equal"
+            ));
+        }
         let names = FormulaNames {
             start: model.start_action().map(str::to_string),
             subsets: model.subsets(),

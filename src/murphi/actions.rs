@@ -47,6 +47,22 @@ pub(crate) fn rule_actions(model: &Model) -> Vec<String> {
     identifiers(written, &reserved)
 }
 
+/// Returns the names of rules with actions that another name or word has taken, and these actions,
+/// each once.
+pub(crate) fn numbered_actions<'m>(
+    model: &'m Model,
+    actions: &'m [String],
+) -> Vec<(&'m str, &'m str)> {
+    let mut found = Vec::new();
+    for (rule, action) in model.rules.iter().zip(actions) {
+        let Some(name) = rule.name.as_deref().map(str::trim) else { continue };
+        if identifier(name) != *action && !found.contains(&(name, action.as_str())) {
+            found.push((name, action));
+        }
+    }
+    found
+}
+
 /// Returns identifiers for names: equal ones for equal names, others for other names. If the
 /// identifier of a name is taken or reserved, a number from 2 on follows.
 pub(crate) fn identifiers(names: impl Iterator<Item = String>, reserved: &[&str]) -> Vec<String> {

@@ -20,7 +20,7 @@
 //! Reads and writes of a group come from its code ([`crate::footprint`]). A group that writes to a
 //! multiset writes all of it, sorted. Cost: one run of the guard and the rule for each query.
 
-use crate::actions::{START, identifiers, rule_actions, words_of_constants};
+use crate::actions::{START, identifiers, numbered_actions, rule_actions, words_of_constants};
 use crate::additions::ShownValue;
 use crate::code::{Fault, Program};
 use crate::footprint::{Footprint, footprint};
@@ -171,6 +171,11 @@ impl ProtocolModel {
     /// its name in formulas.
     pub fn renamed(&self) -> Vec<(String, String)> {
         [renamed_types(&self.typed), self.renamed.clone()].concat()
+    }
+    /// Returns the rules with actions that differ from their names, because the identifier of the
+    /// name is a reserved word or that of another rule: each name with its action.
+    pub fn numbered_actions(&self) -> Vec<(&str, &str)> {
+        numbered_actions(&self.typed, &self.names)
     }
     /// Returns the named types with fewer values than their sorts.
     pub fn subsets(&self) -> Vec<NamedSubset> {

@@ -236,7 +236,7 @@ fn limits_are_answers() {
 #[test]
 fn a_search_that_is_resumed_misses_nothing() {
     let mut halted = 0;
-    for seed in 0..150 {
+    for seed in 0..50 {
         let model = Random::new(seed);
         let (states, transitions, deadlocks, ..) = model.naive();
         for effort in 1..60 {
@@ -267,7 +267,7 @@ fn a_search_that_is_resumed_misses_nothing() {
             );
         }
     }
-    assert!(halted > 1000, "{halted}");
+    assert!(halted > 300, "{halted}");
 }
 
 /// Threads that learn together, while tables grow and are collected, find the same states as one

@@ -71,7 +71,7 @@ pub struct ReduceArgs {
     /// The same as `--out`.
     #[arg(value_name = "OUT", conflicts_with = "out")]
     pub output: Option<PathBuf>,
-    /// Write the quotient to this file: `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`.
+    /// Write the quotient to this file: `.aut`, `.aut.gz`, `.blts`, `.lts`, `.fsm` or `.dot`.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Draw the quotient in layers: `.svg`, for up to a few hundred states.

@@ -367,8 +367,8 @@ pub struct ExploreArgs {
     /// Model.
     #[arg(help = model_help())]
     pub model: PathBuf,
-    /// Write the (reduced) transition system to this `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`
-    /// file.
+    /// Write the (reduced) transition system to this `.aut`, `.aut.gz`, `.blts`, `.lts`, `.fsm` or
+    /// `.dot` file.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Reduce modulo an equivalence.

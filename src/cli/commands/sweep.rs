@@ -311,7 +311,8 @@ impl Runner<'_> {
         let mut names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
         names.dedup();
         let bar = Bar::new(!self.session.common.no_progress && !self.session.common.quiet);
-        let mut ended: Vec<(&str, &str, Combination)> = Vec::new();
+        // Series that ended early, with the reason for their further rows.
+        let mut ended: Vec<((&str, &str, Combination), &str)> = Vec::new();
         let mut interrupted = false;
         'all: for combination in combinations {
             for job in jobs {
@@ -323,11 +324,11 @@ impl Runner<'_> {
                     .cloned()
                     .collect();
                 let series = (job.name.as_str(), job.confluence.as_str(), others);
-                if ended.contains(&series) {
+                if let Some((_, reason)) = ended.iter().find(|e| e.0 == series) {
                     sweep.not_run.push(NotRun {
                         job: job.name.clone(),
                         parameters: combination.clone(),
-                        reason: "a smaller row reached a limit".into(),
+                        reason: (*reason).into(),
                     });
                     continue;
                 }
@@ -349,7 +350,12 @@ impl Runner<'_> {
                     },
                 };
                 if !row.is_complete() {
-                    ended.push(series);
+                    let reason = match row.stop.as_str() {
+                        FAILED_ROW => "a smaller row failed",
+                        "unknown" => "a smaller row is unknown",
+                        _ => "a smaller row reached a limit",
+                    };
+                    ended.push((series, reason));
                 }
                 sweep.kept.retain(|r| r.inputs != inputs);
                 sweep.rows.push(row);

@@ -203,7 +203,7 @@ fn compare(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn written_tests_have_the_answers_of_their_histories() {
-    compare(0..100);
+    compare(0..40);
 }
 
 /// cargo test --release -p mu-check-conform --test written -- --ignored --nocapture

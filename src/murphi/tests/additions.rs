@@ -168,6 +168,16 @@ invariant \"inv one\" x = 1; invariant \"inv-one\" x = 1;";
         "violation(inv_one_2)",
     ];
     assert_eq!(found, expected);
+    let numbered = [
+        ("error", "error_2"),
+        ("violation", "violation_2"),
+        ("tau", "tau_2"),
+        ("a b", "a_b_2"),
+        ("a_b", "a_b_3"),
+        ("val_1", "rule_val_1_2"),
+        ("!!", "rule__2"),
+    ];
+    assert_eq!(model.numbered_actions(), numbered);
 
     // The translation has the same actions.
     let translation = mu_murphi::expand(&typed).expect("a translation");

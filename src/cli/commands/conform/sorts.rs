@@ -358,6 +358,7 @@ impl Sorts {
                 .filter(|t| self.sort(**t).is_some_and(|s| within.contains(&s)))
                 .map(|t| t.name())
                 .collect();
+            let carries_only_processor = carried == [Thing::Processor.name()];
             let carried = match &carried[..] {
                 [] => continue,
                 [one] => (*one).to_string(),
@@ -369,8 +370,12 @@ impl Sorts {
             let place = declared.iter().find(|d| d.0 == name).map(|d| d.1);
             let error = Diagnostic { span: place, ..Diagnostic::new(Stage::Type, message) };
             let any = vec!["_"; count].join(", ");
+            let example = match (count, carries_only_processor) {
+                (1, true) => format!("`fence {name}(p);`"),
+                _ => format!("`load {name}(p, a, v);` with a letter for each argument"),
+            };
             return Err(error
-                .note(format!("expected a line for it, such as `load {name}(p, a, v);` with a letter for each argument"))
+                .note(format!("expected a line for it, such as {example}"))
                 .note(format!("or, if it is no memory operation, `internal {name};` or `internal {name}({any});`")));
         }
         Ok(())

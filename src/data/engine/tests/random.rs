@@ -256,7 +256,7 @@ fn is_data(signature: &crate::signature::Signature, e: &Expr) -> bool {
 fn engine_agrees_with_naive_rewriter() {
     let seed: u64 =
         std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_240_611);
-    let rounds = std::env::var("MU_CHECK_ROUNDS").ok().and_then(|s| s.parse().ok()).unwrap_or(1500);
+    let rounds = std::env::var("MU_CHECK_ROUNDS").ok().and_then(|s| s.parse().ok()).unwrap_or(600);
     let mut fixture = Fixture::new(DECLARATIONS);
     let sorts: Vec<(char, SortId)> = [
         ('b', "true"),

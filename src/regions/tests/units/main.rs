@@ -372,7 +372,7 @@ fn compare(seed: u64, count: u64) -> (usize, usize) {
 
 #[test]
 fn regions_agree_with_values() {
-    let count = std::env::var("REGIONS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(250);
+    let count = std::env::var("REGIONS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(120);
     let seed = std::env::var("REGIONS_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let (proved, truths) = compare(seed, count);
     println!("seeds {seed}..{}: {proved} proved of {truths} that are true up to 4", seed + count);

@@ -235,7 +235,7 @@ fn pairs_of_components_show_no_fault_absent() {
             let formula = read(&format!("formulas/{name}.mcf"));
             for sizes in [&[][..], &ANY_SIZE] {
                 let model = arcx_of(&text, with_cores, sizes);
-                let found = confirmed(&model, &formula, Duration::from_secs(3));
+                let found = confirmed(&model, &formula, Duration::from_secs(1));
                 let why = found.expect_err(name).message;
                 println!("{name}: {why}");
             }
