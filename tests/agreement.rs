@@ -34,7 +34,7 @@ use mu_check::model::Model;
 use mu_check::model::from_lts::LtsModel;
 use mu_check::pbes::game::game;
 use mu_check::pbes::symbolic::check_symbolically;
-use mu_check::pbes::{Answer, BatchSizes, Options, Route, Verdict, check};
+use mu_check::pbes::{Answer, BatchSizes, Options, Method, Verdict, check};
 use mu_check::process::labels::inferred::InferredLabels;
 use mu_check::process::labels::{ActionLabels, MultiAction};
 use mu_check::process::spec::ProcSpec;
@@ -442,7 +442,7 @@ pub fn verdicts(
         };
         same(
             tally,
-            || format!("model, {name} ({})", answer.route.word()),
+            || format!("model, {name} ({})", answer.method.word()),
             &answer.verdict,
             &verdict,
         )?;
@@ -451,11 +451,11 @@ pub fn verdicts(
             Some(e) if e == Equivalence::STRONG => tally.on_strong += 1,
             Some(_) => tally.on_branching += 1,
         }
-        match answer.route {
-            Route::Constant => tally.constants += 1,
-            Route::Product => tally.products += 1,
-            Route::Game => tally.games += 1,
-            Route::Symbolic | Route::SymbolicGame => {}
+        match answer.method {
+            Method::Constant => tally.constants += 1,
+            Method::Product => tally.products += 1,
+            Method::Game => tally.games += 1,
+            Method::Symbolic | Method::SymbolicGame => {}
         }
         evidence(&answer, &subject.model, &subject.model, &formula, tally)
             .map_err(|e| format!("model, {name}: {e}"))?;

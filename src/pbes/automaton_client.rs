@@ -20,7 +20,7 @@ pub(super) enum Query {
     /// labels.
     Decide { states: Vec<u32>, labels: Vec<LabelId>, reply: Sender<Result<bool, Diagnostic>> },
     /// The representative of a label: equal for all labels that no formula state distinguishes.
-    Alike { label: u32, reply: Sender<Result<u32, Diagnostic>> },
+    Representative { label: u32, reply: Sender<Result<u32, Diagnostic>> },
     /// All formula states so far.
     States { reply: Sender<Result<Vec<Vec<String>>, Diagnostic>> },
     /// Images of formula states under an element of the symmetry group.
@@ -38,7 +38,7 @@ pub(super) trait AutomatonAccess {
     fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic>;
     /// Returns the representative of a label: equal for all labels that no formula state
     /// distinguishes.
-    fn alike(&self, label: u32) -> Result<u32, Diagnostic>;
+    fn representative(&self, label: u32) -> Result<u32, Diagnostic>;
     /// Returns the images of formula states under an element of the symmetry group.
     fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic>;
 }
@@ -53,8 +53,8 @@ impl AutomatonAccess for Sender<Query> {
     fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
         send_query(self, |reply| Query::Decide { states, labels, reply })
     }
-    fn alike(&self, label: u32) -> Result<u32, Diagnostic> {
-        send_query(self, |reply| Query::Alike { label, reply })
+    fn representative(&self, label: u32) -> Result<u32, Diagnostic> {
+        send_query(self, |reply| Query::Representative { label, reply })
     }
     fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic> {
         send_query(self, |reply| Query::Images { states, element, reply })
@@ -63,11 +63,11 @@ impl AutomatonAccess for Sender<Query> {
 
 /// Sends a query and waits for the reply.
 pub(super) fn send_query<T>(
-    questions: &Sender<Query>,
+    queries: &Sender<Query>,
     make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Query,
 ) -> Result<T, Diagnostic> {
     let (reply, answer) = channel();
-    questions.send(make(reply)).map_err(|_| missing_automaton())?;
+    queries.send(make(reply)).map_err(|_| missing_automaton())?;
     answer.recv().map_err(|_| missing_automaton())?
 }
 
@@ -77,29 +77,34 @@ pub(super) fn missing_automaton() -> Diagnostic {
 
 /// The automaton as seen by one search thread, with a cache.
 pub(super) struct CachedAutomaton<Q> {
-    pub questions: Q,
+    pub access: Q,
     answers: AHashMap<(u32, u32), ObligationAnswer>,
     images: AHashMap<(u32, u32), u32>,
     /// By label: its representative.
-    alike: Vec<Option<u32>>,
+    representative: Vec<Option<u32>>,
 }
 
 /// Limit on cached answers; beyond it the cache is cleared.
 const MAX_ANSWERS: usize = 1 << 22;
 
 impl<Q: AutomatonAccess> CachedAutomaton<Q> {
-    pub fn new(questions: Q) -> Self {
-        Self { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() }
+    pub fn new(access: Q) -> Self {
+        Self {
+            access,
+            answers: AHashMap::new(),
+            images: AHashMap::new(),
+            representative: Vec::new(),
+        }
     }
-    pub fn alike(&mut self, label: LabelId) -> Result<u32, Diagnostic> {
-        if let Some(Some(known)) = self.alike.get(label.index()) {
+    pub fn representative(&mut self, label: LabelId) -> Result<u32, Diagnostic> {
+        if let Some(Some(known)) = self.representative.get(label.index()) {
             return Ok(*known);
         }
-        let one = self.questions.alike(label.number())?;
-        if self.alike.len() <= label.index() {
-            self.alike.resize(label.index() + 1, None);
+        let one = self.access.representative(label.number())?;
+        if self.representative.len() <= label.index() {
+            self.representative.resize(label.index() + 1, None);
         }
-        self.alike[label.index()] = Some(one);
+        self.representative[label.index()] = Some(one);
         Ok(one)
     }
 }
@@ -123,7 +128,7 @@ impl<Q: AutomatonAccess> SuccessorSource for CachedAutomaton<Q> {
             return Ok(());
         }
         let requested = missing.iter().map(|m| m.1).collect();
-        let answers = self.questions.steps(requested, label)?;
+        let answers = self.access.steps(requested, label)?;
         if self.answers.len() > MAX_ANSWERS {
             self.answers.clear();
         }
@@ -144,7 +149,7 @@ impl<Q: AutomatonAccess> Images for CachedAutomaton<Q> {
             .filter(|q| !self.images.contains_key(&(*q, permutation)))
             .collect();
         if !missing.is_empty() {
-            let images = self.questions.images_of(missing.clone(), permutation)?;
+            let images = self.access.images_of(missing.clone(), permutation)?;
             self.images.extend(missing.into_iter().map(|q| (q, permutation)).zip(images));
         }
         Ok(states.iter().map(|q| self.images[&(*q, permutation)]).collect())

@@ -9,7 +9,7 @@
 //! Cost: one join of hash-consed sets ([`super::obligations`]) a state and batch. Invariant: after
 //! all batches the count equals that of one search with all obligations.
 
-use super::automaton::{Automaton, Demand};
+use super::automaton::{Automaton, ObligationSet};
 use super::obligations::{EMPTY, Operations, Set, Sets};
 use ahash::AHashMap;
 use std::ops::Range;
@@ -83,15 +83,16 @@ pub struct Pairs {
 
 impl Pairs {
     /// Adds the obligations of a batch, given by state.
-    pub fn add(&mut self, automaton: &Automaton, found: &[Demand]) {
-        let mut numbers: AHashMap<Demand, Set> = AHashMap::new();
+    pub fn add(&mut self, automaton: &Automaton, found: &[ObligationSet]) {
+        let mut numbers: AHashMap<ObligationSet, Set> = AHashMap::new();
         let mut operations = Operations::new(&self.sets);
         if self.known.len() < found.len() {
             self.known.resize(found.len(), EMPTY);
         }
-        for (known, demand) in self.known.iter_mut().zip(found) {
-            let set = *numbers.entry(*demand).or_insert_with(|| {
-                let members: Vec<u32> = automaton.set(*demand).iter().map(|q| q.number()).collect();
+        for (known, obligations) in self.known.iter_mut().zip(found) {
+            let set = *numbers.entry(*obligations).or_insert_with(|| {
+                let members: Vec<u32> =
+                    automaton.set(*obligations).iter().map(|q| q.number()).collect();
                 self.sets.from_members(&members)
             });
             *known = operations.join(*known, set).0;

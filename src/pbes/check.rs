@@ -1,9 +1,9 @@
-//! Check of a formula on a model: plans the routes, runs them, explains the verdict.
+//! Check of a formula on a model: plans the methods, runs them, explains the verdict.
 //!
 //! Input: model, its labels' multi-actions, typed formula. Output: verdict with counts, evidence,
 //! and warnings about parts of the formula that were never tested. `plan` divides the formula at
-//! the initial state into tasks, each with its route; `run` computes the value of a task; `explain`
-//! turns a strategy into evidence. A limit gives `Unknown`, never true or false.
+//! the initial state into tasks, each with its method; `run` computes the value of a task;
+//! `explain` turns a strategy into evidence. A limit gives `Unknown`, never true or false.
 
 use super::automaton::Automaton;
 use super::batches::BatchSizes;
@@ -58,7 +58,7 @@ impl Verdict {
 
 /// Method by which a verdict was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub enum Method {
     /// The formula is a constant.
     Constant,
     /// Reachability in the product; no game.
@@ -71,20 +71,20 @@ pub enum Route {
     SymbolicGame,
 }
 
-impl Route {
+impl Method {
     /// Returns the stable keyword for reports.
     pub fn word(self) -> &'static str {
         match self {
-            Route::Constant => "constant",
-            Route::Product => "product",
-            Route::Game => "game",
-            Route::Symbolic => "symbolic product",
-            Route::SymbolicGame => "symbolic game",
+            Method::Constant => "constant",
+            Method::Product => "product",
+            Method::Game => "game",
+            Method::Symbolic => "symbolic product",
+            Method::SymbolicGame => "symbolic game",
         }
     }
     /// True for symbolic search.
     pub fn is_symbolic(self) -> bool {
-        matches!(self, Route::Symbolic | Route::SymbolicGame)
+        matches!(self, Method::Symbolic | Method::SymbolicGame)
     }
 }
 
@@ -96,7 +96,7 @@ pub struct Options<'a> {
     /// Also compute evidence that only shows that a conjunction or a modality `[..]` holds
     /// everywhere, see [`Answer::informative`]: it is as large as the model.
     pub witnesses: bool,
-    /// Always take the game route.
+    /// Always solve a game.
     pub force_game: bool,
     /// Options of the exploration: caches, confluent groups.
     pub explore: &'a mu_explore::Options,
@@ -128,7 +128,7 @@ impl<'a> Options<'a> {
         self.evidence && (self.witnesses || informative || !value)
     }
 
-    /// Returns the default options: evidence, route by shape, default solver.
+    /// Returns the default options: evidence, method by the form of the formula, default solver.
     pub fn new(explore: &'a mu_explore::Options) -> Self {
         Self {
             evidence: true,
@@ -151,8 +151,8 @@ impl<'a> Options<'a> {
 pub struct Answer {
     /// The verdict.
     pub verdict: Verdict,
-    /// The route that found it.
-    pub route: Route,
+    /// The method that found it.
+    pub method: Method,
     /// Boolean equations generated: pairs of system state and formula state.
     pub equations: u64,
     /// Distinct system states.
@@ -245,10 +245,10 @@ pub fn check(
 
 impl Answer {
     /// Creates an answer without equations, states, evidence, and reductions.
-    pub fn new(verdict: Verdict, route: Route) -> Self {
+    pub fn new(verdict: Verdict, method: Method) -> Self {
         Answer {
             verdict,
-            route,
+            method,
             equations: 0,
             states: 0,
             evidence: None,
@@ -265,6 +265,6 @@ impl Answer {
     /// Returns the answer for a formula that needs no model.
     pub(super) fn constant(value: bool) -> Self {
         let verdict = if value { Verdict::True } else { Verdict::False };
-        Answer { states: 1, ..Answer::new(verdict, Route::Constant) }
+        Answer { states: 1, ..Answer::new(verdict, Method::Constant) }
     }
 }

@@ -15,13 +15,14 @@
 //! the path. Cost: as in one process, plus the transfer of the sets. Invariant: differences between
 //! processes affect no decision, because they compare their reports.
 
-use super::automaton::{Automaton, Demand, FormulaState};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::channel::Channel;
 use super::obligations::{EMPTY, Set, Sets};
 use super::parallel_product::{AutomatonOwner, ObligationWorker, ProductTask, Searched, Symmetry};
 use super::priority::{self, Priority};
 use super::product::{
-    ProductCounts, ProductKind, ProductResult, RouteAnalysis, local_value, loops_here,
+    ObligationKind, ProductAnalysis, ProductCounts, ProductResult, has_cycle_without_transitions,
+    local_value,
 };
 use super::proviso::ReductionUse;
 use super::transitions::LazyTransitions;
@@ -54,8 +55,8 @@ impl AnnotationWorker for ObligationAnnotator<'_, '_> {
     fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Transfer, Diagnostic> {
         self.thread.enter(pending, labels)
     }
-    fn step(&mut self, flow: u32, label: LabelId) -> Result<Transfer, Diagnostic> {
-        self.thread.step(flow, label)
+    fn step(&mut self, propagated: u32, label: LabelId) -> Result<Transfer, Diagnostic> {
+        self.thread.step(propagated, label)
     }
     fn image(&mut self, element: usize, annotation: u32) -> Result<u32, Diagnostic> {
         self.thread.image(element, annotation)
@@ -114,7 +115,7 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
 /// Final report of one process.
 #[derive(Default)]
 struct ProcessReport {
-    figures: ProductCounts,
+    counts: ProductCounts,
     forward: bool,
     loops: bool,
     /// The name of a formula state that distinguishes a tau step from no step, if confluent steps
@@ -124,9 +125,9 @@ struct ProcessReport {
 
 impl ProcessReport {
     fn write(&self) -> Vec<u8> {
-        let ProductCounts { configurations, states, steps, .. } = self.figures;
+        let ProductCounts { equations, states, steps, .. } = self.counts;
         let mut out = vec![u8::from(self.forward), u8::from(self.loops)];
-        [configurations, states, steps].into_iter().for_each(|n| put(&mut out, n));
+        [equations, states, steps].into_iter().for_each(|n| put(&mut out, n));
         // No name is empty.
         let tau_sensitive = self.tau_sensitive.as_deref().unwrap_or_default();
         put(&mut out, tau_sensitive.len() as u64);
@@ -136,13 +137,13 @@ impl ProcessReport {
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_at_checked(2)?;
         *bytes = rest;
-        let (configurations, states, steps) = (take(bytes)?, take(bytes)?, take(bytes)?);
+        let (equations, states, steps) = (take(bytes)?, take(bytes)?, take(bytes)?);
         let length = usize::try_from(take(bytes)?).ok()?;
         let (tau_sensitive, rest) = bytes.split_at_checked(length)?;
         *bytes = rest;
         let tau_sensitive = (!tau_sensitive.is_empty()).then(|| tau_sensitive.to_vec());
-        let figures = ProductCounts { configurations, states, steps, symmetries: 1 };
-        Some(Self { figures, forward: head[0] == 1, loops: head[1] == 1, tau_sensitive })
+        let counts = ProductCounts { equations, states, steps, symmetries: 1 };
+        Some(Self { counts, forward: head[0] == 1, loops: head[1] == 1, tau_sensitive })
     }
     /// Combines the reports of all processes; `learn` reads what each recorded about the formula.
     fn combine(
@@ -156,9 +157,9 @@ impl ProcessReport {
                 || Diagnostic::new(Stage::File, "the report of another process is malformed");
             let one = ProcessReport::read(bytes).ok_or_else(malformed)?;
             learn(bytes)?;
-            all.figures.configurations += one.figures.configurations;
-            all.figures.states += one.figures.states;
-            all.figures.steps += one.figures.steps;
+            all.counts.equations += one.counts.equations;
+            all.counts.states += one.counts.states;
+            all.counts.steps += one.counts.steps;
             all.forward &= one.forward;
             all.loops |= one.loops;
             all.tau_sensitive = match (all.tau_sensitive, one.tau_sensitive) {
@@ -176,16 +177,16 @@ pub(super) fn search(
     task: ProductTask<'_>,
     peers: &dyn Peers,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     roots: &[FormulaState],
 ) -> Result<Searched, Diagnostic> {
     let once = |task: ProductTask<'_>, automaton: &mut Automaton| {
         let mut tau_sensitive = None;
         let search = |symmetries: Option<&mut Symmetries>| {
-            let (outcome, figures, distinguishes_tau) =
-                search_with(task, peers, &mut *automaton, shape, roots, symmetries)?;
+            let (outcome, counts, distinguishes_tau) =
+                search_with(task, peers, &mut *automaton, analysis, roots, symmetries)?;
             tau_sensitive = distinguishes_tau;
-            Ok((outcome, figures))
+            Ok((outcome, counts))
         };
         let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
         let order = if task.explore.partial_order {
@@ -203,7 +204,7 @@ pub(super) fn search(
     if !task.explore.confluent.iter().any(|c| *c) {
         return Ok(once(all_steps, automaton)?.0);
     }
-    let priority = match priority::forbidden(automaton, shape) {
+    let priority = match priority::forbidden(automaton, analysis) {
         Some(forbidden) => forbidden,
         None => {
             let (result, tau_sensitive) = once(task, automaton)?;
@@ -227,16 +228,16 @@ fn search_with(
     task: ProductTask<'_>,
     peers: &dyn Peers,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
 ) -> Result<(ProductResult, ProductCounts, Option<Vec<u8>>), Diagnostic> {
     let sets = Sets::default();
-    let mut oracle = AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, false);
+    let mut oracle = AutomatonOwner::new(&mut *automaton, task.labels, analysis, &sets, false);
     let at_once = |value: bool| Ok((ProductResult::Verdict(value), ProductCounts::default(), None));
-    let Some(initial) = oracle.start(roots)? else { return at_once(!shape.universal) };
+    let Some(initial) = oracle.start(roots)? else { return at_once(!analysis.conjunctive) };
     if initial == EMPTY {
-        return at_once(shape.universal);
+        return at_once(analysis.conjunctive);
     }
     let symmetries = oracle.stabiliser(symmetries, task, initial);
     oracle.symmetry =
@@ -251,7 +252,7 @@ fn search_with(
     let name = format!("{}{priority}s{order}-{group:08x}", task.name);
     let oracle = RefCell::new(oracle);
     let mut final_report = |share: &mut Partition<'_>| {
-        let mut figures =
+        let mut counts =
             ProductCounts { steps: share.tally().transitions, ..ProductCounts::default() };
         let mut sizes = Vec::new();
         let mut known = AHashSet::new();
@@ -262,24 +263,24 @@ fn search_with(
                 let image = carrier.image(*element as usize - 1, set)?;
                 all = carrier.join(all, image)?.0;
             }
-            figures.states += orbit;
-            figures.configurations += orbit * sets.size(all, &mut sizes);
+            counts.states += orbit;
+            counts.equations += orbit * sets.size(all, &mut sizes);
             Ok(())
         })?;
         let automaton = &mut *oracle.borrow_mut().automaton;
         let met = sets.union(known);
         let states: Vec<FormulaState> = met.iter().map(|q| FormulaState::of(*q)).collect();
-        let loops = loops_here(automaton, shape, &states)?;
+        let loops = has_cycle_without_transitions(automaton, analysis, &states)?;
         let tau_sensitive = if confluent { tau_sensitive(automaton, task, &met)? } else { None };
         let mut out =
-            ProcessReport { figures, forward: share.is_forward(), loops, tau_sensitive }.write();
+            ProcessReport { counts, forward: share.is_forward(), loops, tau_sensitive }.write();
         out.extend(automaton.match_record());
         Ok(out)
     };
     // True if cycles of obligations matter; malformed reports are rejected below.
     let needs_cycle_check = |final_report: &[Vec<u8>]| {
         let all = ProcessReport::combine(final_report, &mut |_| Ok(())).unwrap_or_default();
-        !(shape.hostile.is_empty() || all.loops || all.forward || task.runs_end)
+        !(analysis.hostile.is_empty() || all.loops || all.forward || task.runs_end)
     };
     let met = run(
         task,
@@ -292,14 +293,14 @@ fn search_with(
     drop(oracle);
     let mut all =
         ProcessReport::combine(&met.final_report, &mut |bytes| automaton.merge_record(bytes))?;
-    all.figures.symmetries = order;
+    all.counts.symmetries = order;
     let outcome = match met.stop {
-        _ if met.decided => ProductResult::Verdict(!shape.universal),
+        _ if met.decided => ProductResult::Verdict(!analysis.conjunctive),
         Stop::Complete if all.loops || met.has_lfp_cycle == Some(true) => ProductResult::Cycle,
-        Stop::Complete => ProductResult::Verdict(shape.universal),
+        Stop::Complete => ProductResult::Verdict(analysis.conjunctive),
         stop => ProductResult::Stopped(stop),
     };
-    Ok((outcome, all.figures, all.tau_sensitive))
+    Ok((outcome, all.counts, all.tau_sensitive))
 }
 
 /// Returns the least name of the formula states that a tau step changes.
@@ -360,13 +361,13 @@ pub(super) fn shortest(
     peers: &dyn Peers,
     source: &mut LazyTransitions<'_>,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     roots: &[FormulaState],
 ) -> Result<Option<Builder>, Diagnostic> {
     let sets = Sets::default();
     let plain = mu_explore::Options { symmetry: false, ..task.explore.without_confluence() };
     let task = ProductTask { explore: &plain, ..task };
-    let mut oracle = AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, false);
+    let mut oracle = AutomatonOwner::new(&mut *automaton, task.labels, analysis, &sets, false);
     let Some(initial) = oracle.start(roots)? else {
         return Ok(Some(Builder::new((source.initial(), 0))));
     };
@@ -388,7 +389,7 @@ pub(super) fn shortest(
     };
     let path: Vec<TraceState> =
         path.iter().map(|s| TraceState::read(task.model, s)).collect::<Result<_, _>>()?;
-    replay(task, source, automaton, shape, &path).map(Some)
+    replay(task, source, automaton, analysis, &path).map(Some)
 }
 
 /// Replays the path as evidence, step by step.
@@ -396,10 +397,10 @@ fn replay(
     task: ProductTask<'_>,
     source: &mut LazyTransitions<'_>,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     path: &[TraceState],
 ) -> Result<Builder, Diagnostic> {
-    let broken = || Diagnostic::internal("the path of a path are not joined by steps");
+    let broken = || Diagnostic::internal("the states of a path are not joined by steps");
     let mut at = source.initial();
     let mut builder = Builder::new((at, 0));
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
@@ -412,7 +413,7 @@ fn replay(
         {
             let text = task.model.label_text(label);
             if taken.as_ref().is_none_or(|t| text < t.0)
-                && leads_to(task, automaton, shape, q, label, next)?
+                && leads_to(task, automaton, analysis, q, label, next)?
             {
                 taken = Some((text, label, target));
             }
@@ -424,18 +425,18 @@ fn replay(
     let last = path.last().ok_or_else(broken)?;
     let (q, n) = (automaton.named(&last.atom)?, narrow::index(path.len()) - 1);
     source.successors(at, &mut transitions)?;
-    let mut shown = Vec::new();
+    let mut witnesses = Vec::new();
     if last.local {
-        local_value(automaton, q, &transitions, task.labels, &mut shown)?;
+        local_value(automaton, q, &transitions, task.labels, &mut witnesses)?;
     } else {
         for &(label, target) in &transitions {
-            if step(task, automaton, shape, q, label)?.is_none() {
-                shown.push((label, target));
+            if step(task, automaton, analysis, q, label)?.is_none() {
+                witnesses.push((label, target));
                 break;
             }
         }
     }
-    shown.into_iter().for_each(|(label, target)| builder.step((at, n), label, (target, n + 1)));
+    witnesses.into_iter().for_each(|(label, target)| builder.step((at, n), label, (target, n + 1)));
     Ok(builder)
 }
 
@@ -444,30 +445,30 @@ fn replay(
 fn step(
     task: ProductTask<'_>,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     q: FormulaState,
     label: LabelId,
 ) -> Result<Option<Vec<FormulaState>>, Diagnostic> {
-    let demand = automaton.step(q, label, task.labels)?;
-    if demand == Demand::Decided {
+    let obligations = automaton.step(q, label, task.labels)?;
+    if obligations == ObligationSet::Decided {
         return Ok(None);
     }
-    let closed = super::product::close(automaton, shape, &automaton.set(demand).clone())?;
-    Ok(closed.map(|(flow, local)| flow.into_iter().chain(local).collect()))
+    let closed = super::product::closure(automaton, analysis, &automaton.set(obligations).clone())?;
+    Ok(closed.members())
 }
 
 /// True if the successors of a formula state along a label include `next`.
 fn leads_to(
     task: ProductTask<'_>,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     q: FormulaState,
     label: LabelId,
     next: FormulaState,
 ) -> Result<bool, Diagnostic> {
     // A local formula state has no successors.
-    if shape.kinds.get(&automaton.node(q)) == Some(&ProductKind::Local) {
+    if analysis.kinds.get(&automaton.node(q)) == Some(&ObligationKind::Local) {
         return Ok(false);
     }
-    Ok(step(task, automaton, shape, q, label)?.is_some_and(|set| set.contains(&next)))
+    Ok(step(task, automaton, analysis, q, label)?.is_some_and(|set| set.contains(&next)))
 }

@@ -8,7 +8,7 @@
 //!
 //! Cost: memory of all reachable pairs and their moves; an infinite model needs a limit.
 
-use super::automaton::{Automaton, Demand, FormulaState, Start};
+use super::automaton::{Automaton, FormulaState, ObligationSet, Start};
 use super::transitions::LazyTransitions;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId, VertexId};
@@ -67,27 +67,27 @@ pub fn game(
         next += 1;
         let all = automaton.universal(q);
         let mut moves = Vec::new();
-        let mut demand =
-            |automaton: &Automaton, demand: Demand, at: StateId, moves: &mut Vec<VertexId>| {
-                if demand == Demand::Decided {
+        let mut push_moves =
+            |automaton: &Automaton, set: ObligationSet, at: StateId, moves: &mut Vec<VertexId>| {
+                if set == ObligationSet::Decided {
                     moves.push(if all { FALSE } else { TRUE });
                 } else {
                     moves.extend(
-                        automaton.set(demand).iter().map(|q| vertex(&mut configurations, at, *q)),
+                        automaton.set(set).iter().map(|q| vertex(&mut configurations, at, *q)),
                     );
                 }
             };
         let here = automaton.here(q)?;
-        demand(&automaton, here, s, &mut moves);
+        push_moves(&automaton, here, s, &mut moves);
         source.successors(s, &mut transitions)?;
-        let asks = automaton.depends_on_labels_here(q);
+        let label_dependent = automaton.depends_on_labels_here(q);
         for &(label, target) in &transitions {
-            if asks {
+            if label_dependent {
                 let answer = automaton.here_if(q, label, labels)?;
-                demand(&automaton, answer, s, &mut moves);
+                push_moves(&automaton, answer, s, &mut moves);
             }
             let answer = automaton.step(q, label, labels)?;
-            demand(&automaton, answer, target, &mut moves);
+            push_moves(&automaton, answer, target, &mut moves);
         }
         push(&mut game, all, automaton.rank(q), moves);
         game.names.push(format!("{},{}", s.number(), q.number()));

@@ -1,5 +1,5 @@
-//! The general route: the parity game of model and formula, instantiated from the initial
-//! configuration and solved during its construction.
+//! Explicit check of any formula by a game: the parity game of model and formula, instantiated from
+//! the initial configuration and solved during its construction.
 //!
 //! A vertex is a configuration (system state, formula state). Vertices are expanded breadth-first;
 //! a vertex without an open predecessor is skipped. Infinite models are supported if the undecided
@@ -9,7 +9,7 @@
 //! state. A large game may be suspended and resumed, see [`super::quotient`].
 
 use super::arena::{Arena, Edge, Truth};
-use super::automaton::{Automaton, Demand, FormulaState};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::transitions::LazyTransitions;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
@@ -181,17 +181,17 @@ impl Instantiation {
         };
         edges.clear();
         let here = automaton.here(q)?;
-        let mut decided = here == Demand::Decided;
+        let mut decided = here == ObligationSet::Decided;
         for q in automaton.set(here).iter() {
             edges.push(Edge { to: self.vertex(automaton, s, *q), label: None });
         }
         if !decided {
             source.successors(s, transitions)?;
-            let asks = automaton.depends_on_labels_here(q);
+            let label_dependent = automaton.depends_on_labels_here(q);
             for &(label, target) in &*transitions {
-                if asks {
+                if label_dependent {
                     let answer = automaton.here_if(q, label, labels)?;
-                    if answer == Demand::Decided {
+                    if answer == ObligationSet::Decided {
                         self.g.deciding.insert(v, (label, target));
                         decided = true;
                         break;
@@ -201,7 +201,7 @@ impl Instantiation {
                     }
                 }
                 let answer = automaton.step(q, label, labels)?;
-                if answer == Demand::Decided {
+                if answer == ObligationSet::Decided {
                     self.g.deciding.insert(v, (label, target));
                     decided = true;
                     break;

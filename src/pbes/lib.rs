@@ -31,7 +31,7 @@ mod symbolic_game;
 mod trace;
 
 pub use batches::BatchSizes;
-pub use check::{Answer, Options, Route, Verdict, check};
+pub use check::{Answer, Method, Options, Verdict, check};
 pub use parallel_product::CheckpointStore;
 pub use priority::{Obstacle, Priority};
 pub use proviso::ReductionUse;

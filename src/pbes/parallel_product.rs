@@ -1,7 +1,7 @@
 //! Parallel product search: obligations of a conjunctive (dually disjunctive) formula as
 //! annotations of the explorer's search.
 //!
-//! In: model, automaton, shape of the formula, initial obligations. Out: as [`super::product`];
+//! In: model, automaton, analysis of the formula, initial obligations. Out: as [`super::product`];
 //! here the sets of obligations are hash-consed trees ([`super::obligations`]) that all threads
 //! share, propagated by [`mu_explore::annotate`]. One search handles all instances of outer
 //! quantifiers: a step costs the nodes in which sets differ, not the number of instances.
@@ -23,14 +23,15 @@
 //! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the
 //! number of obligations of a complete search do not depend on threads.
 
-use super::automaton::{Automaton, Demand, FormulaState};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::automaton_client::{
     AutomatonAccess, CachedAutomaton, Query, missing_automaton, send_query,
 };
 use super::obligations::{EMPTY, ObligationAnswer, Operations, Set, Sets};
 use super::priority::{self, Priority};
 use super::product::{
-    ProductCounts, ProductKind, ProductResult, RouteAnalysis, close, local_value, loops_here,
+    ObligationKind, ProductAnalysis, ProductCounts, ProductResult, closure,
+    has_cycle_without_transitions, local_value,
 };
 use super::proviso::{self, ReductionUse};
 use ahash::{AHashMap, AHashSet};
@@ -54,7 +55,7 @@ struct Obligations<'a> {
     initial: Set,
     /// True if some formula states are local.
     locals: bool,
-    questions: Sender<Query>,
+    queries: Sender<Query>,
 }
 
 impl Annotator for Obligations<'_> {
@@ -62,14 +63,14 @@ impl Annotator for Obligations<'_> {
         self.initial
     }
     fn annotation_worker(&self) -> Box<dyn AnnotationWorker + '_> {
-        Box::new(ObligationWorker::new(self.sets, self.questions.clone(), self.locals))
+        Box::new(ObligationWorker::new(self.sets, self.queries.clone(), self.locals))
     }
     fn save(&self) -> Result<AnnotationTable, Diagnostic> {
-        let names = send_query(&self.questions, |reply| Query::States { reply })?;
+        let names = send_query(&self.queries, |reply| Query::States { reply })?;
         Ok(AnnotationTable { names, records: self.sets.records() })
     }
     fn load(&self, records: &[u64]) -> Result<(), Diagnostic> {
-        let states = send_query(&self.questions, |reply| Query::States { reply })?.len();
+        let states = send_query(&self.queries, |reply| Query::States { reply })?.len();
         if self.sets.load(records, narrow::index(states)) {
             return Ok(());
         }
@@ -90,8 +91,8 @@ impl AutomatonAccess for &RefCell<AutomatonOwner<'_>> {
     fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
         self.borrow_mut().decide(&states, labels)
     }
-    fn alike(&self, label: u32) -> Result<u32, Diagnostic> {
-        self.borrow_mut().alike(label)
+    fn representative(&self, label: u32) -> Result<u32, Diagnostic> {
+        self.borrow_mut().representative(label)
     }
     fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic> {
         self.borrow_mut().images_of(&states, element)
@@ -101,7 +102,7 @@ impl AutomatonAccess for &RefCell<AutomatonOwner<'_>> {
 /// Annotation worker of one search thread.
 pub(super) struct ObligationWorker<'a, Q> {
     pub operations: Operations<'a>,
-    ask: CachedAutomaton<Q>,
+    automaton: CachedAutomaton<Q>,
     locals: bool,
     /// By set: the members with successors, and the local members.
     split: AHashMap<Set, (Set, Set)>,
@@ -111,11 +112,11 @@ pub(super) struct ObligationWorker<'a, Q> {
 
 impl<'a, Q: AutomatonAccess> ObligationWorker<'a, Q> {
     /// Creates a worker with empty caches. `locals`: some formula states are local.
-    pub fn new(sets: &'a Sets, questions: Q, locals: bool) -> Self {
+    pub fn new(sets: &'a Sets, queries: Q, locals: bool) -> Self {
         let (split, decided) = (AHashMap::new(), AHashMap::new());
         Self {
             operations: Operations::new(sets),
-            ask: CachedAutomaton::new(questions),
+            automaton: CachedAutomaton::new(queries),
             locals,
             split,
             decided,
@@ -141,15 +142,15 @@ impl<Q: AutomatonAccess> AnnotationWorker for ObligationWorker<'_, Q> {
         if !self.locals {
             return Ok(Transfer::Value(pending));
         }
-        let (flow, local) = match self.split.get(&pending) {
+        let (propagated, local) = match self.split.get(&pending) {
             Some(parts) => *parts,
             None => {
                 let sets = self.operations.sets();
                 let members = sets.members(pending);
-                let local = self.ask.questions.locals(members.clone())?;
-                let flow: Vec<u32> =
+                let local = self.automaton.access.locals(members.clone())?;
+                let propagated: Vec<u32> =
                     members.into_iter().filter(|q| local.binary_search(q).is_err()).collect();
-                let parts = (sets.from_members(&flow), sets.from_members(&local));
+                let parts = (sets.from_members(&propagated), sets.from_members(&local));
                 self.split.insert(pending, parts);
                 parts
             }
@@ -163,7 +164,7 @@ impl<Q: AutomatonAccess> AnnotationWorker for ObligationWorker<'_, Q> {
                 Some(d) => *d,
                 None => {
                     let states = self.operations.sets().members(local);
-                    let decided = self.ask.questions.decide(states, key.1.clone())?;
+                    let decided = self.automaton.access.decide(states, key.1.clone())?;
                     self.decided.insert(key, decided);
                     decided
                 }
@@ -172,15 +173,16 @@ impl<Q: AutomatonAccess> AnnotationWorker for ObligationWorker<'_, Q> {
                 return Ok(Transfer::Decided);
             }
         }
-        self.result(Transfer::Value(flow))
+        self.result(Transfer::Value(propagated))
     }
-    fn step(&mut self, flow: u32, label: LabelId) -> Result<Transfer, Diagnostic> {
-        let label = self.ask.alike(label)?;
-        let next = self.operations.step(flow, label, &mut self.ask)?;
+    fn step(&mut self, propagated: u32, label: LabelId) -> Result<Transfer, Diagnostic> {
+        let label = self.automaton.representative(label)?;
+        let next = self.operations.step(propagated, label, &mut self.automaton)?;
         self.result(next.map_or(Transfer::Decided, Transfer::Value))
     }
     fn image(&mut self, element: usize, annotation: u32) -> Result<u32, Diagnostic> {
-        let image = self.operations.image(annotation, narrow::index(element), &mut self.ask)?;
+        let image =
+            self.operations.image(annotation, narrow::index(element), &mut self.automaton)?;
         self.result(image)
     }
 }
@@ -189,10 +191,10 @@ impl<Q: AutomatonAccess> AnnotationWorker for ObligationWorker<'_, Q> {
 pub(super) struct AutomatonOwner<'a> {
     pub automaton: &'a mut Automaton,
     labels: &'a dyn ActionLabels,
-    shape: &'a RouteAnalysis,
+    analysis: &'a ProductAnalysis,
     sets: &'a Sets,
-    /// By demand: its closure at one state; `None` if decided.
-    closed: AHashMap<Demand, Option<Set>>,
+    /// By obligations: its closure at one state; `None` if decided.
+    closures: AHashMap<ObligationSet, Option<Set>>,
     /// Representative of the labels with action names that occur in no multi-action of the formula.
     other: Option<u32>,
     pub symmetry: Option<Symmetry<'a>>,
@@ -269,17 +271,17 @@ impl<'a> AutomatonOwner<'a> {
     pub fn new(
         automaton: &'a mut Automaton,
         labels: &'a dyn ActionLabels,
-        shape: &'a RouteAnalysis,
+        analysis: &'a ProductAnalysis,
         sets: &'a Sets,
         reduced: bool,
     ) -> Self {
-        let closed = AHashMap::new();
+        let closures = AHashMap::new();
         Self {
             automaton,
             labels,
-            shape,
+            analysis,
             sets,
-            closed,
+            closures,
             other: None,
             symmetry: None,
             group: None,
@@ -289,21 +291,23 @@ impl<'a> AutomatonOwner<'a> {
     }
     /// Returns the closure of some formula states at one system state; `None`: decided.
     pub fn start(&mut self, roots: &[FormulaState]) -> Result<Option<Set>, Diagnostic> {
-        let demand = self.automaton.intern_set(roots.to_vec());
-        self.close(demand)
+        let obligations = self.automaton.intern_set(roots.to_vec());
+        self.closure(obligations)
     }
     /// True if some formula states are decided at a system state by its labels alone.
     pub fn has_locals(&self) -> bool {
-        self.shape.kinds.values().any(|k| *k == ProductKind::Local)
+        self.analysis.kinds.values().any(|k| *k == ObligationKind::Local)
     }
-    fn serve(&mut self, questions: Receiver<Query>) {
-        for question in questions {
+    fn serve(&mut self, queries: Receiver<Query>) {
+        for query in queries {
             // A failed send means that the thread ended with its own error.
-            match question {
+            match query {
                 Query::Steps { states, label, reply } => {
                     drop(reply.send(self.steps(&states, label)))
                 }
-                Query::Alike { label, reply } => drop(reply.send(self.alike(label))),
+                Query::Representative { label, reply } => {
+                    drop(reply.send(self.representative(label)))
+                }
                 Query::Images { states, element, reply } => {
                     drop(reply.send(self.images_of(&states, element)))
                 }
@@ -322,7 +326,7 @@ impl<'a> AutomatonOwner<'a> {
             .map(|q| self.confirmed_step(FormulaState::of(*q), LabelId::of(label)))
             .collect()
     }
-    fn alike(&mut self, label: u32) -> Result<u32, Diagnostic> {
+    fn representative(&mut self, label: u32) -> Result<u32, Diagnostic> {
         let named = self.automaton.names(LabelId::of(label), self.labels)?;
         Ok(if named { label } else { *self.other.get_or_insert(label) })
     }
@@ -331,13 +335,14 @@ impl<'a> AutomatonOwner<'a> {
     }
     /// Returns the members under a least fixed point.
     pub fn lfp_members(&self, mut states: Vec<u32>) -> Vec<u32> {
-        states.retain(|q| self.shape.hostile.contains(&self.automaton.node(FormulaState::of(*q))));
+        states
+            .retain(|q| self.analysis.hostile.contains(&self.automaton.node(FormulaState::of(*q))));
         states
     }
     fn locals(&self, mut states: Vec<u32>) -> Vec<u32> {
         states.retain(|q| {
-            self.shape.kinds.get(&self.automaton.node(FormulaState::of(*q)))
-                == Some(&ProductKind::Local)
+            self.analysis.kinds.get(&self.automaton.node(FormulaState::of(*q)))
+                == Some(&ObligationKind::Local)
         });
         states
     }
@@ -379,7 +384,7 @@ impl<'a> AutomatonOwner<'a> {
                 steps,
                 self.labels,
                 &mut Vec::new(),
-            )? != self.shape.universal
+            )? != self.analysis.conjunctive
             {
                 return Ok(true);
             }
@@ -500,12 +505,12 @@ impl<'a> AutomatonOwner<'a> {
         Ok(())
     }
     fn step(&mut self, q: FormulaState, label: LabelId) -> Result<ObligationAnswer, Diagnostic> {
-        let demand = self.automaton.step(q, label, self.labels)?;
-        let set = match self.closed.get(&demand) {
+        let obligations = self.automaton.step(q, label, self.labels)?;
+        let set = match self.closures.get(&obligations) {
             Some(set) => *set,
             None => {
-                let set = self.close(demand)?;
-                self.closed.insert(demand, set);
+                let set = self.closure(obligations)?;
+                self.closures.insert(obligations, set);
                 set
             }
         };
@@ -513,8 +518,8 @@ impl<'a> AutomatonOwner<'a> {
             None => ObligationAnswer::Decided,
             // Most steps leave a formula state as it is.
             Some(set)
-                if demand != Demand::NOTHING
-                    && self.automaton.set(demand)[..] == [q]
+                if obligations != ObligationSet::EMPTY
+                    && self.automaton.set(obligations)[..] == [q]
                     && self.sets.members(set) == [q.number()] =>
             {
                 ObligationAnswer::Same
@@ -522,16 +527,18 @@ impl<'a> AutomatonOwner<'a> {
             Some(set) => ObligationAnswer::States(set),
         })
     }
-    fn close(&mut self, demand: Demand) -> Result<Option<Set>, Diagnostic> {
-        if demand == Demand::Decided {
+    /// Returns the closure of obligations at one system state; `None`: decided.
+    fn closure(&mut self, obligations: ObligationSet) -> Result<Option<Set>, Diagnostic> {
+        if obligations == ObligationSet::Decided {
             return Ok(None);
         }
-        let Some((flow, local)) =
-            close(self.automaton, self.shape, &self.automaton.set(demand).clone())?
+        let Some(members) =
+            closure(self.automaton, self.analysis, &self.automaton.set(obligations).clone())?
+                .members()
         else {
             return Ok(None);
         };
-        let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.number()).collect();
+        let mut members: Vec<u32> = members.into_iter().map(|q| q.number()).collect();
         members.sort_unstable();
         members.dedup();
         Ok(Some(self.sets.from_members(&members)))
@@ -593,26 +600,27 @@ pub struct Searched {
 pub fn search(
     task: ProductTask,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     roots: &[FormulaState],
 ) -> Result<Searched, Diagnostic> {
     let plain = task.explore.without_confluence();
     let all_steps = ProductTask { explore: &plain, ..task };
     if let Some(peers) = task.peers {
-        return super::distributed_product::search(task, peers, automaton, shape, roots);
+        return super::distributed_product::search(task, peers, automaton, analysis, roots);
     }
     let priority = match task.explore.confluent.iter().any(|c| *c) {
         false => Priority::None,
-        true => match priority::forbidden(automaton, shape) {
+        true => match priority::forbidden(automaton, analysis) {
             Some(forbidden) => forbidden,
             None => {
-                let mut seen = Observations::default();
-                let result = search_symmetric(task, automaton, shape, roots, None, &mut seen)?;
+                let mut observations = Observations::default();
+                let result =
+                    search_symmetric(task, automaton, analysis, roots, None, &mut observations)?;
                 // Otherwise a path may decide that does not exist in the full system, which has tau
                 // steps between its steps.
                 let priority = match &result.found {
                     Some((ProductResult::Verdict(_), _)) => {
-                        priority::of_states(automaton, task.labels, &seen.reached)?
+                        priority::of_states(automaton, task.labels, &observations.reached)?
                     }
                     _ => Priority::Used,
                 };
@@ -623,21 +631,28 @@ pub fn search(
             }
         },
     };
-    let order = match proviso::visibility(all_steps, automaton, shape) {
+    let order = match proviso::visibility(all_steps, automaton, analysis) {
         Err(why) => why,
         Ok(visibility) => {
-            let mut seen = Observations::default();
-            let result =
-                search_symmetric(all_steps, automaton, shape, roots, Some(&visibility), &mut seen);
-            let order = match (seen.distinguishing, &result) {
+            let mut observations = Observations::default();
+            let result = search_symmetric(
+                all_steps,
+                automaton,
+                analysis,
+                roots,
+                Some(&visibility),
+                &mut observations,
+            );
+            let order = match (observations.distinguishing, &result) {
                 (Some(q), _) => proviso::of_state(automaton, q),
                 // A decision by a taken step is final.
                 (None, Ok(Searched { found: Some((ProductResult::Verdict(value), _)), .. }))
-                    if *value == shape.universal =>
+                    if *value == analysis.conjunctive =>
                 {
-                    proviso::of_states(automaton, shape, &seen.reached)?.unwrap_or(seen.order)
+                    proviso::of_states(automaton, analysis, &observations.reached)?
+                        .unwrap_or(observations.order)
                 }
-                _ => seen.order,
+                _ => observations.order,
             };
             if !matches!(order, ReductionUse::Forbidden(..)) {
                 return Ok(Searched { priority, order, ..result? });
@@ -648,7 +663,14 @@ pub fn search(
     Ok(Searched {
         priority,
         order,
-        ..search_symmetric(all_steps, automaton, shape, roots, None, &mut Observations::default())?
+        ..search_symmetric(
+            all_steps,
+            automaton,
+            analysis,
+            roots,
+            None,
+            &mut Observations::default(),
+        )?
     })
 }
 
@@ -666,13 +688,13 @@ struct Observations {
 fn search_symmetric(
     task: ProductTask,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     roots: &[FormulaState],
     visibility: Option<&Visibility>,
-    seen: &mut Observations,
+    observations: &mut Observations,
 ) -> Result<Searched, Diagnostic> {
     let search = |symmetries: Option<&mut Symmetries>| {
-        search_with(task, automaton, shape, roots, symmetries, (visibility, &mut *seen))
+        search_with(task, automaton, analysis, roots, symmetries, (visibility, &mut *observations))
     };
     let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
     Ok(Searched { found, priority: Priority::None, order: ReductionUse::None, dropped })
@@ -681,20 +703,20 @@ fn search_symmetric(
 fn search_with(
     task: ProductTask,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
-    (visibility, seen): (Option<&Visibility>, &mut Observations),
+    (visibility, observations): (Option<&Visibility>, &mut Observations),
 ) -> Result<Option<(ProductResult, ProductCounts)>, Diagnostic> {
     let sets = Sets::default();
     let mut oracle =
-        AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, visibility.is_some());
+        AutomatonOwner::new(&mut *automaton, task.labels, analysis, &sets, visibility.is_some());
     let start = oracle.start(roots)?;
     let Some(initial) = start else {
-        return Ok(Some((ProductResult::Verdict(!shape.universal), ProductCounts::default())));
+        return Ok(Some((ProductResult::Verdict(!analysis.conjunctive), ProductCounts::default())));
     };
     if initial == EMPTY {
-        return Ok(Some((ProductResult::Verdict(shape.universal), ProductCounts::default())));
+        return Ok(Some((ProductResult::Verdict(analysis.conjunctive), ProductCounts::default())));
     }
     let symmetries = oracle.stabiliser(symmetries, task, initial);
     oracle.symmetry =
@@ -702,12 +724,12 @@ fn search_with(
     oracle.group = symmetries;
     // Symmetries take precedence; the search reports this.
     oracle.reduced &= symmetries.is_none();
-    let (questions, requests) = channel();
+    let (queries, requests) = channel();
     let locals = oracle.has_locals();
-    let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
+    let annotator = Obligations { sets: &sets, initial, locals, queries: queries.clone() };
     let (sets, confluent_priority) = (&sets, task.explore.confluent.iter().any(|c| *c));
     let priority = if confluent_priority { "p" } else { "" };
-    let kept = task.checkpoint_store.map(|checkpoint_store| {
+    let stored_as = task.checkpoint_store.map(|checkpoint_store| {
         (
             checkpoint_store,
             format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order)),
@@ -719,7 +741,7 @@ fn search_with(
         explore,
         budget,
         progress,
-        kept,
+        stored_as,
         sets,
         annotator,
         symmetries,
@@ -735,7 +757,7 @@ fn search_with(
         } else {
             let run = std::thread::scope(|scope| {
                 // Owns the senders of queries, so that the oracle's loop ends with the search.
-                let search = scope.spawn(move || search.run(questions, None));
+                let search = scope.spawn(move || search.run(queries, None));
                 // A panic must not leave the search threads waiting: dropping the receiver wakes
                 // them.
                 let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(requests)));
@@ -746,14 +768,14 @@ fn search_with(
             drop(oracle);
             (run, distinguishing)
         };
-    seen.distinguishing = distinguishing;
+    observations.distinguishing = distinguishing;
     if sets.is_full() {
         return Ok(None);
     }
-    let (mut found, mut figures) = run?;
-    figures.symmetries = found.symmetries;
-    (seen.reached, seen.order) = (std::mem::take(&mut found.reached), found.order);
-    Ok(Some((conclude(found, task, automaton, shape, symmetries)?, figures)))
+    let (mut found, mut counts) = run?;
+    counts.symmetries = found.symmetries;
+    (observations.reached, observations.order) = (std::mem::take(&mut found.reached), found.order);
+    Ok(Some((conclude(found, task, automaton, analysis, symmetries)?, counts)))
 }
 
 /// A search, independent of the thread that answers its queries.
@@ -763,7 +785,7 @@ struct OneSearch<'a> {
     budget: &'a Budget,
     progress: &'a dyn Progress,
     /// Checkpoint store, and the search's name in it.
-    kept: Option<(&'a dyn CheckpointStore, String)>,
+    stored_as: Option<(&'a dyn CheckpointStore, String)>,
     sets: &'a Sets,
     annotator: Obligations<'a>,
     symmetries: Option<&'a Symmetries>,
@@ -773,11 +795,11 @@ struct OneSearch<'a> {
 }
 
 impl OneSearch<'_> {
-    /// Runs the search. `questions`: access to the automaton while the pairs are counted.
+    /// Runs the search. `queries`: access to the automaton while the pairs are counted.
     /// `annotation_worker`: worker of a search by this thread alone.
     fn run<'l>(
         self,
-        questions: impl AutomatonAccess,
+        queries: impl AutomatonAccess,
         annotation_worker: Option<Box<dyn AnnotationWorker + 'l>>,
     ) -> Result<(ExplorationResult, ProductCounts), Diagnostic> {
         let Self {
@@ -785,7 +807,7 @@ impl OneSearch<'_> {
             explore,
             budget,
             progress,
-            kept,
+            stored_as,
             sets,
             annotator,
             symmetries,
@@ -793,21 +815,21 @@ impl OneSearch<'_> {
             confluent_priority,
         } = self;
         let checkpoints =
-            kept.as_ref().map(|(checkpoint_store, name)| checkpoint_store.checkpoints(name));
-        let restored = kept
+            stored_as.as_ref().map(|(checkpoint_store, name)| checkpoint_store.checkpoints(name));
+        let restored = stored_as
             .as_ref()
             .map(|(checkpoint_store, name)| checkpoint_store.restored(name))
             .transpose()?
             .flatten();
-        let kept = AnnotateExtras {
+        let extras = AnnotateExtras {
             checkpoints: checkpoints.as_deref(),
             restored,
             visibility,
             annotation_worker,
         };
         let annotated =
-            mu_explore::annotate(model, explore, budget, progress, &annotator, symmetries, kept)?;
-        let figures = count(&annotated, sets, CachedAutomaton::new(questions))?;
+            mu_explore::annotate(model, explore, budget, progress, &annotator, symmetries, extras)?;
+        let counts = count(&annotated, sets, CachedAutomaton::new(queries))?;
         let mut known = AHashSet::new();
         if confluent_priority || visibility.is_some() {
             annotated.each(&mut |set, _, _| {
@@ -823,7 +845,7 @@ impl OneSearch<'_> {
             symmetries: annotated.outcome().symmetries,
             order: annotated.outcome().partial_order.into(),
         };
-        Ok((found, figures))
+        Ok((found, counts))
     }
 }
 
@@ -832,24 +854,24 @@ fn conclude(
     found: ExplorationResult,
     task: ProductTask,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     symmetries: Option<&Symmetries>,
 ) -> Result<ProductResult, Diagnostic> {
     if found.decided {
-        return Ok(ProductResult::Verdict(!shape.universal));
+        return Ok(ProductResult::Verdict(!analysis.conjunctive));
     }
     if found.stop != Stop::Complete {
         return Ok(ProductResult::Stopped(found.stop));
     }
-    if shape.hostile.is_empty() {
-        return Ok(ProductResult::Verdict(shape.universal));
+    if analysis.hostile.is_empty() {
+        return Ok(ProductResult::Verdict(analysis.conjunctive));
     }
     let all: Vec<FormulaState> = FormulaState::all(automaton.state_count()).collect();
-    if loops_here(automaton, shape, &all)? {
+    if has_cycle_without_transitions(automaton, analysis, &all)? {
         return Ok(ProductResult::Cycle);
     }
     if found.forward || task.runs_end {
-        return Ok(ProductResult::Verdict(shape.universal));
+        return Ok(ProductResult::Verdict(analysis.conjunctive));
     }
     Ok(
         match mu_explore::is_acyclic(
@@ -860,7 +882,7 @@ fn conclude(
             None,
             symmetries,
         )? {
-            Cyclic::No(_) => ProductResult::Verdict(shape.universal),
+            Cyclic::No(_) => ProductResult::Verdict(analysis.conjunctive),
             Cyclic::Yes(..) => ProductResult::Cycle,
             Cyclic::Unknown(outcome) => ProductResult::Stopped(outcome.stop),
         },
@@ -884,22 +906,22 @@ struct ExplorationResult {
 fn count(
     annotated: &mu_explore::Annotated,
     sets: &Sets,
-    mut ask: CachedAutomaton<impl AutomatonAccess>,
+    mut automaton: CachedAutomaton<impl AutomatonAccess>,
 ) -> Result<ProductCounts, Diagnostic> {
     let outcome = annotated.outcome();
-    let mut figures =
+    let mut counts =
         ProductCounts { states: 0, steps: outcome.transitions, ..ProductCounts::default() };
     let mut sizes = Vec::new();
     let mut operations = Operations::new(sets);
     annotated.each(&mut |set, orbit, fixed| {
         let mut all = set;
         for element in fixed {
-            let image = operations.image(set, element - 1, &mut ask)?;
+            let image = operations.image(set, element - 1, &mut automaton)?;
             all = operations.join(all, image).0;
         }
-        figures.states += orbit;
-        figures.configurations += orbit * sets.size(all, &mut sizes);
+        counts.states += orbit;
+        counts.equations += orbit * sets.size(all, &mut sizes);
         Ok(())
     })?;
-    Ok(figures)
+    Ok(counts)
 }

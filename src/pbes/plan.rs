@@ -1,19 +1,19 @@
-//! Plan of a check: divides the formula at the initial state into tasks, each with a route.
+//! Plan of a check: divides the formula at the initial state into tasks, each with a method.
 //!
 //! The operands of the outermost conjunction or disjunction that suit the product search
 //! ([`super::product`]) form one task; an operand that suits the dual search is a task of its own;
 //! the others form one parity game. Cost: linear in the operands.
 
-use super::automaton::{Automaton, Demand, FormulaState, Start};
-use super::product::shape;
+use super::automaton::{Automaton, FormulaState, ObligationSet, Start};
+use super::product::analyse;
 use super::rules::When;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_formula::normal::{NodeId, NormalNode};
 
-/// Route of a task.
+/// Method that computes the value of a task first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TaskRoute {
+pub(super) enum TaskMethod {
     /// Product search, or a game if that fails.
     Product,
     /// A game.
@@ -24,9 +24,9 @@ pub(super) enum TaskRoute {
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     /// True for a conjunction.
-    pub all: bool,
+    pub conjunctive: bool,
     pub roots: Vec<FormulaState>,
-    pub route: TaskRoute,
+    pub method: TaskMethod,
 }
 
 /// The tasks of a check.
@@ -44,30 +44,30 @@ pub(super) fn plan(automaton: &mut Automaton, force_game: bool) -> Result<Plan, 
         Start::States(all, roots) => (all, roots),
     };
     let Some(roots) = operands(automaton, all, roots)? else { return Ok(Plan::Constant(!all)) };
-    let (mut quick, mut hard) = (Vec::new(), Vec::new());
-    let mut fitting: AHashMap<NodeId, bool> = AHashMap::new();
+    let (mut by_product, mut others) = (Vec::new(), Vec::new());
+    let mut suits: AHashMap<NodeId, bool> = AHashMap::new();
     for q in roots {
         let node = automaton.node(q);
-        let fits = !force_game
-            && *fitting.entry(node).or_insert_with(|| shape(automaton, &[q], all).is_some());
-        if fits { quick.push(q) } else { hard.push(q) }
+        let suitable = !force_game
+            && *suits.entry(node).or_insert_with(|| analyse(automaton, &[q], all).is_some());
+        if suitable { by_product.push(q) } else { others.push(q) }
     }
     let mut tasks = Vec::new();
-    if !quick.is_empty() {
-        tasks.push(Task { all, roots: quick, route: TaskRoute::Product });
+    if !by_product.is_empty() {
+        tasks.push(Task { conjunctive: all, roots: by_product, method: TaskMethod::Product });
     }
-    let mut rest = Vec::new();
-    for q in hard {
+    let mut by_game = Vec::new();
+    for q in others {
         // A single state of the other connective may suit the dual search: `<true*.a>true` on its
         // own.
-        if !force_game && shape(automaton, &[q], !all).is_some() {
-            tasks.push(Task { all: !all, roots: vec![q], route: TaskRoute::Product });
+        if !force_game && analyse(automaton, &[q], !all).is_some() {
+            tasks.push(Task { conjunctive: !all, roots: vec![q], method: TaskMethod::Product });
         } else {
-            rest.push(q);
+            by_game.push(q);
         }
     }
-    if !rest.is_empty() {
-        tasks.push(Task { all, roots: rest, route: TaskRoute::Game });
+    if !by_game.is_empty() {
+        tasks.push(Task { conjunctive: all, roots: by_game, method: TaskMethod::Game });
     }
     Ok(Plan::Tasks(all, tasks))
 }
@@ -88,15 +88,15 @@ fn operands(
         }
         let node = automaton.node(q);
         let rules = &automaton.rules().states[&node];
-        let apart = rules.universal == all
+        let is_nested = rules.universal == all
             && !matches!(automaton.normal().node(node), NormalNode::Head(_))
             && rules.rules.iter().all(|r| matches!(r.when, When::Always(_)));
-        if !apart {
+        if !is_nested {
             out.push(q);
             continue;
         }
         let here = automaton.here(q)?;
-        if here == Demand::Decided {
+        if here == ObligationSet::Decided {
             return Ok(None);
         }
         stack.extend(automaton.set(here).iter());

@@ -1,15 +1,15 @@
 //! Priority of confluent steps in a check: its conditions, and the first part of a formula that
 //! violates them.
 //!
-//! In: shape and automaton of a formula. Out: a [`Priority`]. Priority of confluent tau steps
-//! preserves branching bisimilarity (Groote, van de Pol 2000) but not divergence. So it preserves
-//! the verdict of each formula that depends on weak traces alone. Three conditions are sufficient.
-//! The formula is conjunctive without least fixed points, or dually disjunctive. It does not depend
-//! on the outgoing labels of a state. A tau step leaves each reached formula state unchanged. Cost:
-//! one query for each reached formula state.
+//! In: product analysis and automaton of a formula. Out: a [`Priority`]. Priority of confluent tau
+//! steps preserves branching bisimilarity (Groote, van de Pol 2000) but not divergence. So it
+//! preserves the verdict of each formula that depends on weak traces alone. Three conditions are
+//! sufficient. The formula is conjunctive without least fixed points, or dually disjunctive. It
+//! does not depend on the outgoing labels of a state. A tau step leaves each reached formula state
+//! unchanged. Cost: one query for each reached formula state.
 
-use super::automaton::{Automaton, Demand, FormulaState};
-use super::product::{ProductKind, RouteAnalysis};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
+use super::product::{ObligationKind, ProductAnalysis};
 use super::rules::{Effect, When};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Span};
@@ -89,13 +89,13 @@ impl Priority {
 }
 
 /// Returns the violated condition that follows from the formula alone; `None` if there is none.
-pub(super) fn forbidden(automaton: &Automaton, shape: &RouteAnalysis) -> Option<Priority> {
+pub(super) fn forbidden(automaton: &Automaton, analysis: &ProductAnalysis) -> Option<Priority> {
     let normal = automaton.normal();
     let span = |node: &NodeId| match normal.node(*node) {
         NormalNode::Head(fix) => normal.fix(*fix).span,
         _ => normal.spans[node.index()],
     };
-    if let Some(place) = shape
+    if let Some(place) = analysis
         .hostile
         .iter()
         .filter(|n| matches!(normal.node(**n), NormalNode::Head(_)))
@@ -104,10 +104,10 @@ pub(super) fn forbidden(automaton: &Automaton, shape: &RouteAnalysis) -> Option<
     {
         return Some(Priority::Forbidden(Obstacle::Endless, place));
     }
-    let local = shape
+    let local = analysis
         .kinds
         .iter()
-        .filter(|(_, kind)| **kind == ProductKind::Local)
+        .filter(|(_, kind)| **kind == ObligationKind::Local)
         .map(|(node, _)| span(node))
         .min();
     local.map(|place| Priority::Forbidden(Obstacle::Next, place))
@@ -121,8 +121,8 @@ pub(super) fn of_states(
     reached: &[u32],
 ) -> Result<Priority, Diagnostic> {
     for q in reached.iter().map(|q| FormulaState::of(*q)) {
-        let demand = automaton.step(q, LabelId::TAU, labels)?;
-        if demand == Demand::Decided || automaton.set(demand)[..] != [q] {
+        let obligations = automaton.step(q, LabelId::TAU, labels)?;
+        if obligations == ObligationSet::Decided || automaton.set(obligations)[..] != [q] {
             return Ok(Priority::Forbidden(
                 Obstacle::Hidden,
                 modality(automaton, q, automaton.rules().class(&[])),

@@ -2,7 +2,7 @@
 //! decides a conjunctive formula (dually a disjunctive one) by reachability in the product of model
 //! and formula, without storing edges or building a game.
 //!
-//! A formula is conjunctive if each of its automaton states is universal or can be decided at a
+//! A formula is conjunctive if each of its formula states is universal or can be decided at a
 //! system state from its labels alone (such as `<true>true`). Then, if its recursive variables are
 //! greatest fixed points, it is false iff a false obligation is reachable. Instead of pairs (system
 //! state, formula state), each system state stores the *set* of obligations that ever reached it,
@@ -11,14 +11,13 @@
 //! and a cache entry for each (set, label).
 //!
 //! With least fixed points, an infinite sequence of obligations is false too. If the transitions
-//! that propagate such obligations have no cycle, the verdict stands; otherwise the general route
-//! decides.
+//! that propagate such obligations have no cycle, the verdict stands; otherwise a game decides.
 //!
 //! Cost: (transitions) x (number of times that new obligations reach their source). Invariants:
 //! `known` only grows; `pending` is part of `known`; "the model is acyclic" is used only if it was
 //! established for all states that are known now ([`KnownCycles`]).
 
-use super::automaton::{Automaton, Demand, FormulaState};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::rules::{Effect, When};
 use super::transitions::LazyTransitions;
 use ahash::{AHashMap, AHashSet};
@@ -28,24 +27,24 @@ use mu_formula::normal::{NodeId, Normal, NormalNode};
 use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
 
-/// Role of a formula state in a conjunctive (or disjunctive) formula.
+/// Treatment of a formula state in the search of a conjunctive (or disjunctive) formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ProductKind {
-    /// It has the formula's own connective.
-    Flow,
-    /// Decided at the system state.
+pub enum ObligationKind {
+    /// It has the formula's connective: its successors are propagated along transitions.
+    Propagated,
+    /// The outgoing labels of a system state decide it there.
     Local,
 }
 
-/// Result of the analysis of a formula for this route.
+/// Analysis of a formula for product searches.
 #[derive(Clone, Debug)]
-pub struct RouteAnalysis {
-    /// Conjunctive (true) or disjunctive.
-    pub universal: bool,
+pub struct ProductAnalysis {
+    /// True if the formula is conjunctive; else it is disjunctive.
+    pub conjunctive: bool,
     /// Kinds of the nodes that can be automaton states.
-    pub kinds: AHashMap<NodeId, ProductKind>,
-    /// Nodes through which an infinite sequence of obligations decides the formula against its
-    /// owner (`mu` in a conjunction).
+    pub kinds: AHashMap<NodeId, ObligationKind>,
+    /// Nodes on a cycle through a fixed point of the wrong sign (`mu` if conjunctive): an infinite
+    /// sequence of such obligations makes a conjunctive formula false, a disjunctive one true.
     pub hostile: AHashSet<NodeId>,
 }
 
@@ -54,18 +53,19 @@ pub struct RouteAnalysis {
 pub enum ProductResult {
     /// The formula is this constant.
     Verdict(bool),
-    /// There is a cycle that may decide; the general route is needed.
+    /// There is a cycle that may decide; a game is needed.
     Cycle,
     /// A limit.
     Stopped(Stop),
 }
 
-/// Analyses the states reachable from `roots`; `None` if they do not suit this route.
-pub fn shape(
+/// Analyses the formula states reachable from `roots` as parts of a conjunctive (or disjunctive)
+/// formula; `None` if they do not suit the product search.
+pub fn analyse(
     automaton: &Automaton,
     roots: &[FormulaState],
-    universal: bool,
-) -> Option<RouteAnalysis> {
+    conjunctive: bool,
+) -> Option<ProductAnalysis> {
     let normal = automaton.normal();
     let rules = automaton.rules();
     let mut kinds = AHashMap::new();
@@ -76,22 +76,22 @@ pub fn shape(
             continue;
         }
         let state = rules.states.get(&node)?;
-        if state.universal == universal {
-            kinds.insert(node, ProductKind::Flow);
+        if state.universal == conjunctive {
+            kinds.insert(node, ObligationKind::Propagated);
             let mut next = Vec::new();
             for rule in &state.rules {
                 match (&rule.when, rule.effect) {
                     (_, Effect::Decide) => {}
                     (When::Label(_), Effect::Here(_)) => return None,
                     (_, Effect::Here(n) | Effect::Step(n)) => {
-                        targets(normal, n, universal, &mut next)
+                        successor_nodes(normal, n, conjunctive, &mut next)
                     }
                 }
             }
             stack.extend(&next);
             calls.insert(node, next);
         } else if is_local(automaton, node, &mut Vec::new()) {
-            kinds.insert(node, ProductKind::Local);
+            kinds.insert(node, ObligationKind::Local);
         } else {
             return None;
         }
@@ -101,30 +101,31 @@ pub fn shape(
     // `ProductResult::Cycle` leaves the decision to the game.
     let wrong = |node: &NodeId| match normal.node(*node) {
         NormalNode::Head(fix) => {
-            normal.fix(*fix).recursive && (normal.fix(*fix).rank % 2 == 1) == universal
+            normal.fix(*fix).recursive && (normal.fix(*fix).rank % 2 == 1) == conjunctive
         }
         _ => false,
     };
     let mut hostile = AHashSet::new();
+    let mut back: AHashMap<NodeId, Vec<NodeId>> = AHashMap::new();
+    for (from, list) in &calls {
+        for to in list {
+            back.entry(*to).or_default().push(*from);
+        }
+    }
     for head in calls.keys().filter(|n| wrong(n)) {
         let forward = reach(&calls, *head);
-        let mut back: AHashMap<NodeId, Vec<NodeId>> = AHashMap::new();
-        for (from, list) in &calls {
-            for to in list {
-                back.entry(*to).or_default().push(*from);
-            }
-        }
         let backward = reach(&back, *head);
         hostile.extend(forward.intersection(&backward).copied());
     }
-    // A disjunctive formula with greatest fixed points is true by an infinite path, which the
-    // general route finds without exploring everything.
-    if !universal && !hostile.is_empty() {
+    // A disjunctive formula with greatest fixed points is true by an infinite path, which a game
+    // finds without exploring everything.
+    if !conjunctive && !hostile.is_empty() {
         return None;
     }
-    Some(RouteAnalysis { universal, kinds, hostile })
+    Some(ProductAnalysis { conjunctive, kinds, hostile })
 }
 
+/// Returns the nodes that a path with at least one edge reaches.
 fn reach(edges: &AHashMap<NodeId, Vec<NodeId>>, from: NodeId) -> AHashSet<NodeId> {
     let mut seen = AHashSet::new();
     let mut stack = vec![from];
@@ -138,16 +139,17 @@ fn reach(edges: &AHashMap<NodeId, Vec<NodeId>>, from: NodeId) -> AHashSet<NodeId
     seen
 }
 
-/// Collects the automaton states that a target may become, for an owner with this connective.
-fn targets(normal: &Normal, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
+/// Collects the nodes that become formula states if a rule of a universal (or existential) formula
+/// state continues with `node`. Tests are left out, since data decides them.
+fn successor_nodes(normal: &Normal, node: NodeId, universal: bool, out: &mut Vec<NodeId>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match normal.node(node) {
         NormalNode::Const(_) | NormalNode::Val(_) => {}
         NormalNode::All(list) | NormalNode::Any(list) => {
-            let own = matches!(normal.node(node), NormalNode::All(_)) == all;
+            let own = matches!(normal.node(node), NormalNode::All(_)) == universal;
             let rest: Vec<NodeId> =
                 list.iter().copied().filter(|n| !super::rules::is_test(normal, *n)).collect();
             if own || rest.len() == 1 {
-                rest.iter().for_each(|n| targets(normal, *n, all, out));
+                rest.iter().for_each(|n| successor_nodes(normal, *n, universal, out));
             } else if !rest.is_empty() {
                 out.push(node);
             }
@@ -157,9 +159,13 @@ fn targets(normal: &Normal, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
     })
 }
 
-/// True if a node is decided by data and the outgoing labels of a state.
+/// Limit on the nesting of a local formula. A deeper one counts as not local and needs a game: that
+/// is slower, never wrong.
+const MAX_LOCAL_DEPTH: usize = 64;
+
+/// True if data and the outgoing labels of a system state decide a node.
 fn is_local(automaton: &Automaton, node: NodeId, open: &mut Vec<NodeId>) -> bool {
-    if open.contains(&node) || open.len() > 64 {
+    if open.contains(&node) || open.len() > MAX_LOCAL_DEPTH {
         return false;
     }
     let normal = automaton.normal();
@@ -170,11 +176,11 @@ fn is_local(automaton: &Automaton, node: NodeId, open: &mut Vec<NodeId>) -> bool
         match rule.effect {
             Effect::Decide => true,
             Effect::Step(n) => {
-                targets(normal, n, state.universal, &mut next);
+                successor_nodes(normal, n, state.universal, &mut next);
                 next.is_empty()
             }
             Effect::Here(n) => {
-                targets(normal, n, state.universal, &mut next);
+                successor_nodes(normal, n, state.universal, &mut next);
                 next.into_iter().all(|n| is_local(automaton, n, open))
             }
         }
@@ -183,87 +189,116 @@ fn is_local(automaton: &Automaton, node: NodeId, open: &mut Vec<NodeId>) -> bool
     local
 }
 
-/// Returns the value of a local formula state at a system state with these transitions, and the
-/// transitions that show it.
+/// Returns the value of a local formula state at a system state with these outgoing transitions.
+/// Appends transitions that suffice to show it to `witnesses`: one for a true `<a>true`, two for
+/// `<a>true && <b>true`, none for a true `[a]false`.
 pub fn local_value(
     automaton: &mut Automaton,
     q: FormulaState,
     transitions: &[(LabelId, StateId)],
     labels: &dyn ActionLabels,
-    shown: &mut Vec<(LabelId, StateId)>,
+    witnesses: &mut Vec<(LabelId, StateId)>,
 ) -> Result<bool, Diagnostic> {
-    let all = automaton.universal(q);
+    let universal = automaton.universal(q);
     let here = automaton.here(q)?;
-    if here == Demand::Decided {
-        return Ok(!all);
+    if here == ObligationSet::Decided {
+        return Ok(!universal);
     }
-    let before = shown.len();
+    let before = witnesses.len();
     let mut next = automaton.set(here).to_vec();
-    let asks = automaton.depends_on_labels_here(q);
+    let label_dependent = automaton.depends_on_labels_here(q);
     for &(label, target) in transitions {
         let mut answer = automaton.step(q, label, labels)?;
-        if asks && answer != Demand::Decided {
+        if label_dependent && answer != ObligationSet::Decided {
             answer = automaton.here_if(q, label, labels)?;
             next.extend(automaton.set(answer).iter());
         }
-        if answer == Demand::Decided {
-            shown.truncate(before);
-            shown.push((label, target));
-            return Ok(!all);
+        if answer == ObligationSet::Decided {
+            witnesses.truncate(before);
+            witnesses.push((label, target));
+            return Ok(!universal);
         }
     }
     for q in next {
-        let mark = shown.len();
-        if local_value(automaton, q, transitions, labels, shown)? != all {
-            shown.drain(before..mark);
-            return Ok(!all);
+        let mark = witnesses.len();
+        if local_value(automaton, q, transitions, labels, witnesses)? != universal {
+            // The witnesses of this part alone decide.
+            witnesses.drain(before..mark);
+            return Ok(!universal);
         }
     }
-    Ok(all)
+    Ok(universal)
 }
 
-/// Returns the closure of obligations at one system state: nonlocal and local ones; `None` if one
-/// is decided.
-pub fn close(
+/// Obligations at one system state, closed under those that they imply there. `T` represents a set.
+#[derive(Clone, Copy, Debug)]
+pub enum Closure<T> {
+    /// One of them is decided: false in a conjunctive formula, true in a disjunctive one.
+    Decided,
+    /// None of them is decided by data.
+    Open {
+        /// Obligations with successors, or on hostile cycles.
+        propagated: T,
+        /// Obligations that the outgoing labels of the system state decide.
+        local: T,
+    },
+}
+
+impl Closure<Vec<FormulaState>> {
+    /// Returns all obligations, the propagated ones first; `None` if one is decided.
+    pub fn members(self) -> Option<Vec<FormulaState>> {
+        match self {
+            Closure::Decided => None,
+            Closure::Open { mut propagated, local } => {
+                propagated.extend(local);
+                Some(propagated)
+            }
+        }
+    }
+}
+
+/// Computes the closure of obligations at one system state.
+pub fn closure(
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     members: &[FormulaState],
-) -> Result<Option<(Vec<FormulaState>, Vec<FormulaState>)>, Diagnostic> {
+) -> Result<Closure<Vec<FormulaState>>, Diagnostic> {
     let mut seen: AHashSet<FormulaState> = AHashSet::new();
     let mut stack = members.to_vec();
-    let (mut flow, mut local) = (Vec::new(), Vec::new());
+    let (mut propagated, mut local) = (Vec::new(), Vec::new());
     while let Some(q) = stack.pop() {
         if !seen.insert(q) {
             continue;
         }
         let node = automaton.node(q);
-        if shape.kinds.get(&node) == Some(&ProductKind::Local) {
+        if analysis.kinds.get(&node) == Some(&ObligationKind::Local) {
             local.push(q);
             continue;
         }
         let here = automaton.here(q)?;
-        if here == Demand::Decided {
-            return Ok(None);
+        if here == ObligationSet::Decided {
+            return Ok(Closure::Decided);
         }
         stack.extend(automaton.set(here).iter());
         let steps = automaton.rules().states[&node]
             .rules
             .iter()
             .any(|r| matches!(r.effect, Effect::Step(_)));
-        if steps || shape.hostile.contains(&node) {
-            flow.push(q);
+        if steps || analysis.hostile.contains(&node) {
+            propagated.push(q);
         }
     }
-    Ok(Some((flow, local)))
+    Ok(Closure::Open { propagated, local })
 }
 
-/// True if hostile obligations of one system state demand each other in a cycle.
-pub fn loops_here(
+/// True if hostile obligations of one system state imply each other in a cycle, as in `mu X. X`.
+pub fn has_cycle_without_transitions(
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     members: &[FormulaState],
 ) -> Result<bool, Diagnostic> {
-    // Depth-first with an explicit stack: an obligation, and its demands that are not visited yet.
+    // Depth-first with an explicit stack: an obligation, and those that it implies at the same
+    // system state and that are not visited yet.
     let mut done = AHashSet::new();
     let mut open: AHashSet<FormulaState> = AHashSet::new();
     let mut path: Vec<(FormulaState, Vec<FormulaState>)> = Vec::new();
@@ -271,7 +306,7 @@ pub fn loops_here(
         let mut enter = Some(*root);
         loop {
             if let Some(q) = enter.take()
-                && shape.hostile.contains(&automaton.node(q))
+                && analysis.hostile.contains(&automaton.node(q))
             {
                 if open.contains(&q) {
                     return Ok(true);
@@ -293,11 +328,11 @@ pub fn loops_here(
     Ok(false)
 }
 
-/// Counts of a search.
+/// Counts of a product search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProductCounts {
-    /// Product configurations: (state, obligation) pairs.
-    pub configurations: u64,
+    /// Equations: pairs (system state, obligation).
+    pub equations: u64,
     /// System states explored.
     pub states: u64,
     /// Transitions taken (a revisited state counts again).
@@ -350,18 +385,21 @@ pub struct Product<'a, 'm> {
     source: &'a mut LazyTransitions<'m>,
     labels: &'a dyn ActionLabels,
     automaton: &'a mut Automaton,
-    shape: &'a RouteAnalysis,
+    analysis: &'a ProductAnalysis,
     /// Obligations that reached each state.
-    known: Vec<Demand>,
+    known: Vec<ObligationSet>,
     /// Obligations that are not propagated yet.
-    pending: Vec<Demand>,
-    closures: AHashMap<Demand, (Demand, Demand)>,
-    steps: AHashMap<(Demand, LabelId), (Demand, Demand)>,
-    merges: AHashMap<(Demand, Demand), (Demand, Demand)>,
-    hostile_part: AHashMap<Demand, Demand>,
-    loops: AHashMap<Demand, bool>,
+    pending: Vec<ObligationSet>,
+    closures: AHashMap<ObligationSet, Closure<ObligationSet>>,
+    /// By propagated obligations and label: the closure of their successors.
+    steps: AHashMap<(ObligationSet, LabelId), Closure<ObligationSet>>,
+    /// By known and new obligations: all, and those that were not known.
+    merges: AHashMap<(ObligationSet, ObligationSet), (ObligationSet, ObligationSet)>,
+    hostile_part: AHashMap<ObligationSet, ObligationSet>,
+    /// By hostile obligations: [`has_cycle_without_transitions`].
+    cyclic: AHashMap<ObligationSet, bool>,
     /// Counts so far; this search has no symmetries.
-    pub figures: ProductCounts,
+    pub counts: ProductCounts,
     /// Work so far: steps taken, and members of the sets that were computed.
     pub work: u64,
 }
@@ -372,53 +410,57 @@ impl<'a, 'm> Product<'a, 'm> {
         source: &'a mut LazyTransitions<'m>,
         labels: &'a dyn ActionLabels,
         automaton: &'a mut Automaton,
-        shape: &'a RouteAnalysis,
+        analysis: &'a ProductAnalysis,
     ) -> Self {
         Self {
             source,
             labels,
             automaton,
-            shape,
+            analysis,
             known: Vec::new(),
             pending: Vec::new(),
             closures: AHashMap::new(),
             steps: AHashMap::new(),
             merges: AHashMap::new(),
             hostile_part: AHashMap::new(),
-            loops: AHashMap::new(),
-            figures: ProductCounts::default(),
+            cyclic: AHashMap::new(),
+            counts: ProductCounts::default(),
             work: 0,
         }
     }
 
     /// Returns the obligations by state.
-    pub fn into_known(self) -> Vec<Demand> {
+    pub fn into_known(self) -> Vec<ObligationSet> {
         self.known
     }
 
-    /// Returns the closure of obligations at one system state: nonlocal and local ones. `Decided`
-    /// if one is decided.
-    fn closure(&mut self, set: Demand) -> Result<(Demand, Demand), Diagnostic> {
-        if set == Demand::Decided {
-            return Ok((Demand::Decided, Demand::NOTHING));
+    /// Returns the closure of obligations at one system state.
+    fn closure(&mut self, set: ObligationSet) -> Result<Closure<ObligationSet>, Diagnostic> {
+        if set == ObligationSet::Decided {
+            return Ok(Closure::Decided);
         }
         if let Some(&c) = self.closures.get(&set) {
             return Ok(c);
         }
         let members = self.automaton.set(set);
         self.work += members.len() as u64;
-        let result = match close(self.automaton, self.shape, &members)? {
-            Some((flow, local)) => {
-                (self.automaton.intern_set(flow), self.automaton.intern_set(local))
-            }
-            None => (Demand::Decided, Demand::NOTHING),
+        let result = match closure(self.automaton, self.analysis, &members)? {
+            Closure::Decided => Closure::Decided,
+            Closure::Open { propagated, local } => Closure::Open {
+                propagated: self.automaton.intern_set(propagated),
+                local: self.automaton.intern_set(local),
+            },
         };
         self.closures.insert(set, result);
         Ok(result)
     }
 
-    /// Returns the closed demand of nonlocal obligations after a label.
-    fn step(&mut self, set: Demand, label: LabelId) -> Result<(Demand, Demand), Diagnostic> {
+    /// Returns the closure of the successors of propagated obligations along a label.
+    fn step(
+        &mut self,
+        set: ObligationSet,
+        label: LabelId,
+    ) -> Result<Closure<ObligationSet>, Diagnostic> {
         if let Some(&r) = self.steps.get(&(set, label)) {
             return Ok(r);
         }
@@ -428,8 +470,8 @@ impl<'a, 'm> Product<'a, 'm> {
         self.work += members.len() as u64;
         for q in members.iter() {
             let answer = self.automaton.step(*q, label, self.labels)?;
-            if answer == Demand::Decided {
-                result = Some((Demand::Decided, Demand::NOTHING));
+            if answer == ObligationSet::Decided {
+                result = Some(Closure::Decided);
                 break;
             }
             next.extend(self.automaton.set(answer).iter());
@@ -446,11 +488,15 @@ impl<'a, 'm> Product<'a, 'm> {
     }
 
     /// Returns `(known + new, new - known)`.
-    fn merge(&mut self, known: Demand, new: Demand) -> (Demand, Demand) {
-        if new == Demand::NOTHING || new == known {
-            return (known, Demand::NOTHING);
+    fn merge(
+        &mut self,
+        known: ObligationSet,
+        new: ObligationSet,
+    ) -> (ObligationSet, ObligationSet) {
+        if new == ObligationSet::EMPTY || new == known {
+            return (known, ObligationSet::EMPTY);
         }
-        if known == Demand::NOTHING {
+        if known == ObligationSet::EMPTY {
             return (new, new);
         }
         if let Some(&r) = self.merges.get(&(known, new)) {
@@ -475,27 +521,28 @@ impl<'a, 'm> Product<'a, 'm> {
     fn add_obligations(
         &mut self,
         state: StateId,
-        (flow, local): (Demand, Demand),
+        propagated: ObligationSet,
+        local: ObligationSet,
         queue: &mut VecDeque<StateId>,
     ) {
         let i = state.index();
         if self.known.len() <= i {
-            self.known.resize(i + 1, Demand::NOTHING);
-            self.pending.resize(i + 1, Demand::NOTHING);
+            self.known.resize(i + 1, ObligationSet::EMPTY);
+            self.pending.resize(i + 1, ObligationSet::EMPTY);
         }
-        let both = if local == Demand::NOTHING {
-            flow
-        } else if flow == Demand::NOTHING {
+        let both = if local == ObligationSet::EMPTY {
+            propagated
+        } else if propagated == ObligationSet::EMPTY {
             local
         } else {
-            self.merge(flow, local).0
+            self.merge(propagated, local).0
         };
         let (known, new) = self.merge(self.known[i], both);
-        if new == Demand::NOTHING {
+        if new == ObligationSet::EMPTY {
             return;
         }
         self.known[i] = known;
-        if self.pending[i] == Demand::NOTHING {
+        if self.pending[i] == ObligationSet::EMPTY {
             queue.push_back(state);
         }
         self.pending[i] = self.merge(self.pending[i], new).0;
@@ -510,15 +557,14 @@ impl<'a, 'm> Product<'a, 'm> {
     ) -> Result<ProductResult, Diagnostic> {
         let mut queue = VecDeque::new();
         let set = self.automaton.intern_set(roots.to_vec());
-        let start = self.closure(set)?;
-        if start.0 == Demand::Decided {
-            return Ok(ProductResult::Verdict(!self.shape.universal));
-        }
+        let Closure::Open { propagated, local } = self.closure(set)? else {
+            return Ok(ProductResult::Verdict(!self.analysis.conjunctive));
+        };
         let initial = self.source.initial();
-        self.add_obligations(initial, start, &mut queue);
+        self.add_obligations(initial, propagated, local, &mut queue);
         let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
         let mut polls = 0u64;
-        let mut shown = Vec::new();
+        let mut witnesses = Vec::new();
         while let Some(state) = queue.pop_front() {
             polls += 1;
             if polls.is_multiple_of(1024) {
@@ -526,42 +572,43 @@ impl<'a, 'm> Product<'a, 'm> {
                     if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) }
                 });
                 if let Err(stop) = stop {
-                    self.count();
+                    self.update_counts();
                     return Ok(ProductResult::Stopped(stop));
                 }
             }
-            let set = std::mem::replace(&mut self.pending[state.index()], Demand::NOTHING);
+            let set = std::mem::replace(&mut self.pending[state.index()], ObligationSet::EMPTY);
             self.source.successors(state, &mut transitions)?;
             self.work += 1 + transitions.len() as u64;
             // Local obligations are in the same set; remove them.
-            let (flow, local) = self.closure(set)?;
-            if local != Demand::NOTHING {
+            let Closure::Open { propagated, local } = self.closure(set)? else {
+                return Err(Diagnostic::internal("a decided obligation is pending"));
+            };
+            if local != ObligationSet::EMPTY {
                 for q in self.automaton.set(local).iter() {
-                    shown.clear();
-                    if local_value(self.automaton, *q, &transitions, self.labels, &mut shown)?
-                        != self.shape.universal
+                    witnesses.clear();
+                    if local_value(self.automaton, *q, &transitions, self.labels, &mut witnesses)?
+                        != self.analysis.conjunctive
                     {
-                        self.count();
-                        return Ok(ProductResult::Verdict(!self.shape.universal));
+                        self.update_counts();
+                        return Ok(ProductResult::Verdict(!self.analysis.conjunctive));
                     }
                 }
             }
-            if flow == Demand::NOTHING {
+            if propagated == ObligationSet::EMPTY {
                 continue;
             }
-            self.figures.steps += transitions.len() as u64;
+            self.counts.steps += transitions.len() as u64;
             for &(label, target) in &transitions {
-                let next = self.step(flow, label)?;
-                if next.0 == Demand::Decided {
-                    self.count();
-                    return Ok(ProductResult::Verdict(!self.shape.universal));
-                }
-                self.add_obligations(target, next, &mut queue);
+                let Closure::Open { propagated, local } = self.step(propagated, label)? else {
+                    self.update_counts();
+                    return Ok(ProductResult::Verdict(!self.analysis.conjunctive));
+                };
+                self.add_obligations(target, propagated, local, &mut queue);
             }
         }
-        self.count();
-        if self.shape.hostile.is_empty() {
-            return Ok(ProductResult::Verdict(self.shape.universal));
+        self.update_counts();
+        if self.analysis.hostile.is_empty() {
+            return Ok(ProductResult::Verdict(self.analysis.conjunctive));
         }
         let model_is_acyclic = match cycles.is_acyclic(self.source, budget)? {
             Err(stop) => return Ok(ProductResult::Stopped(stop)),
@@ -569,13 +616,13 @@ impl<'a, 'm> Product<'a, 'm> {
         };
         let mut transitions = Vec::new();
         let n = self.known.len();
-        let mut carrying = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
+        let mut hostile_steps = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
             let hostile = self.hostile(self.known[s as usize]);
-            if hostile == Demand::NOTHING {
+            if hostile == ObligationSet::EMPTY {
                 return Ok(true);
             }
             // A cycle without transitions, `mu X. X`.
-            if self.loops_here(hostile)? {
+            if self.is_cyclic(hostile)? {
                 return Ok(false);
             }
             if model_is_acyclic {
@@ -584,34 +631,35 @@ impl<'a, 'm> Product<'a, 'm> {
             self.source.successors(StateId::of(s), &mut transitions)?;
             self.work += transitions.len() as u64;
             for &(label, target) in &transitions {
-                let next = self.step(hostile, label)?;
-                if next.0 != Demand::Decided && self.hostile(next.0) != Demand::NOTHING {
+                if let Closure::Open { propagated, .. } = self.step(hostile, label)?
+                    && self.hostile(propagated) != ObligationSet::EMPTY
+                {
                     out.push(target.number());
                 }
             }
             Ok(true)
         };
-        match acyclic_search(n, budget, &mut carrying)? {
+        match acyclic_search(n, budget, &mut hostile_steps)? {
             Err(stop) => Ok(ProductResult::Stopped(stop)),
-            Ok(true) => Ok(ProductResult::Verdict(self.shape.universal)),
+            Ok(true) => Ok(ProductResult::Verdict(self.analysis.conjunctive)),
             Ok(false) => Ok(ProductResult::Cycle),
         }
     }
 
-    /// Computes the numbers of configurations and states from `known`.
-    fn count(&mut self) {
-        let mut sizes: AHashMap<Demand, u64> = AHashMap::new();
-        let mut figures = ProductCounts { steps: self.figures.steps, ..ProductCounts::default() };
+    /// Computes the numbers of equations and states from `known`.
+    fn update_counts(&mut self) {
+        let mut sizes: AHashMap<ObligationSet, u64> = AHashMap::new();
+        let mut counts = ProductCounts { steps: self.counts.steps, ..ProductCounts::default() };
         for set in &self.known {
             let size = *sizes.entry(*set).or_insert_with(|| self.automaton.set(*set).len() as u64);
-            figures.configurations += size;
-            figures.states += u64::from(size > 0);
+            counts.equations += size;
+            counts.states += u64::from(size > 0);
         }
-        self.figures = figures;
+        self.counts = counts;
     }
 
     /// Returns the part of a set on hostile cycles of the formula.
-    fn hostile(&mut self, set: Demand) -> Demand {
+    fn hostile(&mut self, set: ObligationSet) -> ObligationSet {
         if let Some(&a) = self.hostile_part.get(&set) {
             return a;
         }
@@ -620,27 +668,27 @@ impl<'a, 'm> Product<'a, 'm> {
             .set(set)
             .iter()
             .copied()
-            .filter(|q| self.shape.hostile.contains(&self.automaton.node(*q)))
+            .filter(|q| self.analysis.hostile.contains(&self.automaton.node(*q)))
             .collect();
         let answer = self.automaton.intern_set(part);
         self.hostile_part.insert(set, answer);
         answer
     }
 
-    /// True if hostile obligations of one system state demand each other in a cycle.
-    fn loops_here(&mut self, set: Demand) -> Result<bool, Diagnostic> {
-        if let Some(&answer) = self.loops.get(&set) {
+    /// Caches [`has_cycle_without_transitions`].
+    fn is_cyclic(&mut self, set: ObligationSet) -> Result<bool, Diagnostic> {
+        if let Some(&answer) = self.cyclic.get(&set) {
             return Ok(answer);
         }
         let members = self.automaton.set(set);
-        let answer = loops_here(self.automaton, self.shape, &members)?;
-        self.loops.insert(set, answer);
+        let answer = has_cycle_without_transitions(self.automaton, self.analysis, &members)?;
+        self.cyclic.insert(set, answer);
         Ok(answer)
     }
 }
 
-/// Appends the targets of a vertex. Returns false if the vertex itself has a cycle of obligations
-/// without transitions; the search then ends.
+/// Appends the successors of a vertex. Returns false if the vertex itself has a cycle of
+/// obligations without transitions; the search then ends.
 type Edges<'a> = dyn FnMut(u32, &mut Vec<u32>) -> Result<bool, Diagnostic> + 'a;
 
 /// Searches a graph over `0..n` depth first; true if it has no cycle.
@@ -654,9 +702,10 @@ fn acyclic_search(
     const DONE: u8 = 2;
     let mut colour = vec![NEW; n];
     let mut polls = 0u64;
-    // A frame is a vertex with its unvisited targets; the targets of all frames are on one stack.
+    // A frame is a vertex and the start of its unvisited successors; those of all frames are on one
+    // stack.
     let mut frames: Vec<(u32, usize)> = Vec::new();
-    let mut targets: Vec<u32> = Vec::new();
+    let mut unvisited: Vec<u32> = Vec::new();
     for root in 0..n {
         let mut enter = (colour[root] == NEW).then_some(narrow::index(root));
         loop {
@@ -668,18 +717,18 @@ fn acyclic_search(
                     return Ok(Err(stop));
                 }
                 colour[s as usize] = OPEN;
-                frames.push((s, targets.len()));
-                if !edges(s, &mut targets)? {
+                frames.push((s, unvisited.len()));
+                if !edges(s, &mut unvisited)? {
                     return Ok(Ok(false));
                 }
             }
             let Some(&(s, from)) = frames.last() else { break };
-            if targets.len() == from {
+            if unvisited.len() == from {
                 colour[s as usize] = DONE;
                 frames.pop();
                 continue;
             }
-            let t = targets.pop().expect("a frame has targets above its start");
+            let t = unvisited.pop().expect("a frame has vertices above its start");
             match colour[t as usize] {
                 OPEN => return Ok(Ok(false)),
                 NEW => enter = Some(t),

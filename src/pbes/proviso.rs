@@ -1,21 +1,21 @@
 //! Conditions for partial-order reduction (`mu_explore`) in a product search, and the visible steps
 //! that it must preserve.
 //!
-//! In: shape and automaton of a formula, the groups of a model. Out: a [`Visibility`]; after the
-//! search, a [`ReductionUse`]. A group is visible if some multi-action of the formula has the
-//! action names of its labels. A reduced search preserves each sequence of visible labels, and each
-//! state without steps with the sequences before it. So it preserves the verdict of a conjunctive
-//! formula (dually a disjunctive one) under these conditions: it has no least fixed points; steps
-//! with other labels leave each reached formula state as it is; and it only asks if a state has
-//! outgoing labels at all, as `[true*]<true>true` does. The second condition is checked on the
-//! automaton, for each step and for all states at the end. A verdict that a step decides needs none
-//! of this, since steps of a reduced search are steps of the model. Cost: one query for each
-//! reached formula state.
+//! In: product analysis and automaton of a formula, the groups of a model. Out: a [`Visibility`];
+//! after the search, a [`ReductionUse`]. A group is visible if some multi-action of the formula has
+//! the action names of its labels. A reduced search preserves each sequence of visible labels, and
+//! each state without steps with the sequences before it. So it preserves the verdict of a
+//! conjunctive formula (dually a disjunctive one) under these conditions: it has no least fixed
+//! points; steps with other labels leave each reached formula state as it is; and it only tests if a
+//! state has outgoing labels at all, as `[true*]<true>true` does. The second condition is checked
+//! on the automaton, for each step and for all states at the end. A verdict that a step decides
+//! needs none of this, since steps of a reduced search are steps of the model. Cost: one query for
+//! each reached formula state.
 
-use super::automaton::{Automaton, Demand, FormulaState};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::parallel_product::ProductTask;
 use super::priority::{Obstacle, Priority, forbidden, modality};
-use super::product::{ProductKind, RouteAnalysis};
+use super::product::{ObligationKind, ProductAnalysis};
 use super::rules::{Effect, When};
 use mu_base::{Diagnostic, Span};
 use mu_explore::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
@@ -65,7 +65,7 @@ impl ReductionUse {
 pub(super) fn visibility(
     task: ProductTask,
     automaton: &Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
 ) -> Result<Visibility, ReductionUse> {
     if !task.explore.partial_order {
         return Err(ReductionUse::Unused(ReductionObstacle::Disabled));
@@ -73,13 +73,13 @@ pub(super) fn visibility(
     if task.checkpoint_store.is_some() {
         return Err(ReductionUse::Unused(ReductionObstacle::Checkpoints));
     }
-    let locals: Vec<NodeId> = shape
+    let locals: Vec<NodeId> = analysis
         .kinds
         .iter()
-        .filter(|(_, kind)| **kind == ProductKind::Local)
+        .filter(|(_, kind)| **kind == ObligationKind::Local)
         .map(|(node, _)| *node)
         .collect();
-    if let Some(Priority::Forbidden(ban, place)) = forbidden(automaton, shape)
+    if let Some(Priority::Forbidden(ban, place)) = forbidden(automaton, analysis)
         && (ban != Obstacle::Next || !locals.iter().all(|n| depends_on_any_label(automaton, *n)))
     {
         return Err(ReductionUse::Forbidden(ban, place));
@@ -114,8 +114,8 @@ pub(super) fn distinguishes_unnamed(
     automaton: &mut Automaton,
     q: FormulaState,
 ) -> Result<bool, Diagnostic> {
-    let demand = automaton.step_other(q)?;
-    Ok(demand == Demand::Decided || automaton.set(demand)[..] != [q])
+    let obligations = automaton.step_other(q)?;
+    Ok(obligations == ObligationSet::Decided || automaton.set(obligations)[..] != [q])
 }
 
 /// Returns the reason for a state that such a step changes.
@@ -126,11 +126,11 @@ pub(super) fn of_state(automaton: &Automaton, q: FormulaState) -> ReductionUse {
 /// Returns [`of_state`] of the first such state; `None` if there is none.
 pub(super) fn of_states(
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     reached: &[u32],
 ) -> Result<Option<ReductionUse>, Diagnostic> {
     for q in reached.iter().map(|q| FormulaState::of(*q)) {
-        if shape.kinds.get(&automaton.node(q)) != Some(&ProductKind::Local)
+        if analysis.kinds.get(&automaton.node(q)) != Some(&ObligationKind::Local)
             && distinguishes_unnamed(automaton, q)?
         {
             return Ok(Some(of_state(automaton, q)));

@@ -8,8 +8,8 @@
 //! - strong bisimilarity always preserves the verdict;
 //! - divergence-preserving branching bisimilarity preserves it if no formula state tests labels
 //!   without following them and each one is unchanged by tau (`nu X. [tau]X && ..` is, `<true>true`
-//!   is not): inert steps lead a play to the same demands, and a play that stays in a class forever
-//!   can do so from all states of the class.
+//!   is not): inert steps lead a play to the same obligations, and a play that stays in a class
+//!   forever can do so from all states of the class.
 //!
 //! After Mateescu, Wijs, "Property-Dependent Reductions Adequate with Divergence-Sensitive
 //! Branching Bisimilarity" (Science of Computer Programming 96, 2014), with the condition checked
@@ -20,7 +20,7 @@
 //! system, loses only a constant factor. Invariant: states of the quotient are class numbers;
 //! labels retain their numbers.
 
-use super::automaton::{Automaton, Demand, FormulaState};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::instantiate::GameInstance;
 use super::transitions::LazyTransitions;
 use ahash::{AHashMap, AHashSet};
@@ -75,9 +75,9 @@ pub fn ignores_tau(
         if automaton.depends_on_labels_here(q) {
             return Ok(false);
         }
-        let demand = automaton.step(q, LabelId::TAU, labels)?;
-        if demand == Demand::Decided
-            || (automaton.set(demand)[..] != [q] && automaton.follows_labels(q))
+        let obligations = automaton.step(q, LabelId::TAU, labels)?;
+        if obligations == ObligationSet::Decided
+            || (automaton.set(obligations)[..] != [q] && automaton.follows_labels(q))
         {
             return Ok(false);
         }
@@ -198,7 +198,7 @@ impl ExploredModel {
                 next.extend(edges.iter().filter(|e| e.label.is_none()).map(|e| (s, e.to)));
                 for (representative_label, label, target) in lift.row(s)? {
                     let to = lift.block_of[target.index()];
-                    // Not distinguished on the quotient: the same demand continues.
+                    // Not distinguished on the quotient: the same obligation continues.
                     let inert = quotient.reduced.equivalence != Equivalence::STRONG
                         && representative_label == LabelId::TAU
                         && to == lift.block_of[s.index()];

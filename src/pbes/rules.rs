@@ -1,5 +1,5 @@
-//! Static part of the formula automaton: the demands of each formula state on a system state and
-//! its outgoing labels, as rules over data conditions.
+//! Static part of the formula automaton: the obligations of each formula state at a system state
+//! and its outgoing labels, as rules over data conditions.
 //!
 //! Input: a formula in normal form. Output: for each node that can be an automaton state a list of
 //! [`Rule`]s. A state is *universal* (a conjunction of its rules' instances) or existential (a
@@ -43,7 +43,7 @@ pub enum When {
     Label(Vec<Option<Expr>>),
 }
 
-/// Demand of a rule instance.
+/// Obligation of a rule instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The state is decided: false if universal, true if existential.
@@ -61,7 +61,7 @@ pub struct Rule {
     pub unknowns: Vec<VarId>,
     /// Its condition.
     pub when: When,
-    /// Its demand.
+    /// Its obligation.
     pub effect: Effect,
     /// Position of the leaf in the source.
     pub span: Span,

@@ -8,14 +8,14 @@
 
 use super::automaton::{Automaton, FormulaState};
 use super::batches::{Batches, Pairs};
-use super::check::{Answer, Options, Route};
+use super::check::{Answer, Method, Options};
 use super::distributed_product;
 use super::explain::{finish, game_evidence};
 use super::instantiate::{self, Instantiation};
 use super::parallel_product;
-use super::plan::{Task, TaskRoute};
+use super::plan::{Task, TaskMethod};
 use super::priority::{Obstacle, Priority};
-use super::product::{self, Product, RouteAnalysis, shape};
+use super::product::{self, Product, ProductAnalysis, analyse};
 use super::proviso::ReductionUse;
 use super::quotient::{self, ExploredModel};
 use super::trace;
@@ -77,38 +77,40 @@ fn product_task<'a>(
 impl CheckRun<'_> {
     /// Computes the value of a task; `name` identifies its search in the checkpoint store.
     pub fn task(&mut self, task: &Task, name: &str) -> Result<TaskValue, Diagnostic> {
-        let shape = if task.route == TaskRoute::Product {
-            shape(&self.automaton, &task.roots, task.all)
+        let analysis = if task.method == TaskMethod::Product {
+            analyse(&self.automaton, &task.roots, task.conjunctive)
         } else {
             None
         };
-        if let Some(shape) = &shape
-            && let Some(found) = self.by_product(task, name, shape)?
+        if let Some(analysis) = &analysis
+            && let Some(found) = self.by_product(task, name, analysis)?
         {
             return Ok(found);
         }
         match self.options.peers {
-            Some(peers) => self.by_first(peers, task, shape.as_ref()),
-            None => self.alone(task, shape.as_ref()),
+            Some(peers) => self.on_leader(peers, task, analysis.as_ref()),
+            None => self.in_one_process(task, analysis.as_ref()),
         }
     }
 
     /// Lets process 0 compute the value alone; the other processes wait for it.
-    fn by_first(
+    fn on_leader(
         &mut self,
         peers: &dyn Peers,
         task: &Task,
-        shape: Option<&RouteAnalysis>,
+        analysis: Option<&ProductAnalysis>,
     ) -> Result<TaskValue, Diagnostic> {
         let options = self.options;
         self.answer.alone = true;
-        let said = peers.run_on_leader(self.budget, &mut || {
+        let reply = peers.run_on_leader(self.budget, &mut || {
             self.options.peers = None;
-            self.alone(task, shape)?.map(|value| vec![u8::from(value)]).map_err(Diagnostic::stopped)
+            self.in_one_process(task, analysis)?
+                .map(|value| vec![u8::from(value)])
+                .map_err(Diagnostic::stopped)
         });
         self.options = options;
-        match said? {
-            Ok(said) if said == [0] || said == [1] => Ok(Ok(said == [1])),
+        match reply? {
+            Ok(reply) if reply == [0] || reply == [1] => Ok(Ok(reply == [1])),
             Ok(_) => Err(Diagnostic::internal("process 0 has reported no value")),
             Err(stop) => Ok(Err(stop)),
         }
@@ -116,14 +118,14 @@ impl CheckRun<'_> {
 
     /// Computes the value if the annotated search did not decide: by a search over stored states,
     /// then by a game.
-    fn alone(
+    fn in_one_process(
         &mut self,
         task: &Task,
-        shape: Option<&RouteAnalysis>,
+        analysis: Option<&ProductAnalysis>,
     ) -> Result<TaskValue, Diagnostic> {
-        if let Some(shape) = shape {
-            let outcome = self.in_batches(shape, &task.roots)?;
-            if let Some(found) = self.conclude(outcome, task, "", shape)? {
+        if let Some(analysis) = analysis {
+            let outcome = self.in_batches(analysis, &task.roots)?;
+            if let Some(found) = self.conclude(outcome, task, "", analysis)? {
                 return Ok(found);
             }
         }
@@ -135,15 +137,15 @@ impl CheckRun<'_> {
         &mut self,
         task: &Task,
         name: &str,
-        shape: &RouteAnalysis,
+        analysis: &ProductAnalysis,
     ) -> Result<Option<TaskValue>, Diagnostic> {
         let CheckRun { model, labels, options, budget, .. } = *self;
-        if self.answer.route == Route::Constant {
-            self.answer.route = Route::Product;
+        if self.answer.method == Method::Constant {
+            self.answer.method = Method::Product;
         }
         let search = product_task(model, labels, budget, &options, name);
         let parallel_product::Searched { found, priority, order, dropped } =
-            parallel_product::search(search, &mut self.automaton, shape, &task.roots)?;
+            parallel_product::search(search, &mut self.automaton, analysis, &task.roots)?;
         for d in dropped {
             if !self.answer.dropped.contains(&d) {
                 self.answer.dropped.push(d);
@@ -152,11 +154,11 @@ impl CheckRun<'_> {
         self.answer.priority = self.answer.priority.and(priority);
         self.answer.order = self.answer.order.and(order);
         match found {
-            Some((outcome, figures)) if outcome != product::ProductResult::Cycle => {
-                self.answer.equations += figures.configurations;
-                self.answer.states = self.answer.states.max(figures.states);
-                self.answer.symmetries = self.answer.symmetries.max(figures.symmetries);
-                self.conclude(outcome, task, name, shape)
+            Some((outcome, counts)) if outcome != product::ProductResult::Cycle => {
+                self.answer.equations += counts.equations;
+                self.answer.states = self.answer.states.max(counts.states);
+                self.answer.symmetries = self.answer.symmetries.max(counts.symmetries);
+                self.conclude(outcome, task, name, analysis)
             }
             // Cycles matter, or there are too many different sets for one search: repeat with all
             // steps.
@@ -179,14 +181,16 @@ impl CheckRun<'_> {
         outcome: product::ProductResult,
         task: &Task,
         name: &str,
-        shape: &RouteAnalysis,
+        analysis: &ProductAnalysis,
     ) -> Result<Option<TaskValue>, Diagnostic> {
         let CheckRun { model, labels, options, budget, .. } = *self;
         match outcome {
             product::ProductResult::Stopped(stop) => Ok(Some(Err(stop))),
             product::ProductResult::Cycle => Ok(None),
             product::ProductResult::Verdict(value) => {
-                if options.wants_evidence(self.answer.informative, value) && value != task.all {
+                if options.wants_evidence(self.answer.informative, value)
+                    && value != task.conjunctive
+                {
                     let (source, automaton, roots) =
                         (&mut self.source, &mut self.automaton, &task.roots[..]);
                     let shortest = match options.peers {
@@ -195,10 +199,12 @@ impl CheckRun<'_> {
                             peers,
                             source,
                             automaton,
-                            shape,
+                            analysis,
                             roots,
                         )?,
-                        None => trace::shortest(source, labels, automaton, shape, roots, budget)?,
+                        None => {
+                            trace::shortest(source, labels, automaton, analysis, roots, budget)?
+                        }
                     };
                     self.answer.evidence =
                         shortest.map(|builder| finish(builder, value, &self.source)).transpose()?;
@@ -212,20 +218,20 @@ impl CheckRun<'_> {
     /// ([`super::batches`]).
     fn in_batches(
         &mut self,
-        shape: &RouteAnalysis,
+        analysis: &ProductAnalysis,
         roots: &[FormulaState],
     ) -> Result<product::ProductResult, Diagnostic> {
         let mut batches = Batches::new(roots.len(), self.options.batches);
         let (mut pairs, mut sum) = (Pairs::default(), 0);
         let mut cycles = product::KnownCycles::default();
-        let mut outcome = product::ProductResult::Verdict(shape.universal);
+        let mut outcome = product::ProductResult::Verdict(analysis.conjunctive);
         while let Some(batch) = batches.batch()
-            && outcome == product::ProductResult::Verdict(shape.universal)
+            && outcome == product::ProductResult::Verdict(analysis.conjunctive)
         {
             let mut product =
-                Product::new(&mut self.source, self.labels, &mut self.automaton, shape);
+                Product::new(&mut self.source, self.labels, &mut self.automaton, analysis);
             outcome = product.run(&roots[batch], &mut cycles, self.budget)?;
-            sum += product.figures.configurations;
+            sum += product.counts.equations;
             batches.advance(product.work);
             let found = product.into_known();
             pairs.add(&self.automaton, &found);
@@ -238,14 +244,15 @@ impl CheckRun<'_> {
     fn by_game(&mut self, task: &Task) -> Result<TaskValue, Diagnostic> {
         let CheckRun { labels, options, budget, .. } = *self;
         let place = source_of(&self.automaton, &task.roots);
-        self.answer.route = Route::Game;
+        self.answer.method = Method::Game;
         self.answer.order = self.answer.order.and(ReductionUse::Forbidden(Obstacle::Game, place));
         if options.explore.confluent.iter().any(|c| *c) {
             self.answer.priority =
                 self.answer.priority.and(Priority::Forbidden(Obstacle::Game, place));
         }
         let solver = options.solver.unwrap_or(default_solver());
-        let mut game = Instantiation::new(&self.source, &self.automaton, (task.all, &task.roots));
+        let mut game =
+            Instantiation::new(&self.source, &self.automaton, (task.conjunctive, &task.roots));
         let mut most = options.quotient_at.unwrap_or(usize::MAX);
         let outcome = loop {
             if let Some(outcome) =
@@ -307,7 +314,8 @@ impl CheckRun<'_> {
             }
             let model = LtsModel::new(quotient.lts.clone());
             let mut classes = LazyTransitions::new(&model, &plain)?;
-            let mut game = Instantiation::new(&classes, &self.automaton, (task.all, &task.roots));
+            let mut game =
+                Instantiation::new(&classes, &self.automaton, (task.conjunctive, &task.roots));
             let Some(outcome) =
                 game.run(&mut classes, labels, &mut self.automaton, solver, usize::MAX, budget)?
             else {

@@ -6,7 +6,7 @@
 //! [`mu_symbolic::watch`]: an obligation is a formula state with its data, so one search handles
 //! all instances of outer quantifiers, and the symbolic engine knows nothing of formulas.
 //!
-//! For formulas that suit the product route (`product.rs`): obligations of the formula's
+//! For formulas that suit the product search (`product.rs`): obligations of the formula's
 //! connective, others that the outgoing labels of a state decide, and least fixed points (dually
 //! none) if the obligations have no cycle, or only cycles of that one kind. All others are solved
 //! as games (`symbolic_game.rs`).
@@ -14,9 +14,11 @@
 //! Cost: that of the model's search, and at most as much for each obligation. Invariant: numbers of
 //! formula states belong to one automaton.
 
-use super::automaton::{Automaton, Demand, FormulaState, Start};
-use super::check::{Answer, Route, Verdict};
-use super::product::{ProductKind, RouteAnalysis, close, local_value, loops_here, shape};
+use super::automaton::{Automaton, FormulaState, ObligationSet, Start};
+use super::check::{Answer, Method, Verdict};
+use super::product::{
+    ObligationKind, ProductAnalysis, analyse, closure, has_cycle_without_transitions, local_value,
+};
 use super::symbolic_game::by_game;
 use super::transitions::steps_of;
 use ahash::AHashMap;
@@ -86,19 +88,19 @@ impl SymbolicAnswer {
     pub fn states(&self) -> BigUint {
         self.outcome().map_or_else(|| BigUint::from(1u32), |o| o.states.clone())
     }
-    /// Converts to the form of the other routes, with numbers up to 2^64 - 1.
+    /// Converts to the result of the explicit methods, with numbers up to 2^64 - 1.
     pub fn into_answer(self) -> Answer {
         let small = |n: BigUint| u64::try_from(n).unwrap_or(u64::MAX);
-        let route = match (&self.product_outcome, &self.game_outcome) {
-            (Some(_), _) => Route::Symbolic,
-            (_, Some(_)) => Route::SymbolicGame,
-            _ => Route::Constant,
+        let method = match (&self.product_outcome, &self.game_outcome) {
+            (Some(_), _) => Method::Symbolic,
+            (_, Some(_)) => Method::SymbolicGame,
+            _ => Method::Constant,
         };
         Answer {
             equations: small(self.equations()),
             states: small(self.states()),
             evidence: self.evidence,
-            ..Answer::new(self.verdict, route)
+            ..Answer::new(self.verdict, method)
         }
     }
 }
@@ -138,14 +140,21 @@ pub fn check_with_options(
         Start::Constant(value) => return Ok(SymbolicAnswer::constant(value)),
         Start::States(all, roots) => (all, roots),
     };
-    let mut suitable = shape(&automaton, &roots, all);
+    let mut suitable = analyse(&automaton, &roots, all);
     if suitable.is_none() && roots.len() == 1 {
         // A single state of the other connective: `<true*.a>true`.
-        suitable = shape(&automaton, &roots, !all);
+        suitable = analyse(&automaton, &roots, !all);
     }
-    if let Some(shape) = suitable {
-        match by_product((model, labels), automaton, shape, &roots, check_options, options, budget)?
-        {
+    if let Some(analysis) = suitable {
+        match by_product(
+            (model, labels),
+            automaton,
+            analysis,
+            &roots,
+            check_options,
+            options,
+            budget,
+        )? {
             Ok(answer) => return Ok(answer),
             Err(back) => automaton = back,
         }
@@ -157,36 +166,36 @@ pub fn check_with_options(
 fn by_product(
     (model, labels): (&dyn Model, &dyn ActionLabels),
     mut automaton: Automaton,
-    shape: RouteAnalysis,
+    analysis: ProductAnalysis,
     roots: &[FormulaState],
     check_options: CheckOptions,
     options: &mu_symbolic::SymbolicOptions,
     budget: &Budget,
 ) -> Result<Result<SymbolicAnswer, Automaton>, Diagnostic> {
-    let all = shape.universal;
-    let Some((flow, local)) = close(&mut automaton, &shape, roots)? else {
-        return Ok(Ok(SymbolicAnswer::constant(!all)));
+    let conjunctive = analysis.conjunctive;
+    let Some(members) = closure(&mut automaton, &analysis, roots)?.members() else {
+        return Ok(Ok(SymbolicAnswer::constant(!conjunctive)));
     };
-    let start: Vec<u32> = flow.into_iter().chain(local).map(|q| q.number()).collect();
+    let start: Vec<u32> = members.iter().map(|q| q.number()).collect();
     let mut observer = Obligations {
         automaton,
         labels,
-        shape,
+        analysis,
         runs_end: check_options.runs_end,
-        closed: AHashMap::new(),
+        closures: AHashMap::new(),
         other: None,
     };
     let options =
         mu_symbolic::SymbolicOptions { transitions: false, deadlocks: false, ..options.clone() };
     let product_outcome = watch(model, &mut observer, &start, &options, budget)?;
-    let Obligations { mut automaton, shape, .. } = observer;
+    let Obligations { mut automaton, analysis, .. } = observer;
     if !product_outcome.decided
         && product_outcome.outcome.stop == Stop::Complete
-        && !shape.hostile.is_empty()
+        && !analysis.hostile.is_empty()
     {
         let states: Vec<FormulaState> = FormulaState::all(automaton.state_count()).collect();
         // A fixed-point variable that can call itself without an intermediate step.
-        if loops_here(&mut automaton, &shape, &states)? {
+        if has_cycle_without_transitions(&mut automaton, &analysis, &states)? {
             return Ok(Err(automaton));
         }
     }
@@ -194,14 +203,14 @@ fn by_product(
         product_outcome.run.as_ref().is_some_and(|r| matches!(r.end, DecisionKind::Back(_)));
     if product_outcome.decided
         && (endless || product_outcome.run.is_none())
-        && mixed(&automaton, &shape)
+        && mixed(&automaton, &analysis)
     {
         return Ok(Err(automaton));
     }
     let verdict = match (product_outcome.decided, &product_outcome.outcome.stop) {
-        (true, _) if all => Verdict::False,
+        (true, _) if conjunctive => Verdict::False,
         (true, _) => Verdict::True,
-        (false, Stop::Complete) if all => Verdict::True,
+        (false, Stop::Complete) if conjunctive => Verdict::True,
         (false, Stop::Complete) => Verdict::False,
         (false, stop) => Verdict::Unknown(stop.clone()),
     };
@@ -219,11 +228,11 @@ fn by_product(
 }
 
 /// True if a cycle of hostile obligations may pass through fixed points of both kinds.
-fn mixed(automaton: &Automaton, shape: &RouteAnalysis) -> bool {
-    shape.hostile.iter().any(|node| match automaton.normal().node(*node) {
+fn mixed(automaton: &Automaton, analysis: &ProductAnalysis) -> bool {
+    analysis.hostile.iter().any(|node| match automaton.normal().node(*node) {
         NormalNode::Head(fix) => {
             automaton.normal().fix(*fix).recursive
-                && (automaton.normal().fix(*fix).rank % 2 != 1) == shape.universal
+                && (automaton.normal().fix(*fix).rank % 2 != 1) == analysis.conjunctive
         }
         _ => false,
     })
@@ -233,11 +242,11 @@ fn mixed(automaton: &Automaton, shape: &RouteAnalysis) -> bool {
 struct Obligations<'a> {
     automaton: Automaton,
     labels: &'a dyn ActionLabels,
-    shape: RouteAnalysis,
+    analysis: ProductAnalysis,
     /// True if all runs end, so that no cycle of obligations is a run.
     runs_end: bool,
-    /// By demand: its closure at one system state; `None`: decided.
-    closed: AHashMap<Demand, Option<Rc<[u32]>>>,
+    /// By obligations: its closure at one system state; `None`: decided.
+    closures: AHashMap<ObligationSet, Option<Rc<[u32]>>>,
     /// A label that no modality names.
     other: Option<LabelId>,
 }
@@ -253,21 +262,22 @@ impl Observer for Obligations<'_> {
 
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic> {
         // Each obligation and class is requested once: no caching is needed.
-        let demand = self.automaton.step_once(FormulaState::of(obligation), label, self.labels)?;
-        if let Some(known) = self.closed.get(&demand) {
+        let obligations =
+            self.automaton.step_once(FormulaState::of(obligation), label, self.labels)?;
+        if let Some(known) = self.closures.get(&obligations) {
             return Ok(known.clone());
         }
         let mut closed = None;
-        let members = self.automaton.set(demand);
-        if demand != Demand::Decided
-            && let Some((flow, local)) = close(&mut self.automaton, &self.shape, &members)?
+        let members = self.automaton.set(obligations);
+        if obligations != ObligationSet::Decided
+            && let Some(members) = closure(&mut self.automaton, &self.analysis, &members)?.members()
         {
-            let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.number()).collect();
+            let mut members: Vec<u32> = members.iter().map(|q| q.number()).collect();
             members.sort_unstable();
             members.dedup();
             closed = Some(Rc::from(members));
         }
-        self.closed.insert(demand, closed.clone());
+        self.closures.insert(obligations, closed.clone());
         Ok(closed)
     }
 
@@ -277,16 +287,16 @@ impl Observer for Obligations<'_> {
         labels: &[LabelId],
     ) -> Result<Option<LabelTest>, Diagnostic> {
         let q = FormulaState::of(obligation);
-        if self.shape.kinds.get(&self.automaton.node(q)) != Some(&ProductKind::Local) {
+        if self.analysis.kinds.get(&self.automaton.node(q)) != Some(&ObligationKind::Local) {
             return Ok(None);
         }
         let value = self.value(q, labels)?;
-        Ok(Some(if self.shape.universal { value } else { LabelTest::Not(Box::new(value)) }))
+        Ok(Some(if self.analysis.conjunctive { value } else { LabelTest::Not(Box::new(value)) }))
     }
 
     fn hostile(&mut self, obligation: u32) -> bool {
         !self.runs_end
-            && self.shape.hostile.contains(&self.automaton.node(FormulaState::of(obligation)))
+            && self.analysis.hostile.contains(&self.automaton.node(FormulaState::of(obligation)))
     }
 }
 
@@ -296,19 +306,19 @@ impl Obligations<'_> {
     fn value(&mut self, q: FormulaState, labels: &[LabelId]) -> Result<LabelTest, Diagnostic> {
         let all = self.automaton.universal(q);
         let here = self.automaton.here(q)?;
-        if here == Demand::Decided {
+        if here == ObligationSet::Decided {
             return Ok(LabelTest::Constant(!all));
         }
         let mut parts = Vec::new();
         for &next in self.automaton.set(here).iter() {
             parts.push(self.value(next, labels)?);
         }
-        let asks = self.automaton.depends_on_labels_here(q);
+        let label_dependent = self.automaton.depends_on_labels_here(q);
         // If one of these labels leaves a state, `q` is decided there.
         let mut deciding = Vec::new();
         for &label in labels {
             let mut answer = self.automaton.step(q, label, self.labels)?;
-            if asks && answer != Demand::Decided {
+            if label_dependent && answer != ObligationSet::Decided {
                 answer = self.automaton.here_if(q, label, self.labels)?;
                 for &next in self.automaton.set(answer).iter() {
                     let value = self.value(next, labels)?;
@@ -320,7 +330,7 @@ impl Obligations<'_> {
                     });
                 }
             }
-            if answer == Demand::Decided {
+            if answer == ObligationSet::Decided {
                 deciding.push(label);
             }
         }
@@ -369,11 +379,11 @@ fn evidence(
         let leaving = steps_from(model, &mut evaluated, &states[last])?;
         let numbered: Vec<(LabelId, StateId)> =
             leaving.iter().enumerate().map(|(i, t)| (t.label, StateId::new(i))).collect();
-        let mut shown = Vec::new();
-        local_value(automaton, FormulaState::of(q), &numbered, labels, &mut shown)?;
-        shown.sort_unstable();
-        shown.dedup();
-        for (label, i) in shown {
+        let mut witnesses = Vec::new();
+        local_value(automaton, FormulaState::of(q), &numbered, labels, &mut witnesses)?;
+        witnesses.sort_unstable();
+        witnesses.dedup();
+        for (label, i) in witnesses {
             let taken = leaving[i.index()].clone();
             steps.push(EvidenceStep {
                 from: narrow::index(last),

@@ -12,7 +12,7 @@
 //!
 //! Cost: that of the symbolic game. Evidence has at most [`LARGEST`] vertices, or is omitted.
 
-use super::automaton::{Automaton, Demand, FormulaState};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::check::Verdict;
 use super::symbolic::{CheckOptions, SymbolicAnswer, steps_from};
 use ahash::AHashMap;
@@ -35,22 +35,22 @@ const LARGEST: usize = 100_000;
 struct Alternating<'a> {
     automaton: Automaton,
     labels: &'a dyn ActionLabels,
-    /// Demands as lists of obligations.
-    lists: AHashMap<Demand, Rc<[u32]>>,
+    /// Sets of obligations as lists.
+    lists: AHashMap<ObligationSet, Rc<[u32]>>,
     /// A label that no modality names.
     other: Option<LabelId>,
 }
 
 impl Alternating<'_> {
-    fn answer(&mut self, demand: Demand) -> mu_symbolic::Answer {
-        if demand == Demand::Decided {
+    fn answer(&mut self, obligations: ObligationSet) -> mu_symbolic::Answer {
+        if obligations == ObligationSet::Decided {
             return None;
         }
         let Self { automaton, lists, .. } = self;
         Some(
             lists
-                .entry(demand)
-                .or_insert_with(|| automaton.set(demand).iter().map(|q| q.number()).collect())
+                .entry(obligations)
+                .or_insert_with(|| automaton.set(obligations).iter().map(|q| q.number()).collect())
                 .clone(),
         )
     }
@@ -75,8 +75,8 @@ impl GameRules for Alternating<'_> {
         self.automaton.rank(FormulaState::of(obligation))
     }
     fn here(&mut self, obligation: u32) -> Result<mu_symbolic::Answer, Diagnostic> {
-        let demand = self.automaton.here(FormulaState::of(obligation))?;
-        Ok(self.answer(demand))
+        let obligations = self.automaton.here(FormulaState::of(obligation))?;
+        Ok(self.answer(obligations))
     }
     fn here_if(
         &mut self,
@@ -84,16 +84,16 @@ impl GameRules for Alternating<'_> {
         label: LabelId,
     ) -> Result<mu_symbolic::Answer, Diagnostic> {
         let q = FormulaState::of(obligation);
-        let demand = if self.automaton.depends_on_labels_here(q) {
+        let obligations = if self.automaton.depends_on_labels_here(q) {
             self.automaton.here_if(q, label, self.labels)?
         } else {
-            Demand::NOTHING
+            ObligationSet::EMPTY
         };
-        Ok(self.answer(demand))
+        Ok(self.answer(obligations))
     }
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<mu_symbolic::Answer, Diagnostic> {
-        let demand = self.automaton.step(FormulaState::of(obligation), label, self.labels)?;
-        Ok(self.answer(demand))
+        let obligations = self.automaton.step(FormulaState::of(obligation), label, self.labels)?;
+        Ok(self.answer(obligations))
     }
 }
 

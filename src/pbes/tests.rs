@@ -1,4 +1,4 @@
-//! Random formulas on random small transition systems: every route gives the verdict of the direct
+//! Random formulas on random small transition systems: every method gives the verdict of the direct
 //! evaluator, and evidence is valid.
 
 use super::*;
@@ -313,7 +313,7 @@ fn random_formula(r: &mut Random, depth: usize) -> (TypedFormula, World) {
 }
 
 #[test]
-fn every_route_agrees_with_direct_evaluation() {
+fn every_method_agrees_with_direct_evaluation() {
     let cases: u64 =
         std::env::var("MU_CHECK_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(2000);
     let first: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or(1);
@@ -358,14 +358,14 @@ fn every_route_agrees_with_direct_evaluation() {
             assert_eq!(
                 answer.verdict,
                 verdict,
-                "{}, game forced: {force_game}, route {:?}",
+                "{}, game forced: {force_game}, method {:?}",
                 context(),
-                answer.route
+                answer.method
             );
-            match answer.route {
-                Route::Product => products += 1,
-                Route::Game => games += 1,
-                Route::Constant | Route::Symbolic | Route::SymbolicGame => {}
+            match answer.method {
+                Method::Product => products += 1,
+                Method::Game => games += 1,
+                Method::Constant | Method::Symbolic | Method::SymbolicGame => {}
             }
             if let Some(evidence) = &answer.evidence {
                 assert_eq!(evidence.verdict, expected, "{}", context());
@@ -377,7 +377,7 @@ fn every_route_agrees_with_direct_evaluation() {
                     }
                 }
             } else {
-                assert!(answer.route != Route::Game || !force_game, "{}: no evidence", context());
+                assert!(answer.method != Method::Game || !force_game, "{}: no evidence", context());
             }
         }
         let wanted = symbolic::CheckOptions { witnesses: true, ..Default::default() };

@@ -1,12 +1,12 @@
-//! Shortest evidence on the product route: breadth-first search over pairs (system state, formula
+//! Shortest evidence of a product search: breadth-first search over pairs (system state, formula
 //! state) with parents.
 //!
 //! Runs only if a deciding pair is known to be reachable, so it terminates there; no longer path is
 //! ever taken. Cost: memory for each pair at most as far from the start as the nearest deciding
 //! one.
 
-use super::automaton::{Automaton, Demand, FormulaState};
-use super::product::{ProductKind, RouteAnalysis, local_value};
+use super::automaton::{Automaton, FormulaState, ObligationSet};
+use super::product::{ObligationKind, ProductAnalysis, local_value};
 use super::transitions::LazyTransitions;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
@@ -36,7 +36,7 @@ pub fn shortest(
     source: &mut LazyTransitions,
     labels: &dyn ActionLabels,
     automaton: &mut Automaton,
-    shape: &RouteAnalysis,
+    analysis: &ProductAnalysis,
     roots: &[FormulaState],
     budget: &Budget,
 ) -> Result<Option<Builder>, Diagnostic> {
@@ -69,16 +69,18 @@ pub fn shortest(
         }
         let node = automaton.node(q);
         source.successors(state, &mut transitions)?;
-        if shape.kinds.get(&node) == Some(&ProductKind::Local) {
-            let mut shown = Vec::new();
-            if local_value(automaton, q, &transitions, labels, &mut shown)? != shape.universal {
-                best = Some(Decision { length: distance, pair: p, last: shown });
+        if analysis.kinds.get(&node) == Some(&ObligationKind::Local) {
+            let mut witnesses = Vec::new();
+            if local_value(automaton, q, &transitions, labels, &mut witnesses)?
+                != analysis.conjunctive
+            {
+                best = Some(Decision { length: distance, pair: p, last: witnesses });
                 break 'search;
             }
             continue;
         }
         let here = automaton.here(q)?;
-        if here == Demand::Decided {
+        if here == ObligationSet::Decided {
             best = Some(Decision { length: distance, pair: p, last: Vec::new() });
             break 'search;
         }
@@ -92,7 +94,7 @@ pub fn shortest(
         }
         for &(label, target) in &transitions {
             let step = automaton.step(q, label, labels)?;
-            if step == Demand::Decided {
+            if step == ObligationSet::Decided {
                 if best.is_none() {
                     best = Some(Decision {
                         length: distance + 1,
@@ -136,8 +138,8 @@ pub fn shortest(
     Ok(Some(builder))
 }
 
-/// Adds a pair unless it is known at the same or a smaller distance; demands at the same system
-/// state come first.
+/// Adds a pair unless it is known at the same or a smaller distance; obligations at the same
+/// system state come first.
 fn add(
     pairs: &mut Vec<TracePair>,
     known: &mut AHashMap<(StateId, FormulaState), u32>,

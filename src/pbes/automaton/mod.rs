@@ -1,5 +1,5 @@
-//! Dynamic part of the formula automaton: interned formula states and memoised answers to "what
-//! does state `q` demand here" and "what does it demand after a transition labelled `l`".
+//! Dynamic part of the formula automaton: interned formula states, and for each state its cached
+//! successor obligations, at the same system state and after a transition labelled `l`.
 //!
 //! A formula refers to labels only, never to process parameters, so together with any transition
 //! system this is an alternating parity automaton (cf. Wilke 2001; for data, the PBES of Groote &
@@ -35,18 +35,19 @@ id_types! {
     pub FormulaState,
 }
 
-/// The demand of a state.
+/// Successor obligations of a formula state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Demand {
+pub enum ObligationSet {
     /// A set of states, interned.
     Set(u32),
-    /// Decides the owner: false if it is universal, true if existential.
+    /// The formula state is decided: false if it is universal, true if existential.
     Decided,
 }
 
-impl Demand {
-    /// No demand: neutral for the owner's connective.
-    pub const NOTHING: Demand = Demand::Set(0);
+impl ObligationSet {
+    /// No obligation: the formula state has the neutral value of its connective, true if it is
+    /// universal, false if existential.
+    pub const EMPTY: ObligationSet = ObligationSet::Set(0);
 }
 
 /// A label, as far as the formula distinguishes it.
@@ -100,14 +101,15 @@ impl CompiledRule {
     }
 }
 
-/// Combined demand of the rules of a state. A data error counts only if no other rule decides.
+/// Successor obligations of a state, collected from its rules. A data error counts only if no other
+/// rule decides.
 #[derive(Default)]
-struct DemandBuilder {
+struct ObligationSetBuilder {
     out: Vec<FormulaState>,
     error: Option<Diagnostic>,
 }
 
-impl DemandBuilder {
+impl ObligationSetBuilder {
     /// Adds the result of a rule. Returns true if it decides.
     fn add(&mut self, decided: Result<bool, Diagnostic>) -> Result<bool, Diagnostic> {
         match decided {
@@ -135,12 +137,12 @@ pub struct Automaton {
     states: Vec<Key>,
     state_ids: AHashMap<Key, FormulaState>,
     sets: Vec<Arc<[FormulaState]>>,
-    set_ids: AHashMap<Arc<[FormulaState]>, Demand>,
+    set_ids: AHashMap<Arc<[FormulaState]>, ObligationSet>,
     labels: Vec<Option<Rc<Label>>>,
-    here: Vec<Option<Demand>>,
-    here_if: AHashMap<(FormulaState, LabelId), Demand>,
+    here: Vec<Option<ObligationSet>>,
+    here_if: AHashMap<(FormulaState, LabelId), ObligationSet>,
     /// By label, for states without patterns of steps.
-    steps: AHashMap<(FormulaState, LabelView), Demand>,
+    steps: AHashMap<(FormulaState, LabelView), ObligationSet>,
     patterns: Patterns,
     mentions: Option<AHashSet<OpId>>,
     /// The action names, ascending, of each class of labels except the class of all others.
@@ -226,7 +228,8 @@ impl Automaton {
     pub fn node(&self, q: FormulaState) -> NodeId {
         self.states[q.index()].0
     }
-    /// True if a state is a conjunction of its demands.
+    /// True if a state is the conjunction of its successor obligations; else it is their
+    /// disjunction.
     pub fn universal(&self, q: FormulaState) -> bool {
         self.rules.states[&self.node(q)].universal
     }
@@ -237,22 +240,22 @@ impl Automaton {
             _ => 0,
         }
     }
-    /// Returns the states of a demand (empty if it decides).
-    pub fn set(&self, demand: Demand) -> Arc<[FormulaState]> {
-        match demand {
-            Demand::Set(id) => self.sets[id as usize].clone(),
-            Demand::Decided => Arc::from([]),
+    /// Returns the members of a set (none if it is decided).
+    pub fn set(&self, set: ObligationSet) -> Arc<[FormulaState]> {
+        match set {
+            ObligationSet::Set(id) => self.sets[id as usize].clone(),
+            ObligationSet::Decided => Arc::from([]),
         }
     }
     /// Interns a set of states.
-    pub fn intern_set(&mut self, mut states: Vec<FormulaState>) -> Demand {
+    pub fn intern_set(&mut self, mut states: Vec<FormulaState>) -> ObligationSet {
         states.sort_unstable();
         states.dedup();
         let states: Arc<[FormulaState]> = states.into();
         if let Some(&id) = self.set_ids.get(&states) {
             return id;
         }
-        let id = Demand::Set(narrow::index(self.sets.len()));
+        let id = ObligationSet::Set(narrow::index(self.sets.len()));
         self.sets.push(states.clone());
         self.set_ids.insert(states, id);
         id
@@ -263,7 +266,7 @@ impl Automaton {
         let rules = &self.rules.states[&self.node(q)].rules;
         rules.iter().any(|r| matches!((&r.when, r.effect), (When::Label(_), Effect::Here(_))))
     }
-    /// True if the demands of this state depend on labels.
+    /// True if the successor obligations of this state depend on labels.
     pub fn follows_labels(&self, q: FormulaState) -> bool {
         self.rules.states[&self.node(q)].rules.iter().any(|r| matches!(r.when, When::Label(_)))
     }
@@ -323,8 +326,9 @@ impl Automaton {
         })
     }
 
-    /// Returns what `q` demands at the same system state, independently of its labels.
-    pub fn here(&mut self, q: FormulaState) -> Result<Demand, Diagnostic> {
+    /// Returns the obligations that `q` implies at the same system state, independently of its
+    /// labels.
+    pub fn here(&mut self, q: FormulaState) -> Result<ObligationSet, Diagnostic> {
         if let Some(Some(answer)) = self.here.get(q.index()) {
             return Ok(*answer);
         }
@@ -336,13 +340,13 @@ impl Automaton {
         Ok(answer)
     }
 
-    /// Returns what `q` demands at a system state because it has this outgoing label.
+    /// Returns the obligations that `q` implies at a system state with this outgoing label.
     pub fn here_if(
         &mut self,
         q: FormulaState,
         label: LabelId,
         labels: &dyn ActionLabels,
-    ) -> Result<Demand, Diagnostic> {
+    ) -> Result<ObligationSet, Diagnostic> {
         if let Some(&answer) = self.here_if.get(&(q, label)) {
             return Ok(answer);
         }
@@ -352,20 +356,20 @@ impl Automaton {
         Ok(answer)
     }
 
-    /// Returns what `q` demands at the target of a transition with this label.
+    /// Returns the obligations of `q` at the target of a transition with this label.
     pub fn step(
         &mut self,
         q: FormulaState,
         label: LabelId,
         labels: &dyn ActionLabels,
-    ) -> Result<Demand, Diagnostic> {
+    ) -> Result<ObligationSet, Diagnostic> {
         let l = self.label(label, labels)?;
         self.step_seen(q, if l.class == 0 { LabelView::Other } else { LabelView::Label(label) }, &l)
     }
 
-    /// Returns what `q` demands after a label with action names that occur in no multi-action of
-    /// the formula.
-    pub fn step_other(&mut self, q: FormulaState) -> Result<Demand, Diagnostic> {
+    /// Returns the obligations of `q` after a label with action names that occur in no multi-action
+    /// of the formula.
+    pub fn step_other(&mut self, q: FormulaState) -> Result<ObligationSet, Diagnostic> {
         self.step_seen(q, LabelView::Other, &Label { class: 0, args: Vec::new() })
     }
 
@@ -379,7 +383,7 @@ impl Automaton {
         q: FormulaState,
         name: LabelView,
         l: &Label,
-    ) -> Result<Demand, Diagnostic> {
+    ) -> Result<ObligationSet, Diagnostic> {
         let Some(pattern) = self.pattern(q, name, l)? else {
             if let Some(&answer) = self.steps.get(&(q, name)) {
                 return Ok(answer);
@@ -402,7 +406,7 @@ impl Automaton {
         q: FormulaState,
         label: LabelId,
         labels: &dyn ActionLabels,
-    ) -> Result<Demand, Diagnostic> {
+    ) -> Result<ObligationSet, Diagnostic> {
         let l = self.label(label, labels)?;
         let name = if l.class == 0 { LabelView::Other } else { LabelView::Label(label) };
         match self.pattern(q, name, &l)? {
@@ -480,11 +484,11 @@ impl Automaton {
         q: FormulaState,
         phase: Phase,
         label: Option<&Label>,
-    ) -> Result<Demand, Diagnostic> {
+    ) -> Result<ObligationSet, Diagnostic> {
         let (node, values) = self.states[q.index()].clone();
         self.with_rules(node, |automaton, rules, compiled| {
             let all = rules.universal;
-            let mut sum = DemandBuilder::default();
+            let mut sum = ObligationSetBuilder::default();
             for (rule, run) in rules.rules.iter().zip(compiled) {
                 match (&rule.when, rule.effect, phase) {
                     (When::Always(_), _, Phase::Here)
@@ -505,10 +509,10 @@ impl Automaton {
                     },
                 );
                 if sum.add(decided.map_err(|d| automaton.explain(d, rule)))? {
-                    return Ok(Demand::Decided);
+                    return Ok(ObligationSet::Decided);
                 }
             }
-            automaton.demand(sum)
+            automaton.intern_sum(sum)
         })
     }
 
@@ -528,7 +532,7 @@ impl Automaton {
         result
     }
 
-    fn demand(&mut self, sum: DemandBuilder) -> Result<Demand, Diagnostic> {
+    fn intern_sum(&mut self, sum: ObligationSetBuilder) -> Result<ObligationSet, Diagnostic> {
         match sum.error {
             Some(d) => Err(d),
             None => Ok(self.intern_set(sum.out)),

@@ -12,7 +12,7 @@
 //! context have the same patterns; a pattern has all solutions of its conditions, at most
 //! [`MAX_MATCHES`].
 
-use super::{Automaton, Demand, DemandBuilder, FormulaState, Key, Label, LabelView};
+use super::{Automaton, FormulaState, Key, Label, LabelView, ObligationSet, ObligationSetBuilder};
 use crate::rules::{Effect, When};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -43,14 +43,14 @@ pub(super) struct Patterns {
     found: AHashMap<(u32, LabelView), Option<u32>>,
     numbers: AHashMap<Rc<[Match]>, u32>,
     patterns: Vec<Rc<[Match]>>,
-    answers: AHashMap<(FormulaState, u32), Demand>,
+    answers: AHashMap<(FormulaState, u32), ObligationSet>,
 }
 
 impl Patterns {
-    pub(super) fn answer(&self, q: FormulaState, pattern: u32) -> Option<Demand> {
+    pub(super) fn answer(&self, q: FormulaState, pattern: u32) -> Option<ObligationSet> {
         self.answers.get(&(q, pattern)).copied()
     }
-    pub(super) fn remember(&mut self, q: FormulaState, pattern: u32, answer: Demand) {
+    pub(super) fn remember(&mut self, q: FormulaState, pattern: u32, answer: ObligationSet) {
         self.answers.insert((q, pattern), answer);
     }
 }
@@ -154,12 +154,16 @@ impl Automaton {
         })
     }
 
-    /// Returns what a state demands after a label with this pattern.
-    pub(super) fn follow(&mut self, q: FormulaState, pattern: u32) -> Result<Demand, Diagnostic> {
+    /// Returns the obligations of a state after a label with this pattern.
+    pub(super) fn follow(
+        &mut self,
+        q: FormulaState,
+        pattern: u32,
+    ) -> Result<ObligationSet, Diagnostic> {
         let (node, values) = self.states[q.index()].clone();
         let matches = self.patterns.patterns[pattern as usize].clone();
         self.with_rules(node, |automaton, rules, compiled| {
-            let mut sum = DemandBuilder::default();
+            let mut sum = ObligationSetBuilder::default();
             for (i, solution) in matches.iter() {
                 let Some(target) = &compiled[*i as usize].target else {
                     return Err(Diagnostic::new(
@@ -170,10 +174,10 @@ impl Automaton {
                 let env: Vec<Value> = values.iter().chain(solution.iter()).cloned().collect();
                 let decided = automaton.run_target(target, rules.universal, &env, &mut sum.out);
                 if sum.add(decided.map_err(|d| automaton.explain(d, &rules.rules[*i as usize])))? {
-                    return Ok(Demand::Decided);
+                    return Ok(ObligationSet::Decided);
                 }
             }
-            automaton.demand(sum)
+            automaton.intern_sum(sum)
         })
     }
 }

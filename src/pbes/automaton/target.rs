@@ -1,5 +1,5 @@
-//! Targets of rules: the demands of rule instances, compiled for an environment of values, and the
-//! numbers of formula states.
+//! Targets of rules: the obligations of rule instances, compiled for an environment of values, and
+//! the numbers of formula states.
 
 use super::{Automaton, FormulaState, Key};
 use ahash::AHashMap;
@@ -19,13 +19,14 @@ pub(super) enum ValueOrigin {
     Term(Code),
 }
 
-/// A target, compiled for an environment (live variables of the owner, then the rule's unknowns).
+/// A target, compiled for an environment: the live variables of the formula state with the rule,
+/// then the rule's unknowns.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Const(bool),
     Test(Code),
-    /// Operands are inlined if the owner has the same connective. Otherwise tests are evaluated,
-    /// and if more than one operand remains, the node itself becomes a state.
+    /// Operands are inlined if that formula state has the same connective. Otherwise tests are
+    /// evaluated, and if more than one operand remains, the node itself becomes a state.
     Junction {
         all: bool,
         tests: Vec<Code>,
@@ -173,7 +174,8 @@ impl Interner<'_> {
         Ok(false)
     }
 
-    /// Adds what the target demands. Returns true if that decides an owner with connective `all`.
+    /// Adds the obligations of the target. Returns true if it decides the formula state with the
+    /// rule, a universal one if `all`.
     pub(super) fn run(
         &mut self,
         engine: &mut Engine,

@@ -28,7 +28,7 @@ use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_engines::{EngineOptions, EngineTask, Subject};
 use mu_formula::typed::TypedFormula;
 use mu_game::pg;
-use mu_pbes::{Answer, Route, Verdict};
+use mu_pbes::{Answer, Method, Verdict};
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -193,7 +193,7 @@ impl Checking<'_> {
                             Answer {
                                 verdict,
                                 equations,
-                                route: Route::Game,
+                                method: Method::Game,
                                 informative: false,
                                 ..stopped(Stop::Complete, "explicit")
                             },
@@ -253,7 +253,7 @@ impl Checking<'_> {
         report: &mut CheckReport,
     ) -> Result<(), Diagnostic> {
         let Checking { session, plan, subject, .. } = self;
-        if plan.checkpoints.is_requested() && found.answer.route == Route::Game {
+        if plan.checkpoints.is_requested() && found.answer.method == Method::Game {
             let name = plan.texts[*index].name.display();
             eprintln!("{name}: no checkpoint, because the formula needs a game");
         }

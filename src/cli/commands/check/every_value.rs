@@ -146,7 +146,7 @@ impl Figures {
             "{named}: {:?}, {} states, {} equations",
             answer.verdict, answer.states, answer.equations
         ));
-        if answer.route.is_symbolic() {
+        if answer.method.is_symbolic() {
             self.symbolic_time = self.symbolic_time.max(Some(took));
         } else {
             session.log_symmetries(answer.symmetries, &plan.search.without, &answer.dropped);

@@ -18,7 +18,7 @@ use crate::pipeline::{self, Session};
 use mu_base::{Diagnostic, Span, Stop};
 use mu_evidence::checker::{self, EvidenceCheck};
 use mu_formula::typed::TypedFormula;
-use mu_pbes::{Answer, Priority, Reduced, ReductionUse, Route, Verdict};
+use mu_pbes::{Answer, Method, Priority, Reduced, ReductionUse, Verdict};
 use mu_report::printed_evidence::{MOST_IN_ANSWER, MOST_IN_TEXT, PrintedEvidence, ending, story};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -61,7 +61,7 @@ pub(super) fn outcome(
         "{}: {} by {}, {} equations in {seconds:.3} s",
         path.display(),
         word(&answer.verdict).0,
-        answer.route.word(),
+        answer.method.word(),
         answer.equations
     ));
     session.log_symmetries(answer.symmetries, &plan.search.without, &answer.dropped);
@@ -173,7 +173,7 @@ fn log_quotient(session: &Session, Reduced { equivalence, states, classes }: &Re
 
 /// Adds the symmetries of an explicit search to the result.
 fn add_symmetries(object: &mut Value, subject: &Loaded, plan: &CheckPlan, answer: &Answer) {
-    if answer.route != Route::Symbolic {
+    if answer.method != Method::Symbolic {
         let proven = subject.model.is_priority_proven();
         object["symmetries"] =
             pipeline::symmetries(proven, answer.symmetries, &plan.search.without, &answer.dropped);
@@ -201,8 +201,8 @@ fn log_priority(session: &Session, answer: &Answer) -> Option<Value> {
 
 /// Returns the answer if a limit is reached inside an evaluation.
 pub(super) fn stopped(stop: Stop, engine: &str) -> Answer {
-    let route = if engine == "symbolic" { Route::Symbolic } else { Route::Constant };
-    Answer::new(Verdict::Unknown(stop), route)
+    let method = if engine == "symbolic" { Method::Symbolic } else { Method::Constant };
+    Answer::new(Verdict::Unknown(stop), method)
 }
 
 /// Returns the outcome of an answer without evidence.
@@ -268,10 +268,10 @@ fn as_json(
     let mut object = json!({
         "formula": path.display().to_string(),
         "verdict": verdict,
-        "reason": if reason == "complete" { answer.route.word().to_string() } else { reason },
+        "reason": if reason == "complete" { answer.method.word().to_string() } else { reason },
         "equations": answer.equations,
         "states": answer.states,
-        "engine": if answer.route.is_symbolic() { "symbolic" } else { "explicit" },
+        "engine": if answer.method.is_symbolic() { "symbolic" } else { "explicit" },
         "seconds": seconds,
         "evidence": story.map(|s| s.steps_json(MOST_IN_ANSWER)).unwrap_or_default(),
         "evidence_left_out": story.map_or(0, |s| s.left_out(MOST_IN_ANSWER)),
