@@ -27,12 +27,12 @@ use std::path::Path;
 use std::slice;
 use std::time::Duration;
 
-/// Limit on obligations before other methods are tried.
-const FIRST: usize = 300;
-/// Limit on obligations after that.
-const MOST: usize = 5_000;
+/// Limit on obligations in the phase of short paths, before other methods are tried.
+const SHORT_OBLIGATIONS: usize = 300;
+/// Limit on obligations in the phase of long paths.
+const LONG_OBLIGATIONS: usize = 5_000;
 /// Limit on obligations if a certificate is wanted.
-const MOST_CERTIFIED: usize = 50_000;
+const CERTIFIED_OBLIGATIONS: usize = 50_000;
 /// The confirmation of an answer of the regions takes at most this multiple of the time of the
 /// search, or the minimum.
 const MAX_RATIO: u32 = 5;
@@ -91,13 +91,13 @@ impl Posed {
     }
 }
 
-/// Limits on a search.
+/// Limit on the obligations of a search; a certificate has a limit of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Share {
+pub(super) enum PathLimit {
     /// Before other methods are tried.
-    First,
+    Short,
     /// After these.
-    Rest,
+    Long,
 }
 
 /// Result of a search along paths.
@@ -124,15 +124,15 @@ pub(super) fn by_paths(
     plan: &CheckPlan,
     model: &Abstract,
     formula: &TypedFormula,
-    share: Share,
+    limit: PathLimit,
 ) -> Result<ByPaths, Diagnostic> {
     let start = Instant::now();
     let posed = Posed::new(model);
     let limits = session.budget.limits();
-    let own = match share {
-        _ if plan.certificate.is_some() => MOST_CERTIFIED,
-        Share::First => FIRST,
-        Share::Rest => MOST,
+    let own = match limit {
+        _ if plan.certificate.is_some() => CERTIFIED_OBLIGATIONS,
+        PathLimit::Short => SHORT_OBLIGATIONS,
+        PathLimit::Long => LONG_OBLIGATIONS,
     };
     let most = limits.max_states.and_then(|n| usize::try_from(n).ok()).unwrap_or(own).min(own);
     let verifies = !plan.search.without.contains(&Reduction::Verify);

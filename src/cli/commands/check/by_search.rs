@@ -8,7 +8,7 @@
 
 use super::explanation::{self, FormulaResult, stopped};
 use super::plan::CheckPlan;
-use super::report::{CheckReport, Decision, Summary};
+use super::report::{CheckReport, ReportedVerdict, Summary};
 use super::{Strategy, by_equations};
 use crate::args::{CheckpointArgs, EngineRef, Reduction};
 use crate::output;
@@ -37,12 +37,12 @@ use std::sync::mpsc::channel;
 type Formula = (usize, TypedFormula);
 
 /// The strategy.
-pub(super) struct BySearch {
+pub(super) struct SearchStrategy {
     /// The model.
     pub subject: Loaded,
 }
 
-impl Strategy for BySearch {
+impl Strategy for SearchStrategy {
     fn check(
         &mut self,
         session: &mut Session,
@@ -292,7 +292,7 @@ impl Checking<'_> {
                     report.reject(self.session, formula.0, &refusal)?;
                 }
                 found if process_group.reports() => self.explain(formula, found?, report)?,
-                found => report.count(&Decision::of(&found?.answer.verdict, String::new())),
+                found => report.record(&ReportedVerdict::of(&found?.answer.verdict, String::new())),
             }
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! Strategy of `check` for every value of a parameter (`check -D NAME=any`).
 //!
-//! First step: a proof along paths ([`super::by_paths`]), verified by the checker of certificates,
-//! with a small limit; then the abstract models of [`mu_regions`], case by case, with finer regions
-//! if a case is false; then paths with a larger limit. If all cases are true, the formula is true
-//! for every value, and the verdict says if that is verified. Second step: the concrete model for
+//! [`super::phases`] has the order of the methods. Proofs: along paths ([`super::by_paths`]),
+//! verified by the checker of certificates; here, on the abstract models of [`mu_regions`], case by
+//! case, with finer regions if a case is false. If all cases are true, the formula is true for
+//! every value, and the verdict says if that is verified. Counterexamples: the concrete model for
 //! 0, 1, 2, … until the formula is false; then the counterexample is replayed and printed, and its
-//! value is the smallest one. If neither step decides, the verdict is unknown, with the obstacle (a
-//! text that depends on the value, an operation on numbers, a limit) and the cases that are true.
+//! value is the smallest one. Without either, the verdict is unknown, with the obstacle (a text that
+//! depends on the value, an operation on numbers, a limit) and the cases that are true.
 //!
 //! For formulas with least fixed points, a proof that all runs terminate helps: see
 //! [`mu_regions::measure`], and [`mu_regions::termination`] for any number of components. A
@@ -16,21 +16,18 @@
 //! tracked ([`mu_regions::thread_modular`]).
 
 use super::Strategy;
-use super::by_paths::{ByPaths, ON_SAMPLES, Share, by_paths, confirmed};
 use super::component_samples::ComponentText;
-use super::instances::{InstanceSearchResult, Instances, numbers_in};
+use super::instances::numbers_in;
+use super::phases::check_every_value;
 use super::plan::CheckPlan;
-use super::report::{CheckReport, Decision, FormulaOutcome, Summary, with_text};
+use super::report::{CheckReport, FormulaOutcome, ReportedVerdict, Summary, with_text};
 use super::sampled::{self, AuditedAnswer};
-use super::spent::Spent;
 use super::verified::Verification;
-use crate::args::Reduction;
 use crate::output;
 use crate::output::progress::counted;
 use crate::pipeline::properties::{self, FormulaText};
 use crate::pipeline::{self, Session};
 use mu_base::host::Instant;
-use mu_base::limits::Limits;
 use mu_base::{Budget, Diagnostic, Stage, permutations};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
@@ -77,7 +74,7 @@ pub(crate) fn parameters(session: &Session) -> Vec<String> {
 /// The model over parameters without a value.
 pub(super) struct Abstract {
     /// Numbers in the text.
-    literals: Vec<usize>,
+    pub literals: Vec<usize>,
     pub compiled: Compiled,
     /// The process before constants without a value became parameters, for checks of answers.
     pub process: LinearProcess,
@@ -89,7 +86,7 @@ pub(super) struct Abstract {
     /// Text of the model, to write instances with components.
     pub crowd: Option<ComponentText>,
     /// Obstacle to families or replicas: the process depends on their constants.
-    refused: Option<Diagnostic>,
+    pub refused: Option<Diagnostic>,
     measures: Vec<Measure>,
     /// Result of the termination proof, once computed.
     ends: Option<Termination>,
@@ -110,10 +107,10 @@ struct Termination {
 
 /// Figures of a formula over all cases.
 #[derive(Default)]
-struct Figures {
+pub(super) struct Figures {
     /// Number of cases that are true.
     cases: usize,
-    states: u64,
+    pub states: u64,
     equations: u64,
     /// Longest time of the symbolic engine for a case, if it was used.
     symbolic_time: Option<Duration>,
@@ -129,7 +126,7 @@ struct Figures {
     /// The proof along paths, if there is one.
     paths: Option<mu_zones::Proof>,
     /// Verification by the checker of certificates.
-    verification: Verification,
+    pub verification: Verification,
 }
 
 impl Figures {
@@ -178,13 +175,13 @@ impl Figures {
     }
 }
 
-/// Reason why a formula is open.
-struct OpenFormula {
+/// Reason why a formula has no proof for all values.
+pub(super) struct OpenFormula {
     why: Diagnostic,
     /// The case that is not true, and the number of all cases.
     case: Option<(String, usize)>,
-    /// The values that were checked one by one.
-    tried: Option<String>,
+    /// Text on the values that were checked one by one.
+    pub tried: Option<String>,
 }
 
 impl From<Diagnostic> for OpenFormula {
@@ -193,17 +190,18 @@ impl From<Diagnostic> for OpenFormula {
     }
 }
 
-/// Result for all values: true unless it is open.
-struct EveryValueResult {
-    figures: Figures,
-    open: Option<Box<OpenFormula>>,
+/// Result of a search for a proof for all values.
+pub(super) struct EveryValueResult {
+    pub figures: Figures,
+    /// Reason why there is no proof; `None` if the formula is proved.
+    pub open: Option<Box<OpenFormula>>,
     /// Parameter values that represent the cases of the abstraction.
-    cases: Vec<Vec<usize>>,
+    pub cases: Vec<Vec<usize>>,
 }
 
 impl EveryValueResult {
     /// Returns the result of a proof along paths.
-    fn of_paths(plan: &CheckPlan, proof: mu_zones::Proof, verification: Verification) -> Self {
+    pub fn of_paths(plan: &CheckPlan, proof: mu_zones::Proof, verification: Verification) -> Self {
         let figures = Figures {
             cases: 1,
             states: proof.obligations as u64,
@@ -217,25 +215,25 @@ impl EveryValueResult {
     }
 
     /// Adds the reason why there is no proof along paths.
-    fn and_along_paths(mut self, why: Option<&Diagnostic>) -> Self {
+    pub fn add_path_obstacle(&mut self, why: Option<&Diagnostic>) {
         if let (Some(open), Some(why)) = (&mut self.open, why)
             && open.why.stop.is_none()
             && !open.why.message.contains(&why.message)
         {
             open.why.message += &format!("; along paths: {}", why.message);
         }
-        self
     }
 
-    fn open(open: impl Into<OpenFormula>) -> Self {
+    /// Returns the result without a proof.
+    pub fn open(open: impl Into<OpenFormula>) -> Self {
         Self { figures: Figures::default(), open: Some(Box::new(open.into())), cases: Vec::new() }
     }
 }
 
 /// The strategy.
-pub(super) struct EveryValue;
+pub(super) struct EveryValueStrategy;
 
-impl Strategy for EveryValue {
+impl Strategy for EveryValueStrategy {
     fn check(
         &mut self,
         session: &mut Session,
@@ -267,7 +265,7 @@ impl Strategy for EveryValue {
         for (index, formula) in &formulas {
             let name = &plan.texts[*index].name;
             output::begin_stage_on("checking a formula for every value", name);
-            match one(session, plan, &mut model, (*index, formula.as_ref())) {
+            match check_every_value(session, plan, &mut model, (*index, formula.as_ref())) {
                 Ok(outcome) => report.add(outcome)?,
                 Err(why)
                     if plan.has_several() && why.stage != Stage::Internal && why.stop.is_none() =>
@@ -305,179 +303,6 @@ fn expect_supported(plan: &CheckPlan) -> Result<(), Diagnostic> {
             Stage::Usage,
             format!("{what} cannot be combined with a parameter that is set to `any`"),
         )),
-    }
-}
-
-/// Checks a formula for every value. `model` and `formula` contain the obstacle if they do not
-/// exist.
-fn one(
-    session: &mut Session,
-    plan: &CheckPlan,
-    model: &mut Result<Abstract, Diagnostic>,
-    (index, formula): (usize, Option<&TypedFormula>),
-) -> Result<FormulaOutcome, Diagnostic> {
-    let start = Instant::now();
-    let mut outcome = match (&mut *model, formula) {
-        (Ok(model), Some(formula)) => match along_paths(session, plan, model, formula)? {
-            Begun::Decided(outcome) => *outcome,
-            Begun::Open { along, limited } => {
-                let literals = &model.literals;
-                let mut instances = Instances { session, plan, formula: index, literals };
-                if let Some(found) = instances.quick_counterexample()? {
-                    return Ok(found);
-                }
-                by_regions(session, plan, model, formula, (along, limited))?
-            }
-        },
-        (Err(why), _) => EveryValueResult::open(why.clone()),
-        (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
-    };
-    let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
-    let mut instances = Instances { session, plan, formula: index, literals: &literals };
-    if outcome.open.is_none()
-        && let Some(values) = instances.spot_check_counterexample(outcome.figures.states)?
-    {
-        let at = instances.at(&values);
-        let why = format!(
-            "the abstraction has no run that violates the formula, but the formula is false for {at}: the analysis of the model is wrong"
-        );
-        instances.session.log(&why);
-        outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
-        outcome.cases.push(values);
-    }
-    if let Some(open) = &mut outcome.open {
-        match instances.counterexample(&outcome.cases) {
-            Ok(InstanceSearchResult::False(outcome)) => return Ok(outcome),
-            Ok(InstanceSearchResult::TrueForAll(tried)) => {
-                let figures = &outcome.figures;
-                let report = FormulaReport { session, plan, index, figures, start };
-                return Ok(report.is_true_one_by_one(&tried));
-            }
-            Ok(InstanceSearchResult::Unknown(tried)) => open.tried = tried,
-            Err(why) if why.stop.is_some() => {}
-            Err(why) => return Err(why),
-        }
-    }
-    let report = FormulaReport { session, plan, index, figures: &outcome.figures, start };
-    Ok(match &outcome.open {
-        None => report.is_true(),
-        Some(open) => report.is_unknown(open),
-    })
-}
-
-/// Result of the first search along paths.
-enum Begun {
-    /// No other method is tried.
-    Decided(Box<EveryValueResult>),
-    /// Other methods are tried.
-    Open {
-        /// The reason why there is no proof along paths.
-        along: Option<Diagnostic>,
-        /// True if the limit on obligations was reached.
-        limited: bool,
-    },
-}
-
-/// True if evaluation along paths supports a model.
-fn has_paths(model: &Abstract) -> bool {
-    let only_numbers = model.families.is_empty() && model.replicas.is_none();
-    only_numbers && !model.defined.rigid.is_empty() && model.refused.is_none()
-}
-
-/// Searches for a proof along paths up to a small limit.
-fn along_paths(
-    session: &Session,
-    plan: &CheckPlan,
-    model: &Abstract,
-    formula: &TypedFormula,
-) -> Result<Begun, Diagnostic> {
-    let mut limited = false;
-    let decided = |outcome: EveryValueResult| Ok(Begun::Decided(Box::new(outcome)));
-    let along = if has_paths(model) {
-        match by_paths(session, plan, model, formula, Share::First)? {
-            ByPaths::Proved(proof, verification) => {
-                return decided(EveryValueResult::of_paths(plan, *proof, verification));
-            }
-            ByPaths::Rejected(why) => return decided(EveryValueResult::open(why)),
-            ByPaths::Open(why) if why.stop.is_some() => {
-                return decided(EveryValueResult::open(why));
-            }
-            ByPaths::Limited(why) => {
-                limited = true;
-                Some(why)
-            }
-            ByPaths::Open(why) | ByPaths::Undecided(why) => Some(why),
-        }
-    } else {
-        None
-    };
-    if plan.certificate.is_some() {
-        // The regions give no certificates.
-        let text = "only a proof along paths has a certificate";
-        let open = EveryValueResult::open(Diagnostic::new(Stage::Unsupported, text));
-        return decided(open.and_along_paths(along.as_ref()));
-    }
-    Ok(Begun::Open { along, limited })
-}
-
-/// Returns the budget of the regions: three quarters of the time that is left, so that the
-/// instances and the paths get a turn.
-fn budget_of_regions(whole: &Budget) -> Budget {
-    let limits = whole.limits();
-    let timeout = limits.timeout.map(|all| {
-        let past = whole.elapsed();
-        past + all.saturating_sub(past) * 3 / 4
-    });
-    whole.with_limits(Limits { timeout, ..*limits })
-}
-
-/// Searches for a proof by regions, then along paths with a larger limit. `begun`: the reason why
-/// there was none along paths, and true if that was the limit.
-fn by_regions(
-    session: &mut Session,
-    plan: &CheckPlan,
-    model: &mut Abstract,
-    formula: &TypedFormula,
-    (along, limited): (Option<Diagnostic>, bool),
-) -> Result<EveryValueResult, Diagnostic> {
-    let spent = Spent::begin();
-    let part = budget_of_regions(&session.budget);
-    let whole = std::mem::replace(&mut session.budget, part);
-    let found = for_all(session, plan, model, formula);
-    session.budget = whole;
-    let mut outcome = match found {
-        Err(why) if why.stop.is_some() => EveryValueResult::open(why),
-        outcome => outcome?,
-    };
-    if outcome.open.is_none() {
-        outcome.figures.verification = if plan.search.without.contains(&Reduction::Verify) {
-            Verification::Missing("`--without verify`".into())
-        } else if model.families.is_empty() {
-            confirmed(session, model, formula, spent.so_far())
-        } else {
-            let what = "sorts of any size are not verified";
-            Verification::Missing(format!("{what}; {ON_SAMPLES}"))
-        };
-        return Ok(outcome);
-    }
-    if session.budget.check(0).is_err() || !limited {
-        return Ok(outcome.and_along_paths(along.as_ref()));
-    }
-    match by_paths(session, plan, model, formula, Share::Rest)? {
-        ByPaths::Proved(proof, verification) => {
-            let found = EveryValueResult::of_paths(plan, *proof, verification);
-            Ok(EveryValueResult { cases: outcome.cases, ..found })
-        }
-        ByPaths::Rejected(why) => {
-            Ok(EveryValueResult { open: Some(Box::new(why.into())), ..outcome })
-        }
-        // A limit of the run.
-        ByPaths::Open(why) if why.stop.is_some() => {
-            Ok(EveryValueResult { open: Some(Box::new(why.into())), ..outcome })
-        }
-        ByPaths::Open(why) | ByPaths::Limited(why) | ByPaths::Undecided(why) => {
-            Ok(outcome.and_along_paths(Some(&why)))
-        }
     }
 }
 
@@ -656,7 +481,7 @@ pub(super) fn merged<T>(
 }
 
 /// Checks the formula on the abstract models.
-fn for_all(
+pub(super) fn for_all(
     session: &Session,
     plan: &CheckPlan,
     model: &mut Abstract,
@@ -1045,13 +870,13 @@ fn measure_text(measure: &Value) -> String {
 }
 
 /// Report of a formula for all values.
-struct FormulaReport<'a> {
-    session: &'a Session,
-    plan: &'a CheckPlan,
+pub(super) struct FormulaReport<'a> {
+    pub session: &'a Session,
+    pub plan: &'a CheckPlan,
     /// Index of the formula.
-    index: usize,
-    figures: &'a Figures,
-    start: Instant,
+    pub index: usize,
+    pub figures: &'a Figures,
+    pub start: Instant,
 }
 
 impl FormulaReport<'_> {
@@ -1079,7 +904,8 @@ impl FormulaReport<'_> {
         object
     }
 
-    fn is_true(&self) -> FormulaOutcome {
+    /// Reports a formula that is proved for all values.
+    pub fn is_true(&self) -> FormulaOutcome {
         let Figures { cases, equations, measures, lists, checked, paths, .. } = self.figures;
         let mut object = self.object("true", if paths.is_some() { "paths" } else { "regions" });
         object["cases"] = (*cases).into();
@@ -1112,12 +938,12 @@ impl FormulaReport<'_> {
             let checks = [self.figures.verification.text(), checked.text()];
             text.extend(reasons.chain(checks).map(|line| format!("\n  {line}")));
         }
-        self.outcome(Decision::Holds, object, text + "\n")
+        self.outcome(ReportedVerdict::NotViolated, object, text + "\n")
     }
 
     /// Reports a formula that is true for all values that the constraints of the file admit, each
     /// checked by itself.
-    fn is_true_one_by_one(&self, tried: &str) -> FormulaOutcome {
+    pub fn is_true_one_by_one(&self, tried: &str) -> FormulaOutcome {
         let mut object = self.object("true", "instances");
         object["tried"] = tried.into();
         let checks = Verification::Missing("each value was checked by itself".into());
@@ -1128,10 +954,11 @@ impl FormulaReport<'_> {
             self.plan.any.join(", "),
             self.start.elapsed().as_secs_f64()
         );
-        self.outcome(Decision::Holds, object, text)
+        self.outcome(ReportedVerdict::NotViolated, object, text)
     }
 
-    fn is_unknown(&self, open: &OpenFormula) -> FormulaOutcome {
+    /// Reports a formula without a proof and without a counterexample.
+    pub fn is_unknown(&self, open: &OpenFormula) -> FormulaOutcome {
         let mut why = match &open.why.stop {
             Some(stop) => stop.word().to_string(),
             None => open.why.message.clone(),
@@ -1153,18 +980,19 @@ impl FormulaReport<'_> {
         if open.why.stop.is_none() {
             eprint!("{}", open.why.render(&self.session.sources).replacen("error:", "open:", 1));
         }
-        let decision = Decision::Unknown(object["reason"].as_str().unwrap_or_default().into());
+        let verdict =
+            ReportedVerdict::Unknown(object["reason"].as_str().unwrap_or_default().into());
         self.outcome(
-            decision,
+            verdict,
             object,
             format!("{}: unknown for every {} ({why})\n", self.path(), self.plan.any.join(", ")),
         )
     }
 
-    fn outcome(&self, decision: Decision, object: Value, line: String) -> FormulaOutcome {
+    fn outcome(&self, verdict: ReportedVerdict, object: Value, line: String) -> FormulaOutcome {
         FormulaOutcome {
             formula: self.index,
-            decision,
+            verdict,
             seconds: self.start.elapsed().as_secs_f64(),
             object: Some(with_text(object, self.text())),
             line: self.plan.output.lines.then_some(line),

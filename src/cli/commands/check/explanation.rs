@@ -6,7 +6,7 @@
 
 use super::by_equations;
 use super::plan::CheckPlan;
-use super::report::{Decision, FormulaOutcome, with_text};
+use super::report::{FormulaOutcome, ReportedVerdict, with_text};
 use crate::args::Format;
 use crate::output;
 use crate::output::notes::{self, NoteContext};
@@ -155,8 +155,8 @@ pub(super) fn outcome(
     });
     let notes: String = notes.iter().map(|n| n.text(&session.sources) + "\n").collect();
     let evidence = notes + &story.map(|s| s.text(false)).unwrap_or_default();
-    let decision = Decision::of(&answer.verdict, evidence);
-    Ok(FormulaOutcome { formula: index, decision, seconds, object, line })
+    let verdict = ReportedVerdict::of(&answer.verdict, evidence);
+    Ok(FormulaOutcome { formula: index, verdict, seconds, object, line })
 }
 
 fn log_quotient(session: &Session, Reduced { equivalence, states, classes }: &Reduced) {
@@ -218,7 +218,7 @@ pub(super) fn without_evidence(
     let line = || as_text(session, &text.name, answer, None, None, seconds);
     FormulaOutcome {
         formula: index,
-        decision: Decision::of(&answer.verdict, String::new()),
+        verdict: ReportedVerdict::of(&answer.verdict, String::new()),
         seconds,
         object: plan.output.object.then(object),
         line: plan.output.lines.then(line),

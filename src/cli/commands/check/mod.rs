@@ -2,7 +2,7 @@
 //!
 //! In: arguments, which become a [`CheckPlan`] at the entrance. A [`Strategy`] checks the formulas:
 //! by search ([`by_search`]), for every value of a parameter ([`every_value`]), or to values of
-//! real-valued formulas ([`values`]). Each gives an outcome per formula to the [`CheckReport`],
+//! real-valued formulas ([`real_values`]). Each gives an outcome per formula to the [`CheckReport`],
 //! which alone prints, writes files, and computes the exit code.
 //!
 //! All formulas are read before any is checked. If one of several formulas is rejected, the others
@@ -15,21 +15,22 @@ mod component_samples;
 mod every_value;
 mod explanation;
 mod instances;
+mod phases;
 mod plan;
+mod real_values;
 mod report;
 mod sampled;
 mod spent;
-mod values;
 mod verified;
 
 pub(crate) use self::by_paths::verify_formula;
 pub(crate) use self::every_value::{hidden_name, parameters};
 pub(crate) use self::plan::CheckPlan;
 
-use self::by_search::BySearch;
-use self::every_value::EveryValue;
+use self::by_search::SearchStrategy;
+use self::every_value::EveryValueStrategy;
+use self::real_values::RealValueStrategy;
 use self::report::{CheckReport, Summary, report_error};
-use self::values::ValueStrategy;
 use crate::args::CheckArgs;
 use crate::commands::explore;
 use crate::commands::explore::plan::Exploration;
@@ -111,7 +112,7 @@ fn relabel(session: &Session, args: &CheckArgs) -> Result<Relabel, Diagnostic> {
 /// Chooses the strategy; loads the model if it has a value for each parameter.
 fn strategy(session: &mut Session, plan: &CheckPlan) -> Result<Box<dyn Strategy>, Diagnostic> {
     if !plan.any.is_empty() {
-        return Ok(Box::new(EveryValue));
+        return Ok(Box::new(EveryValueStrategy));
     }
     let subject = match session.load_any(&plan.model, &plan.search.confluence) {
         Err(Diagnostic { stop: Some(stop), .. }) => return Ok(Box::new(NoModel(stop))),
@@ -124,10 +125,10 @@ fn strategy(session: &mut Session, plan: &CheckPlan) -> Result<Box<dyn Strategy>
     plan.texts.iter().for_each(|t| t.set_model(&subject));
     mu_base::host::leave(subject.labels.clone());
     memory::expect_actions(session, &plan.model, plan.interface.is_some(), &subject)?;
-    if values::has_real_values(&subject, &plan.texts) {
-        return Ok(Box::new(ValueStrategy { subject }));
+    if real_values::has_real_values(&subject, &plan.texts) {
+        return Ok(Box::new(RealValueStrategy { subject }));
     }
-    Ok(Box::new(BySearch { subject }))
+    Ok(Box::new(SearchStrategy { subject }))
 }
 
 /// Strategy after a limit that was reached before the model existed: all formulas are unknown.

@@ -1,9 +1,10 @@
 //! Report of `check`: outcomes of formulas, from any strategy, become lines, one object, files, and
 //! the exit code.
 //!
-//! Lines are printed as outcomes arrive, the rest at the end, in the order of the command line. The
-//! outcomes so far are the registered report of the run ([`Report`]). Invariant: a formula has at
-//! most one outcome.
+//! Lines are printed as outcomes arrive; the object, the page, and the JUnit file are written at the
+//! end, in the order of the command line. The outcomes so far are the registered report of the run
+//! ([`Report`]), which the watchdog of [`crate::output`] prints if a limit ends the run. Invariant:
+//! a formula has at most one outcome.
 
 use super::plan::{CheckPlan, OutputPlan};
 use crate::args::Format;
@@ -22,25 +23,25 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Answer to a formula, for the exit code and the JUnit report.
-pub(super) enum Decision {
-    /// It holds, or it has a value.
-    Holds,
-    /// It does not hold. The text describes the evidence.
-    Fails(String),
-    /// A limit, or another reason, left it open.
+/// Verdict on a formula as the exit code and the JUnit report distinguish it.
+pub(super) enum ReportedVerdict {
+    /// The formula is true, or its value is not minus infinity.
+    NotViolated,
+    /// The formula is false, or its value is minus infinity. The text describes the evidence.
+    Violated(String),
+    /// The formula is unknown, for the reason in the text.
     Unknown(String),
-    /// It was not checked. The text is the reason with its place.
+    /// The formula was not checked. The text is the reason with its place.
     Rejected(String),
 }
 
-impl Decision {
-    /// Returns the decision for a verdict; `evidence`: text if it is false.
-    pub fn of(verdict: &Verdict, evidence: String) -> Self {
-        match verdict {
-            Verdict::True => Decision::Holds,
-            Verdict::False => Decision::Fails(evidence),
-            Verdict::Unknown(stop) => Decision::Unknown(stop.word().into()),
+impl ReportedVerdict {
+    /// Converts the verdict of a search; `evidence`: the text for a false formula.
+    pub fn of(found: &Verdict, evidence: String) -> Self {
+        match found {
+            Verdict::True => ReportedVerdict::NotViolated,
+            Verdict::False => ReportedVerdict::Violated(evidence),
+            Verdict::Unknown(stop) => ReportedVerdict::Unknown(stop.word().into()),
         }
     }
 }
@@ -49,8 +50,8 @@ impl Decision {
 pub(super) struct FormulaOutcome {
     /// Index of the formula in the plan.
     pub formula: usize,
-    /// The answer.
-    pub decision: Decision,
+    /// The verdict.
+    pub verdict: ReportedVerdict,
     /// Time of the check.
     pub seconds: f64,
     /// The result as JSON, if the plan needs it.
@@ -64,21 +65,21 @@ pub(super) struct FormulaOutcome {
 pub(super) struct Summary {
     /// Warnings about the model, for JSON; they are already printed.
     pub warnings: Vec<Value>,
-    /// Figures of the processes that searched together, and their memory.
+    /// Figures of the processes of a distributed search, and the sum of their peak memory.
     pub processes: Option<(Value, u64)>,
     /// True if another process reports.
     pub silent: bool,
 }
 
 /// Outcomes so far, shared with the watchdog.
-struct Verdicts {
+struct CollectedOutcomes {
     names: Vec<String>,
-    state: Mutex<VerdictState>,
+    state: Mutex<CollectedState>,
 }
 
-/// State of [`Verdicts`].
+/// State of [`CollectedOutcomes`].
 #[derive(Default)]
-struct VerdictState {
+struct CollectedState {
     objects: Vec<(usize, Value)>,
     /// Formulas without an outcome.
     waiting: Vec<usize>,
@@ -86,23 +87,25 @@ struct VerdictState {
     rejected: bool,
 }
 
-impl Verdicts {
-    fn lock(&self) -> MutexGuard<'_, VerdictState> {
+impl CollectedOutcomes {
+    fn lock(&self) -> MutexGuard<'_, CollectedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Verdicts {
+impl CollectedOutcomes {
     /// Returns the formulas without an outcome.
     fn waiting(&self) -> Vec<String> {
         self.lock().waiting.iter().map(|&i| self.names[i].clone()).collect()
     }
 }
 
-impl Report for Verdicts {
+impl Report for CollectedOutcomes {
     fn object(&self, stop: Option<&Stop>) -> Value {
         let reason = stop.map_or("", Stop::word);
         let unknown = |formula: String| json!({ "formula": formula, "verdict": "unknown", "reason": reason, "evidence": [], "vacuous": [] });
+        // The caller holds the lock of `output`, as each update in `CheckReport::add` does: the lists
+        // do not change between these two lines.
         let waiting = self.waiting();
         let known = self.lock().objects.iter().map(|o| o.1.clone()).collect::<Vec<_>>();
         let all: Vec<Value> = known.into_iter().chain(waiting.into_iter().map(unknown)).collect();
@@ -114,8 +117,8 @@ impl Report for Verdicts {
     }
     fn code(&self, _: Option<&Stop>) -> u8 {
         match &*self.lock() {
-            VerdictState { rejected: true, .. } => 2,
-            VerdictState { violated: true, .. } => 1,
+            CollectedState { rejected: true, .. } => 2,
+            CollectedState { violated: true, .. } => 1,
             _ => 3,
         }
     }
@@ -130,7 +133,7 @@ impl Report for Verdicts {
 /// The report of a run.
 pub(super) struct CheckReport<'p> {
     plan: &'p CheckPlan,
-    verdicts: Arc<Verdicts>,
+    collected: Arc<CollectedOutcomes>,
     cases: Vec<(usize, TestCase)>,
     fails: bool,
     unknown: bool,
@@ -142,10 +145,10 @@ impl<'p> CheckReport<'p> {
     pub fn new(plan: &'p CheckPlan) -> Self {
         let names: Vec<String> = plan.texts.iter().map(|t| t.name.display().to_string()).collect();
         let waiting = (0..names.len()).collect();
-        let state = VerdictState { waiting, ..VerdictState::default() };
-        let verdicts = Arc::new(Verdicts { names, state: Mutex::new(state) });
-        answers::set(verdicts.clone());
-        Self { plan, verdicts, cases: Vec::new(), fails: false, unknown: false, rejected: false }
+        let state = CollectedState { waiting, ..CollectedState::default() };
+        let collected = Arc::new(CollectedOutcomes { names, state: Mutex::new(state) });
+        answers::set(collected.clone());
+        Self { plan, collected, cases: Vec::new(), fails: false, unknown: false, rejected: false }
     }
 
     /// True if some formula is unknown so far.
@@ -155,15 +158,15 @@ impl<'p> CheckReport<'p> {
 
     /// Adds an outcome and prints its line.
     pub fn add(&mut self, outcome: FormulaOutcome) -> Result<(), Diagnostic> {
-        let FormulaOutcome { formula, decision, seconds, object, line } = outcome;
-        self.count(&decision);
-        let violated = matches!(decision, Decision::Fails(_));
-        let rejected = matches!(decision, Decision::Rejected(_));
+        let FormulaOutcome { formula, verdict, seconds, object, line } = outcome;
+        self.record(&verdict);
+        let violated = matches!(verdict, ReportedVerdict::Violated(_));
+        let rejected = matches!(verdict, ReportedVerdict::Rejected(_));
         if let Some(object) = &object {
-            output::print_verdict_progress(&self.verdicts.names[formula], &object["verdict"]);
+            output::print_verdict_progress(&self.collected.names[formula], &object["verdict"]);
         }
         let update = || {
-            let mut state = self.verdicts.lock();
+            let mut state = self.collected.lock();
             state.waiting.retain(|&i| i != formula);
             state.violated |= violated;
             state.rejected |= rejected;
@@ -171,19 +174,20 @@ impl<'p> CheckReport<'p> {
             state.waiting.is_empty()
         };
         output::print_after(update, line.as_deref())?;
-        let name = self.verdicts.names[formula].clone();
-        let case = case(&self.plan.output.model, name, seconds, case_outcome(decision));
+        let name = self.collected.names[formula].clone();
+        let case = case(&self.plan.output.model, name, seconds, case_outcome(verdict));
         self.cases.push((formula, case));
         Ok(())
     }
 
-    /// Counts the answer to a formula that another process reports.
-    pub fn count(&mut self, decision: &Decision) {
-        match decision {
-            Decision::Holds => {}
-            Decision::Fails(_) => self.fails = true,
-            Decision::Unknown(_) => self.unknown = true,
-            Decision::Rejected(_) => self.rejected = true,
+    /// Records a verdict for the exit code: all that this process does for a formula that another
+    /// process reports.
+    pub fn record(&mut self, verdict: &ReportedVerdict) {
+        match verdict {
+            ReportedVerdict::NotViolated => {}
+            ReportedVerdict::Violated(_) => self.fails = true,
+            ReportedVerdict::Unknown(_) => self.unknown = true,
+            ReportedVerdict::Rejected(_) => self.rejected = true,
         }
     }
 
@@ -197,11 +201,11 @@ impl<'p> CheckReport<'p> {
     ) -> Result<(), Diagnostic> {
         let reason = why.render(&session.sources);
         if !self.plan.distribution.reports() {
-            self.count(&Decision::Rejected(reason));
+            self.record(&ReportedVerdict::Rejected(reason));
             return Ok(());
         }
         eprint!("{reason}");
-        let name = self.verdicts.names[formula].clone();
+        let name = self.collected.names[formula].clone();
         let object = json!({
             "formula": name, "verdict": "unknown", "reason": "error", "equations": 0, "states": 0,
             "engine": "explicit", "seconds": 0.0, "evidence": [], "evidence_left_out": 0,
@@ -209,7 +213,7 @@ impl<'p> CheckReport<'p> {
         });
         self.add(FormulaOutcome {
             formula,
-            decision: Decision::Rejected(reason),
+            verdict: ReportedVerdict::Rejected(reason),
             seconds: 0.0,
             object: Some(object),
             line: self.plan.output.lines.then(|| format!("{name}: unknown (error)\n")),
@@ -233,7 +237,7 @@ impl<'p> CheckReport<'p> {
             return Ok(self.code());
         }
         if output.object {
-            let mut all = self.verdicts.lock().objects.clone();
+            let mut all = self.collected.lock().objects.clone();
             all.sort_by_key(|(formula, _)| *formula);
             let results: Vec<Value> = all.into_iter().map(|o| o.1).collect();
             let memory = processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.1);
@@ -280,14 +284,14 @@ fn case(model: &Path, name: String, seconds: f64, outcome: junit::CaseOutcome) -
     TestCase { class: model.display().to_string(), name, seconds, outcome }
 }
 
-fn case_outcome(decision: Decision) -> junit::CaseOutcome {
-    match decision {
-        Decision::Holds => junit::CaseOutcome::Passed,
-        Decision::Fails(text) => {
+fn case_outcome(verdict: ReportedVerdict) -> junit::CaseOutcome {
+    match verdict {
+        ReportedVerdict::NotViolated => junit::CaseOutcome::Passed,
+        ReportedVerdict::Violated(text) => {
             junit::CaseOutcome::Failed { message: "the formula does not hold".into(), text }
         }
-        Decision::Unknown(why) => junit::CaseOutcome::Unknown(why),
-        Decision::Rejected(reason) => junit::CaseOutcome::Error(reason),
+        ReportedVerdict::Unknown(why) => junit::CaseOutcome::Unknown(why),
+        ReportedVerdict::Rejected(reason) => junit::CaseOutcome::Error(reason),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Strategy;
 use super::plan::CheckPlan;
-use super::report::{CheckReport, Decision, FormulaOutcome, Summary};
+use super::report::{CheckReport, FormulaOutcome, ReportedVerdict, Summary};
 use crate::commands::chance;
 use crate::output;
 use crate::pipeline::Session;
@@ -40,12 +40,12 @@ struct ValueResult {
 }
 
 /// The strategy.
-pub(super) struct ValueStrategy {
+pub(super) struct RealValueStrategy {
     /// The model.
     pub subject: Loaded,
 }
 
-impl Strategy for ValueStrategy {
+impl Strategy for RealValueStrategy {
     fn check(
         &mut self,
         session: &mut Session,
@@ -96,7 +96,7 @@ impl Strategy for ValueStrategy {
             let found = ValueResult { bounds, equations, seconds };
             report.add(FormulaOutcome {
                 formula: index,
-                decision: decision(&found.bounds),
+                verdict: verdict(&found.bounds),
                 seconds,
                 object: plan.output.object.then(|| as_json(text, &found)),
                 line: plan.output.lines.then(|| as_text(text, &found)),
@@ -126,15 +126,15 @@ fn expect_supported(plan: &CheckPlan) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns the decision for a value: minus infinity is false.
-fn decision(bounds: &Result<Bounds, Stop>) -> Decision {
+/// Returns the verdict for a value: minus infinity is false.
+fn verdict(bounds: &Result<Bounds, Stop>) -> ReportedVerdict {
     match bounds {
         Ok(bounds) => match bounds.value() {
-            Some(Real::Minus) => Decision::Fails(String::new()),
-            Some(_) => Decision::Holds,
-            None => Decision::Unknown("bounds".into()),
+            Some(Real::Minus) => ReportedVerdict::Violated(String::new()),
+            Some(_) => ReportedVerdict::NotViolated,
+            None => ReportedVerdict::Unknown("bounds".into()),
         },
-        Err(stop) => Decision::Unknown(stop.word().into()),
+        Err(stop) => ReportedVerdict::Unknown(stop.word().into()),
     }
 }
 

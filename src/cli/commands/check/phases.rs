@@ -1,0 +1,284 @@
+//! Phases of a check for every value of a parameter (`check -D NAME=any`): the order of the methods,
+//! and the reason to go on to the next one.
+//!
+//! In: a formula and the model over parameters without a value, or the obstacle if there is no such
+//! model. Out: the outcome of the formula. Invariant: *true* comes from a proof and passes the spot
+//! checks, or from all admitted values; *false* comes from an instance only. Cost: that of the
+//! phases, each with limits of its own.
+
+use super::by_paths::{ByPaths, ON_SAMPLES, PathLimit, by_paths, confirmed};
+use super::every_value::{Abstract, EveryValueResult, FormulaReport, for_all};
+use super::instances::{InstanceSearchResult, Instances};
+use super::plan::CheckPlan;
+use super::report::FormulaOutcome;
+use super::spent::Spent;
+use super::verified::Verification;
+use crate::args::Reduction;
+use crate::pipeline::Session;
+use mu_base::host::Instant;
+use mu_base::limits::Limits;
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_formula::typed::TypedFormula;
+
+/// Phases, in the order in which they can follow one another.
+#[derive(Clone, Copy)]
+enum Phase {
+    /// Proof along paths, up to a small number of obligations.
+    ShortPaths,
+    /// The smallest instances.
+    QuickInstances,
+    /// Proof on the abstract models of [`mu_regions`].
+    Regions,
+    /// Proof along paths up to a larger number of obligations, if the small one was the obstacle.
+    LongPaths,
+    /// Some instances, before a formula with a proof is called true.
+    SpotChecks,
+    /// Instances one by one, for a formula without a proof.
+    Instances,
+}
+
+/// End of a phase.
+enum PhaseEnd {
+    /// Another phase follows.
+    Next(Phase),
+    /// The outcome is known.
+    Outcome(Box<FormulaOutcome>),
+}
+
+/// State of a check for every value.
+struct PhasedCheck<'a> {
+    session: &'a mut Session,
+    plan: &'a CheckPlan,
+    /// Index of the formula.
+    index: usize,
+    /// The model over parameters without a value, and the formula; `None` if there is no such
+    /// model.
+    subject: Option<(&'a mut Abstract, &'a TypedFormula)>,
+    /// Numbers in the text of the model.
+    literals: Vec<usize>,
+    start: Instant,
+    /// Result of the latest phase that searched for a proof.
+    result: EveryValueResult,
+    /// Reason why [`Phase::ShortPaths`] found no proof.
+    path_obstacle: Option<Diagnostic>,
+    /// True if that reason is the limit on obligations.
+    path_limit_reached: bool,
+}
+
+/// Checks a formula for every value. `model` and `formula` contain the obstacle if they do not
+/// exist.
+pub(super) fn check_every_value(
+    session: &mut Session,
+    plan: &CheckPlan,
+    model: &mut Result<Abstract, Diagnostic>,
+    (index, formula): (usize, Option<&TypedFormula>),
+) -> Result<FormulaOutcome, Diagnostic> {
+    let start = Instant::now();
+    let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
+    let (first, result, subject) = match (model, formula) {
+        (Ok(model), Some(formula)) => {
+            let no_phase = Diagnostic::internal("no phase has searched for a proof");
+            let result = EveryValueResult::open(no_phase);
+            (Phase::ShortPaths, result, Some((model, formula)))
+        }
+        (Err(obstacle), _) => (Phase::Instances, EveryValueResult::open(obstacle.clone()), None),
+        (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
+    };
+    let mut check = PhasedCheck {
+        session,
+        plan,
+        index,
+        subject,
+        literals,
+        start,
+        result,
+        path_obstacle: None,
+        path_limit_reached: false,
+    };
+    let mut phase = first;
+    loop {
+        match check.run(phase)? {
+            PhaseEnd::Next(next) => phase = next,
+            PhaseEnd::Outcome(outcome) => return Ok(*outcome),
+        }
+    }
+}
+
+impl PhasedCheck<'_> {
+    fn run(&mut self, phase: Phase) -> Result<PhaseEnd, Diagnostic> {
+        match phase {
+            Phase::ShortPaths => self.short_paths(),
+            Phase::QuickInstances => self.quick_instances(),
+            Phase::Regions => self.regions(),
+            Phase::LongPaths => self.long_paths(),
+            Phase::SpotChecks => self.spot_checks(),
+            Phase::Instances => self.instances(),
+        }
+    }
+
+    fn short_paths(&mut self) -> Result<PhaseEnd, Diagnostic> {
+        let Some((model, formula)) = &mut self.subject else { return Err(no_model()) };
+        if has_paths(model) {
+            match by_paths(self.session, self.plan, model, formula, PathLimit::Short)? {
+                ByPaths::Proved(proof, verification) => {
+                    self.result = EveryValueResult::of_paths(self.plan, *proof, verification);
+                    return Ok(PhaseEnd::Next(Phase::SpotChecks));
+                }
+                ByPaths::Rejected(why) => {
+                    self.result = EveryValueResult::open(why);
+                    return Ok(PhaseEnd::Next(Phase::Instances));
+                }
+                // A limit of the run.
+                ByPaths::Open(why) if why.stop.is_some() => {
+                    self.result = EveryValueResult::open(why);
+                    return Ok(PhaseEnd::Next(Phase::Instances));
+                }
+                ByPaths::Limited(why) => {
+                    self.path_limit_reached = true;
+                    self.path_obstacle = Some(why);
+                }
+                ByPaths::Open(why) | ByPaths::Undecided(why) => self.path_obstacle = Some(why),
+            }
+        }
+        if self.plan.certificate.is_some() {
+            // The regions give no certificates.
+            let text = "only a proof along paths has a certificate";
+            self.result = EveryValueResult::open(Diagnostic::new(Stage::Unsupported, text));
+            self.result.add_path_obstacle(self.path_obstacle.as_ref());
+            return Ok(PhaseEnd::Next(Phase::Instances));
+        }
+        Ok(PhaseEnd::Next(Phase::QuickInstances))
+    }
+
+    fn quick_instances(&mut self) -> Result<PhaseEnd, Diagnostic> {
+        Ok(match self.instance_search().quick_counterexample()? {
+            Some(outcome) => PhaseEnd::Outcome(Box::new(outcome)),
+            None => PhaseEnd::Next(Phase::Regions),
+        })
+    }
+
+    fn regions(&mut self) -> Result<PhaseEnd, Diagnostic> {
+        let Some((model, formula)) = &mut self.subject else { return Err(no_model()) };
+        let spent = Spent::begin();
+        let part = budget_of_regions(&self.session.budget);
+        let whole = std::mem::replace(&mut self.session.budget, part);
+        let found = for_all(self.session, self.plan, model, formula);
+        self.session.budget = whole;
+        self.result = match found {
+            Err(why) if why.stop.is_some() => EveryValueResult::open(why),
+            found => found?,
+        };
+        if self.result.open.is_none() {
+            self.result.figures.verification =
+                if self.plan.search.without.contains(&Reduction::Verify) {
+                    Verification::Missing("`--without verify`".into())
+                } else if model.families.is_empty() {
+                    confirmed(self.session, model, formula, spent.so_far())
+                } else {
+                    let what = "sorts of any size are not verified";
+                    Verification::Missing(format!("{what}; {ON_SAMPLES}"))
+                };
+            return Ok(PhaseEnd::Next(Phase::SpotChecks));
+        }
+        if self.path_limit_reached && self.session.budget.check(0).is_ok() {
+            return Ok(PhaseEnd::Next(Phase::LongPaths));
+        }
+        self.result.add_path_obstacle(self.path_obstacle.as_ref());
+        Ok(PhaseEnd::Next(Phase::Instances))
+    }
+
+    fn long_paths(&mut self) -> Result<PhaseEnd, Diagnostic> {
+        let Some((model, formula)) = &mut self.subject else { return Err(no_model()) };
+        match by_paths(self.session, self.plan, model, formula, PathLimit::Long)? {
+            ByPaths::Proved(proof, verification) => {
+                let cases = std::mem::take(&mut self.result.cases);
+                let found = EveryValueResult::of_paths(self.plan, *proof, verification);
+                self.result = EveryValueResult { cases, ..found };
+                return Ok(PhaseEnd::Next(Phase::SpotChecks));
+            }
+            ByPaths::Rejected(why) => self.result.open = Some(Box::new(why.into())),
+            // A limit of the run.
+            ByPaths::Open(why) if why.stop.is_some() => {
+                self.result.open = Some(Box::new(why.into()));
+            }
+            ByPaths::Open(why) | ByPaths::Limited(why) | ByPaths::Undecided(why) => {
+                self.result.add_path_obstacle(Some(&why));
+            }
+        }
+        Ok(PhaseEnd::Next(Phase::Instances))
+    }
+
+    fn spot_checks(&mut self) -> Result<PhaseEnd, Diagnostic> {
+        let states = self.result.figures.states;
+        let Some(values) = self.instance_search().spot_check_counterexample(states)? else {
+            return Ok(PhaseEnd::Outcome(Box::new(self.report().is_true())));
+        };
+        let at = self.instance_search().at(&values);
+        let why = format!(
+            "the abstraction has no run that violates the formula, but the formula is false for {at}: the analysis of the model is wrong"
+        );
+        self.session.log(&why);
+        self.result.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
+        self.result.cases.push(values);
+        Ok(PhaseEnd::Next(Phase::Instances))
+    }
+
+    fn instances(&mut self) -> Result<PhaseEnd, Diagnostic> {
+        let cases = std::mem::take(&mut self.result.cases);
+        let tried = match self.instance_search().counterexample(&cases) {
+            Ok(InstanceSearchResult::False(outcome)) => {
+                return Ok(PhaseEnd::Outcome(Box::new(outcome)));
+            }
+            Ok(InstanceSearchResult::TrueForAll(tried)) => {
+                let outcome = self.report().is_true_one_by_one(&tried);
+                return Ok(PhaseEnd::Outcome(Box::new(outcome)));
+            }
+            Ok(InstanceSearchResult::Unknown(tried)) => tried,
+            Err(why) if why.stop.is_some() => None,
+            Err(why) => return Err(why),
+        };
+        let Some(open) = &mut self.result.open else {
+            return Err(Diagnostic::internal("a formula with a proof has no open reason"));
+        };
+        open.tried = tried;
+        let open = self.result.open.as_ref().expect("it was found above");
+        Ok(PhaseEnd::Outcome(Box::new(self.report().is_unknown(open))))
+    }
+
+    fn instance_search(&mut self) -> Instances<'_> {
+        let Self { session, plan, index, literals, .. } = self;
+        Instances { session, plan, formula: *index, literals }
+    }
+
+    fn report(&self) -> FormulaReport<'_> {
+        FormulaReport {
+            session: self.session,
+            plan: self.plan,
+            index: self.index,
+            figures: &self.result.figures,
+            start: self.start,
+        }
+    }
+}
+
+/// Returns the error of a phase that needs the model over parameters without a value.
+fn no_model() -> Diagnostic {
+    Diagnostic::internal("a phase without a model over parameters without a value")
+}
+
+/// True if evaluation along paths supports a model.
+fn has_paths(model: &Abstract) -> bool {
+    let only_numbers = model.families.is_empty() && model.replicas.is_none();
+    only_numbers && !model.defined.rigid.is_empty() && model.refused.is_none()
+}
+
+/// Returns the budget of the regions: three quarters of the time that is left, so that time remains
+/// for the later phases.
+fn budget_of_regions(whole: &Budget) -> Budget {
+    let limits = whole.limits();
+    let timeout = limits.timeout.map(|all| {
+        let past = whole.elapsed();
+        past + all.saturating_sub(past) * 3 / 4
+    });
+    whole.with_limits(Limits { timeout, ..*limits })
+}
