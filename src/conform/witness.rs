@@ -12,7 +12,7 @@ use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, narrow};
 use mu_explore::walk::Walk;
-use mu_explore::{Lazy, Options};
+use mu_explore::{OnTheFlySuccessors, Options};
 use mu_lts::relabel::{name_of, parts};
 use mu_model::Model;
 
@@ -83,7 +83,7 @@ pub fn run(
     options: &Options,
     budget: &Budget,
 ) -> Result<Option<Vec<RunStep>>, Diagnostic> {
-    let mut lazy = Lazy::new(model, &options.without_confluence())?;
+    let mut lazy = OnTheFlySuccessors::new(model, &options.without_confluence())?;
     let most = wanted.iter().map(Vec::len).max().unwrap_or(0);
     let mut sequences = Sequences::new(most, interface.first);
     let mut histories: Vec<Vec<u32>> = vec![vec![0; wanted.len()]];
@@ -158,7 +158,7 @@ fn follow(
 }
 
 /// Returns the steps to the last node.
-fn path(lazy: &Lazy<'_>, nodes: &[(SearchNode, usize, LabelId)]) -> Vec<RunStep> {
+fn path(lazy: &OnTheFlySuccessors<'_>, nodes: &[(SearchNode, usize, LabelId)]) -> Vec<RunStep> {
     let mut out = Vec::new();
     let mut at = nodes.len() - 1;
     while at != 0 {

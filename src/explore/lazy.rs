@@ -1,4 +1,4 @@
-//! Successors on demand, one state at a time, for on-the-fly solvers.
+//! On-the-fly successors: one state at a time, for solvers that may need a part of the state space.
 //!
 //! In: a model. Out: numbered states, their steps and vectors. One thread; the same store and
 //! caches as the parallel search. States are numbered in order of discovery, the initial one 0.
@@ -23,48 +23,50 @@ use mu_model::Model;
 /// Cached steps of states.
 #[derive(Default)]
 struct StepCache {
-    /// By state: start and length of its steps, the length in the low `LENGTH` bits; `None` if they
-    /// are not cached.
+    /// By state: start and length of its steps, the length in the low [`LENGTH_BITS`] bits; `None`
+    /// if they are not cached.
     rows: Vec<Option<NonZeroU64>>,
     steps: Vec<(LabelId, StateId)>,
-    /// Limit on cached steps.
-    most: usize,
+    /// Limit on cached steps; beyond it they are computed again.
+    max_steps: usize,
 }
 
 /// Bits for the number of a state's steps.
-const LENGTH: u32 = 24;
+const LENGTH_BITS: u32 = 24;
 
 impl StepCache {
-    fn row(&self, state: StateId) -> Option<&[(LabelId, StateId)]> {
+    /// Returns the steps of a state; `None` if they are not cached.
+    fn get(&self, state: StateId) -> Option<&[(LabelId, StateId)]> {
         let row = self.rows.get(state.index()).copied().flatten()?.get() - 1;
-        let start = (row >> LENGTH) as usize;
-        Some(&self.steps[start..start + (row & ((1 << LENGTH) - 1)) as usize])
+        let start = (row >> LENGTH_BITS) as usize;
+        Some(&self.steps[start..start + (row & ((1 << LENGTH_BITS) - 1)) as usize])
     }
-    fn keep(&mut self, state: StateId, steps: &[(LabelId, StateId)]) {
-        if steps.len() >= 1 << LENGTH || self.steps.len() + steps.len() > self.most {
+    /// Caches the steps of a state, unless the limit is reached.
+    fn insert(&mut self, state: StateId, steps: &[(LabelId, StateId)]) {
+        if steps.len() >= 1 << LENGTH_BITS || self.steps.len() + steps.len() > self.max_steps {
             return;
         }
         if self.rows.len() <= state.index() {
             self.rows.resize(state.index() + 1, None);
         }
         self.rows[state.index()] =
-            NonZeroU64::new(((self.steps.len() as u64) << LENGTH | steps.len() as u64) + 1);
+            NonZeroU64::new(((self.steps.len() as u64) << LENGTH_BITS | steps.len() as u64) + 1);
         self.steps.extend_from_slice(steps);
     }
 }
 
-/// Successors on demand; see the module header.
-pub struct Lazy<'m> {
+/// Successors of one state at a time; see the module header.
+pub struct OnTheFlySuccessors<'m> {
     store: Store,
     expander: Expander<'m>,
     keys: Vec<u64>,
     found: Vec<Successor>,
-    kept: StepCache,
-    /// True if the table grew since the last expansion.
+    step_cache: StepCache,
+    /// True if the table became crowded and grew since the last expansion.
     grown: bool,
 }
 
-impl<'m> Lazy<'m> {
+impl<'m> OnTheFlySuccessors<'m> {
     /// Creates the store with the initial state; with confluent groups, with the state at the end
     /// of its confluent steps.
     pub fn new(model: &'m dyn Model, options: &Options) -> Result<Self, Diagnostic> {
@@ -82,20 +84,29 @@ impl<'m> Lazy<'m> {
             expander: Expander::new(model, shared_cache, options),
             keys: Vec::new(),
             found: Vec::new(),
-            kept: StepCache { most: (options.cache_bytes / 2) as usize, ..StepCache::default() },
+            // Steps of 8 bytes: up to four times `cache_bytes`, because solvers request the steps
+            // of a state once for each obligation.
+            step_cache: StepCache {
+                max_steps: (options.cache_bytes / 2) as usize,
+                ..StepCache::default()
+            },
             grown: false,
         };
         let vector = model.initial();
-        lazy.retry(|lazy| {
+        lazy.with_repacking(|lazy| {
             let key = lazy.store.encode(&vector)?;
             let key = lazy.expander.representative(&lazy.store, key)?;
-            lazy.number(key).map(|_| ())
+            lazy.number(key)?;
+            Ok(())
         })?;
         Ok(lazy)
     }
     /// Sets the partial-order reduction; `None` expands in full.
-    pub(crate) fn reduced(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
-        self.expander = self.expander.reduced(stubborn);
+    pub(crate) fn with_partial_order_reduction(
+        mut self,
+        stubborn: Option<&'m Stubborn<'m>>,
+    ) -> Self {
+        self.expander = self.expander.with_partial_order_reduction(stubborn);
         self
     }
     /// Returns the savings of the reduction since the last call.
@@ -120,13 +131,13 @@ impl<'m> Lazy<'m> {
         state: StateId,
         out: &mut Vec<(LabelId, StateId)>,
     ) -> Result<(), Diagnostic> {
-        if let Some(steps) = self.kept.row(state) {
+        if let Some(steps) = self.step_cache.get(state) {
             out.clear();
             out.extend_from_slice(steps);
             return Ok(());
         }
         self.expand(state, out)?;
-        self.kept.keep(state, out);
+        self.step_cache.insert(state, out);
         Ok(())
     }
     /// Computes the steps of a state; also stores them in `found`.
@@ -142,7 +153,7 @@ impl<'m> Lazy<'m> {
                 self.store.replan(self.keys.iter_mut(), split);
             }
         }
-        self.retry(|lazy| {
+        self.with_repacking(|lazy| {
             let mut found = std::mem::take(&mut lazy.found);
             let result =
                 lazy.expander.successors(&lazy.store, lazy.keys[state.index()], &mut found);
@@ -156,16 +167,12 @@ impl<'m> Lazy<'m> {
         std::hint::black_box(self.found.iter().fold(0, touch));
         for i in 0..self.found.len() {
             let step = self.found[i];
-            match self.number(step.key) {
-                Ok(target) => out.push((step.label, target)),
-                Err(Halt::Error(error)) => return Err(*error),
-                Err(Halt::Overflow) => return Err(index_too_wide()),
-            }
+            out.push((step.label, self.number(step.key)?));
         }
         Ok(())
     }
-    /// Computes the steps of a known state with their groups, without caching. Each group, label
-    /// and target once.
+    /// Computes the steps of a known state, each label and target once, with one of the groups that
+    /// make it. Does not cache them.
     pub fn steps(
         &mut self,
         state: StateId,
@@ -182,12 +189,14 @@ impl<'m> Lazy<'m> {
     /// Returns the bytes of the states and of cached steps, without the group caches.
     pub fn bytes(&self) -> u64 {
         self.store.bytes()
-            + (self.keys.capacity() + self.kept.rows.capacity() + self.kept.steps.capacity()) as u64
+            + (self.keys.capacity()
+                + self.step_cache.rows.capacity()
+                + self.step_cache.steps.capacity()) as u64
                 * 8
     }
 
     /// Repeats an action after repacking the store, if an index did not fit into its field.
-    fn retry(
+    fn with_repacking(
         &mut self,
         mut action: impl FnMut(&mut Self) -> Result<(), Halt>,
     ) -> Result<(), Diagnostic> {
@@ -204,7 +213,8 @@ impl<'m> Lazy<'m> {
             }
         }
     }
-    fn number(&mut self, key: u64) -> Result<StateId, Halt> {
+    /// Returns the number of the state with a key, which may be new.
+    fn number(&mut self, key: u64) -> Result<StateId, Diagnostic> {
         loop {
             match self.store.table.insert(key) {
                 Insert::Old(place) => {
@@ -212,10 +222,10 @@ impl<'m> Lazy<'m> {
                 }
                 Insert::New(place) => {
                     let Ok(number) = u32::try_from(self.keys.len()) else {
-                        return Err(Halt::Error(Box::new(Diagnostic::new(
+                        return Err(Diagnostic::new(
                             Stage::Unsupported,
                             "more than 2^32 states solved on the fly",
-                        ))));
+                        ));
                     };
                     self.store.table.number(place).store(number, Ordering::Relaxed);
                     self.keys.push(key);
@@ -226,6 +236,7 @@ impl<'m> Lazy<'m> {
                     }
                     return Ok(StateId::of(number));
                 }
+                // The probe sequence is full, though the table is not crowded.
                 Insert::Full => self.store.table.grow(Growth::default()),
             }
         }

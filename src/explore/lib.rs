@@ -4,8 +4,8 @@
 //! In: a [`Model`] (slots and transition groups), [`Options`], a [`Budget`]. Out: counts
 //! ([`explore`]), a labelled transition system ([`explore_lts`]), a shortest path to a goal
 //! ([`find`]), an answer if the graph has a cycle ([`is_acyclic`]), or successors one state at a
-//! time ([`Lazy`]; [`visit()`] for visitors, [`walk`] for a simulator). Nothing here knows a
-//! language or a formula: a formula's product is a model like any other.
+//! time ([`OnTheFlySuccessors`]; [`visit()`] for visitors, [`walk`] for a simulator). Nothing here
+//! knows a language or a formula: a formula's product is a model like any other.
 //!
 //! A limit is reported in [`Outcome::stop`]; the counts are then those of the explored part. The
 //! counts of a complete run depend on the model and the confluent groups only, not on threads,
@@ -62,7 +62,7 @@ pub use distributed::trace::path_through;
 pub use expander::CacheStatistics;
 pub use goal_search::{FindOutcome, PathStep, SearchTarget, find};
 pub use intern::PairTable;
-pub use lazy::Lazy;
+pub use lazy::OnTheFlySuccessors;
 pub use multi_goal_search::{FoundPaths, LassoPath, PathGoal, find_paths};
 pub use search::internal as panicked;
 pub use stubborn::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};

@@ -2,16 +2,17 @@
 //! steps).
 //!
 //! In: a model and a goal. Out: paths, the shortest first, each to a different state. Breadth-first
-//! search on the store of [`Lazy`], in one thread. Each state stores its discovering step (12
-//! bytes), so all wanted paths cost one search; for a single path [`super::goal_search`] is faster
-//! and uses all threads. For divergence all states are explored, and the cycles of tau steps are
-//! found as strongly connected components (Tarjan, 1972, with an explicit stack). Each component
-//! yields its first discovered state with a shortest cycle through it. Confluent steps have no
-//! priority. Invariant: each path starts at the initial vector and takes steps of the model.
+//! search on the store of [`OnTheFlySuccessors`], in one thread. Each state stores its discovering
+//! step (12 bytes), so all wanted paths cost one search; for a single path [`super::goal_search`]
+//! is faster and uses all threads. For divergence all states are explored, and the cycles of tau
+//! steps are found as strongly connected components (Tarjan, 1972, with an explicit stack). Each
+//! component yields its first discovered state with a shortest cycle through it. Confluent steps
+//! have no priority. Invariant: each path starts at the initial vector and takes steps of the
+//! model.
 
 use super::goal_search::PathStep;
 use super::stubborn::{PartialOrder, Stubborn, Visibility};
-use super::{Lazy, Options};
+use super::{OnTheFlySuccessors, Options};
 use mu_base::components::{self, components};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
@@ -57,7 +58,7 @@ pub struct FoundPaths {
 type FoundStep = (u32, LabelId, StateId);
 
 struct PathSearch<'m> {
-    lazy: Lazy<'m>,
+    lazy: OnTheFlySuccessors<'m>,
     /// By state: its predecessor, and the step from there.
     parents: Vec<(u32, u32, LabelId)>,
 }
@@ -108,7 +109,8 @@ pub fn find_paths(
         _ => None,
     }
     .transpose();
-    let lazy = Lazy::new(model, &options)?.reduced(stubborn.as_ref().ok().and_then(Option::as_ref));
+    let lazy = OnTheFlySuccessors::new(model, &options)?
+        .with_partial_order_reduction(stubborn.as_ref().ok().and_then(Option::as_ref));
     let mut search = PathSearch { lazy, parents: vec![(0, 0, LabelId::TAU)] };
     let mut paths = Vec::new();
     let mut steps: Vec<FoundStep> = Vec::new();

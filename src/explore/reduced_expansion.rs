@@ -12,8 +12,8 @@ use super::store::Store;
 use super::stubborn::{Chooser, ReductionSavings, Stubborn};
 
 impl<'m> Expander<'m> {
-    /// Enables partial-order reduction; see [`super::stubborn`].
-    pub fn reduced(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
+    /// Sets the partial-order reduction; `None` expands in full. See [`super::stubborn`].
+    pub fn with_partial_order_reduction(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
         self.chooser = stubborn.map(Chooser::new);
         self
     }

@@ -154,7 +154,7 @@ fn transition_systems_equal_their_naive_twins() {
             assert_eq!(outcome.states as usize, lts.state_count());
             // Traverse both from the initial state: a bijection by distance and steps.
             let twin = naive(&model);
-            let mut lazy = Lazy::new(&model, &options(1, true)).unwrap();
+            let mut lazy = OnTheFlySuccessors::new(&model, &options(1, true)).unwrap();
             let mut steps = Vec::new();
             for s in 0..lts.state_count() {
                 lazy.successors(StateId::new(s), &mut steps).unwrap();
@@ -419,7 +419,7 @@ fn on_demand_goes_through_the_same_changes_of_layout() {
         (circle(24, 4, true), (10_626, 0)),
         (circle(70, 2, false), (2_415, 0)),
     ] {
-        let mut lazy = Lazy::new(&model, &options(1, true)).unwrap();
+        let mut lazy = OnTheFlySuccessors::new(&model, &options(1, true)).unwrap();
         let (mut at, mut transitions, mut steps) = (0, 0, Vec::new());
         while at < lazy.state_count() {
             lazy.successors(StateId::new(at), &mut steps).unwrap();
@@ -443,8 +443,11 @@ fn steps_on_demand_do_not_depend_on_the_cache() {
         let model = random(7, shape);
         // All steps are cached; some; none.
         for bytes in [256 << 20, 100, 0] {
-            let mut lazy =
-                Lazy::new(&model, &Options { cache_bytes: bytes, ..options(1, true) }).unwrap();
+            let mut lazy = OnTheFlySuccessors::new(
+                &model,
+                &Options { cache_bytes: bytes, ..options(1, true) },
+            )
+            .unwrap();
             let (mut rows, mut steps) = (Vec::new(), Vec::new());
             while rows.len() < lazy.state_count() {
                 lazy.successors(StateId::new(rows.len()), &mut steps).unwrap();

@@ -76,7 +76,7 @@ impl<'a> ThreadState<'a> {
             expander: Expander::new(shared.model, shared.shared_cache.clone(), options)
                 .with_symmetries(shared.goal.symmetries)
                 .preferring(shared.goal.step)
-                .reduced(shared.goal.stubborn)
+                .with_partial_order_reduction(shared.goal.stubborn)
                 .with_cost_monitor(shared.thrifty),
             found: Vec::new(),
             batch: Vec::with_capacity(BATCH + 64),

@@ -2,12 +2,13 @@
 //! end the exploration.
 //!
 //! In: a model, a [`Visitor`]. Out: the reason of the end. One thread, on the store and caches of
-//! [`Lazy`]; for counts alone [`super::explore`] is faster. Invariant: states are numbered from 0
-//! in the order of visits; each step is visited once, after its source and before the next state.
+//! [`OnTheFlySuccessors`]; for counts alone [`super::explore`] is faster. Invariant: states are
+//! numbered from 0 in the order of visits; each step is visited once, after its source and before
+//! the next state.
 
 use std::ops::ControlFlow;
 
-use super::{Lazy, Options};
+use super::{OnTheFlySuccessors, Options};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_model::Model;
@@ -42,7 +43,7 @@ pub fn visit(
     budget: &Budget,
     visitor: &mut dyn Visitor,
 ) -> Result<Visited, Diagnostic> {
-    let mut lazy = Lazy::new(model, options)?;
+    let mut lazy = OnTheFlySuccessors::new(model, options)?;
     let mut steps = Vec::new();
     let mut next = 0;
     while next < lazy.state_count() {

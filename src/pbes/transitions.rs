@@ -1,7 +1,7 @@
 //! Transitions on demand for the engines of this module, and afterwards the groups and the
 //! confluent steps behind each transition.
 //!
-//! Input: any model. Output: numbered states with their transitions, see [`mu_explore::Lazy`]; 0 is
+//! Input: any model. Output: numbered states with their transitions, see [`mu_explore::OnTheFlySuccessors`]; 0 is
 //! the initial state. Cost of an [`Explainer`]: one group evaluation a transition if labels
 //! determine the group, for evidence only.
 
@@ -9,7 +9,7 @@ use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage, narrow};
 use mu_evidence::Taken;
-use mu_explore::Lazy;
+use mu_explore::OnTheFlySuccessors;
 use mu_model::Model;
 use mu_model::step_cache::{StepCache, after};
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// The lazily explored states of a model.
 pub struct LazyTransitions<'m> {
     model: &'m dyn Model,
-    lazy: Lazy<'m>,
+    lazy: OnTheFlySuccessors<'m>,
     confluent: Vec<bool>,
 }
 
@@ -27,7 +27,7 @@ const MAX_CONFLUENT: usize = 1 << 20;
 impl<'m> LazyTransitions<'m> {
     /// Creates a source with the initial state only.
     pub fn new(model: &'m dyn Model, options: &mu_explore::Options) -> Result<Self, Diagnostic> {
-        Ok(Self { model, lazy: Lazy::new(model, options)?, confluent: options.confluent.clone() })
+        Ok(Self { model, lazy: OnTheFlySuccessors::new(model, options)?, confluent: options.confluent.clone() })
     }
     /// Returns the initial state.
     pub fn initial(&self) -> StateId {

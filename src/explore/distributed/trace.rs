@@ -18,7 +18,7 @@ use super::partition::{Partition, store};
 use crate::goal_search::PathStep;
 use crate::multi_goal_search::{LassoPath, PathGoal};
 use crate::table::Payload;
-use crate::{Lazy, Options};
+use crate::{OnTheFlySuccessors, Options};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 use mu_base::varint::{put, take};
@@ -175,7 +175,7 @@ pub fn path_through(
         ));
     };
     let broken = || Diagnostic::internal("the states of a path are not connected by steps");
-    let mut lazy = Lazy::new(model, &options.without_confluence())?;
+    let mut lazy = OnTheFlySuccessors::new(model, &options.without_confluence())?;
     let (mut at, mut steps, mut found) = (StateId::of(0), Vec::new(), Vec::new());
     let first = states.first().ok_or_else(broken)?;
     if imported(portable, model.slots().len(), first)? != lazy.vector(at) {

@@ -20,7 +20,7 @@ use super::super::store::ExternalStates;
 use super::super::table::StateTable;
 use super::super::tuning::DiskSizes;
 use super::super::{Options, Spilled};
-use super::run::{RunWriter, SortedRun, merged};
+use super::sorted_run::{RunWriter, SortedRun, merge};
 use mu_base::{Diagnostic, Stage};
 
 /// Runs of a search; see the module header.
@@ -130,7 +130,7 @@ impl DiskStates {
         if self.runs.len() > self.sizes.runs {
             self.runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
             let small = self.runs.split_off(self.runs.len() / 2);
-            let run = merged(&self.folder, &small, self.sizes.page).map_err(|e| self.failed(e))?;
+            let run = merge(&self.folder, &small, self.sizes.page).map_err(|e| self.failed(e))?;
             self.spilled.written += run.bytes();
             self.runs.push(run);
         }
@@ -190,11 +190,11 @@ impl DiskStates {
                 continue;
             }
             let Some((run, page)) = queue.runs.front_mut() else { break };
-            if *page == run.pages() {
+            if *page == run.page_count() {
                 queue.runs.pop_front();
                 continue;
             }
-            let hashes = run.page(*page).map_err(|e| self.failed(e))?;
+            let hashes = run.read_page(*page).map_err(|e| self.failed(e))?;
             *page += 1;
             count += hashes.len() as u64;
             blocks.extend(
@@ -208,8 +208,8 @@ impl DiskStates {
     pub fn sample(&self, table: &StateTable) -> Result<Vec<u64>, Diagnostic> {
         let mut keys = Vec::new();
         for run in &self.runs {
-            for page in (0..run.pages()).step_by(run.pages() / 16 + 1) {
-                let hashes = run.page(page).map_err(|e| self.failed(e))?;
+            for page in (0..run.page_count()).step_by(run.page_count() / 16 + 1) {
+                let hashes = run.read_page(page).map_err(|e| self.failed(e))?;
                 keys.extend(
                     hashes.iter().step_by(hashes.len() / 64 + 1).map(|&hash| table.key(hash)),
                 );
@@ -221,7 +221,7 @@ impl DiskStates {
     /// Merges all runs and returns their number of states.
     #[cfg(test)]
     pub fn distinct(&self) -> u64 {
-        merged(&self.folder, &self.runs, self.sizes.page).unwrap().len()
+        merge(&self.folder, &self.runs, self.sizes.page).unwrap().len()
     }
 }
 
@@ -244,7 +244,7 @@ impl Queue {
     }
     /// True if no state waits.
     pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty() && self.runs.iter().all(|(run, page)| *page == run.pages())
+        self.blocks.is_empty() && self.runs.iter().all(|(run, page)| *page == run.page_count())
     }
 }
 
@@ -288,8 +288,8 @@ impl SpilledStates<'_> {
             hashes.clear();
             Ok(())
         };
-        for page in from..run.pages() {
-            for hash in run.page(page)? {
+        for page in from..run.page_count() {
+            for hash in run.read_page(page)? {
                 hashes.push(new.hash(convert(old.key(hash)).map_err(RepackError::Unfit)?));
             }
             if hashes.len() >= self.cold.sizes.sorted {
@@ -309,7 +309,7 @@ impl SpilledStates<'_> {
     ) -> Result<[Vec<SortedRun>; 3], RepackError> {
         let mut cold = Vec::new();
         for run in &self.cold.runs {
-            cold.push(merged(
+            cold.push(merge(
                 &self.cold.folder,
                 &self.moved(run, 0, old, new, convert)?,
                 self.cold.sizes.page,

@@ -11,7 +11,7 @@
 //! sifted, so each state is expanded once.
 
 mod disk;
-mod run;
+mod sorted_run;
 
 use disk::{DiskStates, Queue, SpilledStates};
 

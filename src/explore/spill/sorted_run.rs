@@ -1,18 +1,20 @@
-//! Sorted runs: sets of hashes in files, for searches that exceed memory.
+//! Sorted runs, as in an external merge sort: sets of hashes in files, for searches that exceed
+//! memory.
 //!
-//! A run is a strictly ascending sequence of hashes, divided into pages. A page uses the code of
-//! Elias (1974) and Fano (1971): of each hash, less the first one of the page, the low bits are
-//! stored in an array, the high bits as positions of ones in a bit vector. With `n` hashes over a
-//! range of `u` that is `2 + log2(u/n)` bits each, about two bytes for a billion states, less than
-//! half of its entry in the table. The first hash and the position of each page are stored in
-//! memory: 32 bytes for 4,096 hashes.
+//! A sorted run is a strictly ascending sequence of hashes, divided into pages. A page uses the
+//! code of Elias (1974) and Fano (1971): of each hash, less the first one of the page, the low bits
+//! are stored in an array, the high bits as positions of ones in a bit vector. With `n` hashes over
+//! a range of `u` that is `2 + log2(u/n)` bits each. Hashes are as wide as packed keys: with `n =
+//! 2^30`, two bytes for keys of 44 bits, and less than five for keys of 63 bits. The first hash and
+//! the position of each page are stored in memory: 32 bytes for 4,096 hashes.
 //!
 //! Files have no name (`tempfile`), so nothing remains after the process ends. Each page has a
 //! checksum; a mismatch ends the search with an error. Cost of [`SortedRun::mark`]: it reads the
-//! pages that can contain the hashes, in order, and counts the ones in their bit vectors. Low bits
-//! are compared only if the high bits agree.
+//! pages from the first to the last that can contain one of the hashes, up to 1 MiB at once, and
+//! counts the ones in their bit vectors. Low bits are compared only if the high bits agree.
 //!
-//! Invariant: what is read is what was written.
+//! Invariants: hashes ascend strictly, also across pages; the offset of a page is the sum of the
+//! sizes of the pages before it.
 
 use mu_base::narrow;
 use std::fs::File;
@@ -23,7 +25,7 @@ use std::path::Path;
 /// Maximum number of bytes read at once, unless a page is larger.
 const READ: usize = 1 << 20;
 
-/// A page of a run.
+/// A page of a sorted run.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     /// Its first hash.
@@ -31,22 +33,26 @@ struct Page {
     /// Its last hash, less the first.
     span: u64,
     /// Its position in the file.
-    at: u64,
+    offset: u64,
     count: u32,
-    sum: u32,
+    checksum: u32,
 }
 
 impl Page {
     /// Returns the number of low bits of each hash.
-    fn low(&self) -> u32 {
+    fn low_bits(&self) -> u32 {
         (self.span / u64::from(self.count.max(1))).max(1).ilog2()
     }
+    /// Returns the number of words of all low bits.
     fn low_words(&self) -> usize {
-        (u64::from(self.count) * u64::from(self.low())).div_ceil(64) as usize
+        (u64::from(self.count) * u64::from(self.low_bits())).div_ceil(64) as usize
     }
-    fn words(&self) -> usize {
+    /// Returns the number of words of the page.
+    fn word_count(&self) -> usize {
+        // The high bits: a one for each hash, a zero for each value up to that of the span, and a
+        // zero that ends the last run of ones.
         self.low_words()
-            + ((self.span >> self.low()) + u64::from(self.count) + 1).div_ceil(64) as usize
+            + ((self.span >> self.low_bits()) + u64::from(self.count) + 1).div_ceil(64) as usize
     }
 }
 
@@ -57,16 +63,19 @@ pub(super) struct SortedRun {
     count: u64,
 }
 
-/// Writes a run.
+/// Writer of a sorted run.
 pub(super) struct RunWriter {
     file: BufWriter<File>,
     pages: Vec<Page>,
-    waiting: Vec<u64>,
-    words: Vec<u64>,
-    at: u64,
+    /// Hashes of the page that is not written yet.
+    page_hashes: Vec<u64>,
+    /// Words of a page while it is written.
+    scratch: Vec<u64>,
+    /// Position of the next page in the file.
+    offset: u64,
     count: u64,
-    /// Maximum number of hashes of a page.
-    most: usize,
+    /// Limit on the hashes of a page; a full page is written.
+    max_page_hashes: usize,
 }
 
 fn put_bits(words: &mut [u64], at: usize, width: u32, value: u64) {
@@ -91,34 +100,36 @@ fn bits(words: &[u64], at: usize, width: u32) -> u64 {
 }
 
 impl RunWriter {
-    /// Creates a run in an unnamed file of this folder, with at most `most` hashes in a page.
-    pub fn new(folder: &Path, most: usize) -> Result<Self> {
+    /// Creates a run in an unnamed file of this folder.
+    pub fn new(folder: &Path, max_page_hashes: usize) -> Result<Self> {
         let file = BufWriter::with_capacity(READ, tempfile::tempfile_in(folder)?);
         Ok(Self {
             file,
             pages: Vec::new(),
-            waiting: Vec::with_capacity(most),
-            words: Vec::new(),
-            at: 0,
+            page_hashes: Vec::with_capacity(max_page_hashes),
+            scratch: Vec::new(),
+            offset: 0,
             count: 0,
-            most,
+            max_page_hashes,
         })
     }
     /// Adds ascending hashes, all above the previous ones.
     pub fn extend(&mut self, hashes: &[u64]) -> Result<()> {
         hashes.iter().try_for_each(|&hash| self.push(hash))
     }
-    /// Adds a hash above all previous ones.
+    /// Adds a hash above all previous ones; if it is not, writing its page fails.
     pub fn push(&mut self, hash: u64) -> Result<()> {
-        self.waiting.push(hash);
-        if self.waiting.len() == self.most { self.page() } else { Ok(()) }
+        self.page_hashes.push(hash);
+        if self.page_hashes.len() == self.max_page_hashes { self.write_page() } else { Ok(()) }
     }
-    fn page(&mut self) -> Result<()> {
-        let (Some(&first), Some(&last)) = (self.waiting.first(), self.waiting.last()) else {
+    /// Writes the hashes of the current page, if there are any.
+    fn write_page(&mut self) -> Result<()> {
+        let (Some(&first), Some(&last)) = (self.page_hashes.first(), self.page_hashes.last())
+        else {
             return Ok(());
         };
         let before = self.pages.last().is_none_or(|p| p.first + p.span < first);
-        if !before || !self.waiting.is_sorted_by(|a, b| a < b) {
+        if !before || !self.page_hashes.is_sorted_by(|a, b| a < b) {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 "the hashes of a run are not ascending",
@@ -127,35 +138,35 @@ impl RunWriter {
         let mut page = Page {
             first,
             span: last - first,
-            at: self.at,
-            count: narrow::index(self.waiting.len()),
-            sum: 0,
+            offset: self.offset,
+            count: narrow::index(self.page_hashes.len()),
+            checksum: 0,
         };
-        let (low, high_from) = (page.low(), page.low_words());
-        self.words.clear();
-        self.words.resize(page.words(), 0);
-        for (i, hash) in self.waiting.iter().enumerate() {
+        let (low, high_from) = (page.low_bits(), page.low_words());
+        self.scratch.clear();
+        self.scratch.resize(page.word_count(), 0);
+        for (i, hash) in self.page_hashes.iter().enumerate() {
             let value = hash - first;
-            put_bits(&mut self.words, i * low as usize, low, value & ((1 << low) - 1));
+            put_bits(&mut self.scratch, i * low as usize, low, value & ((1 << low) - 1));
             let one = (value >> low) as usize + i;
-            self.words[high_from + one / 64] |= 1 << (one % 64);
+            self.scratch[high_from + one / 64] |= 1 << (one % 64);
         }
-        let mut sum = crc32fast::Hasher::new();
-        for word in &self.words {
+        let mut checksum = crc32fast::Hasher::new();
+        for word in &self.scratch {
             let bytes = word.to_le_bytes();
-            sum.update(&bytes);
+            checksum.update(&bytes);
             self.file.write_all(&bytes)?;
         }
-        page.sum = sum.finalize();
-        self.at += self.words.len() as u64 * 8;
-        self.count += self.waiting.len() as u64;
+        page.checksum = checksum.finalize();
+        self.offset += self.scratch.len() as u64 * 8;
+        self.count += self.page_hashes.len() as u64;
         self.pages.push(page);
-        self.waiting.clear();
+        self.page_hashes.clear();
         Ok(())
     }
     /// Completes the run.
     pub fn finish(mut self) -> Result<SortedRun> {
-        self.page()?;
+        self.write_page()?;
         self.pages.shrink_to_fit();
         let file = self.file.into_inner().map_err(|e| e.into_error())?;
         Ok(SortedRun { file, pages: self.pages, count: self.count })
@@ -169,18 +180,18 @@ impl SortedRun {
     }
     /// Returns the bytes on disk.
     pub fn bytes(&self) -> u64 {
-        self.pages.last().map_or(0, |p| p.at + p.words() as u64 * 8)
+        self.pages.last().map_or(0, |p| p.offset + p.word_count() as u64 * 8)
     }
     /// Returns the number of pages.
-    pub fn pages(&self) -> usize {
+    pub fn page_count(&self) -> usize {
         self.pages.len()
     }
-    /// Returns the hashes of a page.
-    pub fn page(&self, page: usize) -> Result<Vec<u64>> {
-        let mut words = Words::default();
-        words.read(self, page, page + 1)?;
+    /// Reads the hashes of a page.
+    pub fn read_page(&self, page: usize) -> Result<Vec<u64>> {
+        let mut buffer = PageBuffer::default();
+        buffer.read(self, page, page + 1)?;
         let page = &self.pages[page];
-        let (lows, highs) = words.all.split_at(page.low_words());
+        let (lows, highs) = buffer.words.split_at(page.low_words());
         let mut hashes = Vec::with_capacity(page.count as usize);
         for (w, &word) in highs.iter().enumerate() {
             let mut ones = word;
@@ -189,42 +200,47 @@ impl SortedRun {
                 let high = (w * 64 + ones.trailing_zeros() as usize - i) as u64;
                 hashes.push(
                     page.first
-                        + (high << page.low() | bits(lows, i * page.low() as usize, page.low())),
+                        + (high << page.low_bits()
+                            | bits(lows, i * page.low_bits() as usize, page.low_bits())),
                 );
                 ones &= ones - 1;
             }
         }
         Ok(hashes)
     }
-    /// Marks the hashes that are in the run; they must be ascending. Returns the bytes read.
+    /// Sets `found[i]` if `hashes[i]` is in the run, and keeps the other marks. `hashes` ascend,
+    /// and both have the same length. Returns the bytes read.
     pub fn mark(&self, hashes: &[u64], found: &mut [bool]) -> Result<u64> {
         let mut read = 0;
-        let mut words = Words::default();
+        let mut buffer = PageBuffer::default();
+        // Index of the next hash, and of the first page that may contain it.
         let mut at = 0;
         let mut page = 0;
         while let Some(&hash) = hashes.get(at) {
+            let after = page + self.pages[page..].partition_point(|p| p.first <= hash);
             // The last page that begins at or below the hash.
-            page += self.pages[page..].partition_point(|p| p.first <= hash);
-            let Some(from) = page.checked_sub(1) else {
+            let Some(from) = after.checked_sub(1) else {
                 // All hashes before the first page.
                 let Some(first) = self.pages.first() else { break };
                 at += hashes[at..].partition_point(|h| *h < first.first);
                 continue;
             };
-            // Read as many pages at once as the buffer allows and the hashes require.
+            // Read the pages up to the last one that can contain a hash, or as many as the buffer
+            // allows.
             let last = hashes[hashes.len() - 1];
             let mut to = from + 1;
             while to < self.pages.len()
                 && self.pages[to].first <= last
-                && self.pages[to].at + self.pages[to].words() as u64 * 8 - self.pages[from].at
+                && self.pages[to].offset + self.pages[to].word_count() as u64 * 8
+                    - self.pages[from].offset
                     <= READ as u64
             {
                 to += 1;
             }
-            read += words.read(self, from, to)?;
-            let mut rest = &words.all[..];
+            read += buffer.read(self, from, to)?;
+            let mut rest = &buffer.words[..];
             for p in &self.pages[from..to] {
-                let (mine, after) = rest.split_at(p.words());
+                let (mine, after) = rest.split_at(p.word_count());
                 rest = after;
                 let end = at + hashes[at..].partition_point(|h| *h <= p.first + p.span);
                 p.mark(mine, &hashes[at..end], &mut found[at..end]);
@@ -245,7 +261,7 @@ impl SortedRun {
 impl Page {
     /// Marks the hashes that are in this page.
     fn mark(&self, words: &[u64], hashes: &[u64], found: &mut [bool]) {
-        let low = self.low();
+        let low = self.low_bits();
         let (lows, highs) = words.split_at(self.low_words());
         // Words of high bits passed so far, and the zeros in them.
         let (mut word, mut zeros) = (0usize, 0u64);
@@ -265,7 +281,7 @@ impl Page {
                     word += 1;
                 }
                 let Some(&w) = highs.get(word) else { continue };
-                word * 64 + place_of_zero(w, high - zeros) + 1
+                word * 64 + select_zero(w, high - zeros) + 1
             };
             let mut index = at - high as usize;
             let wanted = value & ((1 << low) - 1);
@@ -284,7 +300,7 @@ impl Page {
 
 /// Returns the position of the `n`-th zero of a word, counted from 1; the word has that many.
 #[inline]
-fn place_of_zero(word: u64, n: u64) -> usize {
+fn select_zero(word: u64, n: u64) -> usize {
     let mut zeros = !word;
     for _ in 1..n {
         zeros &= zeros - 1;
@@ -292,24 +308,24 @@ fn place_of_zero(word: u64, n: u64) -> usize {
     zeros.trailing_zeros() as usize
 }
 
-/// The words of some pages.
+/// Buffer of consecutive pages as read from the file.
 #[derive(Default)]
-struct Words {
+struct PageBuffer {
     bytes: Vec<u8>,
-    all: Vec<u64>,
+    words: Vec<u64>,
 }
 
-impl Words {
+impl PageBuffer {
     /// Reads consecutive pages and verifies their checksums. Returns the bytes read.
     fn read(&mut self, run: &SortedRun, from: usize, to: usize) -> Result<u64> {
         let pages = &run.pages[from..to];
-        let words: usize = pages.iter().map(Page::words).sum();
-        self.bytes.resize(words * 8, 0);
-        run.file.read_exact_at(&mut self.bytes, pages[0].at)?;
+        let count: usize = pages.iter().map(Page::word_count).sum();
+        self.bytes.resize(count * 8, 0);
+        run.file.read_exact_at(&mut self.bytes, pages[0].offset)?;
         let mut rest = &self.bytes[..];
         for page in pages {
-            let (mine, after) = rest.split_at(page.words() * 8);
-            if crc32fast::hash(mine) != page.sum {
+            let (mine, after) = rest.split_at(page.word_count() * 8);
+            if crc32fast::hash(mine) != page.checksum {
                 return Err(Error::new(
                     ErrorKind::InvalidData,
                     "the checksum of a page of spilled states is wrong",
@@ -317,25 +333,39 @@ impl Words {
             }
             rest = after;
         }
-        self.all.clear();
-        self.all.extend(
+        self.words.clear();
+        self.words.extend(
             self.bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes"))),
         );
-        Ok(words as u64 * 8)
+        Ok(count as u64 * 8)
     }
 }
 
-/// Merges runs into their union, with at most `page` hashes in a page.
-pub(super) fn merged(folder: &Path, runs: &[SortedRun], page: usize) -> Result<SortedRun> {
+/// Position in a run that is merged.
+struct RunCursor {
+    /// The hashes of the current page.
+    hashes: Vec<u64>,
+    /// Index of the next hash in it.
+    next_hash: usize,
+    /// The page after it.
+    next_page: usize,
+}
+
+/// Merges runs into their union.
+pub(super) fn merge(
+    folder: &Path,
+    runs: &[SortedRun],
+    max_page_hashes: usize,
+) -> Result<SortedRun> {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
-    let mut out = RunWriter::new(folder, page)?;
-    let mut heads: Vec<(Vec<u64>, usize, usize)> = Vec::new();
+    let mut out = RunWriter::new(folder, max_page_hashes)?;
+    let mut cursors: Vec<RunCursor> = Vec::new();
     let mut heap = BinaryHeap::new();
     for (r, run) in runs.iter().enumerate() {
-        let page = if run.pages() > 0 { run.page(0)? } else { Vec::new() };
-        heap.extend(page.first().map(|h| Reverse((*h, r))));
-        heads.push((page, 1, 1));
+        let hashes = if run.page_count() > 0 { run.read_page(0)? } else { Vec::new() };
+        heap.extend(hashes.first().map(|h| Reverse((*h, r))));
+        cursors.push(RunCursor { hashes, next_hash: 1, next_page: 1 });
     }
     let mut last = None;
     while let Some(Reverse((hash, r))) = heap.pop() {
@@ -343,14 +373,15 @@ pub(super) fn merged(folder: &Path, runs: &[SortedRun], page: usize) -> Result<S
             out.push(hash)?;
             last = Some(hash);
         }
-        let (page, at, next) = &mut heads[r];
-        if *at == page.len() && *next < runs[r].pages() {
-            *page = runs[r].page(*next)?;
-            (*at, *next) = (0, *next + 1);
+        let cursor = &mut cursors[r];
+        if cursor.next_hash == cursor.hashes.len() && cursor.next_page < runs[r].page_count() {
+            cursor.hashes = runs[r].read_page(cursor.next_page)?;
+            cursor.next_hash = 0;
+            cursor.next_page += 1;
         }
-        if let Some(hash) = page.get(*at) {
+        if let Some(hash) = cursor.hashes.get(cursor.next_hash) {
             heap.push(Reverse((*hash, r)));
-            *at += 1;
+            cursor.next_hash += 1;
         }
     }
     out.finish()
@@ -392,7 +423,8 @@ mod tests {
             let bits = [63, 40, 20, 9][seed as usize % 4];
             let hashes = some(&mut random, [3_000, 70, 2][seed as usize % 3], bits);
             let run = written(&hashes);
-            let back: Vec<u64> = (0..run.pages()).flat_map(|p| run.page(p).unwrap()).collect();
+            let back: Vec<u64> =
+                (0..run.page_count()).flat_map(|p| run.read_page(p).unwrap()).collect();
             assert_eq!(back, hashes.iter().copied().collect::<Vec<_>>(), "seed {seed}");
             assert_eq!(run.len(), hashes.len() as u64);
             let near = hashes.iter().flat_map(|h| [h.saturating_sub(1), *h, h + 1]);
@@ -417,8 +449,9 @@ mod tests {
             let sets: Vec<BTreeSet<u64>> =
                 (0..random.below(5)).map(|_| some(&mut random, 400, 12)).collect();
             let runs: Vec<SortedRun> = sets.iter().map(written).collect();
-            let run = merged(&std::env::temp_dir(), &runs, PAGE).unwrap();
-            let back: Vec<u64> = (0..run.pages()).flat_map(|p| run.page(p).unwrap()).collect();
+            let run = merge(&std::env::temp_dir(), &runs, PAGE).unwrap();
+            let back: Vec<u64> =
+                (0..run.page_count()).flat_map(|p| run.read_page(p).unwrap()).collect();
             assert_eq!(
                 back,
                 sets.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(),
