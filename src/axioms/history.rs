@@ -22,7 +22,7 @@ use mu_base::{Budget, Diagnostic};
 
 use crate::cat::{CatModel, ModelVerdict, Session};
 use crate::execution::{Event, EventKind, RelationId, SetId, Skeleton, Vocabulary};
-use crate::execution_search;
+use crate::execution_search::{self, SearchInput};
 use crate::models::{Dialect, FenceSide, MemoryOrdering};
 use crate::relation::Relation;
 
@@ -504,7 +504,7 @@ impl History {
         s: &Skeleton,
         visit: &mut dyn FnMut(&Relation) -> Result<bool, Diagnostic>,
     ) -> Result<bool, Diagnostic> {
-        let sources = execution_search::sources(s);
+        let sources = execution_search::sources_by_value(s);
         if sources.iter().any(|(_, list)| list.is_empty()) {
             return Ok(false);
         }
@@ -533,7 +533,8 @@ impl History {
     /// orders of writes.
     fn is_small(&self, s: &Skeleton, most: usize) -> bool {
         let factorial = |n: usize| (1..n).try_fold(1usize, |all, i| all.checked_mul(i));
-        let sources = execution_search::sources(s).into_iter().map(|(_, list)| Some(list.len()));
+        let sources =
+            execution_search::sources_by_value(s).into_iter().map(|(_, list)| Some(list.len()));
         let orders = s.writes_by_location().into_iter().map(|part| factorial(part.len()));
         let all = sources.chain(orders).try_fold(1usize, |all, n| all.checked_mul(n?));
         all.is_some_and(|n| n <= most)
@@ -759,8 +760,8 @@ impl<'m> HistoryChecker<'m> {
             return Ok(false);
         }
         history.reads_from(&skeleton, &mut |rf| {
-            Ok(run.reads(rf)?
-                && history.coherence_orders(&skeleton, &mut |co| run.coherence(rf, co))?)
+            Ok(run.set_reads_from(rf)?
+                && history.coherence_orders(&skeleton, &mut |co| run.set_coherence(rf, co))?)
         })
     }
     fn is_enumerated(&self, history: &History, skeleton: &Skeleton) -> bool {
@@ -769,7 +770,7 @@ impl<'m> HistoryChecker<'m> {
     /// Searches for an allowed execution of a history without required final values.
     fn find(&mut self, skeleton: &Skeleton) -> Result<Option<(Relation, Relation)>, Diagnostic> {
         let bound = self.bound.get_or_init(|| self.model.lower_bound());
-        let orders =
+        let depends_on_coherence =
             self.model.reads_relation(RelationId::CO) || self.model.reads_set(SetId::FINAL);
         let mut run = self.session.on(skeleton)?;
         if !run.holds() {
@@ -777,7 +778,8 @@ impl<'m> HistoryChecker<'m> {
         }
         let mut session = Session::new(bound);
         let mut bound = session.on(skeleton)?;
-        execution_search::find((skeleton, orders), &mut run, &mut bound, &self.budget)
+        let input = SearchInput { skeleton, depends_on_coherence };
+        execution_search::find(input, &mut run, &mut bound, &self.budget)
     }
     /// Returns the verdict on the first execution that is allowed or, if none is, on the first one,
     /// with its events, its reads-from relation, and its coherence order.

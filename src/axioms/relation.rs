@@ -1,13 +1,14 @@
 //! Sets of events and relations between them, as bit vectors and bit matrices.
 //!
 //! A [`Set`] is a row of bits, a [`Relation`] a square matrix of them, row after row in one
-//! allocation. A row has `⌈n/64⌉` words, so with up to 64 events it is one word. Operations write
+//! allocation. A row has one word for each 64 events, and at least one. Operations write
 //! into an existing matrix (`x.unite(&y)`, `x.compose(&a, &b)`) without allocation; the others
 //! return a new one.
 //!
-//! Cost, with `n` events and `w = n/64` words a row: union and the like `n·w`; composition
-//! `pairs·w`; transitive closure `n²·w` (Warshall); cycle detection `n²·w` at worst. Invariant:
-//! bits at and above `n` are zero in every row.
+//! Cost, with `n` events and `w = max(1, ⌈n/64⌉)` words a row: union and the like `n·w`;
+//! composition `pairs·w`; transitive closure `n²·w` (Warshall); cycle detection `n²·w` at worst, a
+//! shortest cycle `n·(pairs + n·w)`. Invariant: bits at and above `n` are zero in every row.
+//! Operations on two operands require that both have the same number of events.
 
 use mu_base::narrow;
 use std::fmt;
@@ -15,6 +16,14 @@ use std::fmt;
 /// Returns the number of words for `n` bits.
 fn words(n: usize) -> usize {
     n.div_ceil(64).max(1)
+}
+
+/// Returns the bits of the last word that belong to `n` events.
+fn last_mask(n: usize) -> u64 {
+    match words(n) * 64 - n {
+        64 => 0,
+        unused => u64::MAX >> unused,
+    }
 }
 
 /// Returns the positions of the bits of words, ascending.
@@ -63,7 +72,7 @@ impl Set {
     pub fn universe(&self) -> usize {
         self.size as usize
     }
-    /// Makes it the set of all events.
+    /// Replaces the content by all events.
     pub fn fill(&mut self) {
         self.bits.fill(u64::MAX);
         self.trim();
@@ -73,9 +82,9 @@ impl Set {
         self.bits.fill(0);
     }
     fn trim(&mut self) {
-        let over = self.bits.len() * 64 - self.size as usize;
+        let mask = last_mask(self.universe());
         if let Some(last) = self.bits.last_mut() {
-            *last = if over == 64 { 0 } else { *last & (u64::MAX >> over) };
+            *last &= mask;
         }
     }
     /// Adds an event. Panics if it is outside the universe.
@@ -111,7 +120,7 @@ impl Set {
     pub fn within(&self, other: &Set) -> bool {
         self.bits.iter().zip(&other.bits).all(|(a, b)| a & !b == 0)
     }
-    /// Becomes a copy of another set of the same universe.
+    /// Replaces the content by that of another set of the same universe.
     pub fn copy(&mut self, other: &Set) {
         self.bits.copy_from_slice(&other.bits);
     }
@@ -127,7 +136,7 @@ impl Set {
     pub fn subtract(&mut self, other: &Set) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= !b);
     }
-    /// Becomes the set of all other events.
+    /// Replaces the content by all other events.
     pub fn complement(&mut self) {
         self.bits.iter_mut().for_each(|a| *a = !*a);
         self.trim();
@@ -136,7 +145,7 @@ impl Set {
     pub fn words(&self) -> &[u64] {
         &self.bits
     }
-    /// Becomes the domain of a relation.
+    /// Replaces the content by the domain of a relation.
     pub fn domain_of(&mut self, r: &Relation) {
         self.clear();
         for a in 0..r.universe() {
@@ -145,7 +154,7 @@ impl Set {
             }
         }
     }
-    /// Becomes the range of a relation.
+    /// Replaces the content by the range of a relation.
     pub fn range_of(&mut self, r: &Relation) {
         self.clear();
         for a in 0..r.universe() {
@@ -198,7 +207,7 @@ impl Relation {
     pub fn universe(&self) -> usize {
         self.size as usize
     }
-    /// Returns the words of a row: the events after `a`.
+    /// Returns the words of a row: the successors of `a`.
     pub fn row(&self, a: usize) -> &[u64] {
         let w = self.width as usize;
         &self.bits[a * w..(a + 1) * w]
@@ -207,11 +216,11 @@ impl Relation {
         let w = self.width as usize;
         &mut self.bits[a * w..(a + 1) * w]
     }
-    /// Returns the events after `a`, ascending.
+    /// Returns the successors of `a`, ascending: all `b` with (a, b) in it.
     pub fn after(&self, a: usize) -> impl Iterator<Item = usize> + '_ {
         bits(self.row(a))
     }
-    /// Returns the events before `b`, ascending.
+    /// Returns the predecessors of `b`, ascending: all `a` with (a, b) in it.
     pub fn before(&self, b: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.universe()).filter(move |&a| self.has(a, b))
     }
@@ -252,7 +261,7 @@ impl Relation {
     pub fn clear(&mut self) {
         self.bits.fill(0);
     }
-    /// Becomes a copy of another relation of the same universe.
+    /// Replaces the content by that of another relation of the same universe.
     pub fn copy(&mut self, other: &Relation) {
         self.bits.copy_from_slice(&other.bits);
     }
@@ -268,11 +277,9 @@ impl Relation {
     pub fn subtract(&mut self, other: &Relation) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= !b);
     }
-    /// Becomes the relation of all other pairs.
+    /// Replaces the content by all other pairs.
     pub fn complement(&mut self) {
-        let n = self.universe();
-        let over = self.width as usize * 64 - n;
-        let mask = if over >= 64 { 0 } else { u64::MAX >> over };
+        let mask = last_mask(self.universe());
         let w = self.width as usize;
         for row in self.bits.chunks_mut(w) {
             row.iter_mut().for_each(|x| *x = !*x);
@@ -283,14 +290,14 @@ impl Relation {
     pub fn reflect(&mut self) {
         (0..self.universe()).for_each(|e| self.insert(e, e));
     }
-    /// Becomes the product of two sets.
+    /// Replaces the content by the product of two sets.
     pub fn product(&mut self, from: &Set, to: &Set) {
         self.clear();
         for a in from.iter() {
             self.row_mut(a).copy_from_slice(to.words());
         }
     }
-    /// Becomes the identity on a set.
+    /// Replaces the content by the identity on a set.
     pub fn identity_on(&mut self, set: &Set) {
         self.clear();
         set.iter().for_each(|e| self.insert(e, e));
@@ -310,7 +317,7 @@ impl Relation {
             row.iter_mut().zip(set.words()).for_each(|(a, b)| *a &= b);
         }
     }
-    /// Becomes the inverse of another relation.
+    /// Replaces the content by the inverse of another relation.
     pub fn invert(&mut self, other: &Relation) {
         self.clear();
         for a in 0..other.universe() {
@@ -319,8 +326,8 @@ impl Relation {
             }
         }
     }
-    /// Becomes the composition of two others: (a, c) if some b has (a, b) in the first and (b, c)
-    /// in the second.
+    /// Replaces the content by the composition of two others: (a, c) if some b has (a, b) in the
+    /// first and (b, c) in the second.
     pub fn compose(&mut self, first: &Relation, second: &Relation) {
         self.clear();
         if self.width == 1 {
@@ -388,10 +395,10 @@ impl Relation {
                 }
             }
         }
-        self.cyclic_part().is_empty()
+        self.events_reaching_cycle().is_empty()
     }
     /// Returns the events from which a cycle is reachable.
-    fn cyclic_part(&self) -> Set {
+    fn events_reaching_cycle(&self) -> Set {
         let mut alive = Set::full(self.universe());
         loop {
             let dead: Vec<usize> = alive
@@ -404,13 +411,15 @@ impl Relation {
             dead.into_iter().for_each(|a| alive.remove(a));
         }
     }
-    /// Returns the events of a shortest cycle, each once; `None` if there is none. Cost `n²·w`.
+    /// Returns the events of a shortest cycle, each once; `None` if there is none. Cost
+    /// `n·(pairs + n·w)`: a breadth-first search from each event that reaches a cycle.
     pub fn cycle(&self) -> Option<Vec<usize>> {
-        let alive = self.cyclic_part();
+        let alive = self.events_reaching_cycle();
         let mut best: Option<Vec<usize>> = None;
         for start in alive.iter() {
-            if let Some(path) =
-                self.path(start, start).filter(|p| best.as_ref().is_none_or(|b| p.len() < b.len()))
+            if let Some(path) = self
+                .path_before(start, start)
+                .filter(|p| best.as_ref().is_none_or(|b| p.len() < b.len()))
             {
                 best = Some(path);
             }
@@ -419,7 +428,7 @@ impl Relation {
     }
     /// Returns the events of a shortest path with at least one step from `a` to `b`, without `b`;
     /// `None` if there is no path.
-    pub fn path(&self, a: usize, b: usize) -> Option<Vec<usize>> {
+    pub fn path_before(&self, a: usize, b: usize) -> Option<Vec<usize>> {
         let mut from: Vec<Option<usize>> = vec![None; self.universe()];
         let mut queue = std::collections::VecDeque::from([a]);
         while let Some(at) = queue.pop_front() {

@@ -687,7 +687,7 @@ impl<'a> CandidateSearch<'a, '_> {
                     return Ok(());
                 }
             }
-            choice.fine = run.reads(&choice.rf)?;
+            choice.fine = run.set_reads_from(&choice.rf)?;
             if !choice.fine && self.visit.is_none() {
                 return Ok(());
             }
@@ -791,7 +791,9 @@ impl<'a> CandidateSearch<'a, '_> {
         self.poll()?;
         if joint.strayed.is_some() {
             self.found.judged += 1;
-            if self.found.strayed.is_none() && run.coherence(&choice.rf, &choice.co)? && choice.fine
+            if self.found.strayed.is_none()
+                && run.set_coherence(&choice.rf, &choice.co)?
+                && choice.fine
             {
                 self.found.strayed = joint.strayed;
             }
@@ -804,7 +806,7 @@ impl<'a> CandidateSearch<'a, '_> {
             }
         }
         self.found.judged += 1;
-        let allowed = run.coherence(&choice.rf, &choice.co)? && choice.fine;
+        let allowed = run.set_coherence(&choice.rf, &choice.co)? && choice.fine;
         if allowed {
             if !self.found.outcomes.contains(&choice.outcome) {
                 self.found.outcomes.insert(choice.outcome.clone());

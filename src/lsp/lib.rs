@@ -27,5 +27,5 @@ mod server;
 mod typed;
 mod workspace;
 
-pub use server::{Turns, serve};
+pub use server::{SynchronousServer, serve};
 pub use workspace::Files;

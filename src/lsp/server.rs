@@ -2,7 +2,8 @@
 //!
 //! A request that the client cancels before it is handled is answered as cancelled. Wrong
 //! parameters of a request are an error answer and end nothing. Diagnostics are computed when no
-//! message is pending, for the changed documents and for the formulas with a changed model.
+//! message is pending: for the changed documents, and for all open formulas and texts with
+//! includes, which may depend on them.
 
 use crate::analysis::Analysis;
 use crate::document::OpenDocument;
@@ -29,9 +30,10 @@ pub fn serve(connection: &Connection, files: &dyn Files) -> Result<bool, String>
     let (id, params) = connection.initialize_start().map_err(|e| e.to_string())?;
     // A disconnected client needs no answer.
     let mut server = Server::new(files, Box::new(|message| _ = connection.sender.send(message)));
-    connection.initialize_finish(id, server.begin(&params)).map_err(|e| e.to_string())?;
+    connection.initialize_finish(id, server.initialize(&params)).map_err(|e| e.to_string())?;
     // A connection delivers one message at a time. Pending messages must be visible, because they
-    // may cancel requests.
+    // may cancel requests, so a thread forwards them. It ends when the channel closes: lsp-server
+    // closes it after `exit`; a client in memory drops its sender.
     Ok(std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
         scope
@@ -60,23 +62,23 @@ fn capabilities() -> Value {
     })
 }
 
-/// A server for single-threaded environments: it gets one message at a time and answers before that
-/// call returns.
-pub struct Turns<'c>(Server<'c>);
+/// Synchronous server, for environments with one thread: it gets one message at a time and answers
+/// before that call returns.
+pub struct SynchronousServer<'c>(Server<'c>);
 
-impl<'c> Turns<'c> {
+impl<'c> SynchronousServer<'c> {
     /// Creates a server. `send` receives its messages.
     pub fn new(files: &'c dyn Files, send: impl Fn(Message) + 'c) -> Self {
         Self(Server::new(files, Box::new(send)))
     }
     /// Handles a message. `more`: true if another one is pending, so that diagnostics can wait.
-    pub fn take(&mut self, message: Message, more: bool) {
+    pub fn handle(&mut self, message: Message, more: bool) {
         match message {
             Message::Request(request) if request.method == "initialize" => {
-                let answer = self.0.begin(&request.params);
+                let answer = self.0.initialize(&request.params);
                 self.0.send(Message::Response(Response::new_ok(request.id, answer)));
             }
-            message => _ = self.0.take(message, &VecDeque::new()),
+            message => _ = self.0.handle(message, &VecDeque::new()),
         }
         if !more {
             self.0.publish();
@@ -84,17 +86,22 @@ impl<'c> Turns<'c> {
     }
 }
 
+/// Width to which documents are formatted without the setting `width`.
+const DEFAULT_WIDTH: usize = 120;
+/// Minimum of the setting `width`; smaller values are ignored.
+const MIN_WIDTH: usize = 20;
+
 struct Server<'c> {
     send: Box<dyn Fn(Message) + 'c>,
     workspace: Workspace<'c>,
     /// Documents with outdated diagnostics.
     changed: BTreeSet<PathBuf>,
     /// The last published diagnostics.
-    shown: BTreeMap<PathBuf, Value>,
+    published: BTreeMap<PathBuf, Value>,
     /// The setting `width`.
     width: usize,
     /// True after `shutdown`.
-    down: bool,
+    is_shut_down: bool,
 }
 
 /// Error answer to a request.
@@ -112,15 +119,15 @@ impl<'c> Server<'c> {
             send,
             workspace: Workspace::new(files),
             changed: BTreeSet::new(),
-            shown: BTreeMap::new(),
-            width: 120,
-            down: false,
+            published: BTreeMap::new(),
+            width: DEFAULT_WIDTH,
+            is_shut_down: false,
         }
     }
 
     /// Handles `initialize`.
-    fn begin(&mut self, params: &Value) -> Value {
-        self.settings(&params["initializationOptions"]);
+    fn initialize(&mut self, params: &Value) -> Value {
+        self.apply_settings(&params["initializationOptions"]);
         let folders = params["workspaceFolders"]
             .as_array()
             .into_iter()
@@ -145,15 +152,15 @@ impl<'c> Server<'c> {
                 }
             };
             waiting.extend(receiver.try_iter());
-            if self.take(message, &waiting) {
-                return self.down;
+            if self.handle(message, &waiting) {
+                return self.is_shut_down;
             }
         }
     }
 
     /// Handles a message; pending messages may cancel it. Returns true if the client ends the
     /// session.
-    fn take(&mut self, message: Message, waiting: &VecDeque<Message>) -> bool {
+    fn handle(&mut self, message: Message, waiting: &VecDeque<Message>) -> bool {
         match message {
             Message::Request(request) => {
                 let response = if waiting.iter().any(|m| cancels(m, &request.id)) {
@@ -163,14 +170,14 @@ impl<'c> Server<'c> {
                         "cancelled".into(),
                     )
                 } else {
-                    self.answer(request)
+                    self.respond(request)
                 };
                 self.send(Message::Response(response));
             }
             Message::Notification(n) if n.method == "exit" => return true,
             Message::Notification(n) => {
                 // Wrong parameters of a notification cannot be answered; it is ignored.
-                let _ = self.note(&n);
+                let _ = self.handle_notification(&n);
             }
             Message::Response(_) => {}
         }
@@ -181,25 +188,25 @@ impl<'c> Server<'c> {
         (self.send)(message);
     }
 
-    fn answer(&mut self, request: Request) -> Response {
-        if self.down {
+    fn respond(&mut self, request: Request) -> Response {
+        if self.is_shut_down {
             return Response::new_err(
                 request.id,
                 ErrorCode::InvalidRequest as i32,
                 "the server is shutting down".into(),
             );
         }
-        match self.result(&request.method, &request.params) {
+        match self.dispatch(&request.method, &request.params) {
             Ok(value) => Response::new_ok(request.id, value),
             Err(RequestError(code, message)) => Response::new_err(request.id, code as i32, message),
         }
     }
 
-    fn result(&mut self, method: &str, params: &Value) -> Result<Value, RequestError> {
+    fn dispatch(&mut self, method: &str, params: &Value) -> Result<Value, RequestError> {
         let wrong =
             |what: &str| RequestError(ErrorCode::InvalidParams, format!("`{method}` needs {what}"));
         if method == "shutdown" {
-            self.down = true;
+            self.is_shut_down = true;
             return Ok(Value::Null);
         }
         if !method.starts_with("textDocument/") {
@@ -268,25 +275,25 @@ impl<'c> Server<'c> {
             return json!([]);
         }
         let lines = Lines::new(text);
-        // Unchanged lines at both ends are not part of the edit.
+        // Unchanged lines at the beginning are not part of the edit.
         let start = text.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
         let start = text[..char_boundary(text, start)].rfind('\n').map_or(0, |i| i + 1);
         json!([{ "range": lines.range(text, &(start..text.len())), "newText": new[start..] }])
     }
 
-    fn settings(&mut self, options: &Value) {
+    fn apply_settings(&mut self, options: &Value) {
         self.workspace.model =
             options["model"].as_str().filter(|m| !m.is_empty()).map(String::from);
         self.width = options["width"]
             .as_u64()
             .and_then(|w| usize::try_from(w).ok())
-            .filter(|w| *w >= 20)
-            .unwrap_or(120);
+            .filter(|w| *w >= MIN_WIDTH)
+            .unwrap_or(DEFAULT_WIDTH);
     }
 
-    fn note(&mut self, note: &Notification) -> Option<()> {
-        let params = &note.params;
-        match note.method.as_str() {
+    fn handle_notification(&mut self, notification: &Notification) -> Option<()> {
+        let params = &notification.params;
+        match notification.method.as_str() {
             "textDocument/didOpen" => {
                 let document = &params["textDocument"];
                 let uri = document["uri"].as_str()?.to_string();
@@ -297,30 +304,31 @@ impl<'c> Server<'c> {
                     document["version"].as_i64().unwrap_or(0),
                 );
                 self.workspace.open.insert(path.clone(), open);
-                self.change(path);
+                self.mark_changed(path);
             }
             "textDocument/didChange" => {
                 let path = path_of(params["textDocument"]["uri"].as_str()?);
                 let document = &params["textDocument"];
                 let edits = params["contentChanges"].as_array()?.clone();
                 self.workspace.open.get_mut(&path)?.change(document["version"].as_i64(), edits);
-                self.change(path);
+                self.mark_changed(path);
             }
             "textDocument/didClose" => {
                 let path = path_of(params["textDocument"]["uri"].as_str()?);
                 self.changed.remove(&path);
-                if self.shown.remove(&path).is_some_and(|shown| shown != json!([])) {
-                    self.show(&path, None, json!([]));
+                // Before the document is removed: the URI is that of the client.
+                if self.published.remove(&path).is_some_and(|published| published != json!([])) {
+                    self.send_diagnostics(&path, None, json!([]));
                 }
                 self.workspace.open.remove(&path);
                 self.workspace.forget(&path);
-                self.change_formulas();
+                self.mark_dependents();
             }
-            "textDocument/didSave" | "workspace/didChangeWatchedFiles" => self.change_formulas(),
+            "textDocument/didSave" | "workspace/didChangeWatchedFiles" => self.mark_dependents(),
             "workspace/didChangeConfiguration" => {
                 let settings = &params["settings"];
-                self.settings(settings.get("mu-check").unwrap_or(settings));
-                self.change_formulas();
+                self.apply_settings(settings.get("mu-check").unwrap_or(settings));
+                self.mark_dependents();
             }
             "workspace/didChangeWorkspaceFolders" => {
                 let paths = |list: &Value| -> Vec<PathBuf> {
@@ -334,7 +342,7 @@ impl<'c> Server<'c> {
                 let removed = paths(&params["event"]["removed"]);
                 self.workspace.roots.retain(|r| !removed.contains(r));
                 self.workspace.roots.extend(paths(&params["event"]["added"]));
-                self.change_formulas();
+                self.mark_dependents();
             }
             _ => {}
         }
@@ -342,12 +350,13 @@ impl<'c> Server<'c> {
     }
 
     /// Marks a changed document, and the formulas and texts that may depend on it.
-    fn change(&mut self, path: PathBuf) {
+    fn mark_changed(&mut self, path: PathBuf) {
         self.changed.insert(path);
-        self.change_formulas();
+        self.mark_dependents();
     }
 
-    fn change_formulas(&mut self) {
+    /// Marks the open formulas and texts with includes, which may depend on any document.
+    fn mark_dependents(&mut self) {
         let depend = |p: &&PathBuf| {
             crate::workspace::is_formula(p) || lexicon_of(p).is_some_and(|l| l.includes)
         };
@@ -355,15 +364,16 @@ impl<'c> Server<'c> {
         self.changed.extend(depending);
     }
 
+    /// Computes the diagnostics of marked documents, and sends those that changed.
     fn publish(&mut self) {
         for path in std::mem::take(&mut self.changed) {
             let Some(version) = self.workspace.open.get(&path).map(|o| o.version) else { continue };
             let Some(analysis) = self.workspace.analysis(&path) else { continue };
             let diagnostics = self.diagnostics(&path, &analysis);
             // The diagnostics of a formula are unchanged if the change does not affect its model.
-            if self.shown.get(&path) != Some(&diagnostics) {
-                self.show(&path, Some(version), diagnostics.clone());
-                self.shown.insert(path, diagnostics);
+            if self.published.get(&path) != Some(&diagnostics) {
+                self.send_diagnostics(&path, Some(version), diagnostics.clone());
+                self.published.insert(path, diagnostics);
             }
         }
     }
@@ -385,7 +395,8 @@ impl<'c> Server<'c> {
                         ),
                     ));
                 }
-                // Names are unknown without a model: report once why they have no colours.
+                // Without a model, action names are unknown: one hint in place of an error for
+                // each.
                 None if self.workspace.model_of(path).is_none()
                     && analysis.names.iter().any(|n| matches!(n.key, Key::Action(_))) =>
                 {
@@ -399,7 +410,7 @@ impl<'c> Server<'c> {
         Value::Array(all)
     }
 
-    fn show(&self, path: &Path, version: Option<i64>, diagnostics: Value) {
+    fn send_diagnostics(&self, path: &Path, version: Option<i64>, diagnostics: Value) {
         let mut params = json!({ "uri": self.workspace.uri(path), "diagnostics": diagnostics });
         if let Some(version) = version {
             params["version"] = json!(version);

@@ -173,7 +173,7 @@ pub extern "C" fn language(more: u32) {
     let message = text();
     let server = STATE.with_borrow_mut(|s| s.language.take());
     let mut server = server.unwrap_or_else(|| BrowserLanguageServer::new(|message| put(3, message.as_bytes())));
-    if let Err(error) = server.take(&message, more != 0) {
+    if let Err(error) = server.handle(&message, more != 0) {
         put(2, error.message.as_bytes());
     }
     STATE.with_borrow_mut(|s| s.language = Some(server));

@@ -33,7 +33,7 @@ pub(super) struct Compiler<'a> {
     /// The first use of each missing name of the vocabulary.
     pub(super) missing: HashMap<CatNodeId, Span>,
     /// The positions of the nodes that may fail during evaluation.
-    pub(super) places: HashMap<CatNodeId, Span>,
+    pub(super) spans: HashMap<CatNodeId, Span>,
     /// Number of unknown names so far, for `try`.
     pub(super) unknown: usize,
     /// Nesting depth of calls.
@@ -46,11 +46,11 @@ pub(super) struct Compiler<'a> {
     open: Vec<String>,
     nested: usize,
     /// The relations of drawings, by name.
-    pub(super) shown: Vec<(String, CatNodeId)>,
+    pub(super) show_statements: Vec<(String, CatNodeId)>,
     /// The words before the first statement.
     pub(super) head: Vec<String>,
     /// True if the model defines the coherence orders itself.
-    pub(super) orders: bool,
+    pub(super) chooses_coherence: bool,
     /// The names in scope at the end.
     pub(super) last: Env,
 }
@@ -70,7 +70,7 @@ impl<'a> Compiler<'a> {
             vocabulary,
             variants,
             missing: HashMap::new(),
-            places: HashMap::new(),
+            spans: HashMap::new(),
             unknown: 0,
             calls: 0,
             sources,
@@ -78,9 +78,9 @@ impl<'a> Compiler<'a> {
             file: name.clone(),
             open: Vec::new(),
             nested: 0,
-            shown: Vec::new(),
+            show_statements: Vec::new(),
             head: Vec::new(),
-            orders: false,
+            chooses_coherence: false,
             last: Env::default(),
         };
         let mut env = Env::default();
@@ -93,7 +93,7 @@ impl<'a> Compiler<'a> {
         let is_order = |slot: &CatNodeId| {
             c.program.nodes[slot.index()].op == CatOp::GivenRelation(RelationId::CO)
         };
-        if !c.orders && super::roots(&c.program).iter().any(is_order) {
+        if !c.chooses_coherence && super::live_nodes(&c.program).iter().any(is_order) {
             c.updates_store_after_they_load(Span { source, start: 0, end: 0 });
         }
         Ok(c)
@@ -329,7 +329,7 @@ impl<'a> Compiler<'a> {
             ));
         }
         let element = self.program.node(CatOp::Element(narrow::index(index)), CatType::Value);
-        self.places.insert(element, span);
+        self.spans.insert(element, span);
         self.program.choices.push(ElementChoice { span, from, element, all, end: index + 1 });
         Ok((element, index))
     }
@@ -359,12 +359,12 @@ impl<'a> Compiler<'a> {
             }
         };
         let is_total = matches!(self.program.nodes[set.index()].op, CatOp::Linearisations(..));
-        if name == "co" && !self.orders && is_total {
+        if name == "co" && !self.chooses_coherence && is_total {
             return self.memory_order(span, set, env);
         }
-        if name == "co" && !self.orders {
+        if name == "co" && !self.chooses_coherence {
             // The front end chooses the order; it must be one of the model's.
-            self.orders = true;
+            self.chooses_coherence = true;
             let co = self.given(NameMeaning::Relation(RelationId::CO), span);
             let stage = self.program.nodes[set.index()].stage.max(2);
             let name = "a coherence order of the model".to_string();
@@ -384,7 +384,7 @@ impl<'a> Compiler<'a> {
     /// Compiles `with co from linearisations(s, r)`: one order of writes to all locations. At each
     /// location it has the order that the front end chooses.
     fn memory_order(&mut self, span: Span, set: CatNodeId, env: Env) -> Compiled<Env> {
-        self.orders = true;
+        self.chooses_coherence = true;
         let (element, _) = self.choice(span, set, false)?;
         let chosen = self.placed(CatOp::AsRelation(element), CatType::Relation, span);
         let given = [RelationId::LOC, RelationId::CO].map(NameMeaning::Relation);
@@ -442,13 +442,13 @@ impl<'a> Compiler<'a> {
     /// omitted, since they do not affect the model.
     fn show(&mut self, list: &[(Ident, Option<Arc<Exp>>)], env: &Env) {
         for (name, exp) in list {
-            self.shown.retain(|s| s.0 != name.text);
+            self.show_statements.retain(|s| s.0 != name.text);
             let Some(exp) = exp else { continue };
             let unknown = self.unknown;
             if let Ok(value @ CatValue::Node(_)) = self.exp(exp, env)
                 && let Ok(slot) = self.pairs_of(&value, exp.span)
             {
-                self.shown.push((name.text.clone(), slot));
+                self.show_statements.push((name.text.clone(), slot));
             }
             self.unknown = unknown;
         }

@@ -57,7 +57,7 @@ fn expand_node(
         CatOp::Optional(_) | CatOp::Star(_) | CatOp::Identity(_) if a == b => return,
         CatOp::Optional(r) => return expand(run, r, (a, b), out),
         CatOp::Plus(r) | CatOp::Star(r) => {
-            if let Some(steps) = run.relation_of(r).path(a, b) {
+            if let Some(steps) = run.relation_of(r).path_before(a, b) {
                 for (i, &from) in steps.iter().enumerate() {
                     expand(run, r, (from, steps.get(i + 1).copied().unwrap_or(b)), out);
                 }

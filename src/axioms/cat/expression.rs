@@ -219,7 +219,7 @@ impl Compiler<'_> {
     }
     pub(super) fn placed(&mut self, op: CatOp, kind: CatType, span: Span) -> CatNodeId {
         let slot = self.program.node(op, kind);
-        self.places.entry(slot).or_insert(span);
+        self.spans.entry(slot).or_insert(span);
         slot
     }
     fn node_kind(&self, v: &CatValue) -> Option<CatType> {
@@ -734,7 +734,7 @@ impl Compiler<'_> {
             }
             self.program.truncate(nodes, groups);
             self.program.interpreted.truncate(interpreted);
-            self.places.retain(|slot, _| slot.index() < nodes);
+            self.spans.retain(|slot, _| slot.index() < nodes);
             self.missing.retain(|slot, _| slot.index() < nodes);
         }
         wrong(bindings[0].span, "this `let rec` defines both a set and a relation")

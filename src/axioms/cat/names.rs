@@ -13,11 +13,11 @@ use std::sync::Arc;
 use mu_base::naming::{NameRole, Naming, line};
 use mu_base::{SourceId, SourceMap, Span};
 
-use super::CatModel;
 use super::ast::{BindingPattern, Exp, ExpressionKind, Ident, IfCondition, Ins, Statement};
 use super::compile::Resolver;
 use super::parser::parse_all;
 use super::value::Primitive;
+use super::{CatModel, CatType};
 use crate::execution::{NameMeaning, Vocabulary};
 
 /// Descriptions of the names of the language, for readers.
@@ -90,10 +90,12 @@ pub fn names(
     }
     let mut out = resolver_state.out;
     for (name, of) in last {
-        if let (NameRole::Relation, Some(relation)) =
-            (out.bindings[of].role, model.and_then(|m| m.is_relation(&name)))
-        {
-            out.bindings[of].note = if relation { "a relation" } else { "a set of events" }.into();
+        if out.bindings[of].role == NameRole::Relation {
+            out.bindings[of].note = match model.and_then(|m| m.type_of_definition(&name)) {
+                Some(CatType::Relation) => "a relation".into(),
+                Some(CatType::Set) => "a set of events".into(),
+                Some(CatType::Value) | None => continue,
+            };
         }
     }
     out

@@ -125,7 +125,7 @@ impl<'m> Session<'m> {
         Ok(run)
     }
     fn at(&self, slot: CatNodeId) -> usize {
-        self.model.places[self.special.same[slot.index()].index()] as usize
+        self.model.index_in_type[self.special.same[slot.index()].index()] as usize
     }
     fn set(&self, slot: CatNodeId) -> &Set {
         &self.sets[self.at(slot)]
@@ -147,7 +147,7 @@ impl Nodes for Session<'_> {
         }
     }
     fn given(&self, name: NameMeaning) -> Data {
-        self.model.given.get(&name).map_or(Data::Empty, |s| self.slot(*s))
+        self.model.input_nodes.get(&name).map_or(Data::Empty, |s| self.slot(*s))
     }
 }
 
@@ -183,24 +183,24 @@ impl ModelRun<'_, '_> {
             })
             .map(|(_, c)| c.name.as_str())
     }
-    /// Reads `rf`. Returns true if the axioms hold that depend on it but not on `co`. Axioms of the
+    /// Sets `rf`. Returns true if the axioms hold that depend on it but not on `co`. Axioms of the
     /// skeleton are not evaluated again.
-    pub fn reads(&mut self, rf: &Relation) -> Result<bool, Diagnostic> {
+    pub fn set_reads_from(&mut self, rf: &Relation) -> Result<bool, Diagnostic> {
         self.flagged = self.flagged.min(1);
         self.give(RelationId::RF, rf);
         self.steps(1)
     }
-    /// Reads `co`. Returns true if the axioms that depend on it hold. Axioms of earlier stages are
-    /// not evaluated again.
-    pub fn coherence(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
+    /// Sets `co`, after `rf`. Returns true if the axioms that depend on it hold. Axioms of earlier
+    /// stages are not evaluated again.
+    pub fn set_coherence(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
         self.flagged = self.flagged.min(2);
         self.give(RelationId::CO, co);
         let model = self.session.model;
-        if let Some(slot) = model.given.get(&NameMeaning::Relation(RelationId::FR)) {
+        if let Some(slot) = model.input_nodes.get(&NameMeaning::Relation(RelationId::FR)) {
             let at = self.session.at(*slot);
             Execution::from_reads(self.skeleton, rf, co, &mut self.session.relations[at]);
         }
-        if let Some(slot) = model.given.get(&NameMeaning::Set(SetId::FINAL)) {
+        if let Some(slot) = model.input_nodes.get(&NameMeaning::Set(SetId::FINAL)) {
             let at = self.session.at(*slot);
             let writes = self.skeleton.set(SetId::WRITES);
             let set = &mut self.session.sets[at];
@@ -227,7 +227,9 @@ impl ModelRun<'_, '_> {
             return Ok(false);
         }
         self.give(RelationId::CO, co);
-        if let Some(slot) = self.session.model.given.get(&NameMeaning::Relation(RelationId::FR)) {
+        if let Some(slot) =
+            self.session.model.input_nodes.get(&NameMeaning::Relation(RelationId::FR))
+        {
             let at = self.session.at(*slot);
             let fr = &mut self.session.relations[at];
             fr.clear();
@@ -239,7 +241,7 @@ impl ModelRun<'_, '_> {
     }
     /// Returns true if an execution of the skeleton is allowed, by evaluating all stages.
     pub fn allows(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
-        Ok(self.holds && self.reads(rf)? && self.coherence(rf, co)?)
+        Ok(self.holds && self.set_reads_from(rf)? && self.set_coherence(rf, co)?)
     }
     /// Returns the verdict on an execution of the skeleton, with the reason and the flags.
     pub fn verdict(&mut self, rf: &Relation, co: &Relation) -> Result<ModelVerdict, Diagnostic> {
@@ -248,7 +250,7 @@ impl ModelRun<'_, '_> {
             return Ok(ModelVerdict { allowed: true, failed: None, flags: self.flags()? });
         }
         self.give(RelationId::RF, rf);
-        let all = self.coherence(rf, co)?;
+        let all = self.set_coherence(rf, co)?;
         let program = &self.session.model.program;
         for c in
             program.checks.iter().filter(|c| matches!(c.role, TestRole::Axiom | TestRole::Assert))
@@ -342,7 +344,7 @@ impl ModelRun<'_, '_> {
     pub fn shown(&mut self) -> Result<Vec<(String, Relation)>, Diagnostic> {
         let model = self.session.model;
         let mut out = Vec::new();
-        for (name, slot) in &model.shown {
+        for (name, slot) in &model.show_statements {
             self.demand(*slot)?;
             out.push((name.clone(), self.session.relation(*slot).clone()));
         }
@@ -352,7 +354,7 @@ impl ModelRun<'_, '_> {
     /// name; `None` if there is none. For drawings and tests.
     pub fn named(&mut self, name: &str) -> Result<Option<Relation>, Diagnostic> {
         let model = self.session.model;
-        let Some(&slot) = model.defined.get(name) else { return Ok(None) };
+        let Some(&slot) = model.definitions.get(name) else { return Ok(None) };
         self.demand(slot)?;
         Ok(Some(match model.program.kind(slot) {
             CatType::Relation => self.session.relation(slot).clone(),
@@ -366,7 +368,7 @@ impl ModelRun<'_, '_> {
     }
 
     fn give(&mut self, id: RelationId, r: &Relation) {
-        if let Some(slot) = self.session.model.given.get(&NameMeaning::Relation(id)) {
+        if let Some(slot) = self.session.model.input_nodes.get(&NameMeaning::Relation(id)) {
             let at = self.session.at(*slot);
             self.session.relations[at].copy(r);
         }
@@ -719,7 +721,8 @@ impl ModelRun<'_, '_> {
             }
             Property::Test(TestKind::Empty, slot) => s.relation(slot).is_empty(),
             Property::CoherenceIn(slot) => {
-                let Some(co) = s.model.given.get(&NameMeaning::Relation(RelationId::CO)) else {
+                let Some(co) = s.model.input_nodes.get(&NameMeaning::Relation(RelationId::CO))
+                else {
                     return false;
                 };
                 let co = s.relation(*co);

@@ -260,12 +260,12 @@ impl LatticeWorker<'_> {
                 continue;
             }
             for (r, rf) in rfs.iter().enumerate() {
-                if !run.reads(rf)? {
+                if !run.set_reads_from(rf)? {
                     continue;
                 }
                 for (co, last) in &cos {
                     let cell = (m * rfs.len() + r) * lasts.len() + last;
-                    if !allowed[cell] && run.coherence(rf, co)? {
+                    if !allowed[cell] && run.set_coherence(rf, co)? {
                         allowed[cell] = true;
                     }
                 }

@@ -24,7 +24,7 @@ pub mod search;
 use mu_base::source::Source;
 use mu_base::{Diagnostic, SourceMap, Span, Stage, narrow};
 
-use crate::cat::{CatModel, Session, each_order};
+use crate::cat::{CatModel, CatType, Session, each_order};
 use crate::execution::{RelationId, SetId, Skeleton, Vocabulary};
 use crate::relation::{Relation, Set};
 
@@ -195,18 +195,20 @@ impl Views {
         }
         for (s, letter) in statements.iter().zip('a'..) {
             let parts = [
-                ("s", false, s.set, "of", "a set of events"),
-                ("o", true, s.order, "respecting", "a relation"),
+                ("s", CatType::Set, s.set, "of", "a set of events"),
+                ("o", CatType::Relation, s.order, "respecting", "a relation"),
             ];
-            for (prefix, relation, span, word, expected) in parts {
-                let kind = model.is_relation(&format!("{prefix}{letter}'"));
-                if kind == Some(relation) {
+            for (prefix, wanted, span, word, expected) in parts {
+                let found = model.type_of_definition(&format!("{prefix}{letter}'"));
+                if found == Some(wanted) {
                     continue;
                 }
                 let given = &text[span.start as usize..span.end as usize];
-                let message = match kind {
-                    Some(_) => format!("`{given}` after `{word}` is not {expected}"),
-                    None => format!("`{given}` has an unknown name"),
+                let message = match found {
+                    Some(CatType::Set | CatType::Relation) => {
+                        format!("`{given}` after `{word}` is not {expected}")
+                    }
+                    Some(CatType::Value) | None => format!("`{given}` has an unknown name"),
                 };
                 return Err(Diagnostic::at(Stage::Type, span, message).note(format!(
                     "expected {expected}, by the given names (`po`, `rf`, `loc`, `M`, `R`, `W`, `IW`, `p`, `program-order` …) and those that `let` defines here"
@@ -349,7 +351,7 @@ impl Views {
         let (n, letter) = (skeleton.len(), char::from(b'a' + i));
         let mut session = Session::new(&self.model);
         let mut run = session.on(skeleton)?;
-        run.reads(rf)?;
+        run.set_reads_from(rf)?;
         let set = run.named(&format!("s{letter}'"))?.unwrap_or_else(|| Relation::empty(n));
         let order = run.named(&format!("o{letter}'"))?.unwrap_or_else(|| Relation::empty(n));
         let mut members = Set::empty(n);

@@ -510,7 +510,7 @@ pub struct CheckArgs {
     /// or which part of it prevents that.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Equations that are counted as one.
+    /// Counting of equations.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
     /// Names of parts to switch off: `symmetry`, `quotient`, `por` (partial-order reduction); with

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
 
-/// Limit on the values of one parameter and on combinations of parameters; more are an error.
+/// Limit on the values of one parameter and on combinations of parameters; more are a usage error.
 const MAX_COMBINATIONS: usize = 100_000;
 
 /// `sweep`
@@ -57,7 +57,7 @@ pub struct SweepArgs {
     /// formulas that permit it. If given several times, all rows are run with each value.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: Vec<String>,
-    /// Equations that are counted as one.
+    /// Counting of equations.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
     /// Search engine.
@@ -90,7 +90,7 @@ impl EvidenceForm {
     }
 }
 
-/// A parameter with its values, ascending if they are numbers.
+/// A parameter with its values: numbers first, ascending, then other expressions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The parameter.
@@ -99,7 +99,7 @@ pub struct Axis {
     pub values: Vec<String>,
 }
 
-/// Parses the parameters of `-D` arguments.
+/// Parses the parameters of `-D` arguments: each is an axis of the sweep.
 pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
     let usage = |message: String| {
         Diagnostic::new(Stage::Usage, message)
@@ -109,7 +109,10 @@ pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
     for d in define {
         let (name, list) = d.split_once('=').unwrap_or((d, ""));
         let (name, list) = (name.trim(), list.trim());
-        if name.is_empty() || list.is_empty() {
+        if name.is_empty() {
+            return Err(usage(format!("`-D {d}` has no name of a parameter")));
+        }
+        if list.is_empty() {
             return Err(usage(format!("`-D {d}` gives no value")));
         }
         if axes.iter().any(|a| a.name == name) {
@@ -140,6 +143,8 @@ pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
     Ok(axes)
 }
 
+/// Returns the numbers of a range, at most one more than the limit, so that the caller rejects a
+/// longer one; `None` if it is empty or not a range of numbers.
 fn range(from: &str, to: &str) -> Option<Vec<String>> {
     let (to, inclusive) = to.strip_prefix('=').map_or((to, false), |t| (t, true));
     let (from, to): (i64, i64) = (from.trim().parse().ok()?, to.trim().parse().ok()?);

@@ -12,7 +12,7 @@ use crate::pipeline::Session;
 use clap::Parser as _;
 use lsp_server::Message;
 use mu_base::{Diagnostic, Stage, host};
-use mu_lsp::{Files, Turns};
+use mu_lsp::{Files, SynchronousServer};
 use mu_model::Model;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Files for PageFiles {
 }
 
 /// Language server for the files of the page.
-pub struct BrowserLanguageServer(Turns<'static>);
+pub struct BrowserLanguageServer(SynchronousServer<'static>);
 
 impl BrowserLanguageServer {
     /// Creates a server. `send` receives its messages, as JSON.
@@ -84,17 +84,17 @@ impl BrowserLanguageServer {
                 send(&text);
             }
         };
-        Self(Turns::new(&PageFiles, send))
+        Self(SynchronousServer::new(&PageFiles, send))
     }
 
     /// Handles a message. `more`: true if another one waits.
     ///
     /// # Errors
     /// The text is not a message of the protocol.
-    pub fn take(&mut self, message: &str, more: bool) -> Result<(), Diagnostic> {
+    pub fn handle(&mut self, message: &str, more: bool) -> Result<(), Diagnostic> {
         let wrong =
             |e| Diagnostic::new(Stage::Usage, format!("not a message of the protocol: {e}"));
-        self.0.take(serde_json::from_str(message).map_err(wrong)?, more);
+        self.0.handle(serde_json::from_str(message).map_err(wrong)?, more);
         Ok(())
     }
 }

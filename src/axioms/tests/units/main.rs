@@ -9,9 +9,13 @@ mod views;
 
 use mu_axioms::architecture::Architecture;
 use mu_axioms::cat::CatModel;
+use mu_axioms::execution::EventKind;
 use mu_axioms::history::{History, HistoryChecker};
+use mu_axioms::lattice::enumerate::{Alphabet, programs};
+use mu_axioms::lattice::{Bound, LatticeModel, compare};
 use mu_axioms::models::{self, BuiltinModel, Dialect, KNOWN, by_name};
-use mu_base::SourceMap;
+use mu_base::{Budget, Limits, SourceMap, Stop};
+use std::collections::BTreeSet;
 
 /// Compiles all models.
 fn compiled() -> Vec<(&'static BuiltinModel, CatModel)> {
@@ -44,28 +48,28 @@ fn table() -> Vec<(String, History, Vec<String>)> {
 }
 
 #[test]
-fn models_say_of_litmus_tests_what_their_sources_say() {
+fn verdicts_match_the_sources() {
     let models = compiled();
     let mut wrong = Vec::new();
     for (name, history, allowed) in table() {
         assert!(
             allowed.iter().all(|a| by_name(a).is_some()),
-            "{name} names a model that is not known: {allowed:?}"
+            "{name} names a model that is unknown: {allowed:?}"
         );
         for (known, model) in &models {
             let mut judge = HistoryChecker::new(model, known.dialect);
-            let says = judge.allows(&history).unwrap();
-            if says != allowed.iter().any(|a| a == known.name) {
+            let allows = judge.allows(&history).unwrap();
+            if allows != allowed.iter().any(|a| a == known.name) {
                 wrong.push(format!(
                     "{name}: {} {}",
                     known.name,
-                    if says { "allows it" } else { "forbids it" }
+                    if allows { "allows it" } else { "forbids it" }
                 ));
             }
             let (verdict, ..) = judge.verdict(&history).unwrap();
-            assert_eq!(verdict.allowed, says, "{name}: {}", known.name);
+            assert_eq!(verdict.allowed, allows, "{name}: {}", known.name);
             assert!(
-                says || verdict.failed.as_ref().is_some_and(|f| !f.events.is_empty()),
+                allows || verdict.failed.as_ref().is_some_and(|f| !f.events.is_empty()),
                 "{name}: {} gives no reason: {:?}",
                 known.name,
                 verdict.failed
@@ -75,16 +79,10 @@ fn models_say_of_litmus_tests_what_their_sources_say() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-use mu_axioms::lattice::enumerate::{Alphabet, programs};
-use mu_axioms::lattice::{Bound, LatticeModel, compare};
-use mu_base::{Budget, Limits, Stop};
-
 /// Exactly one program of each class is enumerated: comparison with all sequences up to all
 /// renamings.
 #[test]
-fn programs_are_met_once_each() {
-    use mu_axioms::execution::EventKind;
-    use std::collections::BTreeSet;
+fn each_program_class_is_enumerated_once() {
     let alphabet = Alphabet { marks: false, fences: false, locations: 2 };
     let mut enumerated = Vec::new();
     programs(4, alphabet, &mut |p| {
@@ -113,23 +111,18 @@ fn programs_are_met_once_each() {
             let mut locations: Vec<u32> = m.iter().flatten().map(|o| o.1).collect();
             locations.sort_unstable();
             locations.dedup();
-            // A single location is the first one; exchanging it with an unused one gives no new
-            // form.
+            // Not `least`: a program with a single location that is not the first one must fail the
+            // comparison.
             if locations.len() == 1 {
-                vec![m.clone()]
-                    .into_iter()
-                    .map(|mut f| {
-                        f.sort();
-                        f
-                    })
-                    .next()
-                    .unwrap()
+                let mut form = m.clone();
+                form.sort();
+                form
             } else {
                 least(m)
             }
         })
         .collect();
-    assert_eq!(classes.len(), enumerated.len(), "a class is met twice");
+    assert_eq!(classes.len(), enumerated.len(), "a class is enumerated twice");
     let mut wanted = BTreeSet::new();
     for code in 0..4usize.pow(4) {
         let ops: Vec<(EventKind, u32)> = (0..4)
@@ -166,7 +159,7 @@ fn programs_are_met_once_each() {
 /// The known order of the models, with a smallest test for each pair that is not ordered. The
 /// result does not depend on the number of threads.
 #[test]
-fn the_lattice_of_models() {
+fn order_of_models_and_separating_tests() {
     let models = compiled();
     let candidates: Vec<LatticeModel<'_>> = models
         .iter()
@@ -215,10 +208,10 @@ fn the_lattice_of_models() {
         for (b, test) in row.iter().enumerate() {
             let Some(test) = test else { continue };
             assert_eq!(History::parse(&test.text()).as_ref(), Ok(test));
-            let says = |m: usize| {
+            let allows = |m: usize| {
                 HistoryChecker::new(&models[m].1, models[m].0.dialect).allows(test).unwrap()
             };
-            assert!(says(a) && !says(b), "{}", test.text());
+            assert!(allows(a) && !allows(b), "{}", test.text());
         }
     }
     let classes = lattice.classes();
@@ -292,7 +285,8 @@ fn the_library_serves_models_of_every_architecture() {
             compile(&format!("\"t\"\ninclude \"{name}\"\nacyclic po as order\n"), dialect);
         }
     }
-    // Coherence orders that the model chooses, and two definitions of one model.
+    // Both definitions of coherence orders that a model can choose, and RVWMO with and without such
+    // a choice: all agree with the built-in models.
     let sc = "let com = rf | co | fr\nacyclic po | com as sc\nempty rmw & (fre; coe) as atomic\n";
     let rules = "include \"riscv-defs.cat\"\nacyclic co | rf | fr | po-loc as coherence\n\
                  acyclic co | rfe | fr | ppo as order\nempty rmw & (fre; coe) as atomic\n";
@@ -328,9 +322,10 @@ fn the_library_serves_models_of_every_architecture() {
     }
 }
 
-/// `cross` gives the unions of one relation of each set, as `lock.cat` of the kernel uses it.
+/// `cross(S1, …, Sn)` is the set of all unions `r1 | … | rn` with `ri` in `Si`. From the sources of
+/// each read it gives the possible `rf`, as `lock.cat` of the kernel uses it.
 #[test]
-fn crosses_are_all_choices() {
+fn cross_enumerates_one_relation_of_each_set() {
     let mut sources = SourceMap::new();
     let text = "\"t\"\ninclude \"cross.cat\"\n\
         let single p = p ++ 0\n\
@@ -341,6 +336,7 @@ fn crosses_are_all_choices() {
     let model =
         CatModel::compile(&mut sources, "m.cat", text, &models::file, &dialect.vocabulary(), &[]);
     let model = model.unwrap_or_else(|e| panic!("{}", e.render(&sources)));
+    // The number of unions grows fast with the reads, so only the first tests are run.
     for (_, history, _) in table().into_iter().take(6) {
         assert!(
             HistoryChecker::new(&model, dialect).allows(&history).unwrap(),

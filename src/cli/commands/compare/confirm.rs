@@ -25,9 +25,9 @@ use mu_process::labels::{ActionDecl, ActionLabels, MultiAction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Maximum length of a formula that is confirmed, in bytes. For deep formulas the checker takes
-/// longer than the comparison.
-pub(crate) const MAX_CONFIRMED: usize = 1 << 14;
+/// Limit on the length of a formula that is checked on the systems, in bytes; a longer one is only
+/// parsed. For deep formulas the checker takes longer than the comparison.
+pub(crate) const MAX_CHECKED_BYTES: usize = 1 << 14;
 /// Prefix of the names of labels.
 const NAME: &str = "label_";
 
@@ -39,13 +39,14 @@ pub(crate) struct Pair {
     pub b: Arc<Lts>,
     /// The texts of the labels in the files.
     texts: Vec<String>,
-    /// For each label, the representative among labels that differ only in names of bound
+    /// For each label, the first of the labels that differ from it only in names of bound
     /// variables.
-    same: Vec<usize>,
+    canonical_label: Vec<usize>,
 }
 
 impl Pair {
-    /// Renames the labels of two systems.
+    /// Creates the pair: one label table for both systems, with generated names. Label 0 is tau and
+    /// keeps its name.
     pub fn new(a: &Lts, b: &Lts) -> Self {
         let (union, ..) = disjoint_union(a, b);
         let (mut table, mut labels) = (union.table, union.labels);
@@ -54,8 +55,8 @@ impl Pair {
         let first = |(i, text): (usize, &String)| {
             canonical(text).map_or(i, |key| *known.entry(key).or_insert(i))
         };
-        let same: Vec<usize> = texts.iter().enumerate().map(first).collect();
-        labels.iter_mut().for_each(|label| *label = LabelId::new(same[label.index()]));
+        let canonical_label: Vec<usize> = texts.iter().enumerate().map(first).collect();
+        labels.iter_mut().for_each(|label| *label = LabelId::new(canonical_label[label.index()]));
         table
             .texts
             .iter_mut()
@@ -66,7 +67,7 @@ impl Pair {
             Arc::new(Lts { labels: labels.to_vec(), table: table.clone(), ..lts.clone() })
         };
         let (first, second) = labels.split_at(a.transition_count());
-        Self { a: with(a, first), b: with(b, second), texts, same }
+        Self { a: with(a, first), b: with(b, second), texts, canonical_label }
     }
 
     /// Replaces the generated names by the original texts.
@@ -81,6 +82,7 @@ impl Pair {
         }
     }
 
+    /// Replaces the generated names in a text by the original texts.
     fn text(&self, named: &str) -> String {
         let mut text = String::new();
         for (i, part) in named.split(NAME).enumerate() {
@@ -118,7 +120,7 @@ impl Pair {
         };
         match difference {
             Difference::TooLong => Ok(false),
-            Difference::Formula(text) if text.len() > MAX_CONFIRMED => Ok(false),
+            Difference::Formula(text) if text.len() > MAX_CHECKED_BYTES => Ok(false),
             Difference::Trace { labels, first } => {
                 if trace::can(&self.a, labels, weak) != *first
                     || trace::can(&self.b, labels, weak) == *first
@@ -156,8 +158,8 @@ fn holds(
     Ok(check(&LtsModel::new(lts.clone()), labels, formula, options, &session.budget)?.verdict)
 }
 
-/// The typed labels of a system, as in `check`.
-pub(crate) struct Vocabulary {
+/// The labels of a system as typed multi-actions, as in `check`.
+pub(crate) struct LabelTyping {
     data: DataSpec,
     actions: Vec<ActionDecl>,
     labels: BTreeMap<String, Arc<MultiAction>>,
@@ -165,9 +167,9 @@ pub(crate) struct Vocabulary {
     declared: bool,
 }
 
-impl Vocabulary {
+impl LabelTyping {
     /// Returns the labels of an explored model that declares its actions; `None` if it does not.
-    pub fn declared(loaded: &Loaded) -> Option<Self> {
+    pub fn from_declarations(loaded: &Loaded) -> Option<Self> {
         let known = |label| {
             (relabel::ordered(&loaded.model.label_text(label)), loaded.labels.multi_action(label))
         };
@@ -181,7 +183,7 @@ impl Vocabulary {
     }
 
     /// Infers the labels of a system from their texts.
-    pub fn inferred(lts: &Lts) -> Result<Self, Diagnostic> {
+    pub fn from_texts(lts: &Lts) -> Result<Self, Diagnostic> {
         let typed = InferredLabels::new(&lts.table.texts)?;
         let labels = lts
             .table
@@ -224,22 +226,23 @@ impl Vocabulary {
         })
     }
 
-    /// Returns the multi-actions of the labels of a pair.
-    fn of(&self, pair: &Pair) -> ByText {
+    /// Returns the multi-actions of the labels of a pair; a label of the other system alone gets
+    /// the empty one.
+    fn of(&self, pair: &Pair) -> LabelMultiActions {
         let mut found = vec![Arc::default(); pair.texts.len()];
-        for (text, same) in pair.texts.iter().zip(&pair.same) {
+        for (text, same) in pair.texts.iter().zip(&pair.canonical_label) {
             if let Some(multi) = self.labels.get(text) {
                 found[*same] = multi.clone();
             }
         }
-        ByText(found)
+        LabelMultiActions(found)
     }
 }
 
-/// Multi-actions by label index.
-struct ByText(Vec<Arc<MultiAction>>);
+/// The multi-action of each label of a [`Pair`].
+struct LabelMultiActions(Vec<Arc<MultiAction>>);
 
-impl ActionLabels for ByText {
+impl ActionLabels for LabelMultiActions {
     fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
         self.0[label.index()].clone()
     }
@@ -247,7 +250,8 @@ impl ActionLabels for ByText {
 
 /// Readability of a difference formula for `check`.
 pub(crate) enum Checkable {
-    /// `check` reads it with the same meaning, on both systems.
+    /// `check` reads it with the same meaning on both systems. For a formula of more than
+    /// [`MAX_CHECKED_BYTES`] only the labels are tested.
     Yes,
     /// `check` cannot read it; the text is the reason.
     No(String),
@@ -255,15 +259,15 @@ pub(crate) enum Checkable {
     Open,
 }
 
-/// Tests if `check` reads a formula on both systems with the right verdicts: `only` the first
-/// system satisfies it, or only the second. `named`: the formula with generated names, so that each
-/// label has one meaning.
+/// Tests if `check` reads a formula on both systems with the right verdicts. `named`: the formula
+/// with generated names, so that each label has one meaning. `first`: true if only the first system
+/// satisfies it, else only the second does.
 pub(crate) fn checkable(
     session: &Session,
     pair: &Pair,
     named: &str,
     first: bool,
-    vocabularies: [&Vocabulary; 2],
+    typings: [&LabelTyping; 2],
 ) -> Result<Checkable, Diagnostic> {
     let no = |why: String| Ok(Checkable::No(why));
     let written = pair.text(named);
@@ -272,26 +276,24 @@ pub(crate) fn checkable(
         if mu_syntax::parse_multi_action(Default::default(), label).is_err() {
             return no(format!("the label `{label}` cannot be written as an action in a formula"));
         }
-        if let Some(why) = vocabularies.iter().find_map(|v| v.read(&format!("<{label}>true")).err())
-        {
+        if let Some(why) = typings.iter().find_map(|v| v.read(&format!("<{label}>true")).err()) {
             return no(format!("the label `{label}` is rejected: {}", why.message));
         }
     }
-    if let Some((x, y)) = vocabularies.iter().find_map(|v| v.ambiguous_labels(&used)) {
+    if let Some((x, y)) = typings.iter().find_map(|v| v.ambiguous_labels(&used)) {
         return no(format!("the labels `{x}` and `{y}` are the same action to `check`"));
     }
-    if written.len() > MAX_CONFIRMED {
+    if written.len() > MAX_CHECKED_BYTES {
         return Ok(Checkable::Yes);
     }
-    let verdict = |lts: &Arc<Lts>, vocabulary: &Vocabulary| {
-        let formula = vocabulary.read(&written)?;
-        holds(session, lts, &vocabulary.of(pair), &formula)
+    let verdict = |lts: &Arc<Lts>, typing: &LabelTyping| {
+        let formula = typing.read(&written)?;
+        holds(session, lts, &typing.of(pair), &formula)
     };
-    match (verdict(&pair.a, vocabularies[0]), verdict(&pair.b, vocabularies[1])) {
+    let expected = |holds: bool| if holds { Verdict::True } else { Verdict::False };
+    match (verdict(&pair.a, typings[0]), verdict(&pair.b, typings[1])) {
         (Ok(Verdict::Unknown(_)), _) | (_, Ok(Verdict::Unknown(_))) => Ok(Checkable::Open),
-        (Ok(x), Ok(y)) if (x == Verdict::True, y == Verdict::True) == (first, !first) => {
-            Ok(Checkable::Yes)
-        }
+        (Ok(x), Ok(y)) if x == expected(first) && y == expected(!first) => Ok(Checkable::Yes),
         (Err(why), _) | (_, Err(why)) if why.stop.is_some() => Ok(Checkable::Open),
         (Err(why), _) | (_, Err(why)) => no(why.message),
         _ => no("`check` matches its labels differently".into()),

@@ -9,7 +9,9 @@ pub(crate) mod bound_names;
 pub(crate) mod confirm;
 
 use crate::args::{CompareArgs, Modulo};
-use crate::commands::compare::confirm::{Checkable, MAX_CONFIRMED, Pair, Vocabulary, checkable};
+use crate::commands::compare::confirm::{
+    Checkable, LabelTyping, MAX_CHECKED_BYTES, Pair, checkable,
+};
 use crate::commands::lts::unknown_verdict;
 use crate::output::answers;
 use crate::pipeline::Session;
@@ -58,8 +60,9 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     let start = Instant::now();
     let relabel = args.relabelling.relabel()?;
     // Renamed labels have no declarations.
-    let declared =
-        |loaded: &Loaded| if relabel.is_empty() { Vocabulary::declared(loaded) } else { None };
+    let declared = |loaded: &Loaded| {
+        if relabel.is_empty() { LabelTyping::from_declarations(loaded) } else { None }
+    };
     let mut system = |file: &Path| system_and(session, file, declared);
     let systems = system(&args.a).and_then(|a| Ok((a, system(&args.b)?)));
     let ((a, declared_in_a), (b, declared_in_b)) = match systems {
@@ -81,8 +84,9 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         Err(stop) => return unknown_verdict(session, &stop),
     };
     session.log(format!("compared in {:.3} s", start.elapsed().as_secs_f64()));
-    let vocabulary =
-        |declared: Option<Vocabulary>, lts| declared.map_or_else(|| Vocabulary::inferred(lts), Ok);
+    let typing = |declared: Option<LabelTyping>, lts| {
+        declared.map_or_else(|| LabelTyping::from_texts(lts), Ok)
+    };
     let register = |found: Option<&ConfirmedDifference>| {
         let of = |path: &Path, lts: &Lts| json!({ "file": path.display().to_string(), "states": lts.state_count(), "transitions": lts.transition_count() });
         let (equivalence, preorder) = match question {
@@ -113,9 +117,8 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     if let (Some(named), Some(found)) = (&difference, &mut found) {
         found.confirmed = pair.confirm(session, named, question.weak())?;
         if let Some(formula) = formula_text(named, question.weak()) {
-            let vocabularies = [&vocabulary(declared_in_a, &a)?, &vocabulary(declared_in_b, &b)?];
-            found.checkable =
-                Some(checkable(session, &pair, &formula, first(named), vocabularies)?);
+            let typings = [&typing(declared_in_a, &a)?, &typing(declared_in_b, &b)?];
+            found.checkable = Some(checkable(session, &pair, &formula, first(named), typings)?);
         }
         register(Some(found));
     }
@@ -210,7 +213,7 @@ fn as_text(
     }
     if !matches!(difference, Difference::TooLong) && !confirmed {
         let long =
-            matches!(difference, Difference::Formula(formula) if formula.len() > MAX_CONFIRMED);
+            matches!(difference, Difference::Formula(formula) if formula.len() > MAX_CHECKED_BYTES);
         text += if long {
             "  (too long to be confirmed by the checker)\n"
         } else {
