@@ -1,19 +1,20 @@
 //! Normalisation of formulas to the form that regions support.
 //!
-//! Input: a typed formula. Output: the same without negated modalities ([`positive`]), and without
-//! universal quantifiers over counters (or constants of a sort of any size). If a single action
-//! determines the variable of a quantifier, the quantifier is moved into its action formula
-//! (`forall n. [a(n)]f` becomes `[exists n. a(n)]f`). Any other quantifier is moved to the front of
-//! the whole formula, `forall n. f`, and `f` is then checked for each region of `n` ([`Rewriter`]).
-//! The result implies the formula. The converse holds except where tests of a quantifier are
-//! dropped because its variable is not used elsewhere.
+//! Input: a typed formula. Output: an equal or stronger one, by two passes.
+//! [`negation_normal_form`]: negations on tests only, modalities of single actions, stars, and
+//! alternatives. [`Rewriter`]: no universal quantifiers over counters (or constants of a sort of
+//! any size). If a single action determines the variable of a quantifier, the quantifier is moved
+//! into its action formula (`forall n. [a(n)]f` becomes `[exists n. a(n)]f`). Any other quantifier
+//! is moved to the front of the whole formula, `forall n. f` ([`Rewriter::outer_variables`]), and
+//! `f` is then checked for each region of `n`. The result implies the formula. The converse holds
+//! except where tests of a quantifier are dropped because its variable is not used elsewhere.
 //!
 //! A quantifier may be moved out of a conjunction, a box, another universal quantifier, and,
 //! outside of all recursion, a disjunction. It may be moved out of a fixed point, or `R*`, if the
 //! recursion makes no choice, neither on the path to the quantifier nor anywhere else in the fixed
-//! point (`chooses`), and if the quantifier does not depend on the recursion. Then obligations
-//! are only propagated, each independently, and those of different numbers do not interact
-//! (docs/regions.md). Cost: linear, times nesting depth.
+//! point (`has_recursive_choice`), and if the quantifier does not depend on the recursion. Then
+//! obligations are only propagated, each independently, and those of different numbers do not
+//! interact (docs/regions.md). Cost: linear, times nesting depth.
 
 use crate::flow::{Flow, FlowSort};
 use crate::formula_constants::binds;
@@ -33,9 +34,14 @@ fn state(kind: StateKind, span: Span) -> TypedStateFormula {
     TypedStateFormula { kind, span }
 }
 
-/// Returns the formula, or its negation, with negations on tests only and sequences in modalities
-/// expanded.
-pub fn positive(signature: &mut Signature, f: &TypedStateFormula, sign: bool) -> TypedStateFormula {
+/// Returns the formula (`sign` true) or its negation, with negations on tests only and sequences in
+/// modalities expanded. Unlike `mu_formula::normal`, it keeps typed formulas, with their
+/// quantifiers and `R*`.
+pub fn negation_normal_form(
+    signature: &mut Signature,
+    f: &TypedStateFormula,
+    sign: bool,
+) -> TypedStateFormula {
     deep(|| {
         let both = |signature: &mut Signature,
                     a: &TypedStateFormula,
@@ -43,8 +49,8 @@ pub fn positive(signature: &mut Signature, f: &TypedStateFormula, sign: bool) ->
                     signs: (bool, bool),
                     all: bool| {
             let (a, b) = (
-                Box::new(positive(signature, a, signs.0)),
-                Box::new(positive(signature, b, signs.1)),
+                Box::new(negation_normal_form(signature, a, signs.0)),
+                Box::new(negation_normal_form(signature, b, signs.1)),
             );
             if all { StateKind::And(a, b) } else { StateKind::Or(a, b) }
         };
@@ -58,12 +64,12 @@ pub fn positive(signature: &mut Signature, f: &TypedStateFormula, sign: bool) ->
             }
             StateKind::Val(e) if sign => StateKind::Val(e.clone()),
             StateKind::Val(e) => StateKind::Val(Expr::negate(signature, e.clone())),
-            StateKind::Not(g) => return positive(signature, g, !sign),
+            StateKind::Not(g) => return negation_normal_form(signature, g, !sign),
             StateKind::And(a, b) => both(signature, a, b, (sign, sign), sign),
             StateKind::Or(a, b) => both(signature, a, b, (sign, sign), !sign),
             StateKind::Implies(a, b) => both(signature, a, b, (!sign, sign), !sign),
             StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => {
-                let inner = Box::new(positive(signature, g, sign));
+                let inner = Box::new(negation_normal_form(signature, g, sign));
                 if matches!(f.kind, StateKind::Forall(..)) == sign {
                     StateKind::Forall(vars.clone(), inner)
                 } else {
@@ -71,21 +77,24 @@ pub fn positive(signature: &mut Signature, f: &TypedStateFormula, sign: bool) ->
                 }
             }
             StateKind::Must(r, g) | StateKind::May(r, g) => {
-                let inner = positive(signature, g, sign);
+                let inner = negation_normal_form(signature, g, sign);
                 return modality(r, matches!(f.kind, StateKind::Must(..)) == sign, inner, f.span);
             }
             StateKind::Fix { least, var, params, body } => StateKind::Fix {
                 least: *least == sign,
                 var: *var,
                 params: params.clone(),
-                body: Box::new(positive(signature, body, sign)),
+                body: Box::new(negation_normal_form(signature, body, sign)),
             },
+            // Recursion variables occur below an even number of negations, and `Fix` is dualised
+            // with its body: the sign does not matter.
             StateKind::Var(x, args) => StateKind::Var(*x, args.clone()),
         };
         state(kind, f.span)
     })
 }
 
+/// Returns the modality `[r]inner` (`all`) or `<r>inner` with sequences expanded.
 fn modality(r: &Regular, all: bool, inner: TypedStateFormula, span: Span) -> TypedStateFormula {
     deep(|| match r {
         Regular::Seq(a, b) => {
@@ -148,20 +157,20 @@ fn mentions(f: &TypedStateFormula, v: VarId) -> bool {
 }
 
 /// True if a formula contains a recursion variable that is bound outside.
-fn calls_out(f: &TypedStateFormula, bound: &mut Vec<FixId>) -> bool {
+fn has_free_recursion(f: &TypedStateFormula, bound: &mut Vec<FixId>) -> bool {
     deep(|| match &f.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => false,
         StateKind::Not(g)
         | StateKind::Forall(_, g)
         | StateKind::Exists(_, g)
         | StateKind::Must(_, g)
-        | StateKind::May(_, g) => calls_out(g, bound),
+        | StateKind::May(_, g) => has_free_recursion(g, bound),
         StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
-            calls_out(a, bound) || calls_out(b, bound)
+            has_free_recursion(a, bound) || has_free_recursion(b, bound)
         }
         StateKind::Fix { var, body, .. } => {
             bound.push(*var);
-            let found = calls_out(body, bound);
+            let found = has_free_recursion(body, bound);
             bound.pop();
             found
         }
@@ -170,9 +179,9 @@ fn calls_out(f: &TypedStateFormula, bound: &mut Vec<FixId>) -> bool {
 }
 
 /// True if the recursion in a formula makes a choice: both sides of a disjunction, or the instances
-/// of `exists` or a diamond, use a variable that is bound outside.
-fn chooses(f: &TypedStateFormula) -> bool {
-    let out = |g: &TypedStateFormula| calls_out(g, &mut Vec::new());
+/// of `exists` or a diamond, contain a recursion variable that is bound outside.
+fn has_recursive_choice(f: &TypedStateFormula) -> bool {
+    let out = |g: &TypedStateFormula| has_free_recursion(g, &mut Vec::new());
     deep(|| match &f.kind {
         // The truth of a closed formula does not depend on the recursion.
         _ if !out(f) => false,
@@ -180,17 +189,25 @@ fn chooses(f: &TypedStateFormula) -> bool {
         StateKind::Exists(..) | StateKind::May(..) => true,
         StateKind::Or(a, b) | StateKind::Implies(a, b) if out(a) && out(b) => true,
         StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
-            chooses(a) || chooses(b)
+            has_recursive_choice(a) || has_recursive_choice(b)
         }
         StateKind::Not(g)
         | StateKind::Forall(_, g)
         | StateKind::Must(_, g)
-        | StateKind::Fix { body: g, .. } => chooses(g),
+        | StateKind::Fix { body: g, .. } => has_recursive_choice(g),
     })
 }
 
-/// The quantifiers to move.
-pub enum Picks<'f, 'a> {
+/// Movability of a quantifier.
+struct Movability {
+    /// True if it must be moved.
+    required: bool,
+    /// True if it may be moved to the front of the whole formula.
+    to_front: bool,
+}
+
+/// Class of the quantifiers to move.
+pub enum QuantifierClass<'f, 'a> {
     /// Those over counters.
     Counters(&'f mut Flow<'a>),
     /// Those over constants of a sort with any number of constants.
@@ -204,26 +221,31 @@ pub enum Picks<'f, 'a> {
     },
 }
 
-impl Picks<'_, '_> {
-    /// Returns whether a quantifier over a variable must be moved, and whether it may be moved to
-    /// the front of the whole formula.
-    fn of(&mut self, signature: &Signature, v: VarId) -> (bool, bool) {
+impl QuantifierClass<'_, '_> {
+    /// Returns how a quantifier over a variable can be moved.
+    fn movability(&mut self, signature: &Signature, v: VarId) -> Movability {
         match self {
-            Picks::Counters(flow) => {
+            QuantifierClass::Counters(flow) => {
                 let ty = flow.var(v);
-                (flow.has_counter(&ty), matches!(ty, FlowSort::Number(_)))
+                Movability {
+                    required: flow.has_counter(&ty),
+                    to_front: matches!(ty, FlowSort::Number(_)),
+                }
             }
-            Picks::Constants { sort, holds, .. } => {
-                (holds(signature.var(v).sort), signature.var(v).sort == *sort)
-            }
+            QuantifierClass::Constants { sort, holds, .. } => Movability {
+                required: holds(signature.var(v).sort),
+                to_front: signature.var(v).sort == *sort,
+            },
         }
     }
 
     /// Describes the domain of the quantifiers, for messages.
-    fn what(&self) -> String {
+    fn domain_text(&self) -> String {
         match self {
-            Picks::Counters(_) => "a number that flows together with a symbolic parameter".into(),
-            Picks::Constants { name, .. } => {
+            QuantifierClass::Counters(_) => {
+                "a number that flows together with a symbolic parameter".into()
+            }
+            QuantifierClass::Constants { name, .. } => {
                 format!("`{name}`, which may have any number of constants,")
             }
         }
@@ -233,19 +255,16 @@ impl Picks<'_, '_> {
 /// Rewriter that moves quantifiers over counters or constants in a formula in positive form.
 pub struct Rewriter<'f, 'a> {
     /// Selects the quantifiers.
-    pub picks: Picks<'f, 'a>,
+    pub class: QuantifierClass<'f, 'a>,
     /// The signature of new terms.
     pub signature: &'f mut Signature,
     /// The variables of quantifiers at the front of the whole formula.
-    pub fixed: Vec<VarId>,
+    pub outer_variables: Vec<VarId>,
 }
 
 /// The path to the current subformula.
 #[derive(Clone, Copy, Default)]
 struct Path {
-    /// True below a fixed point, or below a regular formula other than one action (conservative for
-    /// alternatives).
-    recursive: bool,
     /// True below a choice that may differ between numbers: `exists`, a disjunction with another
     /// recursive side, or a recursion that makes choices elsewhere.
     choice: bool,
@@ -271,8 +290,7 @@ impl Rewriter<'_, '_> {
                 StateKind::Or(a, b) => {
                     // Inside one side, the other side must not be recursive as well.
                     let with_sibling = |other: &TypedStateFormula| Path {
-                        choice: path.choice || path.recursive && calls_out(other, &mut Vec::new()),
-                        ..path
+                        choice: path.choice || has_free_recursion(other, &mut Vec::new()),
                     };
                     StateKind::Or(
                         Box::new(self.go(a, with_sibling(b))?),
@@ -281,37 +299,23 @@ impl Rewriter<'_, '_> {
                 }
                 StateKind::Forall(vars, g) => return self.universal(vars, g, f.span, path),
                 StateKind::Exists(vars, g) => {
-                    if vars.iter().any(|v| self.counts(*v)) {
+                    if vars.iter().any(|v| self.must_move(*v)) {
                         let text = format!(
                             "`exists` over {} requires one value for all runs",
-                            self.picks.what()
+                            self.class.domain_text()
                         );
                         return Err(Diagnostic::new(Stage::Unsupported, text).or_span(f.span));
                     }
                     // One instance for all numbers is stronger than one for each.
-                    StateKind::Exists(
-                        vars.clone(),
-                        Box::new(self.go(g, Path { choice: true, ..path })?),
-                    )
+                    StateKind::Exists(vars.clone(), Box::new(self.go(g, Path { choice: true })?))
                 }
-                StateKind::Must(r, g) => {
-                    let not_one_action = !matches!(**r, Regular::Action(_));
-                    StateKind::Must(
-                        r.clone(),
-                        Box::new(
-                            self.go(
-                                g,
-                                Path { recursive: path.recursive || not_one_action, ..path },
-                            )?,
-                        ),
-                    )
-                }
+                StateKind::Must(r, g) => StateKind::Must(r.clone(), Box::new(self.go(g, path)?)),
                 StateKind::May(..) => {
                     let text = "a diamond requires that a step exists, which regions cannot prove, because they may have more steps than the model";
                     return Err(Diagnostic::new(Stage::Unsupported, text).or_span(f.span));
                 }
                 StateKind::Fix { least, var, params, body } => {
-                    let inside = Path { recursive: true, choice: path.choice || chooses(body) };
+                    let inside = Path { choice: path.choice || has_recursive_choice(body) };
                     let body = Box::new(self.go(body, inside)?);
                     StateKind::Fix { least: *least, var: *var, params: params.clone(), body }
                 }
@@ -327,10 +331,12 @@ impl Rewriter<'_, '_> {
         })
     }
 
-    fn counts(&mut self, v: VarId) -> bool {
-        self.picks.of(self.signature, v).0
+    /// True if quantifiers over a variable must be moved.
+    fn must_move(&mut self, v: VarId) -> bool {
+        self.class.movability(self.signature, v).required
     }
 
+    /// Rewrites `forall vars. g`: moves the quantifiers that must be moved.
     fn universal(
         &mut self,
         vars: &[VarId],
@@ -339,18 +345,18 @@ impl Rewriter<'_, '_> {
         path: Path,
     ) -> Result<TypedStateFormula, Diagnostic> {
         let (counters, rest): (Vec<VarId>, Vec<VarId>) =
-            vars.iter().partition(|v| self.counts(**v));
+            vars.iter().partition(|v| self.must_move(**v));
         let mut body = g.clone();
         for v in counters {
             if let Some(moved) = self.inward(v, &[], &body) {
                 body = moved;
                 continue;
             }
-            if !self.picks.of(self.signature, v).1 {
-                let text = format!("`forall` over data that contain {}", self.picks.what());
+            if !self.class.movability(self.signature, v).to_front {
+                let text = format!("`forall` over data that contain {}", self.class.domain_text());
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
             }
-            if path.choice || path.recursive && calls_out(&body, &mut Vec::new()) {
+            if path.choice || has_free_recursion(&body, &mut Vec::new()) {
                 let name = &self.signature.var(v).name;
                 let text = if path.choice {
                     format!(
@@ -372,7 +378,7 @@ impl Rewriter<'_, '_> {
                 );
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
             }
-            self.fixed.push(v);
+            self.outer_variables.push(v);
         }
         let inner = self.go(&body, path)?;
         Ok(if rest.is_empty() {
@@ -383,7 +389,7 @@ impl Rewriter<'_, '_> {
     }
 
     /// Moves the quantifier of `forall v. tests => f` into action formulas, if possible. It may
-    /// drop tests, but no instance.
+    /// drop tests: that strengthens the formula, so the result still implies it.
     fn inward(
         &mut self,
         v: VarId,
@@ -400,18 +406,22 @@ impl Rewriter<'_, '_> {
                     Box::new(self.inward(v, tests, b)?),
                 ),
                 StateKind::Or(a, b) => {
-                    let (a, b) = if matches!(b.kind, StateKind::Val(_)) { (b, a) } else { (a, b) };
-                    if let StateKind::Val(e) = &a.kind
-                        && mentions(a, v)
+                    // The side that is a test comes first, if there is one.
+                    let (first, second) =
+                        if matches!(b.kind, StateKind::Val(_)) { (b, a) } else { (a, b) };
+                    if let StateKind::Val(test) = &first.kind
+                        && mentions(first, v)
                     {
                         let mut tests = tests.to_vec();
-                        tests.push(Expr::negate(self.signature, e.clone()));
-                        return self.inward(v, &tests, b);
+                        tests.push(Expr::negate(self.signature, test.clone()));
+                        return self.inward(v, &tests, second);
                     }
-                    match (mentions(a, v), mentions(b, v)) {
+                    match (mentions(first, v), mentions(second, v)) {
                         (true, true) => return None,
-                        (false, _) => StateKind::Or(a.clone(), Box::new(self.inward(v, tests, b)?)),
-                        _ => StateKind::Or(Box::new(self.inward(v, tests, a)?), b.clone()),
+                        (false, _) => {
+                            StateKind::Or(first.clone(), Box::new(self.inward(v, tests, second)?))
+                        }
+                        _ => StateKind::Or(Box::new(self.inward(v, tests, first)?), second.clone()),
                     }
                 }
                 StateKind::Forall(vars, g) => {

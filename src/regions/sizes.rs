@@ -17,7 +17,7 @@
 
 use crate::base::constants;
 use crate::formula_constants::binds;
-use crate::rewrite::{Picks, Rewriter, positive, substitute};
+use crate::rewrite::{QuantifierClass, Rewriter, negation_normal_form, substitute};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -418,18 +418,19 @@ impl Family {
         // A formula has its own equations.
         self.data(&formula.data)?;
         let mut signature = formula.data.signature.clone();
-        let plain = positive(&mut signature, &formula.formula, true);
+        let plain = negation_normal_form(&mut signature, &formula.formula, true);
         let holds = |sort: SortId| self.holds(sort);
-        let picks = Picks::Constants { sort: self.sort, holds: &holds, name: &self.name };
-        let mut rewriter = Rewriter { picks, signature: &mut signature, fixed: Vec::new() };
+        let class = QuantifierClass::Constants { sort: self.sort, holds: &holds, name: &self.name };
+        let mut rewriter =
+            Rewriter { class, signature: &mut signature, outer_variables: Vec::new() };
         let rewritten = rewriter.formula(&plain)?;
-        let fixed = rewriter.fixed;
+        let outer_variables = rewriter.outer_variables;
         LabelCheck { family: self, signature: &signature, labels: Vec::new() }.state(&rewritten)?;
         let others: Vec<OpId> = constants(&signature, self.sort)
             .into_iter()
             .filter(|op| !self.constants.contains(op))
             .collect();
-        if let Some(v) = fixed.first()
+        if let Some(v) = outer_variables.first()
             && signature
                 .sorts
                 .named_of(self.sort)
@@ -445,7 +446,7 @@ impl Family {
             );
         }
         let mut found: Vec<(Vec<OpId>, usize)> = vec![(Vec::new(), 0)];
-        for _ in &fixed {
+        for _ in &outer_variables {
             let longer = |(chosen, tracked): &(Vec<OpId>, usize)| {
                 let known =
                     others.iter().chain(&self.constants[..*tracked]).map(|op| (*op, *tracked));
@@ -460,9 +461,12 @@ impl Family {
         }
         let mut all = Vec::new();
         for (chosen, tracked) in found {
-            let by: Substitution =
-                fixed.iter().zip(&chosen).map(|(v, op)| (*v, Expr::op(&signature, *op))).collect();
-            let what = fixed
+            let by: Substitution = outer_variables
+                .iter()
+                .zip(&chosen)
+                .map(|(v, op)| (*v, Expr::op(&signature, *op)))
+                .collect();
+            let what = outer_variables
                 .iter()
                 .zip(&chosen)
                 .map(|(v, op)| format!("{} = {}", signature.var(*v).name, signature.op(*op).name));

@@ -14,7 +14,7 @@ use crate::cuts::{Case, CutLine, CutTerm, CutTest, Distinction, Grain, LabelPred
 use crate::flow::{Flow, FlowSort};
 use crate::formula_constants::ConstantCollector;
 use crate::numbers::{Layout, Layouts};
-use crate::rewrite::{Picks, Rewriter, positive, substitute};
+use crate::rewrite::{QuantifierClass, Rewriter, negation_normal_form, substitute};
 use crate::symbolic_constants::SymbolicConstants;
 use ahash::AHashMap;
 use mu_base::ids::{OpId, SortId, VarId};
@@ -56,7 +56,7 @@ pub struct Study<'a> {
     defined: &'a SymbolicConstants,
     formula: TypedFormula,
     /// The numbers that the formula quantifies over.
-    fixed: Vec<VarId>,
+    outer_variables: Vec<VarId>,
     facts: AbstractionFacts,
     line: CutLine,
     grains: Vec<Grain>,
@@ -82,16 +82,16 @@ impl<'a> Study<'a> {
         for (_, e) in &defined.initial {
             flow.root(e);
         }
-        let plain = positive(&mut signature, &formula.formula, true);
+        let plain = negation_normal_form(&mut signature, &formula.formula, true);
         type_state(&mut flow, &plain, &mut AHashMap::new());
         flow.verify()?;
         let mut rewriter = Rewriter {
-            picks: Picks::Counters(&mut flow),
+            class: QuantifierClass::Counters(&mut flow),
             signature: &mut signature,
-            fixed: Vec::new(),
+            outer_variables: Vec::new(),
         };
         let rewritten = rewriter.formula(&plain)?;
-        let fixed = rewriter.fixed;
+        let outer_variables = rewriter.outer_variables;
 
         let mut least = vec![0];
         least.extend(defined.rigid.iter().map(|r| r.least));
@@ -99,7 +99,7 @@ impl<'a> Study<'a> {
         for (i, r) in defined.rigid.iter().enumerate() {
             terms.insert(r.var, CutTerm::of(i + 1));
         }
-        for v in &fixed {
+        for v in &outer_variables {
             terms.insert(*v, CutTerm::of(least.len()));
             least.push(i64::from(signature.var(*v).sort == mu_data::sort::basic::POS));
         }
@@ -158,7 +158,7 @@ impl<'a> Study<'a> {
             TypedFormula { data: formula.data.clone(), formula: rewritten, ..formula.clone() };
         let formula =
             TypedFormula { data: mu_data::expr::DataSpec { signature, ..formula.data }, ..formula };
-        Ok(Self { compiled, defined, formula, fixed, facts, line, grains, cases })
+        Ok(Self { compiled, defined, formula, outer_variables, facts, line, grains, cases })
     }
 
     /// Returns the cases.
@@ -175,14 +175,18 @@ impl<'a> Study<'a> {
     pub(crate) fn sorts(&self) -> Vec<SortId> {
         let signature = &self.formula.data.signature;
         let rigid = self.defined.rigid.iter().map(|r| signature.op(r.op).sort);
-        rigid.chain(self.fixed.iter().map(|v| signature.var(*v).sort)).collect()
+        rigid.chain(self.outer_variables.iter().map(|v| signature.var(*v).sort)).collect()
     }
 
     /// Returns their names.
     pub(crate) fn names(&self) -> Vec<String> {
         let names = self.defined.rigid.iter().map(|r| r.name.clone());
         names
-            .chain(self.fixed.iter().map(|v| self.formula.data.signature.var(*v).name.clone()))
+            .chain(
+                self.outer_variables
+                    .iter()
+                    .map(|v| self.formula.data.signature.var(*v).name.clone()),
+            )
             .collect()
     }
 
@@ -233,17 +237,18 @@ impl<'a> Study<'a> {
     }
 
     /// Returns the values of the numbers that the formula quantifies over.
-    pub(crate) fn fixed_values(&self, valuation: &[i64]) -> Substitution {
+    pub(crate) fn outer_values(&self, valuation: &[i64]) -> Substitution {
         let signature = &self.formula.data.signature;
-        let values = self.fixed.iter().zip(&valuation[1 + self.defined.rigid.len()..]);
+        let values = self.outer_variables.iter().zip(&valuation[1 + self.defined.rigid.len()..]);
         values.map(|(v, n)| (*v, Expr::number(*n, signature.var(*v).sort))).collect()
     }
 
     /// Describes a case for users, by its representative values.
     pub fn describe(&self, case: &Case) -> String {
         let names = self.defined.rigid.iter().map(|r| r.name.clone());
-        let names = names
-            .chain(self.fixed.iter().map(|v| self.formula.data.signature.var(*v).name.clone()));
+        let names = names.chain(
+            self.outer_variables.iter().map(|v| self.formula.data.signature.var(*v).name.clone()),
+        );
         names
             .zip(&case.valuation[1..])
             .map(|(name, n)| format!("{name} = {n}"))
@@ -270,7 +275,7 @@ impl<'a> Study<'a> {
         let mut formula = self.formula.clone();
         let signature = &formula.data.signature;
         let first = 1 + self.defined.rigid.len();
-        let by: Substitution = (self.fixed.iter().zip(&case.valuation[first..]))
+        let by: Substitution = (self.outer_variables.iter().zip(&case.valuation[first..]))
             .map(|(v, n)| (*v, Expr::number(*n, signature.var(*v).sort)))
             .collect();
         formula.formula = substitute(&formula.formula, &by);

@@ -3,10 +3,12 @@
 //! In: one instruction word of RV32 or RV64 with the extensions I, M, A, F, D, C, and those of
 //! Zabha, Zacas, Zalasr, and Zcb. Out: the kind of access, its size in bytes, and its ordering
 //! bits; other instructions give `None`. The encodings are those of the unprivileged manual
-//! (20240411), chapters 2, 4, 13, 27, and 34. Constant time per word.
+//! (20240411), chapters 2, 4, 13, 27, and 34; those of Zalasr, which is not in it, are of its own
+//! specification. Constant time per word.
 //!
-//! Invariant: an instruction that accesses memory in a form that the decoder does not know, such as
-//! a vector load, is an error and never `None`.
+//! Invariant: an instruction of these extensions, or of F, D, Q, V, Zicboz, or H, that accesses
+//! memory in a form that the decoder does not know, such as a vector load, is an error and never
+//! `None`.
 
 /// One access to memory, or one fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +50,12 @@ pub enum MemoryInstruction {
     /// A load and a store in one step.
     Update {
         /// The operation between load and store.
-        operation: Update,
+        operation: AtomicOperation,
         /// Bytes of the access.
         size: u8,
         /// Register that receives the loaded value.
         target: Register,
-        /// Register of the operand.
+        /// Number of the integer register of the operand.
         operand: u8,
         /// The ordering bits.
         order: AcquireRelease,
@@ -98,7 +100,7 @@ pub struct FenceAccesses {
 
 /// Operation of an atomic memory operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
+pub enum AtomicOperation {
     /// Stores the operand.
     Swap,
     /// Stores the sum.
@@ -109,13 +111,13 @@ pub enum Update {
     And,
     /// Stores the disjunction.
     Or,
-    /// Stores the lower value, with signs.
+    /// Stores the minimum of signed numbers.
     Min,
-    /// Stores the higher value, with signs.
+    /// Stores the maximum of signed numbers.
     Max,
-    /// Stores the lower value, without signs.
+    /// Stores the minimum of unsigned numbers.
     UnsignedMin,
-    /// Stores the higher value, without signs.
+    /// Stores the maximum of unsigned numbers.
     UnsignedMax,
     /// Stores the operand if the target register has the loaded value.
     CompareAndSwap,
@@ -125,15 +127,16 @@ pub enum Update {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAccess(pub &'static str);
 
-/// Decodes an instruction word. `bits`: the width of integer registers, 32 or 64. `None` if the
+/// Decodes an instruction word. `bits`: the width of integer registers, 32 or 64, on which only the
+/// meaning of compressed instructions depends; others are decoded as those of RV64. `None` if the
 /// instruction neither accesses nor orders memory.
 ///
 /// # Errors
 /// The instruction accesses memory in a form that is not supported.
 pub fn decode(word: u32, bits: u8) -> Result<Option<MemoryInstruction>, UnknownAccess> {
     match word & 3 {
-        3 => full(word),
-        _ => Ok(compressed(word & 0xffff, bits)),
+        3 => decode_32(word),
+        _ => Ok(decode_16(word & 0xffff, bits)),
     }
 }
 
@@ -145,45 +148,45 @@ fn field(word: u32, low: u32, width: u32) -> u32 {
 ///
 /// # Panics
 /// If the number is above 255, which none of them is.
-pub(crate) fn byte(number: usize) -> u8 {
+pub(crate) fn narrow_byte(number: usize) -> u8 {
     u8::try_from(number).expect("a size or a register has at most 8 bits")
 }
 
 /// Returns the number of a register.
 fn register(word: u32, low: u32) -> u8 {
-    byte(field(word, low, 5) as usize)
+    narrow_byte(field(word, low, 5) as usize)
 }
 
 /// Decodes an instruction of 32 bits.
-fn full(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
-    let function = field(word, 12, 3);
+fn decode_32(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
+    let funct3 = field(word, 12, 3);
     let register = register(word, 7);
     Ok(match word & 0x7f {
-        0x03 => match function {
+        0x03 => match funct3 {
             7 => None,
-            _ => Some(load(1 << (function & 3), Register::Integer(register))),
+            _ => Some(load(1 << (funct3 & 3), Register::Integer(register))),
         },
-        0x07 => match function {
+        0x07 => match funct3 {
             1..=3 => Some(load(1 << function, Register::Float(register))),
             4 => return Err(UnknownAccess("a load of 16 bytes")),
             _ => return Err(UnknownAccess("a vector load")),
         },
-        0x23 => (function < 4).then(|| store(1 << function)),
-        0x27 => match function {
-            1..=3 => Some(store(1 << function)),
+        0x23 => (funct3 < 4).then(|| store(1 << funct3)),
+        0x27 => match funct3 {
+            1..=3 => Some(store(1 << funct3)),
             4 => return Err(UnknownAccess("a store of 16 bytes")),
             _ => return Err(UnknownAccess("a vector store")),
         },
-        0x0f if function == 0 => Some(MemoryInstruction::Fence {
+        0x0f if funct3 == 0 => Some(MemoryInstruction::Fence {
             before: accesses(field(word, 24, 4)),
             after: accesses(field(word, 20, 4)),
             tso: field(word, 28, 4) == 8,
         }),
-        0x0f if function == 2 && field(word, 20, 12) == 4 => {
+        0x0f if funct3 == 2 && field(word, 20, 12) == 4 => {
             return Err(UnknownAccess("a block that is set to zero (`cbo.zero`)"));
         }
         0x2f => atomic(word)?,
-        0x73 if function == 4 && field(word, 28, 4) == 0b0110 => {
+        0x73 if funct3 == 4 && field(word, 28, 4) == 0b0110 => {
             return Err(UnknownAccess("an access of a hypervisor"));
         }
         _ => None,
@@ -218,16 +221,16 @@ fn atomic(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
     Ok(Some(match field(word, 27, 5) {
         0b00010 => MemoryInstruction::LoadReserved { size, target, order },
         0b00011 => MemoryInstruction::StoreConditional { size, target, order },
-        0b00001 => update(Update::Swap),
-        0b00000 => update(Update::Add),
-        0b00100 => update(Update::Xor),
-        0b00101 => update(Update::CompareAndSwap),
-        0b01000 => update(Update::Or),
-        0b01100 => update(Update::And),
-        0b10000 => update(Update::Min),
-        0b10100 => update(Update::Max),
-        0b11000 => update(Update::UnsignedMin),
-        0b11100 => update(Update::UnsignedMax),
+        0b00001 => update(AtomicOperation::Swap),
+        0b00000 => update(AtomicOperation::Add),
+        0b00100 => update(AtomicOperation::Xor),
+        0b00101 => update(AtomicOperation::CompareAndSwap),
+        0b01000 => update(AtomicOperation::Or),
+        0b01100 => update(AtomicOperation::And),
+        0b10000 => update(AtomicOperation::Min),
+        0b10100 => update(AtomicOperation::Max),
+        0b11000 => update(AtomicOperation::UnsignedMin),
+        0b11100 => update(AtomicOperation::UnsignedMax),
         0b00110 => MemoryInstruction::Load { size, target, order },
         0b00111 => MemoryInstruction::Store { size, order },
         _ => return Err(UnknownAccess("an unknown atomic access")),
@@ -235,29 +238,29 @@ fn atomic(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
 }
 
 /// Decodes a compressed instruction.
-fn compressed(word: u32, bits: u8) -> Option<MemoryInstruction> {
-    let wide = bits == 64;
-    let short = byte(field(word, 2, 3) as usize) + 8;
-    let long = register(word, 7);
+fn decode_16(word: u32, bits: u8) -> Option<MemoryInstruction> {
+    let is_rv64 = bits == 64;
+    let rd_prime = narrow_byte(field(word, 2, 3) as usize) + 8;
+    let rd = register(word, 7);
     match (word & 3, field(word, 13, 3)) {
-        (0, 1) => Some(load(8, Register::Float(short))),
-        (0, 2) => Some(load(4, Register::Integer(short))),
-        (0, 3) if wide => Some(load(8, Register::Integer(short))),
-        (0, 3) => Some(load(4, Register::Float(short))),
+        (0, 1) => Some(load(8, Register::Float(rd_prime))),
+        (0, 2) => Some(load(4, Register::Integer(rd_prime))),
+        (0, 3) if is_rv64 => Some(load(8, Register::Integer(rd_prime))),
+        (0, 3) => Some(load(4, Register::Float(rd_prime))),
         (0, 4) => match field(word, 10, 3) {
-            0 => Some(load(1, Register::Integer(short))),
-            1 => Some(load(2, Register::Integer(short))),
+            0 => Some(load(1, Register::Integer(rd_prime))),
+            1 => Some(load(2, Register::Integer(rd_prime))),
             2 => Some(store(1)),
             3 => Some(store(2)),
             _ => None,
         },
         (0, 5) | (2, 5) => Some(store(8)),
         (0, 6) | (2, 6) => Some(store(4)),
-        (0, 7) | (2, 7) => Some(store(if wide { 8 } else { 4 })),
-        (2, 1) => Some(load(8, Register::Float(long))),
-        (2, 2) => Some(load(4, Register::Integer(long))),
-        (2, 3) if wide => Some(load(8, Register::Integer(long))),
-        (2, 3) => Some(load(4, Register::Float(long))),
+        (0, 7) | (2, 7) => Some(store(if is_rv64 { 8 } else { 4 })),
+        (2, 1) => Some(load(8, Register::Float(rd))),
+        (2, 2) => Some(load(4, Register::Integer(rd))),
+        (2, 3) if is_rv64 => Some(load(8, Register::Integer(rd))),
+        (2, 3) => Some(load(4, Register::Float(rd))),
         _ => None,
     }
 }

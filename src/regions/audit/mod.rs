@@ -348,7 +348,7 @@ impl<'a> CaseAudit<'a> {
         let formula = study.rewritten();
         let signature = &formula.data.signature;
         let data = with_constants(&formula.data, signature, &study.constants(valuation));
-        let by: Substitution = study.fixed_values(valuation);
+        let by: Substitution = study.outer_values(valuation);
         FormulaEvaluator::new(data, by, valuation)
     }
 

@@ -8,7 +8,7 @@
 //! noted as impossible; nothing is an error of the log that a faulty processor may do. Constant
 //! time and memory.
 
-use crate::riscv::{AcquireRelease, FenceAccesses, MemoryInstruction, Update};
+use crate::riscv::{AcquireRelease, AtomicOperation, FenceAccesses, MemoryInstruction};
 use crate::trace::{Added, Annotations, Fence, Operation, OperationKind, TraceBuilder};
 
 /// Access of a retired instruction.
@@ -131,7 +131,10 @@ impl Hart {
             }
             // A comparison that fails stores nothing, and does not release.
             MemoryInstruction::Update {
-                operation: Update::CompareAndSwap, size, order, ..
+                operation: AtomicOperation::CompareAndSwap,
+                size,
+                order,
+                ..
             } if access.stored.is_none() => {
                 is_atomic_load = true;
                 let order = AcquireRelease { release: false, ..order };

@@ -20,7 +20,7 @@ use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::rvfi_packets::{Packets, has_packets, seems_to_have_packets};
 use super::spike::fresh;
 use super::{ReadOptions, Sink, TraceReader};
-use crate::riscv::{MemoryInstruction, Register, byte, decode};
+use crate::riscv::{MemoryInstruction, Register, decode, narrow_byte};
 use crate::trace::TraceBuilder;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -179,7 +179,7 @@ impl<'a> Record<'a> {
         let Some(value) = self.number(data)? else {
             return Err(word.error(format!("there is no value in `rvfi_{}`", SIGNALS[data])));
         };
-        Ok(Some((u64::from(offset), byte(size as usize), value >> (8 * offset))))
+        Ok(Some((u64::from(offset), narrow_byte(size as usize), value >> (8 * offset))))
     }
 }
 

@@ -17,7 +17,7 @@
 use super::hart::{Hart, HartAccess, lowest};
 use super::lines::{Line, LineEffect, LineReader, Scanner, Word, read_lines};
 use super::{ReadOptions, Sink, TraceReader};
-use crate::riscv::{MemoryInstruction, Register, Update, byte, decode};
+use crate::riscv::{AtomicOperation, MemoryInstruction, Register, decode, narrow_byte};
 use crate::trace::{Initial, TraceBuilder};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -115,7 +115,7 @@ impl Results {
                         return Err(value.expected(what));
                     }
                     *scan = ahead;
-                    let size = byte(digits / 2);
+                    let size = narrow_byte(digits / 2);
                     results.stores.push((address, value.number("a value")?, size));
                 } else {
                     results.loads.push(address);
@@ -199,7 +199,7 @@ impl SpikeReader {
             MemoryInstruction::Store { .. } => (0, 1),
             MemoryInstruction::StoreConditional { .. } => (0, results.stores.len().min(1)),
             // A comparison that fails stores nothing.
-            MemoryInstruction::Update { operation: Update::CompareAndSwap, .. } => {
+            MemoryInstruction::Update { operation: AtomicOperation::CompareAndSwap, .. } => {
                 (1, results.stores.len().min(1))
             }
             _ => (1, 1),
@@ -232,9 +232,11 @@ impl SpikeReader {
                     (MemoryInstruction::Update { operation, operand, .. }, Some(stored)) => {
                         let operand = registers[usize::from(operand & 31)];
                         match (operation, operand) {
-                            (Update::Add, Some(o)) => Some(lowest(stored.wrapping_sub(o), size)),
-                            (Update::Xor, Some(o)) => Some(lowest(stored ^ o, size)),
-                            (Update::CompareAndSwap, _) => Some(0),
+                            (AtomicOperation::Add, Some(o)) => {
+                                Some(lowest(stored.wrapping_sub(o), size))
+                            }
+                            (AtomicOperation::Xor, Some(o)) => Some(lowest(stored ^ o, size)),
+                            (AtomicOperation::CompareAndSwap, _) => Some(0),
                             _ => None,
                         }
                     }

@@ -19,7 +19,7 @@
 use super::lines::{Line, LineEffect, LineReader, Scanner, Word, read_lines};
 use super::spike::fresh;
 use super::{ReadOptions, Sink, TraceReader};
-use crate::riscv::byte;
+use crate::riscv::narrow_byte;
 use crate::trace::{Operation, TraceBuilder};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -159,7 +159,7 @@ fn bytes(word: &Word<'_>) -> Result<Vec<u8>, Diagnostic> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(word.expected("a hexadecimal value"));
     }
-    let digit = |b: u8| char::from(b).to_digit(16).map_or(0, |d| byte(d as usize));
+    let digit = |b: u8| char::from(b).to_digit(16).map_or(0, |d| narrow_byte(d as usize));
     Ok(digits.as_bytes().rchunks(2).map(|c| c.iter().fold(0, |v, b| v * 16 + digit(*b))).collect())
 }
 
@@ -213,7 +213,7 @@ impl WhisperReader {
             part[..width].copy_from_slice(&value[at..at + width]);
             let part = AccessPart {
                 address: here,
-                size: byte(width),
+                size: narrow_byte(width),
                 value: u64::from_le_bytes(part),
                 line,
                 inserted,

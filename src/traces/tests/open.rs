@@ -5,7 +5,7 @@
 use mu_base::Budget;
 use mu_base::random::Random;
 use mu_traces::readers::{Collected, ReadOptions, readers};
-use mu_traces::riscv::Update;
+use mu_traces::riscv::AtomicOperation;
 use mu_traces::trace::fits;
 use mu_traces::{DecisionOptions, OpenFact, Trace, TraceModel, Verdict, decide};
 
@@ -45,25 +45,25 @@ fn all(name: &str, log: &str, expected: Option<bool>) {
 #[test]
 fn values_fit_if_some_operand_maps_them() {
     let functions = [
-        Update::Swap,
-        Update::Add,
-        Update::Xor,
-        Update::And,
-        Update::Or,
-        Update::Min,
-        Update::Max,
-        Update::UnsignedMin,
-        Update::UnsignedMax,
+        AtomicOperation::Swap,
+        AtomicOperation::Add,
+        AtomicOperation::Xor,
+        AtomicOperation::And,
+        AtomicOperation::Or,
+        AtomicOperation::Min,
+        AtomicOperation::Max,
+        AtomicOperation::UnsignedMin,
+        AtomicOperation::UnsignedMax,
     ];
-    let value = |f: Update, l: u8, o: u8| match f {
-        Update::Swap => o,
-        Update::Add => l.wrapping_add(o),
-        Update::Xor => l ^ o,
-        Update::And => l & o,
-        Update::Or => l | o,
-        Update::Min => (l as i8).min(o as i8) as u8,
-        Update::Max => (l as i8).max(o as i8) as u8,
-        Update::UnsignedMin => l.min(o),
+    let value = |f: AtomicOperation, l: u8, o: u8| match f {
+        AtomicOperation::Swap => o,
+        AtomicOperation::Add => l.wrapping_add(o),
+        AtomicOperation::Xor => l ^ o,
+        AtomicOperation::And => l & o,
+        AtomicOperation::Or => l | o,
+        AtomicOperation::Min => (l as i8).min(o as i8) as u8,
+        AtomicOperation::Max => (l as i8).max(o as i8) as u8,
+        AtomicOperation::UnsignedMin => l.min(o),
         _ => l.max(o),
     };
     let samples = [0u8, 1, 2, 3, 0x7e, 0x7f, 0x80, 0x81, 0xfe, 0xff];
@@ -73,7 +73,7 @@ fn values_fit_if_some_operand_maps_them() {
                 let (loaded, stored) = (u64::from(l), u64::from(s));
                 let any = (0..=255).any(|o| value(f, l, o) == s);
                 assert_eq!(fits(Some((f, None)), loaded, stored, 1), any, "{f:?} {l} {s}");
-                for o in samples.into_iter().filter(|_| f != Update::Swap) {
+                for o in samples.into_iter().filter(|_| f != AtomicOperation::Swap) {
                     let known = fits(Some((f, Some(u64::from(o)))), loaded, stored, 1);
                     assert_eq!(known, value(f, l, o) == s, "{f:?} {l} {o} {s}");
                 }

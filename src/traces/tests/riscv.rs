@@ -1,7 +1,7 @@
 //! Instruction words with the accesses that the manual gives for them. The words are those of an
 //! assembler.
 
-use mu_traces::riscv::{AcquireRelease, MemoryInstruction as M, Register, Update, decode};
+use mu_traces::riscv::{AcquireRelease, AtomicOperation, MemoryInstruction as M, Register, decode};
 
 fn load(size: u8, register: u8) -> Option<M> {
     Some(M::Load { size, target: Register::Integer(register), order: AcquireRelease::default() })
@@ -73,7 +73,7 @@ fn atomics_and_fences() {
     assert_eq!(
         decode(0x06b6_352f, 64),
         Ok(Some(M::Update {
-            operation: Update::Add,
+            operation: AtomicOperation::Add,
             size: 8,
             target,
             operand: 11,
@@ -84,7 +84,7 @@ fn atomics_and_fences() {
     assert_eq!(
         decode(0x0ab6_202f, 64),
         Ok(Some(M::Update {
-            operation: Update::Swap,
+            operation: AtomicOperation::Swap,
             size: 4,
             target: Register::Integer(0),
             operand: 11,

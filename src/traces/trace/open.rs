@@ -6,7 +6,7 @@
 //! allowed wherever it is allowed with them, so that *forbidden* stays right.
 
 use super::{Added, Annotations, OperationKind, Trace, TraceBuilder};
-use crate::riscv::Update;
+use crate::riscv::AtomicOperation;
 use mu_base::narrow;
 
 /// Fact about operations that the log leaves open.
@@ -19,7 +19,7 @@ pub enum OpenFact {
         operation: u32,
         /// Function of an update from the loaded value to the stored one, and its operand if the
         /// log has it. `None`: any value.
-        rule: Option<(Update, Option<u64>)>,
+        rule: Option<(AtomicOperation, Option<u64>)>,
     },
     /// A load-reserved and its store-conditional with other operations of the thread between them:
     /// no other thread stores to the location between the source of the load and the store.
@@ -67,7 +67,12 @@ impl OpenFact {
 
 /// True if an update of `size` bytes (0: 8) that loads a value can store another one. Of an unknown
 /// operand, some value fits.
-pub fn fits(rule: Option<(Update, Option<u64>)>, loaded: u64, stored: u64, size: u8) -> bool {
+pub fn fits(
+    rule: Option<(AtomicOperation, Option<u64>)>,
+    loaded: u64,
+    stored: u64,
+    size: u8,
+) -> bool {
     let Some((function, operand)) = rule else { return true };
     let bits = if size == 0 { 64 } else { 8 * u32::from(size) };
     let cut = |v: u64| v << (64 - bits) >> (64 - bits);
@@ -75,29 +80,29 @@ pub fn fits(rule: Option<(Update, Option<u64>)>, loaded: u64, stored: u64, size:
     let (loaded, stored) = (cut(loaded), cut(stored));
     let operand = operand.map(cut);
     match (function, operand) {
-        (Update::Swap, _) | (Update::Add | Update::Xor, None) => true,
-        (Update::Add, Some(o)) => cut(loaded.wrapping_add(o)) == stored,
-        (Update::Xor, Some(o)) => loaded ^ o == stored,
-        (Update::And, Some(o)) => loaded & o == stored,
-        (Update::And, None) => loaded & stored == stored,
-        (Update::Or, Some(o)) => loaded | o == stored,
-        (Update::Or, None) => loaded | stored == stored,
-        (Update::Min, Some(o)) => signed(loaded).min(signed(o)) == signed(stored),
-        (Update::Min, None) => signed(stored) <= signed(loaded),
-        (Update::Max, Some(o)) => signed(loaded).max(signed(o)) == signed(stored),
-        (Update::Max, None) => signed(loaded) <= signed(stored),
-        (Update::UnsignedMin, Some(o)) => loaded.min(o) == stored,
-        (Update::UnsignedMin, None) => stored <= loaded,
-        (Update::UnsignedMax, Some(o)) => loaded.max(o) == stored,
-        (Update::UnsignedMax, None) => loaded <= stored,
+        (AtomicOperation::Swap, _) | (AtomicOperation::Add | AtomicOperation::Xor, None) => true,
+        (AtomicOperation::Add, Some(o)) => cut(loaded.wrapping_add(o)) == stored,
+        (AtomicOperation::Xor, Some(o)) => loaded ^ o == stored,
+        (AtomicOperation::And, Some(o)) => loaded & o == stored,
+        (AtomicOperation::And, None) => loaded & stored == stored,
+        (AtomicOperation::Or, Some(o)) => loaded | o == stored,
+        (AtomicOperation::Or, None) => loaded | stored == stored,
+        (AtomicOperation::Min, Some(o)) => signed(loaded).min(signed(o)) == signed(stored),
+        (AtomicOperation::Min, None) => signed(stored) <= signed(loaded),
+        (AtomicOperation::Max, Some(o)) => signed(loaded).max(signed(o)) == signed(stored),
+        (AtomicOperation::Max, None) => signed(loaded) <= signed(stored),
+        (AtomicOperation::UnsignedMin, Some(o)) => loaded.min(o) == stored,
+        (AtomicOperation::UnsignedMin, None) => stored <= loaded,
+        (AtomicOperation::UnsignedMax, Some(o)) => loaded.max(o) == stored,
+        (AtomicOperation::UnsignedMax, None) => loaded <= stored,
         // The register of the result has the expected value, and `x0` is 0.
-        (Update::CompareAndSwap, _) => loaded == 0,
+        (AtomicOperation::CompareAndSwap, _) => loaded == 0,
     }
 }
 
 impl TraceBuilder {
     /// Notes that the log does not have the value that an operation loads.
-    pub fn open_value(&mut self, operation: Added, rule: Option<(Update, Option<u64>)>) {
+    pub fn open_value(&mut self, operation: Added, rule: Option<(AtomicOperation, Option<u64>)>) {
         self.open.push(OpenFact::Value { operation: operation.0, rule });
     }
     /// Notes that a load and a later store of its thread are a pair.
