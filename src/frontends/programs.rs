@@ -8,7 +8,7 @@ use mu_base::naming::Naming;
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, ends_in};
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
-use mu_program::expansion::{ends, mcrl2};
+use mu_program::expansion::{mcrl2, termination_conditions};
 use mu_program::machine::Machine;
 use mu_program::nasm::{self, X86Program};
 use mu_program::{Program, litmus, parametric};
@@ -236,6 +236,7 @@ fn read_model(input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Di
         loading.journal.begin_stage("searching for full store buffers");
         cut = mu_safety::buffers::are_full(&machine, loading.budget)?;
     }
-    let compiled = loading.compiled(&spec)?.with_terminal_conditions(ends(&machine));
+    let compiled =
+        loading.compiled(&spec)?.with_terminal_conditions(termination_conditions(&machine));
     Ok(Loaded { buffers: Some(Arc::new(cut)), ..Loaded::from(compiled) })
 }

@@ -4,12 +4,13 @@
 //! registers) and one for memory with the store buffers. Threads and memory synchronise on reads,
 //! writes, updates and fences; stores move to memory spontaneously. Actions have the texts of the
 //! labels of [`super::model`], and the two transition systems are strongly bisimilar. This is one
-//! more independent route from a program to its behaviour. The only difference is an access to an
-//! address without a cell: an error in the machine, a deadlock in the text.
+//! more route from a program to its behaviour; it shares the steps of instructions, the cells of
+//! addresses, and liveness with the machine. The only difference is an access to an address without
+//! a cell: an error in the machine, a deadlock in the text.
 //!
 //! Values are natural numbers below 2^64 as in the machine; the arithmetic of instructions is
-//! defined by equations. Cost: linear in the program, except for computed addresses, which give a
-//! summand for each cell.
+//! defined by equations. Cost: a summand for each step and, if it computes its address, for each
+//! cell; in memory, summands of each kind for each thread and cell.
 
 use super::expr::{BinOp, Expr, FlagTest, TestKind, Width};
 use super::machine::Machine;
@@ -83,7 +84,8 @@ const OWN_NAMES: [&str; 41] = [
 /// The action of a step without memory access.
 const LOCAL: &str = "local";
 
-/// Equations for the arithmetic of instructions. `m` is 2 to the width; flags are 1 zero, 2 sign, 4
+/// Equations for the arithmetic of instructions. Unless a line says otherwise, `m` is 2 to the
+/// width, and `c` the width; flags are 1 zero, 2 sign, 4
 /// carry, 8 overflow, 16 parity.
 const ARITHMETIC: &str = "\
 map signed: Pos # Nat -> Int;                         % the number that bits stand for; the width, the bits
@@ -159,8 +161,8 @@ fn power(bits: u32) -> u128 {
 
 impl ExprPrinter<'_> {
     /// Prints an expression as a number.
-    fn number(&self, e: &Expr) -> String {
-        let of = |e: &Expr| self.number(e);
+    fn print_number(&self, e: &Expr) -> String {
+        let of = |e: &Expr| self.print_number(e);
         match e {
             Expr::Const(c) => c.to_string(),
             Expr::Register(r) => self.registers[*r as usize].clone(),
@@ -183,22 +185,22 @@ impl ExprPrinter<'_> {
                 flags(*op, *width, &of(a), &of(b), || of(before))
             }
             Expr::Parity(f, result) => format!("f_parity({}, {})", of(f), of(result)),
-            Expr::Test(..) => format!("if({}, 1, 0)", self.truth(e)),
+            Expr::Test(..) => format!("if({}, 1, 0)", self.print_condition(e)),
             Expr::SignExtend(width, e) => format!(
                 "unsigned(64, signed({}, {} mod {}))",
                 width.bits(),
                 of(e),
                 power(width.bits())
             ),
-            Expr::If(c, a, b) => format!("if({}, {}, {})", self.truth(c), of(a), of(b)),
+            Expr::If(c, a, b) => format!("if({}, {}, {})", self.print_condition(c), of(a), of(b)),
         }
     }
     /// Prints the condition that an expression is not zero.
-    fn truth(&self, e: &Expr) -> String {
+    fn print_condition(&self, e: &Expr) -> String {
         match e {
             Expr::Const(c) => (*c != 0).to_string(),
-            Expr::Test(test, f) => condition(*test, &self.number(f)),
-            e => format!("{} != 0", self.number(e)),
+            Expr::Test(test, f) => condition(*test, &self.print_number(f)),
+            e => format!("{} != 0", self.print_number(e)),
         }
     }
 }
@@ -303,9 +305,12 @@ pub fn mcrl2(machine: &Machine) -> String {
     let _ = writeln!(out, "\n% The thread, the variable, values as signed numbers.\nact {LOCAL};");
     let (mut acts, mut allowed, mut communications) = (Vec::new(), Vec::new(), Vec::new());
     let mut shared = |name: &str, suffix: &str, sorts: &str| {
-        acts.push(format!("act {name}, t_{name}{suffix}, m_{name}{suffix}: {sorts};"));
+        // The result of a communication is declared once for all widths.
+        let is_declared = allowed.iter().any(|a| a == name);
+        let result = if is_declared { String::new() } else { format!("{name}, ") };
+        acts.push(format!("act {result}t_{name}{suffix}, m_{name}{suffix}: {sorts};"));
         communications.push(format!("t_{name}{suffix} | m_{name}{suffix} -> {name}"));
-        if !allowed.iter().any(|a| a == name) {
+        if !is_declared {
             allowed.push(name.to_string());
         }
     };
@@ -328,14 +333,7 @@ pub fn mcrl2(machine: &Machine) -> String {
         acts.push("act flush: Nat # Var # Int;".into());
         allowed.push("flush".into());
     }
-    // A name is declared once.
-    let mut seen = false;
     for act in acts {
-        let act = if act.starts_with("act read,") && std::mem::replace(&mut seen, true) {
-            act.replacen("act read, ", "act ", 1)
-        } else {
-            act
-        };
         let _ = writeln!(out, "{act}");
     }
     out += &processes;
@@ -355,8 +353,8 @@ pub fn mcrl2(machine: &Machine) -> String {
     out
 }
 
-/// Returns the termination condition of each thread: its position, and the condition on it.
-pub fn ends(machine: &Machine) -> Vec<(String, String)> {
+/// Returns for each thread the parameter of its position, and the condition that it has ended.
+pub fn termination_conditions(machine: &Machine) -> Vec<(String, String)> {
     let threads = machine.program.threads.iter().enumerate();
     threads
         .map(|(t, thread)| (format!("at{t}"), format!("at{t} == {}", thread.steps.len())))
@@ -374,17 +372,17 @@ fn thread_process(
     let code = &machine.program.threads[thread];
     let registers: Vec<String> =
         code.registers.iter().map(|r| format!("r_{}", identifier(&r.name))).collect();
-    let mut touched = vec![false; registers.len()];
+    let mut occurs = vec![false; registers.len()];
     for step in &code.steps {
-        super::liveness::registers_read(step, &mut |r| touched[r as usize] = true);
-        step.assigns.iter().for_each(|(r, _)| touched[*r as usize] = true);
+        super::liveness::registers_read(step, &mut |r| occurs[r as usize] = true);
+        step.assigns.iter().for_each(|(r, _)| occurs[*r as usize] = true);
     }
-    let preserved: Vec<Register> =
-        (0..registers.len() as Register).filter(|r| touched[*r as usize]).collect();
+    let stored: Vec<Register> =
+        (0..registers.len() as Register).filter(|r| occurs[*r as usize]).collect();
     let parameters: String =
-        preserved.iter().map(|r| format!(", {}: Nat", registers[*r as usize])).collect();
+        stored.iter().map(|r| format!(", {}: Nat", registers[*r as usize])).collect();
     let _ = write!(out, "\n% {}\nproc T{thread}(at{thread}: Nat{parameters}) =\n", code.name);
-    let body = Body { machine, thread, names, registers: &registers, preserved: &preserved };
+    let body = Body { machine, thread, names, registers: &registers, stored: &stored };
     let mut summands = Vec::new();
     for (place, step) in code.steps.iter().enumerate() {
         let text = &code.instructions[step.instruction as usize].text;
@@ -400,7 +398,7 @@ fn thread_process(
         summands.push("    delta".into());
     }
     let _ = writeln!(out, "{};", summands.join("\n"));
-    let values: String = preserved
+    let values: String = stored
         .iter()
         .map(|r| {
             format!(
@@ -421,7 +419,7 @@ struct Body<'a> {
     thread: usize,
     names: &'a [String],
     registers: &'a [String],
-    preserved: &'a [Register],
+    stored: &'a [Register],
 }
 
 impl Body<'_> {
@@ -436,7 +434,7 @@ impl Body<'_> {
                 self.machine.program.cell_at(*a).into_iter().map(|c| (c, String::new())).collect()
             }
             e => {
-                let text = self.texts(String::new()).number(e);
+                let text = self.texts(String::new()).print_number(e);
                 (0..cells.len())
                     .filter(|&c| accepts(cells[c].access))
                     .map(|c| (c, format!("({text} == {}) -> ", cells[c].address)))
@@ -444,8 +442,10 @@ impl Body<'_> {
             }
         }
     }
-    /// Prints the content of a cell after a store of a width, as a signed number.
-    fn merged(&self, cell: usize, width: Width, value: &str) -> String {
+    /// Prints the content of a cell after a store of a width, as a signed number. A store that is
+    /// narrower than its cell requires that no wider one exists (`Cell::access`), so that the upper
+    /// part is the initial one.
+    fn print_stored(&self, cell: usize, width: Width, value: &str) -> String {
         let c = &self.machine.program.cells[cell];
         let high = c.initial & !width.mask();
         let bits = if high == 0 { String::new() } else { format!("{high} + ") };
@@ -476,14 +476,14 @@ impl Body<'_> {
                     format!(
                         "{at}t_write({t}, {}, {}) . {next}",
                         names[c],
-                        self.merged(c, *width, &none.number(value))
+                        self.print_stored(c, *width, &none.print_number(value))
                     )
                 };
                 let all = self.cells(address, |access| access == *width).into_iter().map(stores);
                 match when {
                     None => all.collect(),
                     Some(e) => {
-                        let truth = none.truth(e);
+                        let truth = none.print_condition(e);
                         let mut out: Vec<String> =
                             all.map(|s| format!("({truth}) -> {s}")).collect();
                         out.push(format!("(!({truth})) -> {LOCAL} . {next}"));
@@ -495,10 +495,10 @@ impl Body<'_> {
                 used.updates = true;
                 let one = |(c, at): (usize, String)| {
                     let texts = self.texts(format!("unsigned({}, v)", width.bits()));
-                    let new = self.merged(c, *width, &texts.number(value));
+                    let new = self.print_stored(c, *width, &texts.print_number(value));
                     let new = match when {
                         None => new,
-                        Some(e) => format!("if({}, {new}, v)", texts.truth(e)),
+                        Some(e) => format!("if({}, {new}, v)", texts.print_condition(e)),
                     };
                     let next = self.next(place, step, &texts);
                     format!("{at}(sum v: Int. t_update({t}, {}, v, {new}) . {next})", names[c])
@@ -527,23 +527,24 @@ impl Body<'_> {
             Next::Fall => (fall.to_string(), [fall, fall]),
             Next::Jump(to) => (to.to_string(), [*to as usize; 2]),
             Next::Branch(test, to) => {
-                (format!("if({}, {to}, {fall})", texts.truth(test)), [*to as usize, fall])
+                (format!("if({}, {to}, {fall})", texts.print_condition(test)), [*to as usize, fall])
             }
         };
         let mut out = format!("T{}({at}", self.thread);
-        for &r in self.preserved {
-            let [taken, not] = targets.map(|to| self.machine.live(self.thread, to)[r as usize]);
+        for &r in self.stored {
+            let [live_if_taken, live_if_not] =
+                targets.map(|to| self.machine.live(self.thread, to)[r as usize]);
             let value = match step.assigns.iter().find(|a| a.0 == r) {
-                _ if !taken && !not => "0".into(),
-                Some((_, e)) => texts.number(e),
+                _ if !live_if_taken && !live_if_not => "0".into(),
+                Some((_, e)) => texts.print_number(e),
                 None => self.registers[r as usize].clone(),
             };
-            let _ = match (&step.next, taken, not) {
+            let _ = match (&step.next, live_if_taken, live_if_not) {
                 (Next::Branch(test, _), true, false) => {
-                    write!(out, ", if({}, {value}, 0)", texts.truth(test))
+                    write!(out, ", if({}, {value}, 0)", texts.print_condition(test))
                 }
                 (Next::Branch(test, _), false, true) => {
-                    write!(out, ", if({}, 0, {value})", texts.truth(test))
+                    write!(out, ", if({}, 0, {value})", texts.print_condition(test))
                 }
                 _ => write!(out, ", {value}"),
             };

@@ -1,5 +1,5 @@
 //! Random boolean equation systems from the grammar, against fixed points computed by definition:
-//! each equation by iteration from false or true, the later ones inside.
+//! nested iteration, in which the later equations are solved again for each value of an equation.
 //!
 //! `MU_CHECK_CASES` systems from seed `MU_CHECK_SEED` on. A failing system is printed in full.
 
@@ -37,13 +37,13 @@ impl Formula {
     }
 }
 
-struct Maker<'r> {
+struct Generator<'r> {
     random: &'r mut Random,
     names: Vec<String>,
     used: BTreeSet<&'static str>,
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     fn space(&mut self) -> &'static str {
         let (word, text) = *self.random.choose(&[
             ("space", " "),
@@ -58,8 +58,8 @@ impl Maker<'_> {
     /// variables occur only there. `binding`: the least precedence of an operator that needs no
     /// brackets: 0 for `=>`, 1 for `||`, 2 for `&&`, 3 for none of them.
     fn formula(&mut self, depth: usize, positive: bool, binding: usize) -> (Formula, String) {
-        let way = if depth == 0 { self.random.below(2) } else { 2 + self.random.below(5) };
-        let (word, formula, text) = match way {
+        let production = if depth == 0 { self.random.below(2) } else { 2 + self.random.below(5) };
+        let (word, formula, text) = match production {
             0 if positive => {
                 let v = self.random.below(self.names.len());
                 ("variable", Formula::Variable(v), self.names[v].clone())
@@ -76,11 +76,11 @@ impl Maker<'_> {
                 let (a, text) = self.formula(depth - 1, positive, 0);
                 ("(", a, format!("({}{text})", self.space()))
             }
-            way => {
+            production => {
                 // `=>` groups to the right, so its right operand may be one without brackets. The
-                // others are associative, but the tree of the text groups in one way only, so an
-                // operand has brackets unless its operator binds more tightly.
-                let (word, own) = [("&&", 2), ("||", 1), ("=>", 0)][way - 4];
+                // others are associative, but the tree of the text groups in one production only,
+                // so an operand has brackets unless its operator binds more tightly.
+                let (word, own) = [("&&", 2), ("||", 1), ("=>", 0)][production - 4];
                 let (a, left) = self.formula(depth - 1, positive == (word != "=>"), own + 1);
                 let right = if word == "=>" { own } else { own + 1 };
                 let (b, right) = self.formula(depth - 1, positive, right);
@@ -101,7 +101,7 @@ impl Maker<'_> {
 
 struct System {
     equations: Vec<(bool, Formula)>,
-    start: usize,
+    initial: usize,
 }
 
 impl System {
@@ -124,26 +124,26 @@ fn system(random: &mut Random) -> (System, String, BTreeSet<&'static str>) {
     let count = 1 + random.below(5);
     let all = ["X", "Y'", "_z0", "muX", "init2", "true1"];
     let names: Vec<String> = all[..count].iter().map(|n| n.to_string()).collect();
-    let mut maker = Maker { random, names, used: BTreeSet::from(["init"]) };
+    let mut generator = Generator { random, names, used: BTreeSet::from(["init"]) };
     let (word, mut text) =
         [("bes", "bes ".to_string()), ("pbes", "pbes ".into()), ("no word", String::new())]
-            [maker.random.below(3)]
+            [generator.random.below(3)]
         .clone();
-    maker.used.insert(word);
+    generator.used.insert(word);
     let mut equations = Vec::new();
     for i in 0..count {
-        let least = maker.random.chance(1, 2);
+        let least = generator.random.chance(1, 2);
         let word = if least { "mu" } else { "nu" };
-        maker.used.insert(word);
-        let depth = maker.random.below(4);
-        let (formula, body) = maker.formula(depth, true, 0);
-        let (before, after) = (maker.space(), maker.space());
-        text += &format!("{word} {} ={before}{body};{after}", maker.names[i]);
+        generator.used.insert(word);
+        let depth = generator.random.below(4);
+        let (formula, body) = generator.formula(depth, true, 0);
+        let (before, after) = (generator.space(), generator.space());
+        text += &format!("{word} {} ={before}{body};{after}", generator.names[i]);
         equations.push((least, formula));
     }
-    let start = maker.random.below(count);
-    text += &format!("init {};", maker.names[start]);
-    (System { equations, start }, text, maker.used)
+    let initial = generator.random.below(count);
+    text += &format!("init {};", generator.names[initial]);
+    (System { equations, initial }, text, generator.used)
 }
 
 #[test]
@@ -175,14 +175,14 @@ fn random_systems_have_the_solutions_of_their_definition() {
             }
             assert_eq!(
                 solution.winner(game.initial) == Player::Even,
-                values[system.start],
+                values[system.initial],
                 "seed {seed}, {}\n{text}",
                 solver.name()
             );
         }
-        truths += u64::from(values[system.start]);
+        truths += u64::from(values[system.initial]);
     }
-    println!("{compared} values compared of {cases} systems, {truths} of them true at the start");
+    println!("{compared} values compared of {cases} systems, {truths} of them true initially");
     let missing: Vec<&&str> = PRODUCTIONS.iter().filter(|p| !used.contains(*p)).collect();
     if cases >= 500 {
         assert!(missing.is_empty(), "never made: {missing:?}");

@@ -1,5 +1,6 @@
 //! The published formulas of ARCx, for every number of operations and of cores: the checker proves
-//! them by itself, by pairs of components.
+//! them without a certificate and without regions ([`mu_zones::confirm`]), with two tracked
+//! components.
 
 use mu_base::ids::{OpId, SortId};
 use mu_base::{Budget, SourceMap};
@@ -24,8 +25,13 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"))
 }
 
+/// Limit on the time of a proof, far above the usual seconds.
+const PROOF_LIMIT: Duration = Duration::from_secs(600);
+/// Time in which a false formula must not be proved.
+const FAULT_LIMIT: Duration = Duration::from_secs(1);
+
 /// A model over parameters without a value.
-pub struct Abstract {
+pub struct SymbolicModel {
     pub model: Compiled,
     defined: SymbolicConstants,
     names: Vec<String>,
@@ -33,7 +39,9 @@ pub struct Abstract {
     pub sizes: Vec<AnySize>,
 }
 
-fn linear(
+/// Returns the specification, its linear process over parameters without a value, the constants
+/// that are parameters now, and the constants that have a component each.
+fn linearised(
     tree: &Specification,
     constants: &[String],
     cores: Option<&ConstantCount>,
@@ -57,12 +65,12 @@ pub fn unbounded(
     tree: &dyn Fn(usize) -> Specification,
     constants: &[String],
     any_number: bool,
-) -> Abstract {
-    let at = tree(SIZE);
+) -> SymbolicModel {
+    let with_size = tree(SIZE);
     if !any_number {
-        let (_, process, defined, _) = linear(&at, constants, None);
+        let (_, process, defined, _) = linearised(&with_size, constants, None);
         let model = Compiled::new(process, &Confluence::None).unwrap();
-        return Abstract {
+        return SymbolicModel {
             model,
             defined,
             names: constants.to_vec(),
@@ -70,10 +78,13 @@ pub fn unbounded(
             sizes: vec![],
         };
     }
-    let above = tree(SIZE + 1);
-    let counted = constant_counts::constants(SIZE, &at, &above).map_err(|d| d.what).unwrap();
-    let (spec, process, defined, names) = linear(&at, constants, Some(&counted));
-    let (_, larger, _, larger_names) = linear(&above, constants, Some(&counted.larger()));
+    let with_size_plus_one = tree(SIZE + 1);
+    let counted = constant_counts::constants(SIZE, &with_size, &with_size_plus_one)
+        .map_err(|d| d.what)
+        .unwrap();
+    let (spec, process, defined, names) = linearised(&with_size, constants, Some(&counted));
+    let (_, larger, _, larger_names) =
+        linearised(&with_size_plus_one, constants, Some(&counted.larger()));
     let model = Compiled::new(process, &Confluence::None).unwrap();
     let list = counted.list.as_deref();
     let replicas = Replicas::new(&model, &spec, &names, list, (&larger, &larger_names)).unwrap();
@@ -85,16 +96,16 @@ pub fn unbounded(
         all: replicas.all.map(|slot| slot as usize),
     };
     let names = constants.to_vec();
-    Abstract { model, defined, names, identities: Some(identities), sizes: vec![] }
+    SymbolicModel { model, defined, names, identities: Some(identities), sizes: vec![] }
 }
 
 /// Reads the specification of ARCx with `any` for the number of operations, and of cores.
-fn arcx(text: &str, with_cores: bool) -> Abstract {
+fn arcx(text: &str, with_cores: bool) -> SymbolicModel {
     arcx_of(text, with_cores, &[])
 }
 
 /// Reads it with `any` for the sizes of sorts as well: pairs of a parameter and a sort.
-fn arcx_of(text: &str, with_cores: bool, any_size: &[(&str, &str)]) -> Abstract {
+fn arcx_of(text: &str, with_cores: bool, any_size: &[(&str, &str)]) -> SymbolicModel {
     let sizes = if with_cores { vec!["num_cores".to_string()] } else { Vec::new() };
     let expand = |size: usize| {
         let mut sources = SourceMap::default();
@@ -115,7 +126,7 @@ fn arcx_of(text: &str, with_cores: bool, any_size: &[(&str, &str)]) -> Abstract 
 }
 
 /// Returns sorts of any size by name; constants with a number are those of which there may be any.
-pub fn any_size(model: &Abstract, sorts: &[&str]) -> Vec<AnySize> {
+pub fn any_size(model: &SymbolicModel, sorts: &[&str]) -> Vec<AnySize> {
     let signature = &model.model.process().data.signature;
     let of = |sort: &str| {
         let named = (0..signature.sorts.len()).map(SortId::new);
@@ -132,10 +143,10 @@ pub fn any_size(model: &Abstract, sorts: &[&str]) -> Vec<AnySize> {
 const ANY_SIZE: [(&str, &str); 2] = [("byte_size", "Byte"), ("address_size", "Address")];
 
 /// Confirms a formula within a time.
-pub fn confirmed(
-    model: &Abstract,
+pub fn confirm_within(
+    model: &SymbolicModel,
     formula: &str,
-    most: Duration,
+    limit: Duration,
 ) -> Result<Verified, mu_base::Diagnostic> {
     let process = model.model.process();
     let rigid = &model.defined.rigid;
@@ -143,7 +154,7 @@ pub fn confirmed(
     let tree = mu_syntax::parse_formula(mu_base::SourceId::of(1), formula).unwrap();
     let formula = check_formula(&tree, &process.data, &process.actions).unwrap();
     let start = Instant::now();
-    let enough = || start.elapsed() > most;
+    let is_over = || start.elapsed() > limit;
     let question = Question {
         process,
         initial: &model.defined.initial,
@@ -157,50 +168,50 @@ pub fn confirmed(
         identities: model.identities.as_ref(),
         sizes: &model.sizes,
     };
-    let found = confirm(&question, &enough);
+    let found = confirm(&question, &is_over);
     println!("{:?}, {found:?}", start.elapsed());
     found
 }
 
-/// Shows the published formulas, or the one with the name in `ONLY`.
-fn show(model: &Abstract) {
+/// Confirms the published formulas, or the one with the name in `ONLY`.
+fn confirm_formulas(model: &SymbolicModel) {
     let only = std::env::var("ONLY").ok();
     let names = only.as_ref().map_or(FORMULAS.to_vec(), |only| vec![only.as_str()]);
     for name in names {
         let text = read(&format!("formulas/{name}.mcf"));
-        let found = confirmed(model, &text, Duration::from_secs(600));
+        let found = confirm_within(model, &text, PROOF_LIMIT);
         found.unwrap_or_else(|why| panic!("{name}: {why:?}"));
     }
 }
 
-/// `cargo test --release -p mu-check-zones show_the_published -- --ignored --nocapture`
+/// `cargo test --release -p mu-check-zones published_formulas -- --ignored --nocapture`
 #[test]
 #[ignore = "takes seconds"]
-fn pairs_of_components_show_the_published_formulas() {
+fn published_formulas_are_confirmed() {
     let model = arcx(&read("specs/arcx.spec"), false);
     for name in FORMULAS {
         let text = read(&format!("formulas/{name}.mcf"));
-        let found = confirmed(&model, &text, Duration::from_secs(600));
+        let found = confirm_within(&model, &text, PROOF_LIMIT);
         found.unwrap_or_else(|why| panic!("{name}: {why:?}"));
     }
 }
 
-/// `cargo test --release -p mu-check-zones show_them -- --ignored --nocapture`; one formula:
-/// `ONLY=cores/3.order`.
+/// `cargo test --release -p mu-check-zones every_number_of_cores -- --ignored --nocapture`; one
+/// formula: `ONLY=cores/3.order`.
 #[test]
 #[ignore = "takes a minute"]
-fn pairs_of_components_show_them_for_every_number_of_cores() {
+fn formulas_are_confirmed_for_every_number_of_cores() {
     let model = arcx(&read("specs/arcx.spec"), true);
-    show(&model);
+    confirm_formulas(&model);
 }
 
-/// `cargo test --release -p mu-check-zones show_all -- --ignored --nocapture`; one formula:
-/// `ONLY=cores/3.order`.
+/// `cargo test --release -p mu-check-zones every_size_of_sorts -- --ignored --nocapture`; one
+/// formula: `ONLY=cores/3.order`.
 #[test]
 #[ignore = "takes seconds"]
-fn pairs_of_components_show_all_for_every_size_of_sorts() {
+fn formulas_are_confirmed_for_every_size_of_sorts() {
     let model = arcx_of(&read("specs/arcx.spec"), true, &ANY_SIZE);
-    show(&model);
+    confirm_formulas(&model);
 }
 
 /// A fault of the model, as a text and its replacement, with a formula that is false then.
@@ -222,20 +233,21 @@ const FAULTS: [(&str, &str, &str); 3] = [
 ];
 
 #[test]
-fn pairs_of_components_show_no_fault_absent() {
+fn faulty_models_are_not_confirmed() {
     for (from, to, name) in FAULTS {
         let text = read("specs/arcx.spec");
         assert_eq!(text.matches(from).count(), 1, "{from}");
         let text = text.replacen(from, to, 1);
         for with_cores in [false, true] {
-            // Without the list of all cores, there is no list of any length.
+            // The fault removes the only use of the list of all cores, without which the number of
+            // cores cannot be any.
             if with_cores && to == "[]" {
                 continue;
             }
             let formula = read(&format!("formulas/{name}.mcf"));
             for sizes in [&[][..], &ANY_SIZE] {
                 let model = arcx_of(&text, with_cores, sizes);
-                let found = confirmed(&model, &formula, Duration::from_secs(1));
+                let found = confirm_within(&model, &formula, FAULT_LIMIT);
                 let why = found.expect_err(name).message;
                 println!("{name}: {why}");
             }

@@ -1,7 +1,7 @@
 //! Random models with sorts of any size, a memory, messages, bags, lists, and counters: what the
 //! checker proves for every size is true of the instances with one to three constants.
 
-use crate::arcx::{any_size, confirmed, unbounded};
+use crate::arcx::{any_size, confirm_within, unbounded};
 use crate::crowds::instance_verdict;
 use mu_base::random::Random;
 use mu_base::{SourceId, SourceMap};
@@ -134,7 +134,7 @@ fn what_is_shown_for_every_size_is_true_of_instances() {
         let mut any = unbounded(&of, &["N".into()], crowd);
         any.sizes = any_size(&any, &["D", "A"]);
         for formula in FORMULAS {
-            let found = confirmed(&any, formula, Duration::from_secs(2));
+            let found = confirm_within(&any, formula, Duration::from_secs(2));
             let sizes = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2), (2, 3)];
             let components: &[usize] = if crowd { &[1, 2] } else { &[1] };
             let all = sizes.iter().flat_map(|(d, a)| components.iter().map(move |n| (*d, *a, *n)));
