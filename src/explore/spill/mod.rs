@@ -6,9 +6,9 @@
 //! are expanded. The table detects most duplicates, since they are mostly recent, and the disk is
 //! read once a slice, from beginning to end. Long queues are stored on disk as well.
 //!
-//! Cost: a pass over the states on disk for each slice, two bytes a state. There is one slice for
-//! each level, or for each [`SLICES`]-th of the memory. Invariant: expanded states have been
-//! sifted, so each state is expanded once.
+//! Cost: a pass over the states on disk for each slice, two to five bytes a state. There is one
+//! slice for each level, or for each [`SLICES`]-th of the memory. Invariant: states are compared
+//! with those on disk before they are expanded, so each is expanded once.
 
 mod disk;
 mod sorted_run;
