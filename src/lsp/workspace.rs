@@ -33,14 +33,16 @@ pub trait Files {
 }
 
 /// Limit on the files of a workspace; further ones are ignored.
-const MOST_FILES: usize = 2_000;
+const MAX_FILES: usize = 2_000;
 /// Limit on the specifications that are tried for a formula.
-const MOST_MODELS: usize = 200;
+const MAX_MODELS: usize = 200;
 
+/// The analysis of a file, as long as its text and its model do not change.
 struct KnownFile {
     analysis: Rc<Analysis>,
     /// The analysis of the model that it was analysed with.
     model: Option<Rc<Analysis>>,
+    /// See [`Workspace::complete`], once computed.
     complete: Option<Rc<Analysis>>,
 }
 
@@ -52,13 +54,15 @@ pub(crate) struct Workspace<'f> {
     pub(crate) model: Option<String>,
     pub(crate) open: BTreeMap<PathBuf, OpenDocument>,
     known: RefCell<HashMap<PathBuf, KnownFile>>,
+    /// The model that was found for a formula without a comment or a setting that names one.
     chosen: RefCell<HashMap<PathBuf, PathBuf>>,
 }
 
-/// True if the file's name is that of a specification, or of a formula.
+/// True if the file's name is that of a specification.
 pub(crate) fn is_specification(path: &Path) -> bool {
     MCRL2.has_ending(path)
 }
+/// True if the file's name is that of a formula.
 pub(crate) fn is_formula(path: &Path) -> bool {
     ends_in(path, "mcf")
 }
@@ -99,7 +103,7 @@ impl<'f> Workspace<'f> {
                 .included
                 .iter()
                 .all(|(file, text)| self.text(file).is_none_or(|now| now == *text))
-            && same(known.model.as_ref(), model.as_ref())
+            && is_same_analysis(known.model.as_ref(), model.as_ref())
         {
             return Some(known.analysis.clone());
         }
@@ -144,7 +148,7 @@ impl<'f> Workspace<'f> {
             on_disk.chain(open).filter(|p| ending(p) == ending(path)).collect();
         found.sort();
         found.dedup();
-        found.truncate(MOST_FILES);
+        found.truncate(MAX_FILES);
         found
     }
 
@@ -182,6 +186,7 @@ impl<'f> Workspace<'f> {
             && self.text(path).is_some_and(|text| !self.reads_as_formula(path, &text))
     }
 
+    /// Removes the analysis of a file.
     pub(crate) fn forget(&self, path: &Path) {
         self.known.borrow_mut().remove(path);
     }
@@ -235,11 +240,13 @@ impl<'f> Workspace<'f> {
         found
     }
 
+    /// Returns the nearest specification with which a formula has no error; otherwise the one that
+    /// declares most of its actions.
     fn best_model(&self, path: &Path, alone: &Analysis) -> Option<PathBuf> {
         let mut models: Vec<PathBuf> =
             self.files_around(path).into_iter().filter(|p| is_specification(p)).collect();
         models.sort_by_key(|m| (distance(path, m), m.clone()));
-        models.truncate(MOST_MODELS);
+        models.truncate(MAX_MODELS);
         let mut best: Option<(usize, PathBuf)> = None;
         for model in models {
             let actions = self.declared_actions(alone, &model);
@@ -317,7 +324,7 @@ impl<'f> Workspace<'f> {
                     found.push(entry);
                 }
             }
-            if found.len() > MOST_FILES {
+            if found.len() > MAX_FILES {
                 break;
             }
         }
@@ -325,7 +332,8 @@ impl<'f> Workspace<'f> {
     }
 }
 
-fn same(a: Option<&Rc<Analysis>>, b: Option<&Rc<Analysis>>) -> bool {
+/// True if both are one analysis, or both are missing.
+fn is_same_analysis(a: Option<&Rc<Analysis>>, b: Option<&Rc<Analysis>>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => Rc::ptr_eq(a, b),

@@ -33,10 +33,11 @@ struct SimulationPair {
     /// The move without a matching move of the second; without target, a label that the second
     /// offers and the first does not.
     refuted: Option<(LabelId, Option<StateId>)>,
-    /// Number of remaining matches of each move.
-    answers: Vec<(LabelId, StateId, u32)>,
-    /// Moves of other pairs that this pair matches: pair and number of the move.
-    serves: Vec<(u32, u32)>,
+    /// The moves of the first state: label, target, and number of moves of the second state that
+    /// may still match.
+    moves: Vec<(LabelId, StateId, u32)>,
+    /// Moves of other pairs of which this pair is a match: pair and number of the move.
+    matched_moves: Vec<(u32, u32)>,
 }
 
 struct Simulation<'a> {
@@ -48,6 +49,7 @@ struct Simulation<'a> {
 }
 
 impl Simulation<'_> {
+    /// Returns the number of a pair, which may be new.
     fn pair(&mut self, first: StateId, second: StateId) -> u32 {
         let pairs = &mut self.pairs;
         *self.known.entry((first, second)).or_insert_with(|| {
@@ -55,8 +57,8 @@ impl Simulation<'_> {
                 first,
                 second,
                 refuted: None,
-                answers: Vec::new(),
-                serves: Vec::new(),
+                moves: Vec::new(),
+                matched_moves: Vec::new(),
             });
             narrow::index(pairs.len()) - 1
         })
@@ -84,6 +86,7 @@ impl Simulation<'_> {
         Ok(Some(Difference::Formula(self.formula(0, &mut AHashMap::new()))))
     }
 
+    /// Computes the moves of a pair with their matches; refutes it if one has none.
     fn expand(&mut self, p: u32) {
         let (s, t) = (self.pairs[p as usize].first, self.pairs[p as usize].second);
         let moves: Vec<(LabelId, StateId)> = self.lts.successors(s).collect();
@@ -98,17 +101,17 @@ impl Simulation<'_> {
             return;
         }
         for (i, &(label, to)) in moves.iter().enumerate() {
-            let answers: Vec<StateId> =
+            let candidates: Vec<StateId> =
                 self.lts.successors(t).filter(|&(l, _)| l == label).map(|(_, u)| u).collect();
             let mut left = 0;
-            for u in answers {
+            for u in candidates {
                 let q = self.pair(to, u);
                 if self.pairs[q as usize].refuted.is_none() {
                     left += 1;
-                    self.pairs[q as usize].serves.push((p, narrow::index(i)));
+                    self.pairs[q as usize].matched_moves.push((p, narrow::index(i)));
                 }
             }
-            self.pairs[p as usize].answers.push((label, to, left));
+            self.pairs[p as usize].moves.push((label, to, left));
             if left == 0 {
                 self.refute(p, (label, Some(to)));
                 return;
@@ -116,6 +119,7 @@ impl Simulation<'_> {
         }
     }
 
+    /// Refutes a pair, and all pairs with a move that has no match left.
     fn refute(&mut self, p: u32, by: (LabelId, Option<StateId>)) {
         let mut todo = vec![(p, by)];
         while let Some((p, by)) = todo.pop() {
@@ -123,41 +127,43 @@ impl Simulation<'_> {
                 continue;
             }
             self.pairs[p as usize].refuted = Some(by);
-            for (q, i) in std::mem::take(&mut self.pairs[p as usize].serves) {
+            for (q, i) in std::mem::take(&mut self.pairs[p as usize].matched_moves) {
                 let pair = &mut self.pairs[q as usize];
                 // A pair that is refuted during its expansion has no later moves.
-                let Some(answer) = pair.answers.get_mut(i as usize) else { continue };
-                answer.2 -= 1;
-                if answer.2 == 0 {
-                    todo.push((q, (answer.0, Some(answer.1))));
+                let Some((label, to, matches)) = pair.moves.get_mut(i as usize) else { continue };
+                *matches -= 1;
+                if *matches == 0 {
+                    todo.push((q, (*label, Some(*to))));
                 }
             }
         }
     }
 
-    /// Returns the pairs behind the move that refutes a pair.
-    fn behind(&self, p: u32) -> (LabelId, Vec<u32>) {
+    /// Returns the label of the move that refutes a pair, and the pairs of its target with each
+    /// candidate for a match, all of which are refuted.
+    fn refuting_pairs(&self, p: u32) -> (LabelId, Vec<u32>) {
         let pair = &self.pairs[p as usize];
         let (label, to) = pair.refuted.unwrap_or((LabelId::TAU, Some(pair.first)));
         let Some(to) = to else { return (label, Vec::new()) };
-        let mut behind: Vec<u32> = self
+        let mut pairs: Vec<u32> = self
             .lts
             .successors(pair.second)
             .filter(|&(l, _)| l == label)
             .map(|(_, u)| self.known[&(to, u)])
             .collect();
-        behind.sort_unstable();
-        behind.dedup();
-        (label, behind)
+        pairs.sort_unstable();
+        pairs.dedup();
+        (label, pairs)
     }
 
+    /// Returns the length of the formula of a refuted pair.
     fn size(&self, p: u32, known: &mut AHashMap<u32, u64>) -> u64 {
         if let Some(&size) = known.get(&p) {
             return size;
         }
-        let (label, behind) = self.behind(p);
+        let (label, pairs) = self.refuting_pairs(p);
         let mut size = self.lts.table.texts[label.index()].len() as u64 + 10;
-        for q in behind {
+        for q in pairs {
             size =
                 size.saturating_add(stacker::maybe_grow(64 << 10, 1 << 20, || self.size(q, known)));
         }
@@ -165,12 +171,13 @@ impl Simulation<'_> {
         size
     }
 
+    /// Returns a formula that holds in the first state of a refuted pair, not in the second.
     fn formula(&self, p: u32, known: &mut AHashMap<u32, String>) -> String {
         if let Some(text) = known.get(&p) {
             return text.clone();
         }
-        let (label, behind) = self.behind(p);
-        let mut parts: Vec<String> = behind
+        let (label, pairs) = self.refuting_pairs(p);
+        let mut parts: Vec<String> = pairs
             .into_iter()
             .map(|q| stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(q, known)))
             .collect();

@@ -19,7 +19,7 @@ use mu_base::narrow;
 pub const MAX_PROCESSES: usize = 24;
 /// In a set of processes, the bit of all processes without a variable.
 pub const OTHER: u64 = 1 << 63;
-/// No process, or no view.
+/// In place of a process or stage: there is none.
 pub const NONE: u8 = u8::MAX;
 /// The stage that several views share: the end of the run, to which `unsafe` refers.
 pub const JOINT: u8 = u8::MAX - 1;
@@ -53,13 +53,13 @@ impl SymbolSort {
 pub struct Signature {
     /// The sort of each symbol.
     pub sorts: Vec<SymbolSort>,
-    /// True for each symbol in memory that is written through store buffers.
+    /// True for each symbol in memory that is written through store buffers (declared `weak`).
     pub weak: Vec<bool>,
     /// Number of processes that index the symbol.
     pub arity: Vec<usize>,
     /// True for each symbol that never changes.
     pub rigid: Vec<bool>,
-    /// Number of process variables from 0 on that are constants.
+    /// Number of process variables, from 0 on, that stand for the constants `#1`, `#2`, ….
     pub fixed: usize,
     /// The number of all processes, if the file limits it.
     pub most: Option<usize>,
@@ -113,9 +113,9 @@ impl Cell {
         let process = narrow::byte_at(self.0, 8);
         (process != NONE).then_some((process, narrow::byte_at(self.0, 0)))
     }
-    /// Returns the same cell in another view.
+    /// Returns the same cell in a view; `None`: in memory now.
     #[must_use]
-    pub fn seen(self, view: Option<(u8, u8)>) -> Cell {
+    pub fn with_view(self, view: Option<(u8, u8)>) -> Cell {
         let (process, stage) = view.unwrap_or((NONE, NONE));
         Cell(self.0 & !0xffff | u64::from(process) << 8 | u64::from(stage))
     }

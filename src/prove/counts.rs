@@ -244,7 +244,7 @@ impl Changed<'_> {
         let actor = self.rule.actor.map_or(NONE, |a| self.process(a));
         let weak = &self.signature.weak;
         instantiate(value, &|p| self.process(p), &|c| {
-            if !weak[c.symbol()] || locked { c } else { c.seen(Some((actor, 0))) }
+            if !weak[c.symbol()] || locked { c } else { c.with_view(Some((actor, 0))) }
         })
     }
     /// Returns the states before the step in which it changes the sum by another number than that

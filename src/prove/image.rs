@@ -242,7 +242,7 @@ impl Image<'_> {
         let locked = self.locked();
         let weak = &self.signature().weak;
         instantiate(value, &|p| self.process(p, bound), &|c| {
-            if !weak[c.symbol()] || locked { c } else { c.seen(Some((self.actor, 0))) }
+            if !weak[c.symbol()] || locked { c } else { c.with_view(Some((self.actor, 0))) }
         })
     }
     fn test(&self, test: &Comparison, bound: &[(u8, u8)]) -> Result<Literal, Trouble> {
@@ -553,7 +553,7 @@ impl Image<'_> {
         let forgotten = chosen.iter().any(|c| c.1 == RuleValue::Any);
         let of = |c: Cell| match chosen.iter().find(|x| x.0 == c) {
             None => self.kept(c),
-            Some((_, RuleValue::Any)) => self.kept(c.seen(Some(FORGOTTEN))),
+            Some((_, RuleValue::Any)) => self.kept(c.with_view(Some(FORGOTTEN))),
             Some((_, v)) => v.clone(),
         };
         for a in post {

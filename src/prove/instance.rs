@@ -113,7 +113,7 @@ impl<'a> Instance<'a> {
         self.offset.iter().rposition(|o| *o <= cell).expect("the first offset is 0")
     }
     /// Returns the view of a cell by a process, the given number of writes ago.
-    pub fn seen(&self, state: &InstanceState, cell: usize, process: u8, ago: u8) -> i64 {
+    pub fn value_in_view(&self, state: &InstanceState, cell: usize, process: u8, ago: u8) -> i64 {
         let mut value = state.values[cell];
         for w in state.writes.iter().take(usize::from(ago)) {
             let old = w.old.iter().find(|o| o.0 as usize == cell);
@@ -138,7 +138,7 @@ impl<'a> Instance<'a> {
             let c = c.map(env);
             let at = self.cell(c);
             if self.rules.signature.weak[c.symbol()] {
-                self.seen(state, at, actor, ago)
+                self.value_in_view(state, at, actor, ago)
             } else {
                 state.values[at]
             }
@@ -550,7 +550,7 @@ impl<'a> Instance<'a> {
     }
     fn is_met(&self, state: &InstanceState, atom: &Ready, atoms: &Prepared, ago: &[u8]) -> bool {
         let of = |c: &ViewedCell| match c.by {
-            Some((process, view)) => self.seen(state, c.at, process, ago[view]),
+            Some((process, view)) => self.value_in_view(state, c.at, process, ago[view]),
             None => state.values[c.at],
         };
         match atom {

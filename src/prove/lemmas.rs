@@ -53,7 +53,7 @@ fn terms(signature: &Signature) -> Vec<Cell> {
         for c in cells {
             found.push(c);
             if signature.weak[symbol] {
-                found.extend([p, q].map(|by| c.seen(Some((by, 0)))));
+                found.extend([p, q].map(|by| c.with_view(Some((by, 0)))));
             }
         }
     }
@@ -90,7 +90,7 @@ fn comparisons_of_words(signature: &Signature, count: &Count) -> Vec<Atom> {
             own.push(Cell::new(symbol, &[p]));
         }
     }
-    let view = signature.weak[second.symbol()].then(|| second.seen(Some((p, 0))));
+    let view = signature.weak[second.symbol()].then(|| second.with_view(Some((p, 0))));
     let mut found: Vec<Literal> = Vec::new();
     let zero = ResidueSum::constant(0, bits);
     for (i, x) in own.iter().enumerate() {

@@ -165,7 +165,7 @@ impl Translator<'_> {
         let args: Vec<u8> = access.args.iter().map(|p| template(*p)).collect();
         let cell = Cell::new(access.symbol.index(), &args);
         match access.by {
-            Some(p) if joint => cell.seen(Some((template(p), JOINT))),
+            Some(p) if joint => cell.with_view(Some((template(p), JOINT))),
             _ => cell,
         }
     }

@@ -92,7 +92,7 @@ pub fn shift(atoms: &mut [Atom], from: (u8, u8), to: Option<(u8, u8)>) {
     for a in atoms.iter_mut() {
         let put = |c: &mut Cell| {
             if c.view() == Some(from) {
-                *c = c.seen(to);
+                *c = c.with_view(to);
             }
         };
         match a {
@@ -128,7 +128,7 @@ pub fn shift(atoms: &mut [Atom], from: (u8, u8), to: Option<(u8, u8)>) {
                 }
             }
             Atom::Residues(r) => {
-                let put = |c: Cell| if c.view() == Some(from) { c.seen(to) } else { c };
+                let put = |c: Cell| if c.view() == Some(from) { c.with_view(to) } else { c };
                 // Only memory now may make cells equal. An atom that then holds is unchanged, and
                 // one that never does becomes an empty set.
                 let empty = |r: &Residues| r.cells().next().map(|c| Atom::In(c, 0));

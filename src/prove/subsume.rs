@@ -186,7 +186,7 @@ impl Assignment {
         let to = c.map(|p| self.to[usize::from(p)]);
         match c.view() {
             None => to,
-            Some(view) => to.seen(self.place(view).map(|s| (self.to[usize::from(view.0)], s))),
+            Some(view) => to.with_view(self.place(view).map(|s| (self.to[usize::from(view.0)], s))),
         }
     }
 }

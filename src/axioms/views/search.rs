@@ -24,8 +24,11 @@ struct ViewSearch<'a> {
     sources: Vec<u64>,
     /// The location of each event, numbered densely; `None` if it accesses no memory.
     locations: Vec<Option<usize>>,
+    /// The members as bits.
     all: u64,
+    /// States from which no order can be completed.
     failed: HashSet<SearchState>,
+    /// The placed events, in order.
     order: Vec<usize>,
 }
 
@@ -64,11 +67,13 @@ pub fn serial_view(
         failed: HashSet::new(),
         order: Vec::new(),
     };
-    search.go(0, &mut vec![0; names.len()]).then_some(search.order)
+    search.extend(0, &mut vec![0; names.len()]).then_some(search.order)
 }
 
 impl ViewSearch<'_> {
-    fn go(&mut self, placed: u64, last: &mut Vec<u8>) -> bool {
+    /// Completes the order, given the placed events and the last writes. Returns false if that is
+    /// impossible.
+    fn extend(&mut self, placed: u64, last: &mut Vec<u8>) -> bool {
         if placed == self.all {
             return true;
         }
@@ -93,7 +98,7 @@ impl ViewSearch<'_> {
                 last[l] = narrow::byte(e) + 1;
             }
             self.order.push(e);
-            if self.go(placed | 1 << e, last) {
+            if self.extend(placed | 1 << e, last) {
                 return true;
             }
             self.order.pop();

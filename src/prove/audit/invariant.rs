@@ -159,7 +159,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Returns the view of a process at a moment.
-    fn seen(&self, process: u32, moment: usize, slot: usize) -> AuditValue {
+    fn value_in_view(&self, process: u32, moment: usize, slot: usize) -> AuditValue {
         let own = (moment..self.order.len()).rev().filter(|at| self.order[*at].0 == process);
         own.into_iter()
             .find_map(|at| self.entry(at, slot))
@@ -227,7 +227,7 @@ impl PartialAssignment<'_, '_> {
             return t.state.cells[slot];
         }
         match cell.view {
-            Some(view) => t.seen(self.names[view.0], self.moment(view), slot),
+            Some(view) => t.value_in_view(self.names[view.0], self.moment(view), slot),
             None => t.memory(t.order.len(), slot),
         }
     }

@@ -64,7 +64,7 @@ fn columns_leave_out_no_state() {
                     (0..signature.arity[symbol]).map(|_| random.below(2) as u8).collect();
                 let view = signature.weak[symbol] && random.below(4) > 0;
                 let cell = Cell::new(symbol, &args)
-                    .seen(view.then(|| (random.below(2) as u8, random.below(2) as u8)));
+                    .with_view(view.then(|| (random.below(2) as u8, random.below(2) as u8)));
                 let all = signature.all(signature.sorts[symbol], 2);
                 Atom::In(cell, all & random.next_u64())
             });

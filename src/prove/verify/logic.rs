@@ -70,7 +70,7 @@ impl CertificateCell {
     }
     /// Returns the cell in another view.
     #[must_use]
-    pub fn seen(&self, look: Option<(u8, u8)>) -> CertificateCell {
+    pub fn with_view(&self, look: Option<(u8, u8)>) -> CertificateCell {
         CertificateCell { look, ..*self }
     }
 }

@@ -528,7 +528,7 @@ impl Verifier<'_> {
     /// Returns the conditions of a cube on an initial state, in which all reads read memory now.
     fn at_the_start(&self, cube: &ExcludedCube) -> Vec<Fact> {
         let named = cube.named.max(1);
-        let now = |c: &CertificateCell| c.seen(None);
+        let now = |c: &CertificateCell| c.with_view(None);
         let facts = cube
             .facts
             .iter()

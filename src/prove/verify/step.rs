@@ -406,7 +406,7 @@ impl BackwardStep<'_> {
         }
         let mut values: BTreeMap<CertificateCell, Vec<Choice>> = BTreeMap::new();
         for cell in cells {
-            let now = cell.seen(None);
+            let now = cell.with_view(None);
             let stays = match cell.look {
                 Some(v) if late.contains(&v) => false,
                 Some(v) => {
@@ -442,7 +442,7 @@ impl BackwardStep<'_> {
     }
     /// Returns the cell that represents an arbitrary value after an update.
     fn forgotten(&self, cell: &CertificateCell) -> Held {
-        self.own(&cell.seen(FORGOTTEN))
+        self.own(&cell.with_view(FORGOTTEN))
     }
     /// Returns the possible values that the step gives a cell.
     fn set(&self, cell: &CertificateCell) -> Vec<Choice> {
@@ -637,7 +637,7 @@ fn relook(fact: &Fact, to: &dyn Fn((u8, u8)) -> (u8, u8)) -> Fact {
             let (p, s) = to((*p, *s));
             Fact::Fence(p, s)
         }
-        f => recell(f, &|c| c.seen(c.look.map(to))),
+        f => recell(f, &|c| c.with_view(c.look.map(to))),
     }
 }
 

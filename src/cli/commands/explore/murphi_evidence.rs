@@ -67,7 +67,7 @@ pub(super) fn write(
     session.common.define = given;
     let loaded = loaded?;
     let model = &*loaded.model;
-    let walk = repeated(run, found, Walk::new(model, 0)?, loaded.names.start.is_some())?;
+    let walk = repeat_run(run, found, Walk::new(model, 0)?, loaded.names.start.is_some())?;
     let steps = walk.path().iter().map(|m| PathStep {
         label: m.label,
         group: m.group as usize,
@@ -99,7 +99,7 @@ pub(super) fn write(
 
 /// Walks along the run to a failure, and takes the step of the failure. `chooses_start`: true if
 /// the first step of the model leads to one of several start states.
-fn repeated<'m>(
+fn repeat_run<'m>(
     run: &Run,
     found: &FailurePath,
     mut walk: Walk<'m>,
