@@ -18,11 +18,11 @@ impl CatModel {
     pub fn is_coherent(&self) -> bool {
         self.program.checks.iter().any(|c| match c.property {
             _ if c.role != TestRole::Axiom || c.negated => false,
-            Property::Test(TestKind::Acyclic, slot) => {
-                self.has_program_order(slot) && self.has_communication(slot)
+            Property::Test(TestKind::Acyclic, node_id) => {
+                self.has_program_order(node_id) && self.has_communication(node_id)
             }
-            Property::Test(TestKind::Irreflexive, slot) => {
-                match self.program.nodes[slot.index()].op {
+            Property::Test(TestKind::Irreflexive, node_id) => {
+                match self.program.nodes[node_id.index()].op {
                     // `hb ; eco?` with program order in `hb` and closed communication in `eco`.
                     CatOp::Compose(a, b) => {
                         let CatOp::Optional(b) = self.program.nodes[b.index()].op else {
@@ -46,21 +46,21 @@ impl CatModel {
         let flags = self.program.checks.iter().filter(|c| c.role == TestRole::UndefinedUnless);
         flags.map(|c| c.name.as_str()).collect()
     }
-    fn parts(&self, slot: CatNodeId) -> Vec<CatOp> {
+    fn parts(&self, node_id: CatNodeId) -> Vec<CatOp> {
         let mut parts = Vec::new();
-        self.program.parts(slot, &mut parts);
+        self.program.parts(node_id, &mut parts);
         parts.into_iter().map(|p| self.program.nodes[p.index()].op).collect()
     }
-    fn has_program_order(&self, slot: CatNodeId) -> bool {
+    fn has_program_order(&self, node_id: CatNodeId) -> bool {
         let po = CatOp::GivenRelation(RelationId::PO);
         let loc = CatOp::GivenRelation(RelationId::LOC);
         let is = |s: CatNodeId, op: CatOp| self.program.nodes[s.index()].op == op;
-        self.parts(slot).into_iter().any(|op| match op {
+        self.parts(node_id).into_iter().any(|op| match op {
             CatOp::Intersection(a, b) => is(a, po) && is(b, loc) || is(a, loc) && is(b, po),
             op => op == po,
         })
     }
-    fn has_communication(&self, slot: CatNodeId) -> bool {
+    fn has_communication(&self, node_id: CatNodeId) -> bool {
         // `fr` from the front end, or `rf^-1; co`, possibly in a union.
         let from_reads = |op: CatOp| match op {
             CatOp::Compose(a, b) => {
@@ -69,14 +69,14 @@ impl CatModel {
             }
             op => op == CatOp::GivenRelation(RelationId::FR),
         };
-        self.contains(slot, RelationId::RF)
-            && self.contains(slot, RelationId::CO)
-            && self.parts(slot).into_iter().any(from_reads)
+        self.contains(node_id, RelationId::RF)
+            && self.contains(node_id, RelationId::CO)
+            && self.parts(node_id).into_iter().any(from_reads)
     }
     /// True if a node contains a given relation, by its form: a union or a closure of it.
     /// `lock.cat` of the Linux kernel extends `rf` and `co` in this way.
-    fn contains(&self, slot: CatNodeId, id: RelationId) -> bool {
-        let mut todo = vec![slot];
+    fn contains(&self, node_id: CatNodeId, id: RelationId) -> bool {
+        let mut todo = vec![node_id];
         while let Some(at) = todo.pop() {
             match self.program.nodes[at.index()].op {
                 op if op == CatOp::GivenRelation(id) => return true,

@@ -90,8 +90,8 @@ impl<'a> Compiler<'a> {
             c.head.clear();
         }
         c.last = c.file(source, env)?;
-        let is_order = |slot: &CatNodeId| {
-            c.program.nodes[slot.index()].op == CatOp::GivenRelation(RelationId::CO)
+        let is_order = |node_id: &CatNodeId| {
+            c.program.nodes[node_id.index()].op == CatOp::GivenRelation(RelationId::CO)
         };
         if !c.chooses_coherence && super::live_nodes(&c.program).iter().any(is_order) {
             c.updates_store_after_they_load(Span { source, start: 0, end: 0 });
@@ -404,7 +404,7 @@ impl<'a> Compiler<'a> {
     }
     fn test(&mut self, test: &TestStatement, env: &Env) -> Compiled<()> {
         let value = self.exp(&test.of, env)?;
-        let mut slot = match (test.kind, &value) {
+        let mut node_id = match (test.kind, &value) {
             (TestKind::Empty, CatValue::Node(s)) => match self.program.kind(*s) {
                 CatType::Set | CatType::Relation => *s,
                 // The kind is known when the value is computed.
@@ -414,9 +414,9 @@ impl<'a> Compiler<'a> {
             _ => self.pairs_of(&value, test.of.span)?,
         };
         if let (TestKind::Acyclic, CatOp::Plus(of)) =
-            (test.kind, self.program.nodes[slot.index()].op)
+            (test.kind, self.program.nodes[node_id.index()].op)
         {
-            slot = of;
+            node_id = of;
         }
         let text = self.sources.text(test.of.span).split_whitespace().collect::<Vec<_>>().join(" ");
         let name = match (&test.name, test.role) {
@@ -427,12 +427,12 @@ impl<'a> Compiler<'a> {
                 format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word())
             }
         };
-        let stage = self.program.nodes[slot.index()].stage;
+        let stage = self.program.nodes[node_id.index()].stage;
         self.program.checks.push(AxiomCheck {
             span: test.span,
             role: test.role,
             negated: test.negated,
-            property: Property::Test(test.kind, slot),
+            property: Property::Test(test.kind, node_id),
             name,
             stage,
         });
@@ -446,9 +446,9 @@ impl<'a> Compiler<'a> {
             let Some(exp) = exp else { continue };
             let unknown = self.unknown;
             if let Ok(value @ CatValue::Node(_)) = self.exp(exp, env)
-                && let Ok(slot) = self.pairs_of(&value, exp.span)
+                && let Ok(node_id) = self.pairs_of(&value, exp.span)
             {
-                self.show_statements.push((name.text.clone(), slot));
+                self.show_statements.push((name.text.clone(), node_id));
             }
             self.unknown = unknown;
         }

@@ -12,36 +12,36 @@ use super::run::ModelRun;
 /// event with the name of the relation to the next one.
 pub(super) fn path(
     run: &ModelRun<'_, '_>,
-    slot: CatNodeId,
+    node_id: CatNodeId,
     pairs: &[(usize, usize)],
 ) -> Vec<(usize, String)> {
     let mut out = Vec::new();
     for &pair in pairs {
-        expand(run, slot, pair, &mut out);
+        expand(run, node_id, pair, &mut out);
     }
     out
 }
 
 fn expand(
     run: &ModelRun<'_, '_>,
-    slot: CatNodeId,
+    node_id: CatNodeId,
     pair: (usize, usize),
     out: &mut Vec<(usize, String)>,
 ) {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || expand_node(run, slot, pair, out));
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || expand_node(run, node_id, pair, out));
 }
 fn expand_node(
     run: &ModelRun<'_, '_>,
-    slot: CatNodeId,
+    node_id: CatNodeId,
     (a, b): (usize, usize),
     out: &mut Vec<(usize, String)>,
 ) {
     let program = &run.model().program;
     let has = |r: CatNodeId, x: usize, y: usize| run.relation_of(r).has(x, y);
-    match program.nodes[slot.index()].op {
+    match program.nodes[node_id.index()].op {
         CatOp::Union(..) => {
             let mut parts = Vec::new();
-            program.parts(slot, &mut parts);
+            program.parts(node_id, &mut parts);
             if let Some(&p) = parts.iter().find(|&&p| has(p, a, b)) {
                 return expand(run, p, (a, b), out);
             }
@@ -66,18 +66,18 @@ fn expand_node(
         }
         _ => {}
     }
-    out.push((a, label(run, slot, 3)));
+    out.push((a, label(run, node_id, 3)));
 }
 
 /// Returns the name or text of a node.
-fn label(run: &ModelRun<'_, '_>, slot: CatNodeId, depth: usize) -> String {
+fn label(run: &ModelRun<'_, '_>, node_id: CatNodeId, depth: usize) -> String {
     let model = run.model();
-    if let Some(name) = model.program.names.get(&slot) {
+    if let Some(name) = model.program.names.get(&node_id) {
         return name.clone();
     }
     let inner =
         |s: CatNodeId| if depth == 0 { "…".to_string() } else { label(run, s, depth - 1) };
-    match model.program.nodes[slot.index()].op {
+    match model.program.nodes[node_id.index()].op {
         CatOp::GivenSet(id) => model.vocabulary.set_name(id).to_string(),
         CatOp::GivenRelation(id) => model.vocabulary.relation_name(id).to_string(),
         CatOp::Nothing => "0".to_string(),

@@ -211,16 +211,16 @@ impl Compiler<'_> {
                 if matches!(name, NameMeaning::Set(_)) { CatType::Set } else { CatType::Relation };
             return self.program.node(CatOp::Nothing, kind);
         }
-        let slot = self.program.given(name);
+        let node_id = self.program.given(name);
         if self.vocabulary.is_missing(name) {
-            self.missing.entry(slot).or_insert(span);
+            self.missing.entry(node_id).or_insert(span);
         }
-        slot
+        node_id
     }
     pub(super) fn placed(&mut self, op: CatOp, kind: CatType, span: Span) -> CatNodeId {
-        let slot = self.program.node(op, kind);
-        self.spans.entry(slot).or_insert(span);
-        slot
+        let node_id = self.program.node(op, kind);
+        self.spans.entry(node_id).or_insert(span);
+        node_id
     }
     fn node_kind(&self, v: &CatValue) -> Option<CatType> {
         match v {
@@ -681,13 +681,13 @@ impl Compiler<'_> {
     }
     /// Names a node, for explanations.
     fn name_node(&mut self, pattern: &BindingPattern, value: &CatValue) {
-        if let (BindingPattern::One(Some(name)), CatValue::Node(slot)) = (pattern, value)
+        if let (BindingPattern::One(Some(name)), CatValue::Node(node_id)) = (pattern, value)
             && !matches!(
-                self.program.nodes[slot.index()].op,
+                self.program.nodes[node_id.index()].op,
                 CatOp::GivenSet(_) | CatOp::GivenRelation(_) | CatOp::Nothing
             )
         {
-            self.program.names.entry(*slot).or_insert_with(|| name.text.clone());
+            self.program.names.entry(*node_id).or_insert_with(|| name.text.clone());
         }
     }
     fn recursive(&mut self, bindings: &[LetBinding], env: &Env) -> Compiled<Env> {
@@ -734,8 +734,8 @@ impl Compiler<'_> {
             }
             self.program.truncate(nodes, groups);
             self.program.interpreted.truncate(interpreted);
-            self.spans.retain(|slot, _| slot.index() < nodes);
-            self.missing.retain(|slot, _| slot.index() < nodes);
+            self.spans.retain(|node_id, _| node_id.index() < nodes);
+            self.missing.retain(|node_id, _| node_id.index() < nodes);
         }
         wrong(bindings[0].span, "this `let rec` defines both a set and a relation")
     }
@@ -800,7 +800,7 @@ impl Compiler<'_> {
                 ExpressionKind::Name(name) => match names.iter().position(|n| n == name) {
                     Some(i) => kinds[i],
                     None => match (env.find(name), self.vocabulary.find(name)) {
-                        (Some(CatValue::Node(slot)), _) => match self.program.kind(*slot) {
+                        (Some(CatValue::Node(node_id)), _) => match self.program.kind(*node_id) {
                             CatType::Value => None,
                             kind => Some(kind),
                         },
@@ -856,16 +856,16 @@ impl Compiler<'_> {
         let (mut results, mut found) = (Vec::new(), Vec::new());
         for ((b, kind), name) in bindings.iter().zip(kinds).zip(names) {
             let value = self.exp(&b.value, &inner)?;
-            let slot = match self.node_kind(&value) {
+            let node_id = match self.node_kind(&value) {
                 Some(CatType::Set) => self.events_of(&value, b.value.span)?,
                 Some(CatType::Relation) => self.pairs_of(&value, b.value.span)?,
                 _ if *kind == CatType::Set => self.events_of(&value, b.value.span)?,
                 _ => self.pairs_of(&value, b.value.span)?,
             };
-            results.push(slot);
-            found.push(self.program.kind(slot));
-            if self.program.kind(slot) == *kind {
-                inner = inner.with(name, CatValue::Node(slot));
+            results.push(node_id);
+            found.push(self.program.kind(node_id));
+            if self.program.kind(node_id) == *kind {
+                inner = inner.with(name, CatValue::Node(node_id));
             }
         }
         if found != kinds {
@@ -879,11 +879,11 @@ impl Compiler<'_> {
         };
         let mut out = env.clone();
         for (i, name) in names.iter().enumerate() {
-            let slot = closure.unwrap_or_else(|| {
+            let node_id = closure.unwrap_or_else(|| {
                 self.program.node(CatOp::Fixpoint(narrow::index(group), narrow::index(i)), kinds[i])
             });
-            self.program.names.entry(slot).or_insert_with(|| (*name).to_string());
-            out = out.with(name, CatValue::Node(slot));
+            self.program.names.entry(node_id).or_insert_with(|| (*name).to_string());
+            out = out.with(name, CatValue::Node(node_id));
         }
         Ok((out, found))
     }

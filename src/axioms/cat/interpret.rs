@@ -104,7 +104,7 @@ impl BoundNames {
 /// Access to the values of nodes.
 pub trait Nodes {
     /// Returns the value of a node.
-    fn slot(&self, slot: CatNodeId) -> Data;
+    fn data_of(&self, node_id: CatNodeId) -> Data;
     /// Returns the value of a name of the vocabulary.
     fn given(&self, name: NameMeaning) -> Data;
 }
@@ -446,7 +446,7 @@ impl<'a> Interpreter<'a> {
     }
     fn known(&self, value: &CatValue) -> Data {
         match value {
-            CatValue::Node(s) => self.nodes.slot(*s),
+            CatValue::Node(s) => self.nodes.data_of(*s),
             CatValue::Empty => Data::Empty,
             CatValue::Tuple(parts) => {
                 Data::Tuple(Rc::new(parts.iter().map(|p| self.known(p)).collect()))

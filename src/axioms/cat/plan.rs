@@ -62,31 +62,31 @@ pub fn steps(
     mut wanted: impl FnMut(CatNodeId) -> bool,
     out: &mut Vec<PlanStep>,
 ) {
-    for &slot in list {
-        let node = &program.nodes[slot.index()];
-        if node.groups != 0 || !wanted(slot) {
+    for &node_id in list {
+        let node = &program.nodes[node_id.index()];
+        if node.groups != 0 || !wanted(node_id) {
             continue;
         }
-        push(program, slot, out);
+        push(program, node_id, out);
     }
 }
-fn push(program: &CatProgram, slot: CatNodeId, out: &mut Vec<PlanStep>) {
-    match program.nodes[slot.index()].op {
+fn push(program: &CatProgram, node_id: CatNodeId, out: &mut Vec<PlanStep>) {
+    match program.nodes[node_id.index()].op {
         CatOp::Fixpoint(g, _) => {
             if !out.contains(&PlanStep::Group(g)) {
                 out.push(PlanStep::Group(g));
             }
-            out.push(PlanStep::Node(slot));
+            out.push(PlanStep::Node(node_id));
         }
         CatOp::Variable(..) | CatOp::Element(_) => {}
-        _ => out.push(PlanStep::Node(slot)),
+        _ => out.push(PlanStep::Node(node_id)),
     }
 }
 
 /// Returns the node that a check reads.
 pub fn root(property: Property) -> CatNodeId {
     match property {
-        Property::Test(_, slot) | Property::CoherenceIn(slot) => slot,
+        Property::Test(_, node_id) | Property::CoherenceIn(node_id) => node_id,
     }
 }
 

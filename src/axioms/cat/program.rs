@@ -226,8 +226,8 @@ pub struct CatProgram {
 impl CatProgram {
     /// Returns the node of an operation, creating it if necessary.
     pub fn node(&mut self, op: CatOp, kind: CatType) -> CatNodeId {
-        if let Some(&slot) = self.known.get(&(op, kind)) {
-            return slot;
+        if let Some(&node_id) = self.known.get(&(op, kind)) {
+            return node_id;
         }
         let (mut stage, mut groups) = op.inputs().fold((0, 0), |(s, g), i| {
             let n = &self.nodes[i.index()];
@@ -258,24 +258,24 @@ impl CatProgram {
             }
             _ => {}
         }
-        let slot = CatNodeId::new(self.nodes.len());
+        let node_id = CatNodeId::new(self.nodes.len());
         self.nodes.push(CatNode { op, kind, stage, groups });
-        self.known.insert((op, kind), slot);
-        slot
+        self.known.insert((op, kind), node_id);
+        node_id
     }
     /// Removes the nodes and groups from these indices on.
     pub fn truncate(&mut self, nodes: usize, groups: usize) {
         self.nodes.truncate(nodes);
         self.groups.truncate(groups);
-        self.known.retain(|_, slot| slot.index() < nodes);
-        self.names.retain(|slot, _| slot.index() < nodes);
+        self.known.retain(|_, node_id| node_id.index() < nodes);
+        self.names.retain(|node_id, _| node_id.index() < nodes);
     }
     /// Returns the type of a node's value.
-    pub fn kind(&self, slot: CatNodeId) -> CatType {
-        self.nodes[slot.index()].kind
+    pub fn kind(&self, node_id: CatNodeId) -> CatType {
+        self.nodes[node_id.index()].kind
     }
-    fn op(&self, slot: CatNodeId) -> CatOp {
-        self.nodes[slot.index()].op
+    fn op(&self, node_id: CatNodeId) -> CatOp {
+        self.nodes[node_id.index()].op
     }
     /// Returns the node of a name of the vocabulary.
     pub fn given(&mut self, name: NameMeaning) -> CatNodeId {
@@ -287,8 +287,8 @@ impl CatProgram {
     fn nothing(&mut self, kind: CatType) -> CatNodeId {
         self.node(CatOp::Nothing, kind)
     }
-    fn is_nothing(&self, slot: CatNodeId) -> bool {
-        self.op(slot) == CatOp::Nothing
+    fn is_nothing(&self, node_id: CatNodeId) -> bool {
+        self.op(node_id) == CatOp::Nothing
     }
     /// Builds `a | b`.
     pub fn union(&mut self, a: CatNodeId, b: CatNodeId) -> CatNodeId {
@@ -398,8 +398,8 @@ impl CatProgram {
         self.node(if range { CatOp::Range(r) } else { CatOp::Domain(r) }, CatType::Set)
     }
     /// Collects the parts of a union, left to right.
-    pub fn parts(&self, slot: CatNodeId, out: &mut Vec<CatNodeId>) {
-        let mut todo = vec![slot];
+    pub fn parts(&self, node_id: CatNodeId, out: &mut Vec<CatNodeId>) {
+        let mut todo = vec![node_id];
         while let Some(at) = todo.pop() {
             match self.op(at) {
                 CatOp::Union(a, b) => todo.extend([b, a]),

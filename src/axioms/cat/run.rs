@@ -124,30 +124,30 @@ impl<'m> Session<'m> {
         }
         Ok(run)
     }
-    fn at(&self, slot: CatNodeId) -> usize {
-        self.model.index_in_type[self.special.same[slot.index()].index()] as usize
+    fn at(&self, node_id: CatNodeId) -> usize {
+        self.model.index_in_type[self.special.same[node_id.index()].index()] as usize
     }
-    fn set(&self, slot: CatNodeId) -> &Set {
-        &self.sets[self.at(slot)]
+    fn set(&self, node_id: CatNodeId) -> &Set {
+        &self.sets[self.at(node_id)]
     }
-    fn relation(&self, slot: CatNodeId) -> &Relation {
-        &self.relations[self.at(slot)]
+    fn relation(&self, node_id: CatNodeId) -> &Relation {
+        &self.relations[self.at(node_id)]
     }
-    fn value(&self, slot: CatNodeId) -> &Data {
-        &self.values[self.at(slot)]
+    fn value(&self, node_id: CatNodeId) -> &Data {
+        &self.values[self.at(node_id)]
     }
 }
 
 impl Nodes for Session<'_> {
-    fn slot(&self, slot: CatNodeId) -> Data {
-        match self.model.program.kind(slot) {
-            CatType::Set => Data::Set(Rc::new(self.set(slot).clone())),
-            CatType::Relation => Data::Relation(Rc::new(self.relation(slot).clone())),
-            CatType::Value => self.value(slot).clone(),
+    fn data_of(&self, node_id: CatNodeId) -> Data {
+        match self.model.program.kind(node_id) {
+            CatType::Set => Data::Set(Rc::new(self.set(node_id).clone())),
+            CatType::Relation => Data::Relation(Rc::new(self.relation(node_id).clone())),
+            CatType::Value => self.value(node_id).clone(),
         }
     }
     fn given(&self, name: NameMeaning) -> Data {
-        self.model.input_nodes.get(&name).map_or(Data::Empty, |s| self.slot(*s))
+        self.model.input_nodes.get(&name).map_or(Data::Empty, |s| self.data_of(*s))
     }
 }
 
@@ -196,12 +196,12 @@ impl ModelRun<'_, '_> {
         self.flagged = self.flagged.min(2);
         self.give(RelationId::CO, co);
         let model = self.session.model;
-        if let Some(slot) = model.input_nodes.get(&NameMeaning::Relation(RelationId::FR)) {
-            let at = self.session.at(*slot);
+        if let Some(node_id) = model.input_nodes.get(&NameMeaning::Relation(RelationId::FR)) {
+            let at = self.session.at(*node_id);
             Execution::from_reads(self.skeleton, rf, co, &mut self.session.relations[at]);
         }
-        if let Some(slot) = model.input_nodes.get(&NameMeaning::Set(SetId::FINAL)) {
-            let at = self.session.at(*slot);
+        if let Some(node_id) = model.input_nodes.get(&NameMeaning::Set(SetId::FINAL)) {
+            let at = self.session.at(*node_id);
             let writes = self.skeleton.set(SetId::WRITES);
             let set = &mut self.session.sets[at];
             // `co` may order events that are no writes, such as locks.
@@ -227,10 +227,10 @@ impl ModelRun<'_, '_> {
             return Ok(false);
         }
         self.give(RelationId::CO, co);
-        if let Some(slot) =
+        if let Some(node_id) =
             self.session.model.input_nodes.get(&NameMeaning::Relation(RelationId::FR))
         {
-            let at = self.session.at(*slot);
+            let at = self.session.at(*node_id);
             let fr = &mut self.session.relations[at];
             fr.clear();
             for (w, r) in rf.pairs() {
@@ -255,12 +255,12 @@ impl ModelRun<'_, '_> {
         for c in
             program.checks.iter().filter(|c| matches!(c.role, TestRole::Axiom | TestRole::Assert))
         {
-            let (Property::Test(_, slot) | Property::CoherenceIn(slot)) = c.property;
+            let (Property::Test(_, node_id) | Property::CoherenceIn(node_id)) = c.property;
             // A violated choice of the model has no single reason.
             if c.stage > 2 {
                 continue;
             }
-            self.demand(slot)?;
+            self.demand(node_id)?;
             if !self.passes(c.property, c.negated) {
                 return Ok(ModelVerdict {
                     allowed: false,
@@ -344,9 +344,9 @@ impl ModelRun<'_, '_> {
     pub fn shown(&mut self) -> Result<Vec<(String, Relation)>, Diagnostic> {
         let model = self.session.model;
         let mut out = Vec::new();
-        for (name, slot) in &model.show_statements {
-            self.demand(*slot)?;
-            out.push((name.clone(), self.session.relation(*slot).clone()));
+        for (name, node_id) in &model.show_statements {
+            self.demand(*node_id)?;
+            out.push((name.clone(), self.session.relation(*node_id).clone()));
         }
         Ok(out)
     }
@@ -354,13 +354,13 @@ impl ModelRun<'_, '_> {
     /// name; `None` if there is none. For drawings and tests.
     pub fn named(&mut self, name: &str) -> Result<Option<Relation>, Diagnostic> {
         let model = self.session.model;
-        let Some(&slot) = model.definitions.get(name) else { return Ok(None) };
-        self.demand(slot)?;
-        Ok(Some(match model.program.kind(slot) {
-            CatType::Relation => self.session.relation(slot).clone(),
+        let Some(&node_id) = model.definitions.get(name) else { return Ok(None) };
+        self.demand(node_id)?;
+        Ok(Some(match model.program.kind(node_id) {
+            CatType::Relation => self.session.relation(node_id).clone(),
             CatType::Set => {
                 let mut r = Relation::empty(self.session.n);
-                r.identity_on(self.session.set(slot));
+                r.identity_on(self.session.set(node_id));
                 r
             }
             CatType::Value => return Ok(None),
@@ -368,8 +368,8 @@ impl ModelRun<'_, '_> {
     }
 
     fn give(&mut self, id: RelationId, r: &Relation) {
-        if let Some(slot) = self.session.model.input_nodes.get(&NameMeaning::Relation(id)) {
-            let at = self.session.at(*slot);
+        if let Some(node_id) = self.session.model.input_nodes.get(&NameMeaning::Relation(id)) {
+            let at = self.session.at(*node_id);
             self.session.relations[at].copy(r);
         }
     }
@@ -434,7 +434,7 @@ impl ModelRun<'_, '_> {
                 }
             }
         };
-        let stopped = match self.session.slot(choice.from) {
+        let stopped = match self.session.data_of(choice.from) {
             Data::Orders { set, extends, by_location: apart } => {
                 let parts =
                     if apart { by_location(self.skeleton, &set) } else { vec![(*set).clone()] };
@@ -461,10 +461,10 @@ impl ModelRun<'_, '_> {
         }
     }
     /// Computes a node and all nodes that it needs, even if they were computed before.
-    fn demand(&mut self, slot: CatNodeId) -> Result<(), Diagnostic> {
+    fn demand(&mut self, node_id: CatNodeId) -> Result<(), Diagnostic> {
         let program = &self.session.model.program;
         let mut list = Vec::new();
-        steps(program, &needed(program, [slot]), |_| true, &mut list);
+        steps(program, &needed(program, [node_id]), |_| true, &mut list);
         for step in list {
             if let PlanStep::Node(s) = step
                 && (self.session.special.same[s.index()] != s
@@ -478,7 +478,7 @@ impl ModelRun<'_, '_> {
     }
     pub(super) fn step(&mut self, step: PlanStep) -> Result<(), Diagnostic> {
         match step {
-            PlanStep::Node(slot) => self.node(slot),
+            PlanStep::Node(node_id) => self.node(node_id),
             PlanStep::Group(g) => self.group(g as usize),
             PlanStep::Check(_) => Ok(()),
         }
@@ -497,19 +497,19 @@ impl ModelRun<'_, '_> {
         let most = self.session.n * self.session.n * group.variables.len() + 2;
         for _ in 0..most {
             for i in 0..group.body.len() {
-                let slot = group.body[i];
-                if self.session.special.same[slot.index()] != slot
-                    || self.session.special.empty[slot.index()]
+                let node_id = group.body[i];
+                if self.session.special.same[node_id.index()] != node_id
+                    || self.session.special.empty[node_id.index()]
                 {
                     continue;
                 }
-                match model.program.nodes[slot.index()].op {
+                match model.program.nodes[node_id.index()].op {
                     CatOp::Variable(..) => {}
                     CatOp::Fixpoint(inner, 0) => {
                         self.group(inner as usize)?;
-                        self.node(slot)?;
+                        self.node(node_id)?;
                     }
-                    _ => self.node(slot)?,
+                    _ => self.node(node_id)?,
                 }
             }
             let mut changed = false;
@@ -542,47 +542,47 @@ impl ModelRun<'_, '_> {
             "this `let rec` has no fixed point: its values grow and shrink",
         ))
     }
-    fn node(&mut self, slot: CatNodeId) -> Result<(), Diagnostic> {
+    fn node(&mut self, node_id: CatNodeId) -> Result<(), Diagnostic> {
         let model = self.session.model;
-        match model.program.nodes[slot.index()].kind {
+        match model.program.nodes[node_id.index()].kind {
             CatType::Set => {
-                let at = self.session.at(slot);
+                let at = self.session.at(node_id);
                 let mut out = std::mem::replace(&mut self.session.sets[at], Set::empty(0));
-                let done = self.set_node(slot, &mut out);
+                let done = self.set_node(node_id, &mut out);
                 self.session.sets[at] = out;
                 done
             }
             CatType::Relation => {
-                let at = self.session.at(slot);
+                let at = self.session.at(node_id);
                 let mut out = std::mem::replace(&mut self.session.relations[at], placeholder());
-                let done = self.relation_node(slot, &mut out);
+                let done = self.relation_node(node_id, &mut out);
                 self.session.relations[at] = out;
                 done
             }
             CatType::Value => {
-                let data = self.value_node(slot)?;
-                let at = self.session.at(slot);
+                let data = self.value_node(node_id)?;
+                let at = self.session.at(node_id);
                 self.session.values[at] = data;
                 Ok(())
             }
         }
     }
-    fn place(&self, slot: CatNodeId) -> Span {
-        self.session.model.spans.get(&slot).copied().unwrap_or_default()
+    fn place(&self, node_id: CatNodeId) -> Span {
+        self.session.model.spans.get(&node_id).copied().unwrap_or_default()
     }
-    fn only_empty(&self, slot: CatNodeId, empty: bool) -> Result<(), Diagnostic> {
+    fn only_empty(&self, node_id: CatNodeId, empty: bool) -> Result<(), Diagnostic> {
         if empty {
             return Ok(());
         }
         Err(Diagnostic::at(
             Stage::Unsupported,
-            self.place(slot),
+            self.place(node_id),
             "this depends on page tables, which executions do not have here",
         ))
     }
-    fn set_node(&mut self, slot: CatNodeId, out: &mut Set) -> Result<(), Diagnostic> {
+    fn set_node(&mut self, node_id: CatNodeId, out: &mut Set) -> Result<(), Diagnostic> {
         let s = &*self.session;
-        match s.model.program.nodes[slot.index()].op {
+        match s.model.program.nodes[node_id.index()].op {
             // Set from `co` before the steps of its stage.
             CatOp::GivenSet(SetId::FINAL) => {}
             CatOp::GivenSet(id) => out.copy(self.skeleton.set(id)),
@@ -608,18 +608,18 @@ impl ModelRun<'_, '_> {
             CatOp::Fixpoint(g, i) => {
                 out.copy(s.set(s.model.program.groups[g as usize].variables[i as usize]))
             }
-            CatOp::AsSet(a) => out.copy(&*s.value(a).clone().into_set(s.n, self.place(slot))?),
+            CatOp::AsSet(a) => out.copy(&*s.value(a).clone().into_set(s.n, self.place(node_id))?),
             CatOp::OnlyEmpty(a) => {
-                self.only_empty(slot, s.set(a).is_empty())?;
+                self.only_empty(node_id, s.set(a).is_empty())?;
                 out.clear();
             }
             _ => {}
         }
         Ok(())
     }
-    fn relation_node(&mut self, slot: CatNodeId, out: &mut Relation) -> Result<(), Diagnostic> {
+    fn relation_node(&mut self, node_id: CatNodeId, out: &mut Relation) -> Result<(), Diagnostic> {
         let s = &*self.session;
-        match s.model.program.nodes[slot.index()].op {
+        match s.model.program.nodes[node_id.index()].op {
             // The choice is set before the steps of its stage.
             CatOp::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
             CatOp::GivenRelation(id) => out.copy(self.skeleton.relation(id)),
@@ -674,11 +674,11 @@ impl ModelRun<'_, '_> {
                 out.copy(s.relation(s.model.program.groups[g as usize].variables[i as usize]))
             }
             CatOp::AsRelation(a) => {
-                out.copy(&*s.value(a).clone().into_relation(s.n, self.place(slot))?)
+                out.copy(&*s.value(a).clone().into_relation(s.n, self.place(node_id))?)
             }
             CatOp::AsPairs(a) => match s.value(a).clone() {
                 Data::Relation(r) => out.copy(&r),
-                value => out.identity_on(&*value.into_set(s.n, self.place(slot))?),
+                value => out.identity_on(&*value.into_set(s.n, self.place(node_id))?),
             },
             CatOp::DifferentValues(a) => {
                 out.clear();
@@ -688,45 +688,47 @@ impl ModelRun<'_, '_> {
                 }
             }
             CatOp::OnlyEmpty(a) => {
-                self.only_empty(slot, s.relation(a).is_empty())?;
+                self.only_empty(node_id, s.relation(a).is_empty())?;
                 out.clear();
             }
             _ => {}
         }
         Ok(())
     }
-    fn value_node(&self, slot: CatNodeId) -> Result<Data, Diagnostic> {
+    fn value_node(&self, node_id: CatNodeId) -> Result<Data, Diagnostic> {
         let s = &*self.session;
-        Ok(match s.model.program.nodes[slot.index()].op {
+        Ok(match s.model.program.nodes[node_id.index()].op {
             CatOp::Orders(a, b) | CatOp::Linearisations(a, b) => Data::Orders {
                 set: Rc::new(s.set(a).clone()),
                 extends: closed(s.relation(b)),
-                by_location: matches!(s.model.program.nodes[slot.index()].op, CatOp::Orders(..)),
+                by_location: matches!(s.model.program.nodes[node_id.index()].op, CatOp::Orders(..)),
             },
             CatOp::Interpret(i) => {
                 let what = &s.model.program.interpreted[i as usize];
                 Interpreter::new(s, &s.model.vocabulary, &s.model.variants, self.skeleton)
                     .run(&what.exp, &what.env)?
             }
-            _ => s.value(slot).clone(),
+            _ => s.value(node_id).clone(),
         })
     }
     fn passes(&self, property: Property, negated: bool) -> bool {
         let s = &*self.session;
         let holds = match property {
-            Property::Test(TestKind::Acyclic, slot) => s.relation(slot).is_acyclic(),
-            Property::Test(TestKind::Irreflexive, slot) => s.relation(slot).is_irreflexive(),
-            Property::Test(TestKind::Empty, slot) if s.model.program.kind(slot) == CatType::Set => {
-                s.set(slot).is_empty()
+            Property::Test(TestKind::Acyclic, node_id) => s.relation(node_id).is_acyclic(),
+            Property::Test(TestKind::Irreflexive, node_id) => s.relation(node_id).is_irreflexive(),
+            Property::Test(TestKind::Empty, node_id)
+                if s.model.program.kind(node_id) == CatType::Set =>
+            {
+                s.set(node_id).is_empty()
             }
-            Property::Test(TestKind::Empty, slot) => s.relation(slot).is_empty(),
-            Property::CoherenceIn(slot) => {
+            Property::Test(TestKind::Empty, node_id) => s.relation(node_id).is_empty(),
+            Property::CoherenceIn(node_id) => {
                 let Some(co) = s.model.input_nodes.get(&NameMeaning::Relation(RelationId::CO))
                 else {
                     return false;
                 };
                 let co = s.relation(*co);
-                match s.value(slot) {
+                match s.value(node_id) {
                     Data::Orders { set, extends, by_location: true } => {
                         is_order(&by_location(self.skeleton, set), extends, co)
                     }
@@ -752,16 +754,16 @@ impl ModelRun<'_, '_> {
             events: Vec::new(),
             edges: Vec::new(),
         };
-        let Property::Test(kind, slot) = c.property else { return Ok(out) };
+        let Property::Test(kind, node_id) = c.property else { return Ok(out) };
         out.kind = Some(kind);
         if c.negated {
             return Ok(out);
         }
         let mut pairs: Vec<(usize, usize)> = Vec::new();
-        if self.session.model.program.kind(slot) == CatType::Set {
-            out.events.extend(self.session.set(slot).first());
+        if self.session.model.program.kind(node_id) == CatType::Set {
+            out.events.extend(self.session.set(node_id).first());
         } else {
-            let r = self.session.relation(slot);
+            let r = self.session.relation(node_id);
             match kind {
                 TestKind::Acyclic => out.events = r.cycle().unwrap_or_default(),
                 TestKind::Irreflexive => {
@@ -781,7 +783,7 @@ impl ModelRun<'_, '_> {
             }
         }
         if !pairs.is_empty() {
-            let path = super::explain::path(self, slot, &pairs);
+            let path = super::explain::path(self, node_id, &pairs);
             out.events = path.iter().map(|p| p.0).collect();
             out.edges = path.into_iter().map(|p| p.1).collect();
             if kind == TestKind::Empty {
@@ -800,17 +802,17 @@ impl ModelRun<'_, '_> {
         }
     }
     /// True if the value of a set or relation is empty.
-    pub(super) fn is_empty(&self, slot: CatNodeId) -> bool {
-        match self.session.model.program.kind(slot) {
-            CatType::Set => self.session.set(slot).is_empty(),
-            CatType::Relation => self.session.relation(slot).is_empty(),
+    pub(super) fn is_empty(&self, node_id: CatNodeId) -> bool {
+        match self.session.model.program.kind(node_id) {
+            CatType::Set => self.session.set(node_id).is_empty(),
+            CatType::Relation => self.session.relation(node_id).is_empty(),
             CatType::Value => false,
         }
     }
     /// Makes a set or relation empty.
-    pub(super) fn clear(&mut self, slot: CatNodeId) {
-        let at = self.session.at(slot);
-        match self.session.model.program.kind(slot) {
+    pub(super) fn clear(&mut self, node_id: CatNodeId) {
+        let at = self.session.at(node_id);
+        match self.session.model.program.kind(node_id) {
             CatType::Set => self.session.sets[at].clear(),
             CatType::Relation => self.session.relations[at].clear(),
             CatType::Value => {}
@@ -832,7 +834,7 @@ impl ModelRun<'_, '_> {
     pub(super) fn special(&self) -> &Special {
         &self.session.special
     }
-    pub(super) fn relation_of(&self, slot: CatNodeId) -> &Relation {
-        self.session.relation(slot)
+    pub(super) fn relation_of(&self, node_id: CatNodeId) -> &Relation {
+        self.session.relation(node_id)
     }
 }

@@ -63,8 +63,8 @@ impl Special {
         self.stage.clear();
         self.stage.extend(program.nodes.iter().map(|node| node.stage));
     }
-    fn known(&self, slot: CatNodeId) -> (CatNodeId, bool, u8) {
-        let same = self.same[slot.index()];
+    fn known(&self, node_id: CatNodeId) -> (CatNodeId, bool, u8) {
+        let same = self.same[node_id.index()];
         (same, self.empty[same.index()], self.stage[same.index()])
     }
 }
@@ -149,11 +149,11 @@ pub(super) fn fold(run: &mut ModelRun<'_, '_>) -> Result<(), Diagnostic> {
         }
     }
     let mut decided = vec![None; program.groups.len()];
-    for &slot in &model.plan.live {
-        let node = &program.nodes[slot.index()];
+    for &node_id in &model.plan.live {
+        let node = &program.nodes[node_id.index()];
         if node.groups == 0 && node.stage == 0 {
-            let empty = run.is_empty(slot);
-            run.special_mut().empty[slot.index()] = empty;
+            let empty = run.is_empty(node_id);
+            run.special_mut().empty[node_id.index()] = empty;
             continue;
         }
         let special = run.special();
@@ -174,7 +174,7 @@ pub(super) fn fold(run: &mut ModelRun<'_, '_>) -> Result<(), Diagnostic> {
             }
             CatOp::Element(k) => {
                 let from = program.choices[k as usize].from;
-                let fixed = special.known(from).2 == 0 && run.fix(from, slot);
+                let fixed = special.known(from).2 == 0 && run.fix(from, node_id);
                 run.special_mut().fixed[k as usize] = fixed;
                 Folded::Computed(if fixed { 0 } else { node.stage })
             }
@@ -182,24 +182,24 @@ pub(super) fn fold(run: &mut ModelRun<'_, '_>) -> Result<(), Diagnostic> {
         };
         match form {
             Folded::Empty => {
-                run.clear(slot);
+                run.clear(node_id);
                 let special = run.special_mut();
-                (special.empty[slot.index()], special.stage[slot.index()]) = (true, 0);
+                (special.empty[node_id.index()], special.stage[node_id.index()]) = (true, 0);
             }
-            Folded::Same(other) => run.special_mut().same[slot.index()] = other,
+            Folded::Same(other) => run.special_mut().same[node_id.index()] = other,
             Folded::Computed(stage) => {
-                run.special_mut().stage[slot.index()] = stage;
+                run.special_mut().stage[node_id.index()] = stage;
                 if stage == 0 && node.groups == 0 {
                     match node.op {
                         CatOp::Element(_) => {}
                         CatOp::Fixpoint(g, _) => {
                             run.step(PlanStep::Group(g))?;
-                            run.step(PlanStep::Node(slot))?;
+                            run.step(PlanStep::Node(node_id))?;
                         }
-                        _ => run.step(PlanStep::Node(slot))?,
+                        _ => run.step(PlanStep::Node(node_id))?,
                     }
-                    let empty = run.is_empty(slot);
-                    run.special_mut().empty[slot.index()] = empty;
+                    let empty = run.is_empty(node_id);
+                    run.special_mut().empty[node_id.index()] = empty;
                 }
             }
         }
@@ -214,11 +214,11 @@ pub(super) fn fold(run: &mut ModelRun<'_, '_>) -> Result<(), Diagnostic> {
 fn empty_group(model: &CatModel, special: &Special, g: usize) -> bool {
     let group = &model.program.groups[g];
     let mut empty: std::collections::HashMap<CatNodeId, bool> = std::collections::HashMap::new();
-    for &slot in &group.body {
-        let node = &model.program.nodes[slot.index()];
+    for &node_id in &group.body {
+        let node = &model.program.nodes[node_id.index()];
         let is = match node.op {
             CatOp::Variable(owner, _) if owner as usize == g => true,
-            _ if special.known(slot).1 => true,
+            _ if special.known(node_id).1 => true,
             CatOp::Fixpoint(..) | CatOp::Variable(..) => false,
             op => {
                 let known = |s: CatNodeId| {
@@ -232,7 +232,7 @@ fn empty_group(model: &CatModel, special: &Special, g: usize) -> bool {
                 }
             }
         };
-        empty.insert(slot, is);
+        empty.insert(node_id, is);
     }
     group.variables.iter().chain(&group.results).all(|r| {
         matches!(model.program.nodes[r.index()].op, CatOp::Variable(..))
@@ -252,15 +252,15 @@ fn plan(model: &CatModel, special: &mut Special) -> Vec<usize> {
     let mut done = vec![false; program.nodes.len()];
     let mut axioms = vec![Vec::new(); stages];
     let mut flags = vec![Vec::new(); stages];
-    let coherence = |slot| super::program::Property::CoherenceIn(slot);
+    let coherence = |node_id| super::program::Property::CoherenceIn(node_id);
     special.chosen_flags = false;
     let order = (0..program.checks.len()).filter(|i| must(program.checks[*i].role));
     let order = order.chain((0..program.checks.len()).filter(|i| !must(program.checks[*i].role)));
     for i in order {
         let check = &program.checks[i];
-        let slot = root(check.property);
-        let mut stage = special.known(slot).2;
-        if check.property == coherence(slot) {
+        let node_id = root(check.property);
+        let mut stage = special.known(node_id).2;
+        if check.property == coherence(node_id) {
             stage = stage.max(2);
         }
         special.check_stage[i] = stage;
@@ -272,7 +272,7 @@ fn plan(model: &CatModel, special: &mut Special) -> Vec<usize> {
         }
         special.chosen_flags |= !must(check.role) && stage > 2;
         let lists = if must(check.role) { &mut axioms } else { &mut flags };
-        need(model, special, slot, &mut done, lists);
+        need(model, special, node_id, &mut done, lists);
         lists[stage as usize].push(PlanStep::Check(narrow::index(i)));
     }
     for (k, choice) in program.choices.iter().enumerate() {
@@ -289,15 +289,15 @@ fn plan(model: &CatModel, special: &mut Special) -> Vec<usize> {
 fn need(
     model: &CatModel,
     special: &Special,
-    slot: CatNodeId,
+    node_id: CatNodeId,
     done: &mut [bool],
     lists: &mut [Vec<PlanStep>],
 ) {
     let program = &model.program;
-    let mut todo = vec![(slot, false)];
-    while let Some((slot, ready)) = todo.pop() {
-        let (slot, empty, stage) = special.known(slot);
-        let node = &program.nodes[slot.index()];
+    let mut todo = vec![(node_id, false)];
+    while let Some((node_id, ready)) = todo.pop() {
+        let (node_id, empty, stage) = special.known(node_id);
+        let node = &program.nodes[node_id.index()];
         if empty || stage == 0 && node.groups == 0 {
             continue;
         }
@@ -310,16 +310,16 @@ fn need(
                     if !lists.iter().any(|l| l.contains(&PlanStep::Group(g))) {
                         lists[stage as usize].push(PlanStep::Group(g));
                     }
-                    lists[stage as usize].push(PlanStep::Node(slot));
+                    lists[stage as usize].push(PlanStep::Node(node_id));
                 }
-                _ => lists[stage as usize].push(PlanStep::Node(slot)),
+                _ => lists[stage as usize].push(PlanStep::Node(node_id)),
             }
             continue;
         }
-        if std::mem::replace(&mut done[slot.index()], true) {
+        if std::mem::replace(&mut done[node_id.index()], true) {
             continue;
         }
-        todo.push((slot, true));
+        todo.push((node_id, true));
         todo.extend(node.op.inputs().map(|i| (i, false)));
         match node.op {
             CatOp::Fixpoint(g, _) => {
