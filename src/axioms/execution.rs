@@ -398,7 +398,7 @@ impl Skeleton {
                 relate(RelationId::SM, i == j && a.location.is_some());
             }
         }
-        relations[RelationId::ID.index()].reflect();
+        relations[RelationId::ID.index()].close_reflexively();
         Self { events, sets, relations, finals: None }
     }
     /// Returns the number of events.
@@ -482,7 +482,7 @@ impl Skeleton {
     /// itself.
     pub fn sources(&self, read: usize) -> impl Iterator<Item = usize> + '_ {
         let loc = &self.relations[RelationId::LOC.index()];
-        self.sets[SetId::WRITES.index()].iter().filter(move |&w| w != read && loc.has(w, read))
+        self.sets[SetId::WRITES.index()].iter().filter(move |&w| w != read && loc.contains(w, read))
     }
 }
 
@@ -504,15 +504,15 @@ impl Execution<'_> {
         let loc = skeleton.relation(RelationId::LOC);
         for r in skeleton.set(SetId::READS).iter() {
             let mut sourced = false;
-            for w in rf.before(r) {
+            for w in rf.predecessors(r) {
                 sourced = true;
-                co.after(w).filter(|&later| later != r).for_each(|later| fr.insert(r, later));
+                co.successors(w).filter(|&later| later != r).for_each(|later| fr.insert(r, later));
             }
             if !sourced {
                 skeleton
                     .set(SetId::WRITES)
                     .iter()
-                    .filter(|&w| w != r && loc.has(r, w))
+                    .filter(|&w| w != r && loc.contains(r, w))
                     .for_each(|w| fr.insert(r, w));
             }
         }

@@ -134,8 +134,8 @@ pub fn find(
 /// Returns the transitive closure of a transitive order and one pair.
 fn with_order(co: &Relation, a: usize, b: usize) -> Relation {
     let mut out = co.clone();
-    let after: Vec<usize> = co.after(b).chain([b]).collect();
-    for x in co.before(a).chain([a]) {
+    let after: Vec<usize> = co.successors(b).chain([b]).collect();
+    for x in co.predecessors(a).chain([a]) {
         after.iter().for_each(|&y| out.insert(x, y));
     }
     out
@@ -157,7 +157,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
     /// Returns a pair of writes that `co` does not order. Pairs at a small distance in the list of
     /// writes come first: a chain of them orders all others by transitivity.
     fn unordered(&self, co: &Relation) -> Option<(usize, usize)> {
-        let is_open = |&(a, b): &(usize, usize)| !co.has(a, b) && !co.has(b, a);
+        let is_open = |&(a, b): &(usize, usize)| !co.contains(a, b) && !co.contains(b, a);
         self.writes_by_location.iter().find_map(|part| {
             (1..part.len())
                 .flat_map(|distance| part.iter().zip(&part[distance..]))
@@ -194,7 +194,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
                     for j in i + 1..self.writes_by_location[part].len() {
                         let (a, b) =
                             (self.writes_by_location[part][i], self.writes_by_location[part][j]);
-                        if c.co.has(a, b) || c.co.has(b, a) {
+                        if c.co.contains(a, b) || c.co.contains(b, a) {
                             continue;
                         }
                         let [forth, back] = [with_order(&c.co, a, b), with_order(&c.co, b, a)];

@@ -508,7 +508,7 @@ impl History {
         if sources.iter().any(|(_, list)| list.is_empty()) {
             return Ok(false);
         }
-        let mut rf = Relation::of(s.len(), sources.iter().map(|(r, list)| (list[0], *r)));
+        let mut rf = Relation::from_pairs(s.len(), sources.iter().map(|(r, list)| (list[0], *r)));
         let mut at = vec![0; sources.len()];
         loop {
             if visit(&rf)? {

@@ -63,7 +63,7 @@ impl Set {
         set
     }
     /// Creates a set from a list.
-    pub fn of(n: usize, events: impl IntoIterator<Item = usize>) -> Self {
+    pub fn from_events(n: usize, events: impl IntoIterator<Item = usize>) -> Self {
         let mut set = Self::empty(n);
         events.into_iter().for_each(|e| set.insert(e));
         set
@@ -97,7 +97,7 @@ impl Set {
         self.bits[e / 64] &= !(1 << (e % 64));
     }
     /// True if an event is in it.
-    pub fn has(&self, e: usize) -> bool {
+    pub fn contains(&self, e: usize) -> bool {
         self.bits[e / 64] >> (e % 64) & 1 == 1
     }
     /// Returns the events, ascending.
@@ -117,7 +117,7 @@ impl Set {
         self.bits.iter().all(|w| *w == 0)
     }
     /// True if it is a subset of another set.
-    pub fn within(&self, other: &Set) -> bool {
+    pub fn is_subset(&self, other: &Set) -> bool {
         self.bits.iter().zip(&other.bits).all(|(a, b)| a & !b == 0)
     }
     /// Replaces the content by that of another set of the same universe.
@@ -188,14 +188,14 @@ impl Relation {
         }
     }
     /// Creates a relation from a list of pairs.
-    pub fn of(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
+    pub fn from_pairs(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut r = Self::empty(n);
         pairs.into_iter().for_each(|(a, b)| r.insert(a, b));
         r
     }
     /// Creates the identity.
     pub fn identity(n: usize) -> Self {
-        Self::of(n, (0..n).map(|e| (e, e)))
+        Self::from_pairs(n, (0..n).map(|e| (e, e)))
     }
     /// Creates the relation of all pairs.
     pub fn full(n: usize) -> Self {
@@ -217,12 +217,12 @@ impl Relation {
         &mut self.bits[a * w..(a + 1) * w]
     }
     /// Returns the successors of `a`, ascending: all `b` with (a, b) in it.
-    pub fn after(&self, a: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn successors(&self, a: usize) -> impl Iterator<Item = usize> + '_ {
         bits(self.row(a))
     }
     /// Returns the predecessors of `b`, ascending: all `a` with (a, b) in it.
-    pub fn before(&self, b: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..self.universe()).filter(move |&a| self.has(a, b))
+    pub fn predecessors(&self, b: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.universe()).filter(move |&a| self.contains(a, b))
     }
     /// Adds a pair. Panics if one of its events is outside the universe.
     pub fn insert(&mut self, a: usize, b: usize) {
@@ -234,12 +234,12 @@ impl Relation {
         self.row_mut(a)[b / 64] &= !(1 << (b % 64));
     }
     /// True if a pair is in it.
-    pub fn has(&self, a: usize, b: usize) -> bool {
+    pub fn contains(&self, a: usize, b: usize) -> bool {
         self.row(a)[b / 64] >> (b % 64) & 1 == 1
     }
     /// Returns the pairs, in ascending order.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        (0..self.universe()).flat_map(move |a| self.after(a).map(move |b| (a, b)))
+        (0..self.universe()).flat_map(move |a| self.successors(a).map(move |b| (a, b)))
     }
     /// Returns the number of pairs.
     pub fn len(&self) -> usize {
@@ -250,12 +250,12 @@ impl Relation {
         self.bits.iter().all(|w| *w == 0)
     }
     /// True if it is a subset of another relation.
-    pub fn within(&self, other: &Relation) -> bool {
+    pub fn is_subset(&self, other: &Relation) -> bool {
         self.bits.iter().zip(&other.bits).all(|(a, b)| a & !b == 0)
     }
     /// True if no event is related to itself.
     pub fn is_irreflexive(&self) -> bool {
-        (0..self.universe()).all(|e| !self.has(e, e))
+        (0..self.universe()).all(|e| !self.contains(e, e))
     }
     /// Removes all pairs.
     pub fn clear(&mut self) {
@@ -286,8 +286,8 @@ impl Relation {
             row[w - 1] &= mask;
         }
     }
-    /// Adds the identity.
-    pub fn reflect(&mut self) {
+    /// Adds the identity, which makes it reflexive.
+    pub fn close_reflexively(&mut self) {
         (0..self.universe()).for_each(|e| self.insert(e, e));
     }
     /// Replaces the content by the product of two sets.
@@ -305,7 +305,7 @@ impl Relation {
     /// Removes the pairs that do not begin in a set.
     pub fn restrict_domain(&mut self, set: &Set) {
         for a in 0..self.universe() {
-            if !set.has(a) {
+            if !set.contains(a) {
                 self.row_mut(a).fill(0);
             }
         }
@@ -321,7 +321,7 @@ impl Relation {
     pub fn invert(&mut self, other: &Relation) {
         self.clear();
         for a in 0..other.universe() {
-            for b in other.after(a) {
+            for b in other.successors(a) {
                 self.insert(b, a);
             }
         }
@@ -342,7 +342,7 @@ impl Relation {
         }
         let w = self.width as usize;
         for a in 0..first.universe() {
-            for b in first.after(a) {
+            for b in first.successors(a) {
                 self.bits[a * w..(a + 1) * w]
                     .iter_mut()
                     .zip(second.row(b))
@@ -350,8 +350,8 @@ impl Relation {
             }
         }
     }
-    /// Becomes its transitive closure (Warshall 1962, one row at a time).
-    pub fn close(&mut self) {
+    /// Adds the pairs of the transitive closure (Warshall 1962, one row at a time).
+    pub fn close_transitively(&mut self) {
         let n = self.universe();
         if self.width == 1 {
             for k in 0..n {
@@ -365,7 +365,7 @@ impl Relation {
         for k in 0..n {
             via.copy_from_slice(self.row(k));
             for a in 0..n {
-                if self.has(a, k) {
+                if self.contains(a, k) {
                     self.bits[a * w..(a + 1) * w].iter_mut().zip(&via).for_each(|(x, y)| *x |= y);
                 }
             }
@@ -432,7 +432,7 @@ impl Relation {
         let mut from: Vec<Option<usize>> = vec![None; self.universe()];
         let mut queue = std::collections::VecDeque::from([a]);
         while let Some(at) = queue.pop_front() {
-            for next in self.after(at) {
+            for next in self.successors(at) {
                 if next == b {
                     let mut path: Vec<usize> =
                         std::iter::successors(Some(at), |&back| from[back]).collect();
@@ -461,7 +461,7 @@ impl Relation {
                 return visit(order);
             }
             let free: Vec<usize> =
-                left.iter().filter(|&b| left.iter().all(|a| !r.has(a, b))).collect();
+                left.iter().filter(|&b| left.iter().all(|a| !r.contains(a, b))).collect();
             for e in free {
                 left.remove(e);
                 order.push(e);

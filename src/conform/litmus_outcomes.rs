@@ -161,7 +161,7 @@ struct Events<'e> {
 impl Events<'_> {
     fn has_tag(&self, e: usize, name: &str) -> bool {
         match self.judge.model.vocabulary().find(name) {
-            Some(NameMeaning::Set(id)) => self.skeleton.set(id).has(e),
+            Some(NameMeaning::Set(id)) => self.skeleton.set(id).contains(e),
             _ => false,
         }
     }
@@ -190,7 +190,7 @@ impl Events<'_> {
     /// Returns the positions of the operations on which an event depends. `place`: the position of
     /// each event in its thread.
     fn sources(&self, relation: RelationId, e: usize, place: &[u32]) -> u32 {
-        let before = self.skeleton.relation(relation).before(e);
+        let before = self.skeleton.relation(relation).predecessors(e);
         before.filter(|f| place[*f] < 32).fold(0, |bits, f| bits | 1 << place[f])
     }
 
@@ -241,20 +241,22 @@ impl Events<'_> {
             let operation = match event.kind {
                 EventKind::Fence => Operation::fence(self.mark(e, None)?),
                 EventKind::Update => return None,
-                EventKind::Read if amo.after(e).next().is_some() => {
-                    let w = amo.after(e).next()?;
+                EventKind::Read if amo.successors(e).next().is_some() => {
+                    let w = amo.successors(e).next()?;
                     last = w;
                     place[w] = place[e];
                     let (written, read) = (value(w, events[w].value)?, value(e, event.value)?);
                     let update = Operation::update(event.location?, read, written);
                     Operation { mark: self.mark(e, Some(w))?, ..update }
                 }
-                EventKind::Write if amo.before(e).next().is_some() => continue,
+                EventKind::Write if amo.predecessors(e).next().is_some() => continue,
                 EventKind::Read | EventKind::Write => {
                     let value = value(e, event.value)?;
                     let exclusive = match event.kind {
-                        EventKind::Read => self.has_tag(e, "EX") || pairs.after(e).next().is_some(),
-                        _ => pairs.before(e).next().is_some(),
+                        EventKind::Read => {
+                            self.has_tag(e, "EX") || pairs.successors(e).next().is_some()
+                        }
+                        _ => pairs.predecessors(e).next().is_some(),
                     };
                     let access = Operation::plain(event.kind, event.location?, value);
                     Operation { mark: self.mark(e, None)?, exclusive, ..access }

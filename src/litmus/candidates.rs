@@ -593,7 +593,7 @@ impl<'a> CandidateSearch<'a, '_> {
             e.kind.writes()
                 && e.location.is_some_and(|c| observed.contains(&cells[c as usize].variable))
         });
-        let finals = mu_axioms::Set::of(skeleton.len(), finals.map(|(i, _)| i));
+        let finals = mu_axioms::Set::from_events(skeleton.len(), finals.map(|(i, _)| i));
         skeleton.restrict_finals(finals);
     }
     /// In C, marks initial writes to atomic locations.
@@ -682,7 +682,7 @@ impl<'a> CandidateSearch<'a, '_> {
         let Some(read) = joint.reads.get(k) else {
             self.poll()?;
             if let Some(circles) = &joint.circles {
-                let source = |event: usize| choice.rf.before(event).next();
+                let source = |event: usize| choice.rf.predecessors(event).next();
                 if circles.has_computation(&source) {
                     return Ok(());
                 }

@@ -175,8 +175,8 @@ impl Judge {
             for e in 1..n {
                 self.sets(tags).for_each(|set| skeleton.tag(set, e));
             }
-            let rf = Relation::of(n, (1..n).map(|e| (0, e)));
-            let co = Relation::of(n, (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))));
+            let rf = Relation::from_pairs(n, (1..n).map(|e| (0, e)));
+            let co = Relation::from_pairs(n, (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))));
             session.on(&skeleton)?.allows(&rf, &co)
         };
         Ok(!allows(1)? || allows(2)?)

@@ -37,7 +37,7 @@ fn expand_node(
     out: &mut Vec<(usize, String)>,
 ) {
     let program = &run.model().program;
-    let has = |r: CatNodeId, x: usize, y: usize| run.relation_of(r).has(x, y);
+    let has = |r: CatNodeId, x: usize, y: usize| run.relation_of(r).contains(x, y);
     match program.nodes[node_id.index()].op {
         CatOp::Union(..) => {
             let mut parts = Vec::new();
@@ -47,7 +47,7 @@ fn expand_node(
             }
         }
         CatOp::Compose(r, s) => {
-            let middle = run.relation_of(r).after(a).find(|&m| has(s, m, b));
+            let middle = run.relation_of(r).successors(a).find(|&m| has(s, m, b));
             if let Some(m) = middle {
                 expand(run, r, (a, m), out);
                 return expand(run, s, (m, b), out);

@@ -174,7 +174,7 @@ impl Data {
         match self {
             Data::Set(s) => Ok(s),
             Data::Empty => Ok(Rc::new(Set::empty(n))),
-            Data::Event(e) => Ok(Rc::new(Set::of(n, [e]))),
+            Data::Event(e) => Ok(Rc::new(Set::from_events(n, [e]))),
             other => wrong(span, format!("this is {}: expected a set of events", other.describe())),
         }
     }
@@ -183,7 +183,7 @@ impl Data {
         match self {
             Data::Relation(r) => Ok(r),
             Data::Empty => Ok(Rc::new(Relation::empty(n))),
-            Data::Pair(a, b) => Ok(Rc::new(Relation::of(n, [(a, b)]))),
+            Data::Pair(a, b) => Ok(Rc::new(Relation::from_pairs(n, [(a, b)]))),
             other => wrong(span, format!("this is {}: expected a relation", other.describe())),
         }
     }
@@ -204,7 +204,7 @@ pub fn by_location(skeleton: &Skeleton, set: &Set) -> Vec<Set> {
 /// paths through events outside the set count as well.
 pub fn closed(relation: &Relation) -> Rc<Relation> {
     let mut closed = relation.clone();
-    closed.close();
+    closed.close_transitively();
     Rc::new(closed)
 }
 
@@ -240,13 +240,13 @@ pub fn is_order(parts: &[Set], extends: &Relation, order: &Relation) -> bool {
     for part in parts {
         let list: Vec<usize> = part.iter().collect();
         for (i, &a) in list.iter().enumerate() {
-            if order.has(a, a) || extends.has(a, a) {
+            if order.contains(a, a) || extends.contains(a, a) {
                 return false;
             }
             for &b in &list[i + 1..] {
-                if order.has(a, b) == order.has(b, a)
-                    || extends.has(a, b) && !order.has(a, b)
-                    || extends.has(b, a) && !order.has(b, a)
+                if order.contains(a, b) == order.contains(b, a)
+                    || extends.contains(a, b) && !order.contains(a, b)
+                    || extends.contains(b, a) && !order.contains(b, a)
                 {
                     return false;
                 }
@@ -256,7 +256,7 @@ pub fn is_order(parts: &[Set], extends: &Relation, order: &Relation) -> bool {
         square.product(part, part);
         allowed.unite(&square);
     }
-    order.within(&allowed) && order.is_acyclic()
+    order.is_subset(&allowed) && order.is_acyclic()
 }
 
 impl<'a> Interpreter<'a> {
@@ -491,12 +491,12 @@ impl<'a> Interpreter<'a> {
         let mut out = (*r).clone();
         match op {
             UnaryOperator::Complement => out.complement(),
-            UnaryOperator::Plus => out.close(),
+            UnaryOperator::Plus => out.close_transitively(),
             UnaryOperator::Star => {
-                out.close();
-                out.reflect();
+                out.close_transitively();
+                out.close_reflexively();
             }
-            UnaryOperator::Optional => out.reflect(),
+            UnaryOperator::Optional => out.close_reflexively(),
             _ => out.invert(&r),
         }
         Ok(Data::Relation(Rc::new(out)))
@@ -672,8 +672,8 @@ impl<'a> Interpreter<'a> {
                 let mut out: Vec<Data> = Vec::new();
                 let mut done = Set::empty(n);
                 for a in 0..n {
-                    let class = Set::of(n, r.after(a));
-                    if !class.is_empty() && !done.has(a) {
+                    let class = Set::from_events(n, r.successors(a));
+                    if !class.is_empty() && !done.contains(a) {
                         done.unite(&class);
                         out.push(Data::Set(Rc::new(class)));
                     }

@@ -207,7 +207,7 @@ impl ModelRun<'_, '_> {
             // `co` may order events that are no writes, such as locks.
             set.copy(self.skeleton.finals());
             for w in self.skeleton.finals().iter() {
-                if co.after(w).any(|later| writes.has(later)) {
+                if co.successors(w).any(|later| writes.contains(later)) {
                     set.remove(w);
                 }
             }
@@ -234,7 +234,7 @@ impl ModelRun<'_, '_> {
             let fr = &mut self.session.relations[at];
             fr.clear();
             for (w, r) in rf.pairs() {
-                co.after(w).filter(|&later| later != r).for_each(|later| fr.insert(r, later));
+                co.successors(w).filter(|&later| later != r).for_each(|later| fr.insert(r, later));
             }
         }
         Ok(self.steps(2)? && self.choose(0, self.session.model.program.choices.len())?)
@@ -658,16 +658,16 @@ impl ModelRun<'_, '_> {
             }
             CatOp::Plus(a) => {
                 out.copy(s.relation(a));
-                out.close();
+                out.close_transitively();
             }
             CatOp::Star(a) => {
                 out.copy(s.relation(a));
-                out.close();
-                out.reflect();
+                out.close_transitively();
+                out.close_reflexively();
             }
             CatOp::Optional(a) => {
                 out.copy(s.relation(a));
-                out.reflect();
+                out.close_reflexively();
             }
             CatOp::Inverse(a) => out.invert(s.relation(a)),
             CatOp::Fixpoint(g, i) => {
@@ -767,7 +767,7 @@ impl ModelRun<'_, '_> {
             match kind {
                 TestKind::Acyclic => out.events = r.cycle().unwrap_or_default(),
                 TestKind::Irreflexive => {
-                    out.events.extend((0..r.universe()).find(|&e| r.has(e, e)))
+                    out.events.extend((0..r.universe()).find(|&e| r.contains(e, e)))
                 }
                 TestKind::Empty => {
                     if let Some((a, b)) = r.pairs().next() {

@@ -59,11 +59,11 @@ impl CatModel {
             templates.iter().all(|t| {
                 let skeleton = t.skeleton(&core);
                 let n = skeleton.len();
-                let rf = Relation::of(n, t.reads.iter().copied());
+                let rf = Relation::from_pairs(n, t.reads.iter().copied());
                 let later = |(i, a): (usize, &usize)| {
                     t.order[i + 1..].iter().map(|b| (*a, *b)).collect::<Vec<_>>()
                 };
-                let co = Relation::of(n, t.order.iter().enumerate().flat_map(later));
+                let co = Relation::from_pairs(n, t.order.iter().enumerate().flat_map(later));
                 let run = session.on(&skeleton).and_then(|mut run| run.allows(&rf, &co));
                 matches!(run, Ok(false))
             })

@@ -212,7 +212,9 @@ impl LatticeWorker<'_> {
         }
         let rfs: Vec<Relation> = choices
             .iter()
-            .map(|c| Relation::of(plain.len(), c.iter().copied().zip(reads.iter().copied())))
+            .map(|c| {
+                Relation::from_pairs(plain.len(), c.iter().copied().zip(reads.iter().copied()))
+            })
             .collect();
         // Coherence orders, each with the last writes of the locations with several writes.
         let contested: Vec<crate::relation::Set> =
@@ -233,7 +235,7 @@ impl LatticeWorker<'_> {
             &mut |co| {
                 let last: Vec<usize> = contested
                     .iter()
-                    .filter_map(|p| p.iter().find(|&w| co.after(w).next().is_none()))
+                    .filter_map(|p| p.iter().find(|&w| co.successors(w).next().is_none()))
                     .collect();
                 let at = lasts.iter().position(|l| *l == last).unwrap_or_else(|| {
                     lasts.push(last);

@@ -249,7 +249,7 @@ impl Views {
             for b in memory.iter() {
                 let (x, y) = (&skeleton.events()[a], &skeleton.events()[b]);
                 let first = x.thread.is_none() && y.thread.is_some();
-                let order = first || skeleton.relation(RelationId::PO).has(a, b);
+                let order = first || skeleton.relation(RelationId::PO).contains(a, b);
                 if first {
                     skeleton.relate(self.initially, a, b);
                 }
@@ -291,8 +291,10 @@ impl Views {
             memory.iter().filter_map(|e| events[e].thread).collect();
         let locations: std::collections::BTreeSet<u32> =
             memory.iter().filter_map(|e| events[e].location).collect();
-        let of_thread = |t: u32| Set::of(n, memory.iter().filter(|&e| events[e].thread == Some(t)));
-        let at = |l: u32| Set::of(n, memory.iter().filter(|&e| events[e].location == Some(l)));
+        let of_thread =
+            |t: u32| Set::from_events(n, memory.iter().filter(|&e| events[e].thread == Some(t)));
+        let at =
+            |l: u32| Set::from_events(n, memory.iter().filter(|&e| events[e].location == Some(l)));
         let mut views = Vec::new();
         for (i, s) in self.statements.iter().enumerate() {
             let mut ranges: Vec<(String, [Set; 3])> = Vec::new();

@@ -45,10 +45,10 @@ pub fn serial_view(
     let all = members.words()[0];
     let mut before = vec![0; n];
     let mut sources = vec![0; n];
-    for (a, b) in order.pairs().filter(|p| members.has(p.0) && members.has(p.1)) {
+    for (a, b) in order.pairs().filter(|p| members.contains(p.0) && members.contains(p.1)) {
         before[b] |= 1 << a;
     }
-    for (w, r) in rf.pairs().filter(|p| members.has(p.0) && members.has(p.1)) {
+    for (w, r) in rf.pairs().filter(|p| members.contains(p.0) && members.contains(p.1)) {
         sources[r] |= 1 << w;
     }
     // Locations, numbered densely.

@@ -64,7 +64,7 @@ fn random_expressions_mean_what_the_definitions_say() {
                     "{}",
                     context()
                 );
-                let relation = Relation::of(skeleton.len(), pairs.iter().copied());
+                let relation = Relation::from_pairs(skeleton.len(), pairs.iter().copied());
                 let acyclic = relation.is_acyclic();
                 let loops = pairs.iter().any(|p| p.0 == p.1);
                 let first = [
@@ -101,7 +101,7 @@ fn store_buffering() -> (Skeleton, Relation, Relation) {
         Event::access(1, 1, EventKind::Read, 0, 0),
     ];
     let s = Skeleton::new(&v, events);
-    (s, Relation::of(6, [(1, 3), (0, 5)]), Relation::of(6, [(0, 2), (1, 4)]))
+    (s, Relation::from_pairs(6, [(1, 3), (0, 5)]), Relation::from_pairs(6, [(0, 2), (1, 4)]))
 }
 
 /// The reason is a cycle, and its events are related as stated.
@@ -207,7 +207,7 @@ fn orders_of_a_recursive_function_are_those_of_the_primitive() {
         assert!(answers.iter().all(|a| *a == answers[1]), "seed {seed}: {answers:?}");
         allowed += usize::from(answers[1]);
         // An order in which the initial write is not first is not one of the model's.
-        let back = Relation::of(s.len(), co.pairs().map(|(a, b)| (b, a)));
+        let back = Relation::from_pairs(s.len(), co.pairs().map(|(a, b)| (b, a)));
         if !co.is_empty() {
             assert!(
                 !Session::new(&models[0]).on(&s).unwrap().allows(&rf, &back).unwrap(),

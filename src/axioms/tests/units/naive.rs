@@ -171,12 +171,12 @@ impl Naive<'_> {
             "rf" => self.rf.pairs().collect(),
             "co" => self.co.pairs().collect(),
             "fr" => self.every(|r, w| {
-                let reads = |w: usize| self.rf.has(w, r);
+                let reads = |w: usize| self.rf.contains(w, r);
                 let same = e[r].kind.reads()
                     && e[w].kind.writes()
                     && e[r].location == e[w].location
                     && r != w;
-                same && ((0..e.len()).any(|s| reads(s) && self.co.has(s, w))
+                same && ((0..e.len()).any(|s| reads(s) && self.co.contains(s, w))
                     || !(0..e.len()).any(reads))
             }),
             "po" => self.every(|a, b| {
@@ -257,10 +257,12 @@ impl Naive<'_> {
                 "F" => those(&|i| e[i].kind == mu_axioms::EventKind::Fence),
                 "B" => those(&|i| e[i].kind == mu_axioms::EventKind::Branch),
                 "IW" => those(&|i| e[i].thread.is_none()),
-                "FW" => those(&|i| e[i].kind.writes() && (0..e.len()).all(|j| !self.co.has(i, j))),
+                "FW" => {
+                    those(&|i| e[i].kind.writes() && (0..e.len()).all(|j| !self.co.contains(i, j)))
+                }
                 tag => {
                     let id = self.tags.iter().find(|t| t.0 == tag).expect("a tag").1;
-                    those(&|i| self.skeleton.set(id).has(i))
+                    those(&|i| self.skeleton.set(id).contains(i))
                 }
             },
             S::Two(op, a, b) => {

@@ -177,7 +177,7 @@ pub fn co_consistent(
             }
             let of = |w: usize| [a.set(s, p, w), b.set(s, q, w)].concat();
             !b.before(wj, wi)
-                && of(wi).iter().all(|&oi| of(wj).iter().all(|&oj| !order.has(oj, oi)))
+                && of(wi).iter().all(|&oi| of(wj).iter().all(|&oj| !order.contains(oj, oi)))
         })
     })
 }
@@ -238,7 +238,7 @@ pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) ->
         for oj in 0..n {
             let within = observed[oi]
                 .iter()
-                .any(|&w| observed[oj].contains(&w) && (oi == w || order.has(oi, oj)));
+                .any(|&w| observed[oj].contains(&w) && (oi == w || order.contains(oi, oj)));
             let across = all.iter().any(|(p, o)| {
                 let pairs = observed[oi]
                     .iter()
@@ -263,7 +263,7 @@ pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) ->
         grows = false;
         for oi in 0..n {
             for oj in (0..n).filter(|&oj| processor(oi) != processor(oj)) {
-                if !seen.has(oi, oj) && seen.after(oi).any(|ok| seen.has(ok, oj)) {
+                if !seen.contains(oi, oj) && seen.successors(oi).any(|ok| seen.contains(ok, oj)) {
                     seen.insert(oi, oj);
                     grows = true;
                 }
@@ -276,5 +276,5 @@ pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) ->
 
 /// True if no pair is related in both orders (definition 2), not even an operation with itself.
 pub fn is_asymmetric(r: &Relation) -> bool {
-    r.pairs().all(|(a, b)| !r.has(b, a))
+    r.pairs().all(|(a, b)| !r.contains(b, a))
 }

@@ -42,8 +42,8 @@ pub fn skeleton(random: &mut Random, vocabulary: &Vocabulary, tags: &[SetId]) ->
             }
         }
         for after in e + 1..s.len() {
-            if s.relation(RelationId::PO).has(e, after)
-                && s.set(SetId::READS).has(e)
+            if s.relation(RelationId::PO).contains(e, after)
+                && s.set(SetId::READS).contains(e)
                 && random.chance(1, 4)
             {
                 let kind = *random.choose(&[RelationId::ADDR, RelationId::DATA, RelationId::CTRL]);
@@ -66,7 +66,7 @@ pub fn choice(random: &mut Random, s: &Skeleton) -> (Relation, Relation) {
     let mut co = Relation::empty(s.len());
     for writes in s.writes_by_location() {
         let (mut order, mut rest): (Vec<usize>, Vec<usize>) =
-            writes.iter().partition(|w| s.set(SetId::INITIAL).has(*w));
+            writes.iter().partition(|w| s.set(SetId::INITIAL).contains(*w));
         while !rest.is_empty() {
             order.push(rest.swap_remove(random.below(rest.len())));
         }

@@ -50,7 +50,7 @@ fn is_serial(s: &Skeleton, order: &[usize], rf: &Relation) -> bool {
             .iter()
             .rev()
             .find(|&&w| e[w].kind.writes() && e[w].location == e[r].location);
-        !e[r].kind.reads() || last.is_some_and(|&w| rf.has(w, r))
+        !e[r].kind.reads() || last.is_some_and(|&w| rf.contains(w, r))
     })
 }
 
@@ -110,17 +110,20 @@ fn the_search_finds_what_permutations_find() {
             s.sources(r).filter(|_| random.chance(1, 4)).for_each(|w| rf.insert(w, r));
         }
         let n = s.len();
-        let order = Relation::of(
+        let order = Relation::from_pairs(
             n,
             (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).filter(|_| random.chance(1, 5)),
         );
-        let members = Set::of(n, (0..n).filter(|_| random.chance(5, 6)));
+        let members = Set::from_events(n, (0..n).filter(|_| random.chance(5, 6)));
         let found = search::serial_view(&s, &members, &order, &rf);
         let is_view = |list: &[usize]| is_serial(&s, list, &rf);
         let exists = order.linear_extensions(&members, &mut |list| is_view(list));
         assert_eq!(found.is_some(), exists, "seed {seed}: {}", h.text());
         if let Some(list) = found {
-            assert!(is_view(&list) && Set::of(n, list.iter().copied()) == members, "seed {seed}");
+            assert!(
+                is_view(&list) && Set::from_events(n, list.iter().copied()) == members,
+                "seed {seed}"
+            );
             let at = |e: usize| list.iter().position(|&x| x == e);
             assert!(
                 order.pairs().all(|(a, b)| at(a).is_none() || at(b).is_none() || at(a) < at(b)),
@@ -175,7 +178,7 @@ fn pairs_that_agree_do_not_make_a_view() {
 fn all_writers(s: &Skeleton) -> Relation {
     let e = s.events();
     let reads: Vec<usize> = s.set(SetId::READS).iter().collect();
-    Relation::of(
+    Relation::from_pairs(
         s.len(),
         reads.into_iter().flat_map(|r| {
             s.sources(r)
@@ -249,7 +252,7 @@ fn theorem_1_needs_every_writer() {
     assert!(!global(&s, 0).is_empty());
     let local = views("local", MODELS[2].1);
     assert!(matches!(local.judge(&s, &all_writers(&s)).unwrap(), ViewVerdict::Views(_)));
-    let fewer = Relation::of(6, [(0, 1), (5, 2), (5, 4)]);
+    let fewer = Relation::from_pairs(6, [(0, 1), (5, 2), (5, 4)]);
     assert!(matches!(local.judge(&s, &fewer).unwrap(), ViewVerdict::None { .. }));
 }
 
@@ -270,7 +273,7 @@ fn orders_of_theorem_2(s: &Skeleton) -> [(&'static str, Relation); 3] {
     let rf = all_writers(s);
     let mut both = po.clone();
     both.unite(&rf);
-    both.close();
+    both.close_transitively();
     [("po", po), ("rf", rf), ("(po | rf)+", both)]
 }
 
