@@ -5,7 +5,7 @@
 
 use mu_check::base::ids::{LabelId, StateId};
 use mu_check::base::{Budget, Diagnostic};
-use mu_check::explore::{Options, Visited, Visitor, visit};
+use mu_check::explore::{Options, VisitEnd, Visitor, visit};
 use mu_check::model::hand::HandModel;
 use std::ops::ControlFlow;
 
@@ -32,7 +32,7 @@ impl Visitor for Census {
 }
 
 /// Explores three independent counters from 0 to 4.
-pub fn census() -> Result<(Census, Visited), Diagnostic> {
+pub fn census() -> Result<(Census, VisitEnd), Diagnostic> {
     let mut census = Census::default();
     let mut model = HandModel::new();
     for i in 0..3 {

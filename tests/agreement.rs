@@ -34,7 +34,7 @@ use mu_check::model::Model;
 use mu_check::model::from_lts::LtsModel;
 use mu_check::pbes::game::game;
 use mu_check::pbes::symbolic::check_symbolically;
-use mu_check::pbes::{Answer, BatchSizes, Options, Method, Verdict, check};
+use mu_check::pbes::{Answer, BatchSizes, Method, Options, Verdict, check};
 use mu_check::process::labels::inferred::InferredLabels;
 use mu_check::process::labels::{ActionLabels, MultiAction};
 use mu_check::process::spec::ProcSpec;

@@ -135,7 +135,7 @@ fn random_formulas_have_the_same_verdict_by_files() {
 fn assert_outline_says_what_the_text_says(file: &[u8]) {
     let outlined = mcrl2::read_equations(file).unwrap();
     for all in [false, true] {
-        let unrolled = equations::Unrolled { all, ..Default::default() };
+        let unrolled = equations::UnrollSelection { all, ..Default::default() };
         let [one, other] = [
             equations::read_outlined(SourceId::FIRST, &outlined, &unrolled).unwrap(),
             equations::read_unrolled(SourceId::FIRST, &outlined.text, &unrolled).unwrap(),

@@ -9,7 +9,7 @@ mod parse_and_check;
 
 use crate::support::package;
 use mu_check::Verdict;
-use mu_check::explore::Visited;
+use mu_check::explore::VisitEnd;
 
 #[test]
 fn parse_and_check() {
@@ -26,7 +26,7 @@ fn parse_and_check() {
 #[test]
 fn explore_with_visitor() {
     let (census, end) = explore_with_visitor::census().unwrap();
-    assert_eq!((census.states, census.steps, census.even.len(), end), (125, 300, 5, Visited::All));
+    assert_eq!((census.states, census.steps, census.even.len(), end), (125, 300, 5, VisitEnd::All));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::support::package;
 use mu_check::base::Budget;
 use mu_check::base::ids::StateId;
 use mu_check::compile::{Compiled, Confluence};
-use mu_check::explore::{Options, Visited, Visitor, visit};
+use mu_check::explore::{Options, VisitEnd, Visitor, visit};
 use mu_check::model::Model;
 use mu_check::process::{linearise, typecheck::check_specification};
 use mu_check::symbolic::candidate_orders;
@@ -101,7 +101,7 @@ fn an_eighth_of_the_states_needs_most_of_the_nodes() {
     let mut all = All::default();
     assert_eq!(
         visit(&model, &Options::default(), &Budget::default(), &mut all).unwrap(),
-        Visited::All
+        VisitEnd::All
     );
     // Vectors in the order in which diagrams have them, so that the least is the one that diagrams
     // would compare first.

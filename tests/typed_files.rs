@@ -14,7 +14,7 @@ use mu_check::explore::{self, Silent};
 use mu_check::lts::behaviour::{Process, Summand};
 use mu_check::lts::equivalence::{Equivalence, reduce};
 use mu_check::lts::mcrl2;
-use mu_check::lts::typed::{self, NumberSort, Term, TermRef, Typed};
+use mu_check::lts::typed::{self, NumberSort, Term, TermRef, TypedDeclarations};
 use mu_check::process::linear::LinearProcess;
 use mu_check::process::linearise::{self, LineariserOptions};
 use mu_check::process::typecheck::check_specification;
@@ -341,7 +341,7 @@ fn terms_that_are_not_well_typed_are_refused() {
         plus: TermRef,
     }
     let process = || {
-        let mut typed = Typed::default();
+        let mut typed = TypedDeclarations::default();
         let [nat, bool] = ["Nat", "Bool"].map(|n| typed.sort(typed::Sort::Named(n.into())));
         let sum = typed.sort(typed::Sort::Function(vec![nat, nat], nat));
         let plus = typed.term(Term::Operation("+".into(), sum));

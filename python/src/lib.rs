@@ -160,7 +160,7 @@ impl Evidence {
 }
 
 /// States, transitions, deadlocks, stop reason and seconds of an exploration.
-type Counted = (BigUint, Option<BigUint>, Option<BigUint>, &'static str, f64);
+type CountResult = (BigUint, Option<BigUint>, Option<BigUint>, &'static str, f64);
 /// Verdict, stop reason, states, equations, seconds and evidence of a check.
 type Checked = (Option<bool>, &'static str, u64, u64, f64, Option<Evidence>);
 
@@ -183,7 +183,7 @@ impl Model {
         py: Python<'_>,
         options: Options,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Counted> {
+    ) -> PyResult<CountResult> {
         let start = Instant::now();
         let c = run_apart(py, options, progress, |run| self.0.explore(run))?;
         let seconds = start.elapsed().as_secs_f64();

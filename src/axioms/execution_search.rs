@@ -24,7 +24,7 @@ const PLAIN_EVALUATIONS: u64 = 4_000;
 const EVALUATIONS_PER_POLL: u64 = 64;
 
 /// An allowed execution: `rf` and `co`.
-pub type Found = (Relation, Relation);
+pub type AllowedExecution = (Relation, Relation);
 
 /// The pairs chosen so far, and the candidates of the other choices.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ pub fn find(
     full: &mut ModelRun<'_, '_>,
     bound: &mut ModelRun<'_, '_>,
     budget: &Budget,
-) -> Result<Option<Found>, Diagnostic> {
+) -> Result<Option<AllowedExecution>, Diagnostic> {
     let skeleton = input.skeleton;
     let n = skeleton.len();
     let mut co = Relation::empty(n);
@@ -215,7 +215,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
     }
 
     /// Searches for an allowed execution with these choices.
-    fn extend(&mut self, mut c: PartialExecution) -> Result<Option<Found>, SearchEnd> {
+    fn extend(&mut self, mut c: PartialExecution) -> Result<Option<AllowedExecution>, SearchEnd> {
         if !self.admits(&c.rf, &c.co)? || self.propagates && !self.propagate(&mut c)? {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Conversion of a data specification, actions and labels to [`Typed`], the contents of a file of
+//! Conversion of a data specification, actions and labels to [`TypedDeclarations`], the contents of a file of
 //! typed terms.
 //!
 //! Operations have the names that mCRL2's binary files give them. One operation may correspond to a
@@ -22,7 +22,7 @@ use mu_data::signature::{Builtin, OpKind};
 use mu_data::sort::{SortKind, basic};
 use mu_data::typecheck::check_expression;
 use mu_lts::typed::{
-    self, Action, Container, NumberSort, SortRef, Term, TermRef, Typed, TypedPart,
+    self, Action, Container, NumberSort, SortRef, Term, TermRef, TypedDeclarations, TypedPart,
 };
 use mu_process::labels::{ActionDecl, MultiAction, TIME_STAMP};
 use num_bigint::{BigInt, Sign};
@@ -36,7 +36,7 @@ pub fn typed(
     data: &DataSpec,
     actions: &[ActionDecl],
     labels: impl Iterator<Item = (String, Arc<MultiAction>)>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedDeclarations, Diagnostic> {
     let mut converter = Converter::new(data);
     converter.declare()?;
     let mut numbers = Vec::new();
@@ -119,7 +119,7 @@ fn part_text(data: &DataSpec, name: &str, arguments: &[Expr]) -> String {
 
 struct Converter {
     data: DataSpec,
-    typed: Typed,
+    typed: TypedDeclarations,
     sorts: AHashMap<SortId, SortRef>,
     /// Names of operations, which variables must not have.
     operations: AHashSet<String>,
@@ -142,7 +142,7 @@ impl Converter {
         let operations = own.map(|(_, o)| o.name.clone()).collect();
         Converter {
             data,
-            typed: Typed::default(),
+            typed: TypedDeclarations::default(),
             sorts: AHashMap::new(),
             operations,
             variables: AHashMap::new(),

@@ -2,7 +2,7 @@
 //!
 //! A block of histories is divided into chunks. Threads extend the histories of a chunk with tables
 //! that are only read: the words after a set of states, lists extended by events, images. A history
-//! that needs what was not computed waits, and the chunk lists what is missing ([`Missing`]). One
+//! that needs what was not computed waits, and the chunk lists what is missing ([`MissingEntry`]). One
 //! thread adds that to the tables, chunk by chunk, and the waiting histories are extended again.
 //! The results of all chunks are then added to the next levels, shard by shard, in the order of the
 //! chunks. So the histories, their order, and the numbers of lists depend on the machine only. Cost
@@ -38,7 +38,7 @@ pub(crate) const PARALLEL: usize = 4096;
 
 /// An entry of a table that must be computed before a history can be extended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Missing {
+enum MissingEntry {
     /// The words after a set of states.
     Row(u32),
     /// The extension of a list by an event.
@@ -67,7 +67,7 @@ pub(crate) struct Tables<'m> {
 struct Chunk<const P: usize> {
     /// The histories that wait.
     waiting: Vec<Entry<P>>,
-    missing: Vec<Missing>,
+    missing: Vec<MissingEntry>,
     /// For each number of levels between a history and its extensions, and each shard.
     extensions: Vec<Vec<Entry<P>>>,
     facts: ExpansionFacts,
@@ -240,7 +240,7 @@ impl<'m, const P: usize> Expansion<'m, P> {
             return true;
         }
         let Some(row) = sets.row(*set) else {
-            chunk.missing.push(Missing::Row(*set));
+            chunk.missing.push(MissingEntry::Row(*set));
             return false;
         };
         let alphabet = &self.machine.reduced.alphabet;
@@ -266,7 +266,7 @@ impl<'m, const P: usize> Expansion<'m, P> {
                     }
                     None => {
                         complete = false;
-                        chunk.missing.push(Missing::Extension(*place, e));
+                        chunk.missing.push(MissingEntry::Extension(*place, e));
                     }
                 }
             }
@@ -312,13 +312,13 @@ impl<'m, const P: usize> Expansion<'m, P> {
         (sets, sequences): (&StateSets<'m>, &Sequences),
         word: u32,
         (history, set): Entry<P>,
-        missing: &mut Vec<Missing>,
+        missing: &mut Vec<MissingEntry>,
         scratch: &mut Scratch<P>,
     ) {
         let group = self.machine.group;
         let least = match least_image(sequences, group, &history, &mut scratch.elements) {
             Ok(least) => least,
-            Err(list) => return missing.push(Missing::Least(list)),
+            Err(list) => return missing.push(MissingEntry::Least(list)),
         };
         let at = self.weight_of[word as usize] * SHARDS + shard_of(&least);
         if self.is_last(sequences, &history) {
@@ -328,7 +328,7 @@ impl<'m, const P: usize> Expansion<'m, P> {
         for &g in &scratch.elements {
             match sets.known_image(g, set) {
                 Some(image) => scratch.extensions.push((at, (least, image))),
-                None => missing.push(Missing::Image(g, set)),
+                None => missing.push(MissingEntry::Image(g, set)),
             }
         }
     }
@@ -344,18 +344,18 @@ impl<'m, const P: usize> Expansion<'m, P> {
         let Machine { interface, reduced, group } = self.machine;
         let mut known = AHashSet::new();
         let missing = chunks.iter_mut().flat_map(|c| c.missing.drain(..));
-        let missing: Vec<Missing> = missing.filter(|m| known.insert(*m)).collect();
+        let missing: Vec<MissingEntry> = missing.filter(|m| known.insert(*m)).collect();
         let mut rows = Vec::new();
         for m in missing {
             match m {
-                Missing::Row(set) => rows.push(set),
-                Missing::Extension(list, e) => {
+                MissingEntry::Row(set) => rows.push(set),
+                MissingEntry::Extension(list, e) => {
                     let event = &reduced.alphabet.events[e as usize];
                     let line = &interface.operations[event.operation as usize];
                     tables.sequences.after(list, e, event).map_err(|d| d.or_span(line.end.span))?;
                 }
-                Missing::Least(list) => tables.sequences.compute_least(group, list),
-                Missing::Image(g, set) => {
+                MissingEntry::Least(list) => tables.sequences.compute_least(group, list),
+                MissingEntry::Image(g, set) => {
                     tables.sets.image(g, set);
                 }
             }

@@ -118,7 +118,7 @@ pub struct Word {
 
 /// An argument of a label that is the value of a variable after the step.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Assigned {
+pub struct AssignedLabel {
     /// The label, with the value as its last argument.
     pub label: Label,
     /// The tokens of the variable.
@@ -258,7 +258,7 @@ pub struct Interface {
     /// Patterns of `observe` lines.
     pub observed: Vec<Label>,
     /// Arguments of labels that are values of variables.
-    pub assigned: Vec<Assigned>,
+    pub assigned: Vec<AssignedLabel>,
     /// Entries of `internal` lines.
     pub internal: Vec<Internal>,
     /// The most general program, if the machine needs one.
@@ -715,7 +715,7 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
 /// Reads a label, and the variable of its value if there is one.
 fn assigned_label(
     cursor: &mut Cursor<'_, '_>,
-    assigned: &mut Vec<Assigned>,
+    assigned: &mut Vec<AssignedLabel>,
 ) -> Result<Label, Diagnostic> {
     let mut label = label(cursor)?;
     if !cursor.eat_word("where") {
@@ -733,8 +733,11 @@ fn assigned_label(
     }
     cursor.expect("=")?;
     let first = cursor.name("a variable of the model, such as `cache[p].data`")?;
-    let mut found =
-        Assigned { label: label.clone(), variable: vec![first.text.to_string()], span: first.span };
+    let mut found = AssignedLabel {
+        label: label.clone(),
+        variable: vec![first.text.to_string()],
+        span: first.span,
+    };
     loop {
         let token = cursor.peek();
         let is_part = match token.kind {
@@ -751,8 +754,9 @@ fn assigned_label(
     label.roles.push(role);
     label.places.push(token.span);
     found.label = label.clone();
-    let same =
-        |a: &&Assigned| a.label.action == label.action && a.label.roles.len() == label.roles.len();
+    let same = |a: &&AssignedLabel| {
+        a.label.action == label.action && a.label.roles.len() == label.roles.len()
+    };
     if let Some(other) = assigned.iter().find(same) {
         if other.label.roles != label.roles || other.variable != found.variable {
             let message = format!("`{}` has a value in another line already", label.action);
@@ -893,7 +897,7 @@ fn fence_between(
 
 fn operation(
     cursor: &mut Cursor<'_, '_>,
-    assigned: &mut Vec<Assigned>,
+    assigned: &mut Vec<AssignedLabel>,
     kind: EventKind,
     modifiers: &Modifiers,
 ) -> Result<Operation, Diagnostic> {

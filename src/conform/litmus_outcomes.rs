@@ -279,11 +279,11 @@ impl Events<'_> {
 }
 
 /// The values of the events of a test, by location, with the initial ones.
-type Stored = BTreeSet<(u32, u64)>;
+type StoredValues = BTreeSet<(u32, u64)>;
 
 /// Returns the test with a further processor, which stores to each location `count` values that the
 /// test does not store there.
-fn with_unsourced(test: &LitmusTest, stored: &Stored, count: usize) -> LitmusTest {
+fn with_unsourced(test: &LitmusTest, stored: &StoredValues, count: usize) -> LitmusTest {
     let mut preferred = test.question.prop.constants();
     preferred.extend(stored.iter().map(|s| s.1));
     let mut thread = Thread::default();
@@ -422,7 +422,7 @@ pub fn outcomes(
     let question = test.question.clone();
     let wanted = conditionals(&test);
     let processors = test.threads.len();
-    let mut stored = Stored::new();
+    let mut stored = StoredValues::new();
     let (mut stop, cut) =
         mu_litmus::report::each(&mut test, judge, BOUNDS, budget, &mut |candidate| {
             let skeleton = candidate.execution.skeleton;

@@ -137,7 +137,7 @@ pub struct Update {
 
 /// The kind of a declared symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Declared {
+pub enum DeclarationKind {
     /// `const`
     Constant,
     /// `var`, `array`
@@ -156,7 +156,7 @@ pub enum Item {
     /// `var`, `array`, `const`
     Symbol {
         /// The kind.
-        declared: Declared,
+        declared: DeclarationKind,
         /// Its name.
         name: Name,
         /// The types of the indices; empty for `var`.

@@ -6,10 +6,10 @@
 //! is the process named first before `@`, or else the first parameter (x86-tso-programs, section
 //! 2). Cost: linear, except for normal forms.
 
-use crate::ast::{self, Declared, File, Formula, Item, Name, Right};
+use crate::ast::{self, DeclarationKind, File, Formula, Item, Name, Right};
 use crate::formula::{
-    Allowed, Checked, Conjunct, DeclaredNames, FormulaScope, NameMeaning, PredicateSyntax,
-    ReadingProcess, refuse,
+    AllowedQuantifiers, CheckResult, Conjunct, DeclaredNames, FormulaScope, NameMeaning,
+    PredicateSyntax, ReadingProcess, refuse,
 };
 use crate::model::FLUSH;
 use crate::system::{
@@ -52,7 +52,11 @@ pub fn check(file: &File) -> Result<System, Diagnostic> {
     Ok(system)
 }
 
-fn types<'a>(file: &'a File, system: &mut System, names: &mut DeclaredNames<'a>) -> Checked<()> {
+fn types<'a>(
+    file: &'a File,
+    system: &mut System,
+    names: &mut DeclaredNames<'a>,
+) -> CheckResult<()> {
     for (i, t) in ["proc", "bool", "int", "real"].into_iter().enumerate() {
         names.types.insert(t, TypeId::new(i));
     }
@@ -83,7 +87,11 @@ fn types<'a>(file: &'a File, system: &mut System, names: &mut DeclaredNames<'a>)
     Ok(())
 }
 
-fn symbols<'a>(file: &'a File, system: &mut System, names: &mut DeclaredNames<'a>) -> Checked<()> {
+fn symbols<'a>(
+    file: &'a File,
+    system: &mut System,
+    names: &mut DeclaredNames<'a>,
+) -> CheckResult<()> {
     for item in &file.items {
         match item {
             Item::Symbol { declared, name, indices, sort } => {
@@ -111,9 +119,9 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut DeclaredNames<'a
                     }
                 }
                 let kind = match declared {
-                    Declared::Constant => SymbolKind::Constant,
-                    Declared::Plain => SymbolKind::Plain,
-                    Declared::Weak => SymbolKind::Weak,
+                    DeclarationKind::Constant => SymbolKind::Constant,
+                    DeclarationKind::Plain => SymbolKind::Plain,
+                    DeclarationKind::Weak => SymbolKind::Weak,
                 };
                 let symbol = Symbol {
                     name: name.text.clone(),
@@ -153,7 +161,7 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut DeclaredNames<'a
 }
 
 /// Checks that all names are distinct.
-fn distinct<'a>(params: impl Iterator<Item = &'a Name>) -> Checked<()> {
+fn distinct<'a>(params: impl Iterator<Item = &'a Name>) -> CheckResult<()> {
     let mut seen = HashSet::new();
     for p in params {
         if !seen.insert(&p.text) {
@@ -163,15 +171,20 @@ fn distinct<'a>(params: impl Iterator<Item = &'a Name>) -> Checked<()> {
     Ok(())
 }
 
-fn bodies(file: &File, system: &mut System, names: &DeclaredNames<'_>) -> Checked<()> {
+fn bodies(file: &File, system: &mut System, names: &DeclaredNames<'_>) -> CheckResult<()> {
     let mut init: Option<Init> = None;
     let mut processes = None;
     let (mut invariants, mut unsafes, mut transitions) = (Vec::new(), Vec::new(), Vec::new());
     for item in &file.items {
         match item {
             Item::Init(params, body, place) => {
-                let mut scope =
-                    scope(system, names, params.iter(), ReadingProcess::Memory, Allowed::None)?;
+                let mut scope = scope(
+                    system,
+                    names,
+                    params.iter(),
+                    ReadingProcess::Memory,
+                    AllowedQuantifiers::None,
+                )?;
                 let dnf = scope.dnf(body, true)?.into_iter().map(|c| c.cube).collect();
                 let made = Init { params: texts(params), dnf, place: *place };
                 if let Some(first) = init.replace(made) {
@@ -223,8 +236,8 @@ fn scope<'s, 'a, 'n>(
     names: &'s DeclaredNames<'a>,
     params: impl Iterator<Item = &'n Name> + Clone,
     reader: ReadingProcess,
-    allowed: Allowed,
-) -> Checked<FormulaScope<'s, 'a>> {
+    allowed: AllowedQuantifiers,
+) -> CheckResult<FormulaScope<'s, 'a>> {
     distinct(params.clone())?;
     let bindings: HashMap<_, _> = params
         .enumerate()
@@ -251,8 +264,9 @@ fn claims(
     body: &Formula,
     place: Place,
     out: &mut Vec<Claim>,
-) -> Checked<()> {
-    let mut scope = scope(system, names, params.iter(), ReadingProcess::Named, Allowed::Exists)?;
+) -> CheckResult<()> {
+    let mut scope =
+        scope(system, names, params.iter(), ReadingProcess::Named, AllowedQuantifiers::Exists)?;
     for conjunct in scope.dnf(body, true)? {
         let mut params = texts(params);
         let mut cube = conjunct.cube;
@@ -291,10 +305,15 @@ impl TransitionDeclaration<'_> {
         system: &System,
         names: &DeclaredNames<'_>,
         out: &mut Vec<Transition>,
-    ) -> Checked<()> {
+    ) -> CheckResult<()> {
         let params = self.params.iter().map(|p| &p.0);
-        let mut scope =
-            scope(system, names, params.clone(), ReadingProcess::Actor(None), Allowed::Both)?;
+        let mut scope = scope(
+            system,
+            names,
+            params.clone(),
+            ReadingProcess::Actor(None),
+            AllowedQuantifiers::Both,
+        )?;
         let (actor, marked) = self.actor(&scope)?;
         scope.reader = ReadingProcess::Actor(actor);
         let guard = match self.requires {
@@ -302,9 +321,9 @@ impl TransitionDeclaration<'_> {
             None => vec![Conjunct::default()],
         };
         let fences = guard.iter().any(|c| c.cube.iter().any(|a| matches!(a, Atom::Fence(_))));
-        scope.allowed = Allowed::None;
+        scope.allowed = AllowedQuantifiers::None;
         let updates =
-            self.updates.iter().map(|u| update(&mut scope, u)).collect::<Checked<Vec<_>>>()?;
+            self.updates.iter().map(|u| update(&mut scope, u)).collect::<CheckResult<Vec<_>>>()?;
         self.overlaps(system, &updates)?;
         let writes = updates.iter().any(|u| system.symbol(u.symbol()).kind == SymbolKind::Weak);
         let accesses = scope.reads || writes || fences;
@@ -325,7 +344,7 @@ impl TransitionDeclaration<'_> {
         Ok(())
     }
     /// Returns the process that accesses memory, if there is one, and true if it is in brackets.
-    fn actor(&self, scope: &FormulaScope<'_, '_>) -> Checked<(Option<Proc>, bool)> {
+    fn actor(&self, scope: &FormulaScope<'_, '_>) -> CheckResult<(Option<Proc>, bool)> {
         let mut marked = self.params.iter().enumerate().filter(|p| p.1.1);
         if let Some((i, _)) = marked.next() {
             if let Some((_, (name, _))) = marked.next() {
@@ -355,7 +374,7 @@ impl TransitionDeclaration<'_> {
         Ok(((!self.params.is_empty()).then_some(Proc::Var(0)), false))
     }
     /// Rejects two updates of one cell.
-    fn overlaps(&self, system: &System, updates: &[Update]) -> Checked<()> {
+    fn overlaps(&self, system: &System, updates: &[Update]) -> CheckResult<()> {
         for (i, u) in updates.iter().enumerate() {
             for v in &updates[..i] {
                 if u.symbol() != v.symbol() {
@@ -439,7 +458,7 @@ fn disjunct(base: &Transition, conjunct: Conjunct) -> Transition {
     t
 }
 
-fn update(scope: &mut FormulaScope<'_, '_>, u: &ast::Update) -> Checked<Update> {
+fn update(scope: &mut FormulaScope<'_, '_>, u: &ast::Update) -> CheckResult<Update> {
     let symbol = scope.symbol(&u.name)?;
     let info = scope.system.symbol(symbol);
     let (kind, arity, sort) = (info.kind, info.arity, info.sort);
@@ -459,7 +478,7 @@ fn update(scope: &mut FormulaScope<'_, '_>, u: &ast::Update) -> Checked<Update> 
     let place = u.name.place;
     match &u.right {
         Right::Value(value) => {
-            let args = u.args.iter().map(|a| scope.process(a)).collect::<Checked<_>>()?;
+            let args = u.args.iter().map(|a| scope.process(a)).collect::<CheckResult<_>>()?;
             Ok(Update::Assign { symbol, args, value: self::value(scope, value, sort)?, place })
         }
         Right::Cases(cases) => {
@@ -502,7 +521,7 @@ fn update(scope: &mut FormulaScope<'_, '_>, u: &ast::Update) -> Checked<Update> 
 }
 
 /// Checks the writing process of an update.
-fn writer(scope: &FormulaScope<'_, '_>, u: &ast::Update, kind: SymbolKind) -> Checked<()> {
+fn writer(scope: &FormulaScope<'_, '_>, u: &ast::Update, kind: SymbolKind) -> CheckResult<()> {
     let ReadingProcess::Actor(actor) = scope.reader else { return Ok(()) };
     match (&u.by, kind) {
         (Some(by), SymbolKind::Weak) if actor != Some(scope.process(by)?) => refuse(
@@ -524,7 +543,11 @@ fn writer(scope: &FormulaScope<'_, '_>, u: &ast::Update, kind: SymbolKind) -> Ch
     }
 }
 
-fn value(scope: &mut FormulaScope<'_, '_>, v: &ast::Value, sort: TypeId) -> Checked<AssignedValue> {
+fn value(
+    scope: &mut FormulaScope<'_, '_>,
+    v: &ast::Value,
+    sort: TypeId,
+) -> CheckResult<AssignedValue> {
     match v {
         ast::Value::Any => Ok(AssignedValue::Any),
         ast::Value::Term(t) => Ok(AssignedValue::Term(scope.term_of(t, sort)?)),
@@ -532,7 +555,7 @@ fn value(scope: &mut FormulaScope<'_, '_>, v: &ast::Value, sort: TypeId) -> Chec
 }
 
 /// Finds the largest `#n`.
-fn fixed(system: &mut System, file: &File) -> Checked<()> {
+fn fixed(system: &mut System, file: &File) -> CheckResult<()> {
     let mut most = 0;
     let mut see = |p: Proc| {
         if let Proc::Fixed(n) = p {

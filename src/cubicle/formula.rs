@@ -20,9 +20,9 @@ use std::collections::HashMap;
 /// Largest number of cubes of a normal form; larger ones are rejected.
 pub const MAX_CUBES: usize = 20_000;
 
-pub(crate) type Checked<T> = Result<T, Diagnostic>;
+pub(crate) type CheckResult<T> = Result<T, Diagnostic>;
 
-pub(crate) fn refuse<T>(place: Span, message: impl Into<String>) -> Checked<T> {
+pub(crate) fn refuse<T>(place: Span, message: impl Into<String>) -> CheckResult<T> {
     Err(Diagnostic::at(Stage::Type, place, message))
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum ReadingProcess {
 
 /// The quantifiers that a formula may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Allowed {
+pub(crate) enum AllowedQuantifiers {
     None,
     Exists,
     Both,
@@ -89,7 +89,7 @@ pub(crate) struct FormulaScope<'s, 'a> {
     pub(crate) names: &'s DeclaredNames<'a>,
     pub(crate) bindings: HashMap<String, NameMeaning>,
     pub(crate) reader: ReadingProcess,
-    pub(crate) allowed: Allowed,
+    pub(crate) allowed: AllowedQuantifiers,
     /// Number of declared parameters, which are the first variables.
     pub(crate) declared: u32,
     /// The next number for a bound variable.
@@ -102,7 +102,7 @@ pub(crate) struct FormulaScope<'s, 'a> {
 
 impl FormulaScope<'_, '_> {
     /// Looks up a process.
-    pub(crate) fn process(&self, name: &Name) -> Checked<Proc> {
+    pub(crate) fn process(&self, name: &Name) -> CheckResult<Proc> {
         if let Some(n) = name.text.strip_prefix('#') {
             let n = n
                 .parse()
@@ -133,7 +133,7 @@ impl FormulaScope<'_, '_> {
         }
     }
     /// Looks up a symbol.
-    pub(crate) fn symbol(&self, name: &Name) -> Checked<SymbolId> {
+    pub(crate) fn symbol(&self, name: &Name) -> CheckResult<SymbolId> {
         match self.names.symbols.get(name.text.as_str()) {
             Some(id) => Ok(*id),
             None if self.names.constructors.contains_key(name.text.as_str()) => refuse(
@@ -149,7 +149,7 @@ impl FormulaScope<'_, '_> {
             ),
         }
     }
-    fn access(&mut self, name: &Name, args: &[Name], by: Option<&Name>) -> Checked<CellAccess> {
+    fn access(&mut self, name: &Name, args: &[Name], by: Option<&Name>) -> CheckResult<CellAccess> {
         let symbol = self.symbol(name)?;
         let info = self.system.symbol(symbol);
         if info.arity != args.len() {
@@ -162,7 +162,7 @@ impl FormulaScope<'_, '_> {
             return Err(Diagnostic::at(Stage::Type, name.place.0, message)
                 .related(info.place.0, "it is declared here"));
         }
-        let args = args.iter().map(|a| self.process(a)).collect::<Checked<Vec<_>>>()?;
+        let args = args.iter().map(|a| self.process(a)).collect::<CheckResult<Vec<_>>>()?;
         let weak = info.kind == crate::system::SymbolKind::Weak;
         let by = match (by, weak) {
             (None, false) => None,
@@ -180,7 +180,7 @@ impl FormulaScope<'_, '_> {
         Ok(CellAccess { symbol, args, by })
     }
     /// Returns the process that reads a cell of memory.
-    fn memory_reader(&mut self, name: &Name, by: Option<&Name>) -> Checked<Option<Proc>> {
+    fn memory_reader(&mut self, name: &Name, by: Option<&Name>) -> CheckResult<Option<Proc>> {
         let named = by.map(|n| self.process(n)).transpose()?;
         match (self.reader, named) {
             (ReadingProcess::Memory, Some(_)) => refuse(
@@ -212,7 +212,7 @@ impl FormulaScope<'_, '_> {
         }
     }
     /// Checks a term. Returns it with its sort.
-    pub(crate) fn term(&mut self, t: &ast::Term) -> Checked<(Term, TermSort)> {
+    pub(crate) fn term(&mut self, t: &ast::Term) -> CheckResult<(Term, TermSort)> {
         match t {
             ast::Term::Number(n, real, _) => {
                 let sort = if *real { TermSort::Is(TypeId::REAL) } else { TermSort::Whole };
@@ -253,7 +253,7 @@ impl FormulaScope<'_, '_> {
             }
         }
     }
-    fn name(&mut self, name: &Name) -> Checked<(Term, TermSort)> {
+    fn name(&mut self, name: &Name) -> CheckResult<(Term, TermSort)> {
         if name.text.starts_with(|c: char| c.is_ascii_uppercase()) {
             if let Some(id) = self.names.constructors.get(name.text.as_str()) {
                 return Ok((Term::Cons(*id), TermSort::Is(self.system.constructor(*id).of)));
@@ -278,7 +278,7 @@ impl FormulaScope<'_, '_> {
         };
         (term, TermSort::Is(sort))
     }
-    fn sum(&mut self, t: &ast::Term) -> Checked<(Sum, TermSort)> {
+    fn sum(&mut self, t: &ast::Term) -> CheckResult<(Sum, TermSort)> {
         match self.term(t)? {
             (Term::Sum(sum), sort) => Ok((sum, sort)),
             (_, sort) => refuse(
@@ -287,13 +287,13 @@ impl FormulaScope<'_, '_> {
             ),
         }
     }
-    fn add(&mut self, a: &ast::Term, b: &ast::Term, minus: bool) -> Checked<(Term, TermSort)> {
+    fn add(&mut self, a: &ast::Term, b: &ast::Term, minus: bool) -> CheckResult<(Term, TermSort)> {
         let ((x, s), (y, t)) = (self.sum(a)?, self.sum(b)?);
         let sort = self.joined(s, t, b)?;
         let y = if minus { scale(y, &-BigRational::from_integer(1.into())) } else { y };
         Ok((Term::Sum(add(x, y)), sort))
     }
-    fn joined(&self, a: TermSort, b: TermSort, at: &ast::Term) -> Checked<TermSort> {
+    fn joined(&self, a: TermSort, b: TermSort, at: &ast::Term) -> CheckResult<TermSort> {
         match (a, b) {
             (TermSort::Whole, s)
                 if s == TermSort::Whole || matches!(s, TermSort::Is(t) if t.is_numeric()) =>
@@ -315,7 +315,7 @@ impl FormulaScope<'_, '_> {
         }
     }
     /// Checks a term of a given sort.
-    pub(crate) fn term_of(&mut self, t: &ast::Term, wanted: TypeId) -> Checked<Term> {
+    pub(crate) fn term_of(&mut self, t: &ast::Term, wanted: TypeId) -> CheckResult<Term> {
         let (term, sort) = self.term(t)?;
         if let (Term::Sum(sum), Some(bits)) = (&term, wanted.bits()) {
             self.whole_sum(sum, t, bits)?;
@@ -339,7 +339,7 @@ impl FormulaScope<'_, '_> {
         cmp: Cmp,
         b: &ast::Term,
         positive: bool,
-    ) -> Checked<Vec<Conjunct>> {
+    ) -> CheckResult<Vec<Conjunct>> {
         let ((a, how_a), (b, how_b)) = (SideForm::of(a), SideForm::of(b));
         let ((x, s), (y, t)) = (self.term(a)?, self.term(b)?);
         let sort = self.joined(s, t, b)?;
@@ -387,7 +387,7 @@ impl FormulaScope<'_, '_> {
         ))
     }
     /// Returns a sum of words; its factors must be integers, and its literals words.
-    fn whole_sum(&self, sum: &Sum, at: &ast::Term, bits: u32) -> Checked<Sum> {
+    fn whole_sum(&self, sum: &Sum, at: &ast::Term, bits: u32) -> CheckResult<Sum> {
         if sum.constant.is_integer() && sum.terms.iter().all(|t| t.1.is_integer()) {
             self.literals(at, sum, bits)?;
             return Ok(sum.clone());
@@ -395,10 +395,10 @@ impl FormulaScope<'_, '_> {
         refuse(at.place().0, format!("`{at}` has a fraction, expected integers in a sum of words"))
     }
     /// Returns the normal form of a formula, or of its negation.
-    pub(crate) fn dnf(&mut self, e: &Formula, positive: bool) -> Checked<Vec<Conjunct>> {
+    pub(crate) fn dnf(&mut self, e: &Formula, positive: bool) -> CheckResult<Vec<Conjunct>> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.dnf_inner(e, positive))
     }
-    fn dnf_inner(&mut self, e: &Formula, positive: bool) -> Checked<Vec<Conjunct>> {
+    fn dnf_inner(&mut self, e: &Formula, positive: bool) -> CheckResult<Vec<Conjunct>> {
         match e {
             Formula::Constant(value, _) => Ok(truth(*value == positive)),
             Formula::Compare(a, cmp, b) => self.compare(a, *cmp, b, positive),
@@ -432,7 +432,12 @@ impl FormulaScope<'_, '_> {
             Formula::Quantified(q, vars, body) => self.quantified(*q, vars, body, positive),
         }
     }
-    fn fence(&mut self, by: Option<&Name>, place: Span, positive: bool) -> Checked<Vec<Conjunct>> {
+    fn fence(
+        &mut self,
+        by: Option<&Name>,
+        place: Span,
+        positive: bool,
+    ) -> CheckResult<Vec<Conjunct>> {
         let ReadingProcess::Actor(actor) = self.reader else {
             return refuse(place, "`fence` is for guards, expected none here");
         };
@@ -456,7 +461,12 @@ impl FormulaScope<'_, '_> {
         }
         Ok(vec![Conjunct { cube: vec![Atom::Fence(actor)], ..Conjunct::default() }])
     }
-    fn call(&mut self, name: &Name, args: &[ast::Term], positive: bool) -> Checked<Vec<Conjunct>> {
+    fn call(
+        &mut self,
+        name: &Name,
+        args: &[ast::Term],
+        positive: bool,
+    ) -> CheckResult<Vec<Conjunct>> {
         let names = self.names;
         let Some(predicate) = names.predicates.get(name.text.as_str()) else {
             return refuse(name.place.0, format!("`{}` is no predicate", name.text));
@@ -505,13 +515,15 @@ impl FormulaScope<'_, '_> {
         vars: &[Name],
         body: &Formula,
         positive: bool,
-    ) -> Checked<Vec<Conjunct>> {
+    ) -> CheckResult<Vec<Conjunct>> {
         let place = vars[0].place.0;
         let all = q.all == positive;
         let unsupported = |message: &str| Err(Diagnostic::at(Stage::Unsupported, place, message));
         match (self.allowed, all) {
-            (Allowed::None, _) => return unsupported("a quantifier is not supported here"),
-            (Allowed::Exists, true) => {
+            (AllowedQuantifiers::None, _) => {
+                return unsupported("a quantifier is not supported here");
+            }
+            (AllowedQuantifiers::Exists, true) => {
                 return unsupported(
                     "`forall` is not supported here: it ranges over some processes only",
                 );
@@ -556,9 +568,9 @@ impl FormulaScope<'_, '_> {
         to: Proc,
         body: &Formula,
         positive: bool,
-    ) -> Checked<Vec<Conjunct>> {
+    ) -> CheckResult<Vec<Conjunct>> {
         let before = self.bindings.insert(var.text.clone(), NameMeaning::Proc(to));
-        let allowed = std::mem::replace(&mut self.allowed, Allowed::None);
+        let allowed = std::mem::replace(&mut self.allowed, AllowedQuantifiers::None);
         let result = self.dnf(body, positive);
         self.allowed = allowed;
         match before {
@@ -586,7 +598,7 @@ fn truth(value: bool) -> Vec<Conjunct> {
     if value { vec![Conjunct::default()] } else { Vec::new() }
 }
 
-fn too_many<T>(at: &Formula) -> Checked<T> {
+fn too_many<T>(at: &Formula) -> CheckResult<T> {
     Err(Diagnostic::at(
         Stage::Unsupported,
         at.place().0,
@@ -594,12 +606,12 @@ fn too_many<T>(at: &Formula) -> Checked<T> {
     ))
 }
 
-fn either(mut a: Vec<Conjunct>, b: Vec<Conjunct>, at: &Formula) -> Checked<Vec<Conjunct>> {
+fn either(mut a: Vec<Conjunct>, b: Vec<Conjunct>, at: &Formula) -> CheckResult<Vec<Conjunct>> {
     a.extend(b);
     if a.len() > MAX_CUBES { too_many(at) } else { Ok(a) }
 }
 
-fn both(a: &[Conjunct], b: &[Conjunct], at: &Formula) -> Checked<Vec<Conjunct>> {
+fn both(a: &[Conjunct], b: &[Conjunct], at: &Formula) -> CheckResult<Vec<Conjunct>> {
     if a.len().saturating_mul(b.len()) > MAX_CUBES {
         return too_many(at);
     }

@@ -6,7 +6,7 @@
 //! [`Machine::reach`]: a hash of the state for each step.
 
 use crate::ground::{Ground, GroundCube};
-use crate::machine::{Act, Machine, Memory, Need};
+use crate::machine::{Act, Machine, Memory, StepObstacle};
 use crate::system::Claim;
 use crate::value::ANY;
 use ahash::{AHashMap, AHashSet};
@@ -35,7 +35,7 @@ pub struct PreparedClaim {
 
 /// A replayed run.
 #[derive(Clone, Debug)]
-pub struct Replayed {
+pub struct ReplayedRun {
     /// The initial state.
     pub start: Vec<u32>,
     /// The steps, including flushes, each with the state after it.
@@ -44,7 +44,7 @@ pub struct Replayed {
 
 impl Reach {
     /// Returns the run to a state.
-    pub fn run(&self, state: u32) -> Replayed {
+    pub fn run(&self, state: u32) -> ReplayedRun {
         let mut steps = Vec::new();
         let mut at = state;
         while let Some((before, act)) = &self.from[at as usize] {
@@ -52,7 +52,7 @@ impl Reach {
             at = *before;
         }
         steps.reverse();
-        Replayed { start: self.states[at as usize].to_vec(), steps }
+        ReplayedRun { start: self.states[at as usize].to_vec(), steps }
     }
 }
 
@@ -151,12 +151,12 @@ impl Machine<'_> {
     fn split(
         &self,
         state: Vec<u32>,
-        f: &mut dyn FnMut(&[u32]) -> Result<ControlFlow<()>, Need>,
+        f: &mut dyn FnMut(&[u32]) -> Result<ControlFlow<()>, StepObstacle>,
     ) -> Result<ControlFlow<()>, Diagnostic> {
         match f(&state) {
             Ok(flow) => Ok(flow),
-            Err(Need::Fault(d)) => Err(d),
-            Err(Need::Slot(slot)) => {
+            Err(StepObstacle::Fault(d)) => Err(d),
+            Err(StepObstacle::Slot(slot)) => {
                 for value in self.open_domain(slot).ok_or_else(|| self.undetermined(slot))? {
                     self.count_choice()?;
                     let mut next = state.clone();
@@ -205,7 +205,7 @@ impl Machine<'_> {
             for result in results.drain(..) {
                 let mut next = s.to_vec();
                 result.into_iter().for_each(|(slot, code)| next[slot as usize] = code);
-                if self.assumed(&next) && f(next).map_err(Need::Fault)?.is_break() {
+                if self.assumed(&next) && f(next).map_err(StepObstacle::Fault)?.is_break() {
                     return Ok(Break(()));
                 }
             }
@@ -290,7 +290,7 @@ impl Machine<'_> {
         acts: &[Act],
         claim: &Claim,
         procs: &[u32],
-    ) -> Result<Replayed, Diagnostic> {
+    ) -> Result<ReplayedRun, Diagnostic> {
         let Some(cube) =
             self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs).map(|(_, c)| c)
         else {
@@ -310,7 +310,7 @@ impl Machine<'_> {
         };
         for start in self.initial_states()? {
             if replay.reaches_claim(0, &start)? {
-                return Ok(Replayed { start, steps: replay.steps });
+                return Ok(ReplayedRun { start, steps: replay.steps });
             }
         }
         let message = match acts.get(replay.deepest) {
@@ -326,7 +326,7 @@ impl Machine<'_> {
     /// Chooses values for the open cells of a run, so that the claim holds for the processes at the
     /// end. No step reads an open cell before it is written or the run ends, so any value is
     /// possible that no assumption contradicts.
-    pub fn settled(&self, run: &Replayed, claim: &Claim, procs: &[u32]) -> Option<Replayed> {
+    pub fn settled(&self, run: &ReplayedRun, claim: &Claim, procs: &[u32]) -> Option<ReplayedRun> {
         let cube = self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs)?.1;
         let mut last: Option<Vec<u32>> = None;
         let end = run.steps.last().map_or(&run.start, |s| &s.1);
@@ -367,7 +367,10 @@ impl Machine<'_> {
         }
         let start = states.pop()?;
         states.reverse();
-        Some(Replayed { start, steps: run.steps.iter().map(|s| s.0.clone()).zip(states).collect() })
+        Some(ReplayedRun {
+            start,
+            steps: run.steps.iter().map(|s| s.0.clone()).zip(states).collect(),
+        })
     }
     /// Prints a step: `t1(1,2)`, `flush(1)`. Existential processes of the guard are omitted.
     pub fn act_text(&self, act: &Act) -> String {

@@ -7,7 +7,7 @@
 //! `X < 256` is `X < 0` for a `word8`. Sums of words with variables wrap. Cost: linear in the term.
 
 use crate::ast;
-use crate::formula::{Checked, FormulaScope, NameMeaning, TermSort, refuse};
+use crate::formula::{CheckResult, FormulaScope, NameMeaning, TermSort, refuse};
 use crate::system::{Sum, Term, residue};
 use crate::words::{SideForm, power};
 use mu_base::source::Span;
@@ -29,7 +29,12 @@ pub(crate) fn fits(number: &BigRational, bits: u32) -> bool {
     lies_between(number, &admitted(bits))
 }
 
-fn expect(number: &BigRational, range: &(BigInt, BigInt), place: Span, what: &str) -> Checked<()> {
+fn expect(
+    number: &BigRational,
+    range: &(BigInt, BigInt),
+    place: Span,
+    what: &str,
+) -> CheckResult<()> {
     if lies_between(number, range) {
         return Ok(());
     }
@@ -44,17 +49,17 @@ fn expect(number: &BigRational, range: &(BigInt, BigInt), place: Span, what: &st
 
 impl FormulaScope<'_, '_> {
     /// Checks the literals of a term of words, and its value if the term is a number.
-    pub(crate) fn literals(&self, term: &ast::Term, sum: &Sum, bits: u32) -> Checked<()> {
+    pub(crate) fn literals(&self, term: &ast::Term, sum: &Sum, bits: u32) -> CheckResult<()> {
         self.literals_inside(term, bits)?;
         match sum.as_constant() {
             Some(n) => self.literal(n, term.place().0, bits),
             None => Ok(()),
         }
     }
-    fn literal(&self, number: &BigRational, place: Span, bits: u32) -> Checked<()> {
+    fn literal(&self, number: &BigRational, place: Span, bits: u32) -> CheckResult<()> {
         expect(number, &admitted(bits), place, &format!("`word{bits}`"))
     }
-    fn literals_inside(&self, term: &ast::Term, bits: u32) -> Checked<()> {
+    fn literals_inside(&self, term: &ast::Term, bits: u32) -> CheckResult<()> {
         match term {
             ast::Term::Number(n, _, place) => self.literal(n, place.0, bits),
             ast::Term::Neg(a) => match &**a {
@@ -83,7 +88,7 @@ impl FormulaScope<'_, '_> {
         (right, right_form): (&Sum, &SideForm),
         (left_place, right_place): (Span, Span),
         bits: u32,
-    ) -> Checked<()> {
+    ) -> CheckResult<()> {
         let sides = [
             (left_form, left_place, right, right_form, right_place),
             (right_form, right_place, left, left_form, left_place),

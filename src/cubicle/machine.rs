@@ -24,7 +24,7 @@ use crate::ground::{
     Grounder, choices, for_each_read_cell, holds, sort,
 };
 use crate::system::{Claim, ComparisonOp, SymbolId, System, TypeId, residue};
-use crate::value::{ANY, Interned, NOTHING, NumberTable, TransitionWrites, Val};
+use crate::value::{ANY, InternTable, NOTHING, NumberTable, TransitionWrites, Val};
 use mu_base::{Budget, Diagnostic, Stage, narrow};
 use num_rational::BigRational;
 use std::collections::{BTreeSet, HashMap};
@@ -69,7 +69,7 @@ pub enum Act {
 
 /// The reason why a step has no result yet.
 #[derive(Clone, Debug)]
-pub(crate) enum Need {
+pub(crate) enum StepObstacle {
     /// The value of this slot is read and undetermined.
     Slot(u32),
     /// An error.
@@ -80,11 +80,11 @@ pub(crate) enum Need {
 /// candidates.
 pub const FEW_BITS: u32 = 6;
 
-type Evaluated<T> = Result<T, Need>;
+type Evaluated<T> = Result<T, StepObstacle>;
 
 /// The value that a step stores in a cell.
 #[derive(Clone, Copy)]
-enum Stored {
+enum StoredValue {
     Code(u32),
     Any,
 }
@@ -95,7 +95,7 @@ pub struct Machine<'s> {
     pub(crate) memory: Memory,
     pub(crate) layout: GroundLayout,
     pub(crate) numbers: NumberTable,
-    pub(crate) buffers: Interned<[TransitionWrites]>,
+    pub(crate) buffers: InternTable<[TransitionWrites]>,
     pub(crate) setup: Setup,
     /// The transitions, for all choices of processes.
     pub(crate) ground: Vec<Ground>,
@@ -147,7 +147,7 @@ impl<'s> Machine<'s> {
             memory: if system.has_memory() { memory } else { Memory::Sc },
             layout,
             numbers: NumberTable::default(),
-            buffers: Interned::default(),
+            buffers: InternTable::default(),
             setup,
             ground: Vec::new(),
             shapes: Vec::new(),
@@ -433,7 +433,7 @@ impl<'s> Machine<'s> {
     }
     fn determined(&self, state: &[u32], cell: GroundCell) -> Evaluated<u32> {
         match self.read(state, cell) {
-            ANY => Err(Need::Slot(cell.slot)),
+            ANY => Err(StepObstacle::Slot(cell.slot)),
             code => Ok(code),
         }
     }
@@ -557,7 +557,7 @@ impl<'s> Machine<'s> {
         fits.then_some((slot, code))
     }
     /// Computes the values that a transition stores; `None` if the guard is false.
-    fn outcome(&self, state: &[u32], g: &Ground) -> Evaluated<Option<Vec<Option<Stored>>>> {
+    fn outcome(&self, state: &[u32], g: &Ground) -> Evaluated<Option<Vec<Option<StoredValue>>>> {
         if !self.enabled(state, g)? {
             return Ok(None);
         }
@@ -569,14 +569,14 @@ impl<'s> Machine<'s> {
                     continue;
                 }
                 stored = Some(match value {
-                    GroundValue::Any => Stored::Any,
+                    GroundValue::Any => StoredValue::Any,
                     // An undetermined number without candidates is copied without reading it.
                     GroundValue::Term(GroundTerm::Cell(c))
                         if self.read(state, *c) == ANY && self.domain(c.slot).is_none() =>
                     {
-                        Stored::Code(ANY)
+                        StoredValue::Code(ANY)
                     }
-                    GroundValue::Term(t) => Stored::Code(self.term(state, t)?),
+                    GroundValue::Term(t) => StoredValue::Code(self.term(state, t)?),
                 });
                 break;
             }
@@ -601,8 +601,8 @@ impl<'s> Machine<'s> {
             let values = match stored {
                 None if buffered => vec![NOTHING],
                 None => continue,
-                Some(Stored::Code(code)) => vec![code],
-                Some(Stored::Any)
+                Some(StoredValue::Code(code)) => vec![code],
+                Some(StoredValue::Any)
                     if eager
                         || buffered
                         || self.assumed_cells.contains(&update.slot)
@@ -610,7 +610,7 @@ impl<'s> Machine<'s> {
                 {
                     self.domain(update.slot).unwrap_or_else(|| vec![ANY])
                 }
-                Some(Stored::Any) => vec![ANY],
+                Some(StoredValue::Any) => vec![ANY],
             };
             results = results
                 .iter()
@@ -620,7 +620,7 @@ impl<'s> Machine<'s> {
                 .collect();
             if results.len() > 1 << 20 {
                 let place = self.system.transitions[g.transition as usize].place.0;
-                return Err(Need::Fault(Diagnostic::at(
+                return Err(StepObstacle::Fault(Diagnostic::at(
                     Stage::Unsupported,
                     place,
                     "this transition has more than 2^20 results in one state",

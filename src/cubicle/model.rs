@@ -18,7 +18,7 @@ use crate::ground::{
     Ground, GroundAtom, GroundCell, GroundCube, GroundTerm, GroundValue, for_each_read_cell, sort,
     term_cells,
 };
-use crate::machine::{Machine, Memory, Need};
+use crate::machine::{Machine, Memory, StepObstacle};
 use crate::system::{Atom, ComparisonOp, Proc, SymbolKind, System, Term, TypeId};
 use crate::value::{ANY, NOTHING, TransitionWrites};
 use ahash::AHashMap;
@@ -562,9 +562,9 @@ struct SystemWorker<'m, 's> {
 impl SystemWorker<'_, '_> {
     fn results(&mut self, movement: GroupMove) -> Result<(), Diagnostic> {
         let machine = &self.model.machine;
-        let report = |need: Need| match need {
-            Need::Slot(slot) => machine.undetermined(slot),
-            Need::Fault(d) => d,
+        let report = |need: StepObstacle| match need {
+            StepObstacle::Slot(slot) => machine.undetermined(slot),
+            StepObstacle::Fault(d) => d,
         };
         match movement {
             GroupMove::Fire(g) => machine

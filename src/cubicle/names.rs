@@ -6,7 +6,7 @@
 //! formula, of the index of a `case` its cases. A declaration that does not parse is skipped. Cost:
 //! linear.
 
-use crate::ast::{Declared, Formula, Item, Name, Right, Term, Update, Value};
+use crate::ast::{DeclarationKind, Formula, Item, Name, Right, Term, Update, Value};
 use crate::parse::parse_all;
 use mu_base::naming::{NameRole, Naming, line};
 use mu_base::{SourceId, Span};
@@ -98,7 +98,7 @@ impl NameCollector<'_> {
                 }
             }
             Item::Symbol { declared, name, indices, .. } => {
-                let role = if *declared == Declared::Constant {
+                let role = if *declared == DeclarationKind::Constant {
                     NameRole::Constant
                 } else {
                     NameRole::Storage
@@ -112,11 +112,11 @@ impl NameCollector<'_> {
                 );
                 let cells = if indices.is_empty() { "" } else { ", a cell for each process" };
                 self.out.bindings[of].note = match declared {
-                    Declared::Constant => "a constant value".to_string(),
-                    Declared::Plain => {
+                    DeclarationKind::Constant => "a constant value".to_string(),
+                    DeclarationKind::Plain => {
                         format!("a variable that all processes read directly{cells}")
                     }
-                    Declared::Weak => format!(
+                    DeclarationKind::Weak => format!(
                         "a variable in memory: writes wait in a buffer of their process{cells}"
                     ),
                 };

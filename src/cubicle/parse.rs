@@ -9,7 +9,7 @@
 //! linear in the text. Formulas are nested at most [`MAX_DEPTH`] levels.
 
 use crate::ast::{
-    Cmp, Declared, File, Formula, Item, Name, QuantifierKind, Right, Term, Update, Value,
+    Cmp, DeclarationKind, File, Formula, Item, Name, QuantifierKind, Right, Term, Update, Value,
 };
 use crate::lexer::{Tok, tokens};
 use mu_base::source::{Place, SourceId, Span};
@@ -252,12 +252,12 @@ impl Parser<'_> {
             }
             "weak" => {
                 self.next();
-                self.symbol(Declared::Weak)
+                self.symbol(DeclarationKind::Weak)
             }
-            "var" | "array" => self.symbol(Declared::Plain),
+            "var" | "array" => self.symbol(DeclarationKind::Plain),
             "const" => {
                 self.next();
-                self.declared(Declared::Constant, None)
+                self.declared(DeclarationKind::Constant, None)
             }
             "predicate" => {
                 self.next();
@@ -289,7 +289,7 @@ impl Parser<'_> {
         }
     }
     /// Parses `var X : t` or `array A[proc] : t`, from `var` or `array` on.
-    fn symbol(&mut self, declared: Declared) -> Parsed<Item> {
+    fn symbol(&mut self, declared: DeclarationKind) -> Parsed<Item> {
         if self.eat_word("var") {
             self.declared(declared, Some(false))
         } else if self.eat_word("array") {
@@ -298,7 +298,7 @@ impl Parser<'_> {
             self.error("`var` or `array`")
         }
     }
-    fn declared(&mut self, declared: Declared, array: Option<bool>) -> Parsed<Item> {
+    fn declared(&mut self, declared: DeclarationKind, array: Option<bool>) -> Parsed<Item> {
         let name = self.upper("a variable")?;
         let mut indices = Vec::new();
         if array == Some(true) || array.is_none() && self.is("[") {

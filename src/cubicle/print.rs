@@ -4,7 +4,7 @@
 //! only where necessary. Cost: linear; recursion is as deep as the parser allows
 //! ([`crate::parse::MAX_DEPTH`]).
 
-use crate::ast::{Declared, File, Formula, Item, Name, Right, Term, Update, Value};
+use crate::ast::{DeclarationKind, File, Formula, Item, Name, Right, Term, Update, Value};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -251,11 +251,11 @@ impl Display for Item {
             }
             Item::Symbol { declared, name, indices, sort } => {
                 f.write_str(match (declared, indices.is_empty()) {
-                    (Declared::Constant, _) => "const ",
-                    (Declared::Plain, true) => "var ",
-                    (Declared::Plain, false) => "array ",
-                    (Declared::Weak, true) => "weak var ",
-                    (Declared::Weak, false) => "weak array ",
+                    (DeclarationKind::Constant, _) => "const ",
+                    (DeclarationKind::Plain, true) => "var ",
+                    (DeclarationKind::Plain, false) => "array ",
+                    (DeclarationKind::Weak, true) => "weak var ",
+                    (DeclarationKind::Weak, false) => "weak array ",
                 })?;
                 cell(f, name, indices)?;
                 writeln!(f, " : {}", sort.text)

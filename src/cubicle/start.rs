@@ -13,7 +13,7 @@
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, for_each_read_cell, sort, tuples};
 use crate::literals;
-use crate::machine::{Machine, Need};
+use crate::machine::{Machine, StepObstacle};
 use crate::system::{ComparisonOp, TypeId, residue};
 use crate::value::ANY;
 use mu_base::{Diagnostic, Stage};
@@ -218,8 +218,8 @@ impl StartSearch<'_, '_> {
             return Ok(());
         }
         let slot = match open {
-            Some(Need::Slot(slot)) => Some(slot),
-            Some(Need::Fault(d)) => return Err(d),
+            Some(StepObstacle::Slot(slot)) => Some(slot),
+            Some(StepObstacle::Fault(d)) => return Err(d),
             None => {
                 let wanted = |s: &u32| {
                     state[*s as usize] == ANY

@@ -21,17 +21,17 @@ const LARGE: u32 = 1 << 30;
 
 /// A table of values with their ids.
 #[derive(Debug)]
-pub(crate) struct Interned<T: ?Sized> {
+pub(crate) struct InternTable<T: ?Sized> {
     table: RwLock<(AHashMap<Arc<T>, u32>, Vec<Arc<T>>)>,
 }
 
-impl<T: ?Sized> Default for Interned<T> {
+impl<T: ?Sized> Default for InternTable<T> {
     fn default() -> Self {
         Self { table: RwLock::new((AHashMap::new(), Vec::new())) }
     }
 }
 
-impl<T: Eq + Hash + ?Sized> Interned<T> {
+impl<T: Eq + Hash + ?Sized> InternTable<T> {
     /// Returns the id of a value.
     pub(crate) fn intern(&self, value: Arc<T>) -> u32 {
         if let Some(id) = self.table.read().unwrap_or_else(PoisonError::into_inner).0.get(&value) {
@@ -54,7 +54,7 @@ impl<T: Eq + Hash + ?Sized> Interned<T> {
 
 /// The numbers.
 #[derive(Debug, Default)]
-pub(crate) struct NumberTable(Interned<BigRational>);
+pub(crate) struct NumberTable(InternTable<BigRational>);
 
 impl NumberTable {
     /// Returns the code of a small integer; `None` if it is 2^28 or more in absolute value.

@@ -13,9 +13,9 @@
 
 use crate::explicit::Explicit;
 use crate::symbolic::Symbolic;
-use crate::{Capability, Checked, Counted, Engine, EngineTask, Subject};
+use crate::{Capability, CheckResult, CountResult, Engine, EngineTask, Subject};
 use mu_base::{Budget, Diagnostic, Limits, Stop};
-use mu_explore::Extras;
+use mu_explore::CountExtras;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use std::time::Duration;
@@ -191,17 +191,17 @@ impl Engine for Auto {
         &self,
         model: &dyn Model,
         task: EngineTask<'_>,
-        extras: Extras<'_>,
-    ) -> Result<Counted, Diagnostic> {
+        extras: CountExtras<'_>,
+    ) -> Result<CountResult, Diagnostic> {
         if let Some(reason) = required(task.capabilities) {
             let counted = Explicit.count(model, task, extras)?;
-            return Ok(Counted { reason: Some(reason), ..counted });
+            return Ok(CountResult { reason: Some(reason), ..counted });
         }
         alternate(task.budget, None, |found| Some(&found.stop), &mut |turn, budget, reason| {
             let engine: &dyn Engine = if turn == Slice::Symbolic { &Symbolic } else { &Explicit };
-            Ok(Counted {
+            Ok(CountResult {
                 reason: Some(reason),
-                ..engine.count(model, EngineTask { budget, ..task }, Extras::default())?
+                ..engine.count(model, EngineTask { budget, ..task }, CountExtras::default())?
             })
         })
     }
@@ -210,18 +210,21 @@ impl Engine for Auto {
         subject: Subject<'_>,
         formula: &TypedFormula,
         task: EngineTask<'_>,
-    ) -> Result<Checked, Diagnostic> {
+    ) -> Result<CheckResult, Diagnostic> {
         if let Some(reason) = required(task.capabilities) {
-            return Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, task)? });
+            return Ok(CheckResult {
+                reason: Some(reason),
+                ..Explicit.check(subject, formula, task)?
+            });
         }
         alternate(
             task.budget,
             None,
-            |found: &Checked| found.answer.verdict.stop(),
+            |found: &CheckResult| found.answer.verdict.stop(),
             &mut |turn, budget, reason| {
                 let engine: &dyn Engine =
                     if turn == Slice::Symbolic { &Symbolic } else { &Explicit };
-                Ok(Checked {
+                Ok(CheckResult {
                     reason: Some(reason),
                     ..engine.check(subject, formula, EngineTask { budget, ..task })?
                 })

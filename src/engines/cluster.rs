@@ -2,9 +2,11 @@
 //! layer `cluster`). Each process stores a partition of the states. If a formula needs a game,
 //! process 0 solves it and the others wait.
 
-use crate::{Capability, Checked, Counted, Detail, Engine, EngineOptions, EngineTask, Subject};
+use crate::{
+    Capability, CheckResult, CountResult, Detail, Engine, EngineOptions, EngineTask, Subject,
+};
 use mu_base::{Diagnostic, Stage};
-use mu_explore::{Extras, Peers};
+use mu_explore::{CountExtras, Peers};
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 
@@ -40,15 +42,15 @@ impl Engine for Cluster {
         &self,
         model: &dyn Model,
         task: EngineTask<'_>,
-        _: Extras<'_>,
-    ) -> Result<Counted, Diagnostic> {
+        _: CountExtras<'_>,
+    ) -> Result<CountResult, Diagnostic> {
         let outcome = peers(task.options)?.count(
             model,
             &task.options.explore,
             task.budget,
             task.options.progress,
         )?;
-        Ok(Counted {
+        Ok(CountResult {
             engine: self.name(),
             reason: None,
             states: outcome.states.into(),
@@ -65,7 +67,7 @@ impl Engine for Cluster {
         subject: Subject<'_>,
         formula: &TypedFormula,
         task: EngineTask<'_>,
-    ) -> Result<Checked, Diagnostic> {
+    ) -> Result<CheckResult, Diagnostic> {
         let options = task.options;
         let peers = Some(peers(options)?);
         let plain = mu_pbes::Options::new(&options.explore);
@@ -78,6 +80,6 @@ impl Engine for Cluster {
             ..plain
         };
         let answer = mu_pbes::check(subject.model, subject.labels, formula, chosen, task.budget)?;
-        Ok(Checked { engine: self.name(), reason: None, answer, sets: None })
+        Ok(CheckResult { engine: self.name(), reason: None, answer, sets: None })
     }
 }

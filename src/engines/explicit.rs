@@ -1,9 +1,9 @@
 //! Explicit engine: the search of `explore`, the products and games of `pbes`. Supports every
 //! capability.
 
-use crate::{Capability, Checked, Counted, Detail, Engine, EngineTask, Subject};
+use crate::{Capability, CheckResult, CountResult, Detail, Engine, EngineTask, Subject};
 use mu_base::Diagnostic;
-use mu_explore::{Extras, explore_lts_with, explore_with};
+use mu_explore::{CountExtras, explore_lts_with, explore_with};
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 
@@ -28,8 +28,8 @@ impl Engine for Explicit {
         &self,
         model: &dyn Model,
         task: EngineTask<'_>,
-        extras: Extras<'_>,
-    ) -> Result<Counted, Diagnostic> {
+        extras: CountExtras<'_>,
+    ) -> Result<CountResult, Diagnostic> {
         let shown_ends = extras.ends.is_some();
         let (outcome, lts) = if task.capabilities.contains(&Capability::TransitionSystem) {
             explore_lts_with(
@@ -52,7 +52,7 @@ impl Engine for Explicit {
                 None,
             )
         };
-        Ok(Counted {
+        Ok(CountResult {
             engine: self.name(),
             reason: None,
             states: outcome.states.into(),
@@ -69,7 +69,7 @@ impl Engine for Explicit {
         subject: Subject<'_>,
         formula: &TypedFormula,
         task: EngineTask<'_>,
-    ) -> Result<Checked, Diagnostic> {
+    ) -> Result<CheckResult, Diagnostic> {
         let options = task.options;
         let plain = mu_pbes::Options::new(&options.explore);
         let chosen = mu_pbes::Options {
@@ -81,6 +81,6 @@ impl Engine for Explicit {
             ..plain
         };
         let answer = mu_pbes::check(subject.model, subject.labels, formula, chosen, task.budget)?;
-        Ok(Checked { engine: self.name(), reason: None, answer, sets: None })
+        Ok(CheckResult { engine: self.name(), reason: None, answer, sets: None })
     }
 }

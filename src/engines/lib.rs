@@ -12,7 +12,7 @@ pub mod explicit;
 pub mod symbolic;
 
 use mu_base::{Budget, Diagnostic, Stop};
-use mu_explore::{Extras, Peers, Progress, Silent};
+use mu_explore::{CountExtras, Peers, Progress, Silent};
 use mu_formula::typed::TypedFormula;
 use mu_game::solve::Solver;
 use mu_lts::Lts;
@@ -96,7 +96,7 @@ impl EngineOptions<'_> {
 
 /// Result of a count. Absent numbers are unknown.
 #[derive(Clone, Debug)]
-pub struct Counted {
+pub struct CountResult {
     /// The engine's name.
     pub engine: &'static str,
     /// Reason for choosing this engine, if it was chosen automatically.
@@ -109,7 +109,7 @@ pub struct Counted {
     pub deadlocks: Option<BigUint>,
     /// Stop reason; the numbers are exact if it is `Complete`.
     pub stop: Stop,
-    /// True if all deadlocks were passed to [`Extras::ends`].
+    /// True if all deadlocks were passed to [`CountExtras::ends`].
     pub shown_ends: bool,
     /// The transition system, if [`Capability::TransitionSystem`] was required.
     pub lts: Option<Lts>,
@@ -128,7 +128,7 @@ pub enum Detail {
 
 /// Result of a check.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CheckResult {
     /// The engine's name.
     pub engine: &'static str,
     /// Reason for choosing this engine, if it was chosen automatically.
@@ -188,8 +188,8 @@ pub trait Engine: Sync + Debug {
         &self,
         model: &dyn Model,
         task: EngineTask<'_>,
-        extras: Extras<'_>,
-    ) -> Result<Counted, Diagnostic>;
+        extras: CountExtras<'_>,
+    ) -> Result<CountResult, Diagnostic>;
     /// Checks a formula.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ pub trait Engine: Sync + Debug {
         subject: Subject<'_>,
         formula: &TypedFormula,
         task: EngineTask<'_>,
-    ) -> Result<Checked, Diagnostic>;
+    ) -> Result<CheckResult, Diagnostic>;
 }
 
 /// Returns all engines; the first is the default.

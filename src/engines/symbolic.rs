@@ -2,10 +2,10 @@
 //! its diagrams.
 
 use crate::{
-    Capability, Checked, Counted, Detail, Engine, EngineOptions, EngineTask, Sets, Subject,
+    Capability, CheckResult, CountResult, Detail, Engine, EngineOptions, EngineTask, Sets, Subject,
 };
 use mu_base::Diagnostic;
-use mu_explore::Extras;
+use mu_explore::CountExtras;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use mu_pbes::symbolic::{CheckOptions, check_with_options};
@@ -37,10 +37,10 @@ impl Engine for Symbolic {
         &self,
         model: &dyn Model,
         task: EngineTask<'_>,
-        _: Extras<'_>,
-    ) -> Result<Counted, Diagnostic> {
+        _: CountExtras<'_>,
+    ) -> Result<CountResult, Diagnostic> {
         let outcome = reach(model, &diagrams(task.options), task.budget)?;
-        Ok(Counted {
+        Ok(CountResult {
             engine: self.name(),
             reason: None,
             states: outcome.states.clone(),
@@ -57,7 +57,7 @@ impl Engine for Symbolic {
         subject: Subject<'_>,
         formula: &TypedFormula,
         task: EngineTask<'_>,
-    ) -> Result<Checked, Diagnostic> {
+    ) -> Result<CheckResult, Diagnostic> {
         let wanted = CheckOptions { runs_end: false, witnesses: task.options.witnesses };
         let found = check_with_options(
             subject.model,
@@ -76,6 +76,6 @@ impl Engine for Symbolic {
             .as_ref()
             .map(|p| (p.outcome.clone(), p.obligations, p.vertices.clone())));
         let sets = met.map(|(outcome, obligations, pairs)| Sets { outcome, obligations, pairs });
-        Ok(Checked { engine: self.name(), reason: None, answer: found.into_answer(), sets })
+        Ok(CheckResult { engine: self.name(), reason: None, answer: found.into_answer(), sets })
     }
 }

@@ -5,7 +5,7 @@
 //! many quantified variables; it stops after a number of elementary steps. Invariant: uses nothing
 //! of `pbes`, `game`, `solve`, `explore`.
 
-use super::{Evidence, RenumberedLabels, Taken};
+use super::{Evidence, RenumberedLabels, TakenStep};
 use mu_base::{Diagnostic, Stage};
 use mu_formula::direct;
 use mu_formula::typed::TypedFormula;
@@ -91,7 +91,7 @@ fn follow(
     model: &dyn Model,
     evaluated: &mut StepCache,
     mut at: Vec<u32>,
-    path: &[Taken],
+    path: &[TakenStep],
 ) -> Result<Vec<u32>, Diagnostic> {
     for taken in path {
         if taken.group as usize >= model.groups().len() {

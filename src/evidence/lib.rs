@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// A step that the model takes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct TakenStep {
     /// The transition group that makes it.
     pub group: u32,
     /// Its label.
@@ -40,7 +40,7 @@ pub struct EvidenceStep {
     pub to: u32,
     /// The steps of the model: one with this label, then the confluent steps that have priority
     /// (none without that reduction).
-    pub taken: Vec<Taken>,
+    pub taken: Vec<TakenStep>,
 }
 
 /// Evidence for a verdict.
@@ -54,7 +54,7 @@ pub struct Evidence {
     pub steps: Vec<EvidenceStep>,
     /// Confluent steps from the model's initial vector to the first state (none without that
     /// reduction).
-    pub before: Vec<Taken>,
+    pub before: Vec<TakenStep>,
 }
 
 /// Evidence that is one path.
@@ -174,9 +174,9 @@ impl Builder {
     pub fn finish(
         mut self,
         verdict: bool,
-        before: Vec<Taken>,
+        before: Vec<TakenStep>,
         vector: &mut dyn FnMut(StateId) -> Vec<u32>,
-        explain: &mut dyn FnMut(StateId, LabelId, StateId) -> Result<Vec<Taken>, Diagnostic>,
+        explain: &mut dyn FnMut(StateId, LabelId, StateId) -> Result<Vec<TakenStep>, Diagnostic>,
     ) -> Result<Evidence, Diagnostic> {
         self.steps.sort_unstable();
         self.steps.dedup();

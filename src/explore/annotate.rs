@@ -3,7 +3,7 @@
 //!
 //! In: a model and an [`Annotator`], which knows a join semilattice (its elements are numbers, 0
 //! the least) and what an element becomes along a step of some label. Out: the join over all paths
-//! for each reachable state that is annotated ([`Annotated::each`]); or that some annotation
+//! for each reachable state that is annotated ([`AnnotatedSearch::each`]); or that some annotation
 //! decides, which ends the search. After Kildall (1973) and Kam, Ullman (1977): functions that
 //! distribute over the join, so the least fixed point is the join over all paths, in whatever order
 //! it is computed.
@@ -17,7 +17,7 @@
 //! representative.
 //!
 //! Invariants: pending is part of known, and known only grows. If no annotation ever reaches a
-//! state that has been expanded ([`Annotated::forward`]), then the order of the expansions is a
+//! state that has been expanded ([`AnnotatedSearch::forward`]), then the order of the expansions is a
 //! topological order of the annotated steps: they make no cycle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,14 +85,14 @@ pub trait AnnotationWorker {
 }
 
 /// The computed fixed point.
-pub struct Annotated<'a> {
+pub struct AnnotatedSearch<'a> {
     done: FinishedSearch,
     model: &'a dyn Model,
     options: &'a Options,
     symmetries: Option<&'a Symmetries>,
 }
 
-impl Annotated<'_> {
+impl AnnotatedSearch<'_> {
     /// Counts of the search; a step counts each time it is taken.
     pub fn outcome(&self) -> &Outcome {
         &self.done.outcome
@@ -154,7 +154,7 @@ pub fn annotate<'a>(
     annotator: &dyn Annotator,
     symmetries: Option<&'a Symmetries>,
     kept: AnnotateExtras,
-) -> Result<Annotated<'a>, Diagnostic> {
+) -> Result<AnnotatedSearch<'a>, Diagnostic> {
     let with = |visibility: &Visibility| {
         if symmetries.is_some() {
             Err(ReductionObstacle::Symmetry)
@@ -178,7 +178,7 @@ pub fn annotate<'a>(
     if let Err(why) = stubborn {
         done.outcome.partial_order = PartialOrder::Unused(why);
     }
-    Ok(Annotated { done, model, options, symmetries })
+    Ok(AnnotatedSearch { done, model, options, symmetries })
 }
 
 impl<'a> Shared<'a> {

@@ -125,7 +125,7 @@ struct CyclePass<'d, 'm> {
     polled: u64,
 }
 
-type Taken = (u64, super::expander::Successor);
+type KeyedStep = (u64, super::expander::Successor);
 
 impl CyclePass<'_, '_> {
     /// Computes the selected steps of a state.
@@ -154,7 +154,7 @@ impl CyclePass<'_, '_> {
         self.number(key)?.store(mark.number(), Ordering::Relaxed);
         Ok(())
     }
-    fn cycle(&mut self) -> Result<Option<Vec<Taken>>, EarlyEnd> {
+    fn cycle(&mut self) -> Result<Option<Vec<KeyedStep>>, EarlyEnd> {
         let table = &self.done.store.table;
         for (_, key) in table.entries() {
             for step in self.steps(key)? {
@@ -188,7 +188,7 @@ impl CyclePass<'_, '_> {
         Err(Diagnostic::new(Stage::Internal, "states are left without a cycle").into())
     }
     /// Searches for a cycle among the remaining states reachable from `from`.
-    fn depth_first(&mut self, from: u64) -> Result<Option<Vec<Taken>>, EarlyEnd> {
+    fn depth_first(&mut self, from: u64) -> Result<Option<Vec<KeyedStep>>, EarlyEnd> {
         let mut frames = vec![(from, self.steps(from)?, 0)];
         self.set(from, StateStatus::OnStack)?;
         while let Some((key, steps, next)) = frames.last_mut() {
@@ -223,7 +223,7 @@ impl CyclePass<'_, '_> {
         Ok(None)
     }
     /// Finds a shortest path from the initial state to the cycle.
-    fn lasso(&mut self, mut cycle: Vec<Taken>) -> Result<Lasso, EarlyEnd> {
+    fn lasso(&mut self, mut cycle: Vec<KeyedStep>) -> Result<Lasso, EarlyEnd> {
         for (place, _) in self.done.store.table.entries() {
             self.done.store.table.number(place).store(0, Ordering::Relaxed);
         }

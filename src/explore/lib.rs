@@ -48,7 +48,9 @@ mod pair_map;
 #[cfg(test)]
 mod tests;
 
-pub use annotate::{AnnotateExtras, Annotated, AnnotationWorker, Annotator, Transfer, annotate};
+pub use annotate::{
+    AnnotateExtras, AnnotatedSearch, AnnotationWorker, Annotator, Transfer, annotate,
+};
 pub use checkpoint::{
     AnnotationTable, CheckpointHeader, CheckpointImage, CheckpointWriter, RestoredSearch,
 };
@@ -68,7 +70,7 @@ pub use search::internal as panicked;
 pub use stubborn::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
 pub use symmetry::{RejectedSymmetry, Symmetries, with_verified_symmetries};
 pub use tuning::Tuning;
-pub use visit::{Visited, Visitor, visit};
+pub use visit::{VisitEnd, Visitor, visit};
 
 use std::path::Path;
 use std::time::Duration;
@@ -176,7 +178,7 @@ impl Progress for Silent {
 
 /// Disk traffic of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spilled {
+pub struct SpillCounts {
     /// Number of times the table was written to disk.
     pub flushes: u64,
     /// Maximum of bytes on disk, without temporary files of a merge.
@@ -212,7 +214,7 @@ pub struct Outcome {
     /// Time of the search.
     pub elapsed: Duration,
     /// Disk traffic.
-    pub spilled: Spilled,
+    pub spilled: SpillCounts,
     /// Bytes of the state store at the end.
     pub store_bytes: u64,
     /// Maximum of bytes of queued states at the end of a level.
@@ -237,12 +239,12 @@ pub fn explore(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Outcome, Diagnostic> {
-    explore_with(model, options, budget, progress, Extras::default())
+    explore_with(model, options, budget, progress, CountExtras::default())
 }
 
 /// Additional options of a count.
 #[derive(Default)]
-pub struct Extras<'a> {
+pub struct CountExtras<'a> {
     /// Writes checkpoints.
     pub checkpoints: Option<&'a dyn CheckpointWriter>,
     /// Search to resume.
@@ -272,7 +274,7 @@ pub fn explore_with(
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
-    Extras { checkpoints, restored, ends, spill }: Extras<'_>,
+    CountExtras { checkpoints, restored, ends, spill }: CountExtras<'_>,
 ) -> Result<Outcome, Diagnostic> {
     let mut restored = restored;
     let (done, dropped) = with_verified_symmetries(model, options, |symmetries| {
@@ -337,7 +339,7 @@ pub fn explore_lts(
 }
 
 /// Explores, stores the transitions, and calls `ends` for each state without steps, as
-/// [`Extras::ends`].
+/// [`CountExtras::ends`].
 pub fn explore_lts_with(
     model: &dyn Model,
     options: &Options,

@@ -32,7 +32,7 @@ use super::stubborn::{PartialOrder, ReductionSavings, Stubborn};
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
 use super::thread_state::ThreadState;
-use super::{Options, Outcome, Progress, Snapshot, Spill, Spilled};
+use super::{Options, Outcome, Progress, Snapshot, Spill, SpillCounts};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_lts::Lts;
@@ -343,7 +343,7 @@ pub(super) struct SearchTotals {
     pub initial: u64,
     /// Number of states, if the table does not hold them all.
     pub stored: Option<u64>,
-    pub spilled: Spilled,
+    pub spilled: SpillCounts,
 }
 
 impl<'a> Shared<'a> {

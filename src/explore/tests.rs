@@ -623,7 +623,7 @@ fn a_resumed_search_has_the_same_result() {
                 &options,
                 &Budget::default(),
                 &Silent,
-                super::Extras { restored: Some(restored), ..Default::default() },
+                super::CountExtras { restored: Some(restored), ..Default::default() },
             )
             .unwrap();
             assert_eq!(
@@ -635,8 +635,8 @@ fn a_resumed_search_has_the_same_result() {
     }
 }
 
-fn keeping(checkpoints: &dyn super::CheckpointWriter) -> super::Extras<'_> {
-    super::Extras { checkpoints: Some(checkpoints), ..Default::default() }
+fn keeping(checkpoints: &dyn super::CheckpointWriter) -> super::CountExtras<'_> {
+    super::CountExtras { checkpoints: Some(checkpoints), ..Default::default() }
 }
 
 /// Every flipped bit, truncation, or extension is detected.
@@ -668,8 +668,10 @@ fn a_damaged_checkpoint_is_refused() {
 fn spilled_searches_count_what_those_in_memory_do() {
     let folder = std::env::temp_dir();
     let spilled = |model: &dyn Model, options: &Options| {
-        let extras =
-            Extras { spill: Some(Spill { folder: &folder, most: Some(400) }), ..Extras::default() };
+        let extras = CountExtras {
+            spill: Some(Spill { folder: &folder, most: Some(400) }),
+            ..CountExtras::default()
+        };
         explore_with(model, options, &Budget::default(), &Silent, extras).unwrap()
     };
     let (mut flushes, mut repacked) = (0, 0);

@@ -27,7 +27,7 @@ pub trait Visitor {
 
 /// Reason for the end of a visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Visited {
+pub enum VisitEnd {
     /// All states and steps were visited.
     All,
     /// The visitor ended the visit.
@@ -42,7 +42,7 @@ pub fn visit(
     options: &Options,
     budget: &Budget,
     visitor: &mut dyn Visitor,
-) -> Result<Visited, Diagnostic> {
+) -> Result<VisitEnd, Diagnostic> {
     let mut lazy = OnTheFlySuccessors::new(model, options)?;
     let mut steps = Vec::new();
     let mut next = 0;
@@ -51,24 +51,24 @@ pub fn visit(
             .check(lazy.state_count() as u64)
             .and_then(|()| if next % 4096 == 0 { budget.check_memory() } else { Ok(()) })
         {
-            return Ok(Visited::Stopped(stop));
+            return Ok(VisitEnd::Stopped(stop));
         }
         let state = StateId::new(next);
         if visitor.state(state, &lazy.vector(state)).is_break() {
-            return Ok(Visited::Enough);
+            return Ok(VisitEnd::Enough);
         }
         match lazy.successors(state, &mut steps) {
-            Err(Diagnostic { stop: Some(stop), .. }) => return Ok(Visited::Stopped(stop)),
+            Err(Diagnostic { stop: Some(stop), .. }) => return Ok(VisitEnd::Stopped(stop)),
             result => result?,
         }
         for (label, to) in steps.drain(..) {
             if visitor.step(state, label, to).is_break() {
-                return Ok(Visited::Enough);
+                return Ok(VisitEnd::Enough);
             }
         }
         next += 1;
     }
-    Ok(Visited::All)
+    Ok(VisitEnd::All)
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
             let model = random(seed, shape);
             let mut seen = Recorder::default();
             let (options, budget) = (small(), Budget::default());
-            assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::All);
+            assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), VisitEnd::All);
             let (outcome, lts) = explore_lts(&model, &options, &budget, &Silent).unwrap();
             assert_eq!(
                 (seen.vectors.len() as u64, seen.steps.len() as u64),
@@ -138,13 +138,13 @@ mod tests {
         let model = counters(3, 9);
         let mut seen = Recorder { most: 7, ..Recorder::default() };
         let (options, budget) = (small(), Budget::default());
-        assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::Enough);
+        assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), VisitEnd::Enough);
         assert_eq!(seen.vectors.len(), 7);
         let few = Budget::new(Limits { max_states: Some(50), ..Limits::default() });
         let mut seen = Recorder::default();
         assert_eq!(
             visit(&model, &options, &few, &mut seen).unwrap(),
-            Visited::Stopped(Stop::States)
+            VisitEnd::Stopped(Stop::States)
         );
         assert!(
             seen.vectors.len() < 60

@@ -33,7 +33,7 @@ mod unroll;
 pub use names::names;
 pub use outline::read_outlined;
 pub use skeleton::Skeleton;
-pub use unroll::Unrolled;
+pub use unroll::UnrollSelection;
 
 /// An equation system as a model.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ struct FixpointEquation {
 
 /// Reads a system.
 pub fn read(source: SourceId, text: &str) -> Result<System, Diagnostic> {
-    read_unrolled(source, text, &Unrolled::default())
+    read_unrolled(source, text, &UnrollSelection::default())
 }
 
 /// Reads a system in which some quantifiers over numbers become equations that try one number after
@@ -184,7 +184,7 @@ pub fn read(source: SourceId, text: &str) -> Result<System, Diagnostic> {
 pub fn read_unrolled(
     source: SourceId,
     text: &str,
-    unrolled: &Unrolled,
+    unrolled: &UnrollSelection,
 ) -> Result<System, Diagnostic> {
     let mut scan = Scan { text, source, at: 0 };
     let sections = declarations(&mut scan)?;
@@ -240,7 +240,7 @@ fn system(
     mut sections: Vec<Section>,
     mut equations: Vec<FixpointEquation>,
     (source, text, part): (SourceId, &str, std::ops::Range<usize>),
-    unrolled: &Unrolled,
+    unrolled: &UnrollSelection,
 ) -> Result<System, Diagnostic> {
     let formula = parse_formula_in(source, text, part.clone())?.formula;
     let initial = text[part].trim().to_string();

@@ -61,7 +61,7 @@ impl EditedText<'_> {
 }
 
 /// Result of checking an edited text.
-pub struct Edited {
+pub struct EditResult {
     /// The first error; `None` if the text is valid.
     pub error: Option<Diagnostic>,
     /// The sources of its places.

@@ -11,7 +11,7 @@ use mu_formula::equations;
 use mu_lts::mcrl2;
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
-use mu_syntax::template::Expanded;
+use mu_syntax::template::ExpandedText;
 use mu_syntax::tokens::{TokenKind, tokens};
 
 /// Equation systems with data.
@@ -42,7 +42,11 @@ impl FrontEnd for EquationSystems {
         })?;
         Ok(Loaded { parameters, ..Loaded::from(loading.compiled(&spec)?) })
     }
-    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+    fn expand(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<ExpandedText, Diagnostic> {
         if !input.begins_with(&mcrl2::MAGIC)? {
             return loading.expand_text(&input.name(), &input.text()?);
         }
@@ -87,7 +91,7 @@ impl FrontEnd for EquationSystems {
     }
 }
 
-fn typed(expanded: &Expanded) -> Result<ProcSpec, Diagnostic> {
+fn typed(expanded: &ExpandedText) -> Result<ProcSpec, Diagnostic> {
     check_specification(&equations::read(expanded.source, &expanded.text)?.specification)
 }
 

@@ -5,7 +5,7 @@
 //! end of transition systems reads it.
 
 use mu_base::{Diagnostic, Stage};
-use mu_lts::typed::Typed;
+use mu_lts::typed::TypedDeclarations;
 use mu_lts::{Lts, aut, binary, dot, fsm, mcrl2};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub trait Format: Sync {
     fn write(
         &self,
         lts: &Lts,
-        typed: Option<&Typed>,
+        typed: Option<&TypedDeclarations>,
         output: &mut dyn Write,
     ) -> Result<(), Diagnostic>;
 }
@@ -51,7 +51,7 @@ pub trait Format: Sync {
 struct Aldebaran;
 
 /// Aldebaran text, compressed.
-struct Compressed;
+struct CompressedAldebaran;
 
 /// Compact binary format with a checksum.
 struct Compact;
@@ -70,7 +70,7 @@ pub const PICTURE: &dyn Format = &Picture;
 
 /// Returns all formats.
 pub fn formats() -> &'static [&'static dyn Format] {
-    &[&Aldebaran, &Compressed, &Compact, &Mcrl2, &StateMachine, PICTURE]
+    &[&Aldebaran, &CompressedAldebaran, &Compact, &Mcrl2, &StateMachine, PICTURE]
 }
 
 /// Returns the first endings of all formats, as a list for texts: ".aut, .blts or .lts", each
@@ -99,19 +99,29 @@ impl Format for Aldebaran {
     fn read(&self, input: Box<dyn Read + '_>) -> Result<(Lts, Declarations), Diagnostic> {
         Ok((aut::read(input, &aut::AutOptions::default())?, None))
     }
-    fn write(&self, lts: &Lts, _: Option<&Typed>, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    fn write(
+        &self,
+        lts: &Lts,
+        _: Option<&TypedDeclarations>,
+        out: &mut dyn Write,
+    ) -> Result<(), Diagnostic> {
         aut::write(lts, out)
     }
 }
 
-impl Format for Compressed {
+impl Format for CompressedAldebaran {
     fn endings(&self) -> &'static [&'static str] {
         &[".aut.gz"]
     }
     fn read(&self, input: Box<dyn Read + '_>) -> Result<(Lts, Declarations), Diagnostic> {
         Aldebaran.read(input)
     }
-    fn write(&self, lts: &Lts, _: Option<&Typed>, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    fn write(
+        &self,
+        lts: &Lts,
+        _: Option<&TypedDeclarations>,
+        out: &mut dyn Write,
+    ) -> Result<(), Diagnostic> {
         aut::write_gz(lts, out)
     }
 }
@@ -123,7 +133,12 @@ impl Format for Compact {
     fn read(&self, input: Box<dyn Read + '_>) -> Result<(Lts, Declarations), Diagnostic> {
         Ok((binary::read(input)?, None))
     }
-    fn write(&self, lts: &Lts, _: Option<&Typed>, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    fn write(
+        &self,
+        lts: &Lts,
+        _: Option<&TypedDeclarations>,
+        out: &mut dyn Write,
+    ) -> Result<(), Diagnostic> {
         binary::write(lts, out)
     }
 }
@@ -142,7 +157,7 @@ impl Format for Mcrl2 {
     fn write(
         &self,
         lts: &Lts,
-        typed: Option<&Typed>,
+        typed: Option<&TypedDeclarations>,
         out: &mut dyn Write,
     ) -> Result<(), Diagnostic> {
         mcrl2::write(lts, typed, out)
@@ -156,7 +171,12 @@ impl Format for StateMachine {
     fn read(&self, input: Box<dyn Read + '_>) -> Result<(Lts, Declarations), Diagnostic> {
         Ok((fsm::read(input)?, None))
     }
-    fn write(&self, lts: &Lts, _: Option<&Typed>, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    fn write(
+        &self,
+        lts: &Lts,
+        _: Option<&TypedDeclarations>,
+        out: &mut dyn Write,
+    ) -> Result<(), Diagnostic> {
         fsm::write(lts, out)
     }
 }
@@ -171,7 +191,12 @@ impl Format for Picture {
     fn read(&self, _: Box<dyn Read + '_>) -> Result<(Lts, Declarations), Diagnostic> {
         Err(Diagnostic::new(Stage::File, "a picture of a transition system is not read back"))
     }
-    fn write(&self, lts: &Lts, _: Option<&Typed>, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    fn write(
+        &self,
+        lts: &Lts,
+        _: Option<&TypedDeclarations>,
+        out: &mut dyn Write,
+    ) -> Result<(), Diagnostic> {
         dot::write(lts, out)
     }
 }

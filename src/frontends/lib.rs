@@ -32,7 +32,7 @@ mod relabelling;
 pub mod state_conditions;
 pub mod transition_systems;
 
-pub use editing::{Edited, EditedText, Lexicon, Meaning};
+pub use editing::{EditResult, EditedText, Lexicon, Meaning};
 pub use input::Input;
 pub use loaded::{FormulaNames, Loaded, Parameter, StoreBuffers};
 pub use loading::{Journal, LoadOptions, Loading, ProgramMemory, Silent, compile, linearise};
@@ -43,7 +43,7 @@ use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
 use mu_compile::Confluence;
 use mu_process::spec::ProcSpec;
 use mu_syntax::ast;
-use mu_syntax::template::Expanded;
+use mu_syntax::template::ExpandedText;
 use std::io::Read;
 use std::path::Path;
 
@@ -115,7 +115,7 @@ pub trait FrontEnd: Sync {
         &self,
         input: &Input<'_>,
         _loading: &mut Loading<'_>,
-    ) -> Result<Expanded, Diagnostic> {
+    ) -> Result<ExpandedText, Diagnostic> {
         Err(self.no_specification(input))
     }
 
@@ -191,7 +191,7 @@ pub trait FrontEnd: Sync {
 
     /// Checks an edited text and resolves its names. Front ends with texts that include
     /// others implement it.
-    fn edited(&self, text: &EditedText<'_>) -> Edited {
+    fn edited(&self, text: &EditedText<'_>) -> EditResult {
         let mut sources = SourceMap::new();
         let error = self.check(text, &mut sources).err();
         let mut named = SourceMap::new();
@@ -202,7 +202,7 @@ pub trait FrontEnd: Sync {
             source,
             included: Vec::new(),
         });
-        Edited { error, sources, meaning }
+        EditResult { error, sources, meaning }
     }
 
     /// Formats a text without syntax errors: only white space changes. `width`: the maximum number

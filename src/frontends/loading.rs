@@ -14,7 +14,7 @@ use mu_process::linear::LinearProcess;
 use mu_process::linearise;
 use mu_process::spec::ProcSpec;
 use mu_program::memory::{self, MemoryModel};
-use mu_syntax::template::{self, Expanded};
+use mu_syntax::template::{self, ExpandedText};
 use std::path::PathBuf;
 
 /// Receiver of the events of a reading. All methods ignore the event by default.
@@ -131,7 +131,7 @@ impl Loading<'_> {
     ///
     /// # Errors
     /// An error in the parameter layer, or in the value of a parameter.
-    pub fn expand_text(&mut self, name: &str, text: &str) -> Result<Expanded, Diagnostic> {
+    pub fn expand_text(&mut self, name: &str, text: &str) -> Result<ExpandedText, Diagnostic> {
         let expanded = template::expand(name, text, &self.parameters()?, self.sources)?;
         self.journal.record_parameters(&values(&expanded));
         Ok(expanded)
@@ -233,6 +233,6 @@ pub fn compile(
 }
 
 /// Returns names and values of the parameters of an expanded text.
-pub(crate) fn values(expanded: &Expanded) -> Vec<(String, String)> {
+pub(crate) fn values(expanded: &ExpandedText) -> Vec<(String, String)> {
     expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())).collect()
 }

@@ -10,7 +10,7 @@ use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_lts::mcrl2;
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
-use mu_syntax::template::{Expanded, TemplateValue};
+use mu_syntax::template::{ExpandedText, TemplateValue};
 use mu_syntax::{ast, format};
 
 /// Specifications.
@@ -38,7 +38,11 @@ impl FrontEnd for Mcrl2 {
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
         read(self, input, loading)
     }
-    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+    fn expand(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<ExpandedText, Diagnostic> {
         loading.expand_text(&input.name(), &input.text()?)
     }
     fn syntax_tree(
@@ -82,7 +86,11 @@ impl FrontEnd for LinearProcesses {
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
         read(self, input, loading)
     }
-    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+    fn expand(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<ExpandedText, Diagnostic> {
         if !input.begins_with(&mcrl2::MAGIC)? {
             return MCRL2.expand(input, loading);
         }
@@ -154,7 +162,7 @@ pub fn with_parameter(error: Diagnostic, sources: &SourceMap) -> Diagnostic {
 /// # Errors
 /// A syntax error; a parameter has the value `any`.
 pub fn parsed(
-    expanded: &Expanded,
+    expanded: &ExpandedText,
     loading: &Loading<'_>,
 ) -> Result<ast::Specification, Diagnostic> {
     for p in &expanded.params {

@@ -17,7 +17,7 @@ use mu_murphi::typed::{Constant, TypeId};
 use mu_murphi::{Settings, typed};
 use mu_process::labels::declared::DeclaredLabels;
 use mu_process::typecheck::check_specification;
-use mu_syntax::template::Expanded;
+use mu_syntax::template::ExpandedText;
 use std::io::Read as _;
 use std::sync::Arc;
 
@@ -99,11 +99,15 @@ impl FrontEnd for Murphi {
         };
         Ok(written.constants.iter().zip(&given.constants).map(parameter).collect())
     }
-    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+    fn expand(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<ExpandedText, Diagnostic> {
         let model = model(input, loading.sources, loading.defines)?;
         let text = mu_murphi::expand(&model)?;
         let source = loading.sources.add(as_mcrl2(input), text.clone());
-        Ok(Expanded { source, text, params: Vec::new(), constants: Vec::new() })
+        Ok(ExpandedText { source, text, params: Vec::new(), constants: Vec::new() })
     }
     fn variables(
         &self,

@@ -12,7 +12,7 @@ use mu_program::expansion::{mcrl2, termination_conditions};
 use mu_program::machine::Machine;
 use mu_program::nasm::{self, X86Program};
 use mu_program::{Program, litmus, parametric};
-use mu_syntax::template::Expanded;
+use mu_syntax::template::ExpandedText;
 use std::sync::Arc;
 
 /// x86 programs.
@@ -53,7 +53,11 @@ impl FrontEnd for X86Programs {
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
         read_model(input, loading)
     }
-    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+    fn expand(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<ExpandedText, Diagnostic> {
         Ok(expanded(&machine(input, loading)?, input, loading))
     }
     fn specification(
@@ -119,7 +123,11 @@ impl FrontEnd for LitmusTests {
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
         read_model(input, loading)
     }
-    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+    fn expand(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<ExpandedText, Diagnostic> {
         Ok(expanded(&machine(input, loading)?, input, loading))
     }
     fn specification(
@@ -212,13 +220,13 @@ fn machine(input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Machine, Diag
 }
 
 /// Translates a machine to mCRL2.
-fn expanded(machine: &Machine, input: &Input<'_>, loading: &mut Loading<'_>) -> Expanded {
+fn expanded(machine: &Machine, input: &Input<'_>, loading: &mut Loading<'_>) -> ExpandedText {
     let text = mcrl2(machine);
     let source = loading.sources.add(as_mcrl2(input), text.clone());
-    Expanded { source, text, params: Vec::new(), constants: Vec::new() }
+    ExpandedText { source, text, params: Vec::new(), constants: Vec::new() }
 }
 
-fn typed(expanded: &Expanded) -> Result<ProcSpec, Diagnostic> {
+fn typed(expanded: &ExpandedText) -> Result<ProcSpec, Diagnostic> {
     check_specification(&mu_syntax::parse_specification(expanded.source, &expanded.text)?)
 }
 

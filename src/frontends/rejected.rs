@@ -2,7 +2,7 @@
 //! projects of the mCRL2 toolset.
 //! Their reader rejects them with a message. Editors support the texts of memory models.
 
-use crate::editing::{Edited, EditedText, Meaning};
+use crate::editing::{EditResult, EditedText, Meaning};
 use crate::formats::{self, PICTURE};
 use crate::{FrontEnd, Input, Lexicon, Loaded, Loading, Properties};
 use mu_axioms::cat::CatModel;
@@ -115,16 +115,16 @@ impl FrontEnd for MemoryModels {
         };
         Some(&LEXICON)
     }
-    fn edited(&self, text: &EditedText<'_>) -> Edited {
+    fn edited(&self, text: &EditedText<'_>) -> EditResult {
         let mut sources = SourceMap::new();
         let sibling = |name: &str| (text.sibling)(name).or_else(|| mu_axioms::models::file(name));
         if let Some(error) = kernel_model(&mut sources, text, &sibling) {
             let meaning = meaning(text, &sibling, None);
-            return Edited { error: error.err(), sources, meaning: Some(meaning) };
+            return EditResult { error: error.err(), sources, meaning: Some(meaning) };
         }
         let compiled = Dialect::compile(&mut sources, &text.name(), text.text, &sibling);
         let meaning = meaning(text, &sibling, compiled.as_ref().ok().map(|c| &c.0));
-        Edited { error: compiled.err(), sources, meaning: Some(meaning) }
+        EditResult { error: compiled.err(), sources, meaning: Some(meaning) }
     }
 }
 

@@ -22,7 +22,7 @@ use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage};
 use mu_compile::Confluence;
 use mu_engines::{Capability, Engine, EngineOptions, EngineTask, Subject};
 use mu_evidence::checker;
-use mu_explore::{Extras, Progress};
+use mu_explore::{CountExtras, Progress};
 use mu_formula::typecheck::check_formula;
 use mu_frontends::state_conditions::ConditionedFormula;
 use mu_frontends::{FrontEnd, Input, Loaded, Loading, Silent};
@@ -445,7 +445,7 @@ impl Model {
         &self,
         run: &Run,
         capabilities: &[Capability],
-    ) -> Result<mu_engines::Counted, Error> {
+    ) -> Result<mu_engines::CountResult, Error> {
         let capabilities = &[capabilities, &self.capabilities[..]].concat();
         self.expect(run, capabilities)?;
         let _turn = self.turn(run).map_err(|d| Error::new(d, &self.sources))?;
@@ -456,7 +456,7 @@ impl Model {
         };
         let task = EngineTask { capabilities, options: &options, budget: &run.budget };
         run.engine
-            .count(&*self.loaded.model, task, Extras::default())
+            .count(&*self.loaded.model, task, CountExtras::default())
             .map_err(|d| Error::new(d, &self.sources))
     }
 

@@ -12,7 +12,7 @@
 //! to the declarations with their name. Cost: that of the command line, for each reported error.
 
 use crate::foreign::NamedEntity;
-use crate::names::{Declared, Key, NameKind, NameOccurrence, Resolver};
+use crate::names::{DeclaredName, Key, NameKind, NameOccurrence, Resolver};
 use crate::recovery::{RemovedDeclarations, leave_out};
 use mu_base::host::Instant;
 use mu_base::source::Source;
@@ -310,7 +310,7 @@ impl Analysis {
                 self.names.push(Occurrence { range, key, declares, is_literal });
             }
         }
-        for Declared { key: raw, kind, name, span, extent, signature } in declared {
+        for DeclaredName { key: raw, kind, name, span, extent, signature } in declared {
             let span = Span { source: id, ..span };
             let (range, extent) =
                 (self.place(&sources, span), self.place(&sources, Span { source: id, ..extent }));

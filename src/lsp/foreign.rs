@@ -13,7 +13,7 @@ use crate::workspace::normal;
 use mu_base::naming::NameRole;
 use mu_base::words::nested_comment;
 use mu_base::{Diagnostic, Span};
-use mu_frontends::{Edited, Lexicon, Meaning};
+use mu_frontends::{EditResult, Lexicon, Meaning};
 use mu_syntax::tokens::{Token, TokenKind};
 use std::ops::Range;
 use std::path::Path;
@@ -94,7 +94,7 @@ impl Analysis {
         path: &Path,
         text: &str,
         lexicon: &'static Lexicon,
-        read: Option<Edited>,
+        read: Option<EditResult>,
     ) -> Self {
         let tokens = tokens(lexicon, text);
         let mut analysis = Analysis::default();
@@ -105,7 +105,7 @@ impl Analysis {
             Some(meaning) => analysis.add_meaning(path, meaning),
             None => analysis.add_lexical(),
         }
-        if let Some(Edited { error: Some(error), sources, .. }) = read {
+        if let Some(EditResult { error: Some(error), sources, .. }) = read {
             let own =
                 |e: &Diagnostic| e.span.is_none_or(|s| sources.get(s.source).original == text);
             let error = if own(&error) {
@@ -313,7 +313,7 @@ mod tests {
     use mu_base::SourceMap;
 
     fn outline(name: &str, text: &str) -> (Vec<String>, usize) {
-        let read = Edited { error: None, sources: SourceMap::new(), meaning: None };
+        let read = EditResult { error: None, sources: SourceMap::new(), meaning: None };
         let analysis = Analysis::of_foreign(
             Path::new(name),
             text,

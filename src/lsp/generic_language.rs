@@ -126,7 +126,7 @@ pub(crate) fn rename(
     new: &str,
 ) -> Result<Value, String> {
     let mut changes = Map::new();
-    let mut renamed: Vec<Renamed> = Vec::new();
+    let mut renamed: Vec<RenamedFile> = Vec::new();
     for (file, before) in files_with(workspace, path, key) {
         if before.entities.iter().any(|t| matches!(&t.key, Key::Given(name) if name == new)) {
             return Err(format!("`{new}` is a built-in name of the language"));
@@ -157,7 +157,7 @@ pub(crate) fn rename(
         let mut text = before.text.clone();
         ranges.iter().rev().for_each(|r| text.replace_range(r.clone(), new));
         changes.insert(workspace.uri(&file), Value::Array(edits));
-        renamed.push(Renamed { file, before, ranges, text });
+        renamed.push(RenamedFile { file, before, ranges, text });
     }
     let texts: Vec<(PathBuf, String)> =
         renamed.iter().map(|r| (r.file.clone(), r.text.clone())).collect();
@@ -184,14 +184,14 @@ pub(crate) fn rename(
 }
 
 /// A file with renamed places.
-struct Renamed {
+struct RenamedFile {
     file: PathBuf,
     before: Rc<Analysis>,
     ranges: Vec<Range<usize>>,
     text: String,
 }
 
-impl Renamed {
+impl RenamedFile {
     /// Returns the new position of an offset.
     fn moved(&self, offset: usize, new: &str) -> usize {
         let earlier = self.ranges.iter().filter(|r| r.end <= offset);
@@ -200,7 +200,7 @@ impl Renamed {
 }
 
 /// Returns the place of a name with a changed meaning, or without one.
-fn different(of: &Renamed, after: &Analysis, all: &[Renamed], new: &str) -> Option<usize> {
+fn different(of: &RenamedFile, after: &Analysis, all: &[RenamedFile], new: &str) -> Option<usize> {
     let place = |key: &Key| match key {
         Key::Placed(file, at) => {
             let at = all.iter().find(|r| r.file == **file).map_or(*at, |r| r.moved(*at, new));

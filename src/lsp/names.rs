@@ -51,7 +51,7 @@ pub(crate) struct NameOccurrence {
 }
 
 /// A declaration, in the parsed text.
-pub(crate) struct Declared {
+pub(crate) struct DeclaredName {
     pub(crate) key: Key,
     pub(crate) kind: NameKind,
     pub(crate) name: String,
@@ -67,7 +67,7 @@ pub(crate) struct Resolver<'a> {
     /// The parsed text.
     text: &'a str,
     pub(crate) found: Vec<NameOccurrence>,
-    pub(crate) declared: Vec<Declared>,
+    pub(crate) declared: Vec<DeclaredName>,
     scope: HashMap<String, Vec<Key>>,
     fixed: Vec<(String, Key)>,
     /// Parameter lists of the processes with a name.
@@ -104,7 +104,7 @@ impl<'a> Resolver<'a> {
 
     fn declare(&mut self, name: &Ident, key: Key, kind: NameKind, extent: Span, signature: String) {
         self.found.push(NameOccurrence { span: name.span, key: key.clone(), declares: true });
-        self.declared.push(Declared {
+        self.declared.push(DeclaredName {
             key,
             kind,
             name: name.kind.clone(),

@@ -17,7 +17,7 @@ use crate::foreign::lexicon_of;
 use crate::names::Key;
 use mu_base::{ending, ends_in};
 use mu_frontends::mcrl2::MCRL2;
-use mu_frontends::{Edited, EditedText, FrontEnd as _, Input};
+use mu_frontends::{EditResult, EditedText, FrontEnd as _, Input};
 use mu_syntax::tokens::{self, TokenKind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -129,7 +129,7 @@ impl<'f> Workspace<'f> {
         path: &Path,
         text: &str,
         instead: &[(PathBuf, String)],
-    ) -> Option<Edited> {
+    ) -> Option<EditResult> {
         let folder = path.parent()?;
         let sibling = |name: &str| {
             let file = normal(&folder.join(name));

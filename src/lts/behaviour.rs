@@ -1,10 +1,10 @@
 //! Typed terms of linear processes and equation systems, for files that contain them: the
-//! counterpart of [`Typed`] for transition systems.
+//! counterpart of [`TypedDeclarations`] for transition systems.
 //!
-//! The semantics of expressions is unknown here. Invariant: all terms are those of one [`Typed`],
+//! The semantics of expressions is unknown here. Invariant: all terms are those of one [`TypedDeclarations`],
 //! which declares all actions.
 
-use super::typed::{TermRef, Typed, TypedPart};
+use super::typed::{TermRef, TypedDeclarations, TypedPart};
 
 /// Summand: a step for each assignment of the variables that satisfies the condition.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Summand {
 #[derive(Clone, Debug)]
 pub struct Process {
     /// Data and actions.
-    pub typed: Typed,
+    pub typed: TypedDeclarations,
     /// Global variables.
     pub globals: Vec<TermRef>,
     /// Parameters.
@@ -68,7 +68,7 @@ pub struct FixedPoint {
 #[derive(Clone, Debug)]
 pub struct Equations {
     /// Data.
-    pub typed: Typed,
+    pub typed: TypedDeclarations,
     /// Global variables.
     pub globals: Vec<TermRef>,
     /// The equations, in order.

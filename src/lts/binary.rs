@@ -33,7 +33,7 @@ fn refuse(message: impl Into<String>) -> Diagnostic {
 }
 
 /// Stream that computes a checksum of its bytes.
-struct Checksummed<T> {
+struct ChecksumStream<T> {
     inner: T,
     sum: crc32fast::Hasher,
     /// Bytes not in the checksum yet: checksums of short pieces are slow.
@@ -42,7 +42,7 @@ struct Checksummed<T> {
 
 const PIECE: usize = 1 << 16;
 
-impl<T> Checksummed<T> {
+impl<T> ChecksumStream<T> {
     fn new(inner: T) -> Self {
         Self { inner, sum: crc32fast::Hasher::new(), pending: Vec::with_capacity(PIECE) }
     }
@@ -59,7 +59,7 @@ impl<T> Checksummed<T> {
     }
 }
 
-impl Checksummed<BufWriter<Box<dyn Write + '_>>> {
+impl ChecksumStream<BufWriter<Box<dyn Write + '_>>> {
     fn bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         bytes.iter().for_each(|&b| self.count(b));
         self.inner.write_all(bytes)
@@ -76,7 +76,7 @@ impl Checksummed<BufWriter<Box<dyn Write + '_>>> {
     }
 }
 
-impl Checksummed<BufReader<Box<dyn Read + '_>>> {
+impl ChecksumStream<BufReader<Box<dyn Read + '_>>> {
     fn byte(&mut self) -> Result<u8, Diagnostic> {
         let mut byte = [0];
         self.inner.read_exact(&mut byte).map_err(unread)?;
@@ -117,7 +117,7 @@ fn unread(e: std::io::Error) -> Diagnostic {
 /// Writes a transition system.
 pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
     let output: Box<dyn Write + '_> = Box::new(output);
-    let mut out = Checksummed::new(BufWriter::with_capacity(1 << 20, output));
+    let mut out = ChecksumStream::new(BufWriter::with_capacity(1 << 20, output));
     body(lts, &mut out)
         .and_then(|()| {
             let (sum, mut out) = out.finish();
@@ -127,7 +127,10 @@ pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
         .map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
-fn body(lts: &Lts, out: &mut Checksummed<BufWriter<Box<dyn Write + '_>>>) -> std::io::Result<()> {
+fn body(
+    lts: &Lts,
+    out: &mut ChecksumStream<BufWriter<Box<dyn Write + '_>>>,
+) -> std::io::Result<()> {
     out.bytes(&MAGIC)?;
     out.bytes(&VERSION.to_le_bytes())?;
     out.number(lts.state_count() as u64)?;
@@ -161,7 +164,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
 }
 
 fn read_any(input: Box<dyn Read + '_>) -> Result<Lts, Diagnostic> {
-    let mut input = Checksummed::new(BufReader::with_capacity(1 << 20, input));
+    let mut input = ChecksumStream::new(BufReader::with_capacity(1 << 20, input));
     for expected in MAGIC {
         if input.byte()? != expected {
             return Err(refuse(

@@ -16,7 +16,7 @@
 use super::Lts;
 use super::distinguish::Difference;
 use super::preorder::MAX_FORMULA;
-use super::trace_inclusion::{Included, closure, is_subset, trace_excess};
+use super::trace_inclusion::{IncludedPairs, closure, is_subset, trace_excess};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Stop};
@@ -46,7 +46,7 @@ struct RefusalSearch<'a> {
     /// Cache by two states: a weak trace of the first that the second lacks.
     inclusions: AHashMap<(StateId, StateId), Option<Vec<String>>>,
     /// Pairs with known inclusion of weak traces: one search serves all pairs that it visits.
-    included: Included,
+    included: IncludedPairs,
 }
 
 /// Returns a refusal of state `a` after some trace that state `b` does not have; `None` if there is
@@ -57,7 +57,7 @@ pub(super) fn refusal_excess(
     kind: FailureKind,
     budget: &Budget,
 ) -> Result<Option<Difference>, Stop> {
-    RefusalSearch { lts, kind, budget, inclusions: AHashMap::new(), included: Included::new() }
+    RefusalSearch { lts, kind, budget, inclusions: AHashMap::new(), included: IncludedPairs::new() }
         .run(a, b)
 }
 

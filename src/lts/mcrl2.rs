@@ -29,7 +29,9 @@ mod write;
 mod write_behaviour;
 
 pub use behaviour::read_process;
-pub use equations::{Outlined, OutlinedEquation, OutlinedPredicate, TextRange, read_equations};
+pub use equations::{
+    OutlinedEquation, OutlinedPredicate, OutlinedSystem, TextRange, read_equations,
+};
 pub use write::write;
 pub use write_behaviour::{write_equations, write_process};
 

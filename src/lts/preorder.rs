@@ -13,7 +13,7 @@ use super::distinguish::Difference;
 use super::equivalence::{Equivalence, Evidence, reduce};
 use super::failures::{FailureKind, refusal_excess};
 use super::simulation::simulation_excess;
-use super::trace_inclusion::{Included, trace_excess};
+use super::trace_inclusion::{IncludedPairs, trace_excess};
 use mu_base::ids::StateId;
 use mu_base::{Budget, Stop};
 use std::fmt;
@@ -47,7 +47,7 @@ static TRACE: PreorderRow = PreorderRow {
     abstracts: false,
     evidence: Evidence::Trace,
     finer: Equivalence::STRONG,
-    excess: |lts, pair, budget| trace_excess(lts, pair, false, &mut Included::new(), budget),
+    excess: |lts, pair, budget| trace_excess(lts, pair, false, &mut IncludedPairs::new(), budget),
 };
 
 static WEAK_TRACE: PreorderRow = PreorderRow {
@@ -58,7 +58,7 @@ static WEAK_TRACE: PreorderRow = PreorderRow {
     abstracts: true,
     evidence: Evidence::WeakTrace,
     finer: Equivalence::BRANCHING,
-    excess: |lts, pair, budget| trace_excess(lts, pair, true, &mut Included::new(), budget),
+    excess: |lts, pair, budget| trace_excess(lts, pair, true, &mut IncludedPairs::new(), budget),
 };
 
 static SIMULATION: PreorderRow = PreorderRow {

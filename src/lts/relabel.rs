@@ -11,7 +11,7 @@
 use ahash::AHashMap;
 use std::collections::HashMap;
 
-use super::typed::Typed;
+use super::typed::TypedDeclarations;
 use super::{Labels, Lts};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
@@ -49,7 +49,7 @@ impl Relabel {
     }
 
     /// Renames the parts of typed labels as well.
-    pub fn rename_typed(&self, typed: &mut Typed) {
+    pub fn rename_typed(&self, typed: &mut TypedDeclarations) {
         typed.rename(|part| {
             let (old, new) = self.rename.iter().find(|(old, _)| matches(part, old))?;
             // The arguments of a whole new text have unknown sorts.

@@ -44,7 +44,7 @@ pub(super) fn closure(lts: &Lts, mut set: Vec<StateId>, weak: bool) -> Vec<State
 
 /// Included pairs of a state and a set of states that has all traces of the state: for each state
 /// the minimal sets.
-pub(super) type Included = AHashMap<StateId, Vec<Vec<StateId>>>;
+pub(super) type IncludedPairs = AHashMap<StateId, Vec<Vec<StateId>>>;
 
 /// Finds a trace of the first state that the second lacks. Skips pairs that earlier searches found
 /// to be included, and adds those of this search.
@@ -52,7 +52,7 @@ pub(super) fn trace_excess(
     lts: &Lts,
     (a, b): (StateId, StateId),
     weak: bool,
-    included: &mut Included,
+    included: &mut IncludedPairs,
     budget: &Budget,
 ) -> Result<Option<Difference>, Stop> {
     let close = |set: Vec<StateId>| closure(lts, set, weak);

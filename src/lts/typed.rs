@@ -1,7 +1,7 @@
 //! Typed data of labels, for files that contain typed terms: sorts, operations, equations, actions,
 //! parts of labels.
 //!
-//! A front end fills in a [`Typed`]; a writer stores it with the transitions. The semantics of
+//! A front end fills in a [`TypedDeclarations`]; a writer stores it with the transitions. The semantics of
 //! operations is unknown here: operations are names at sorts. A label's text is split into the
 //! parts of its multi-action ([`super::relabel::parts`]). Each part has its action and its
 //! arguments as terms, so that the typed form is found by text after hiding, renaming and
@@ -176,7 +176,7 @@ impl<T: Clone + Eq + Hash> InternTable<T> {
 
 /// Declarations of data and actions, and the typed parts of labels.
 #[derive(Clone, Debug, Default)]
-pub struct Typed {
+pub struct TypedDeclarations {
     sorts: InternTable<Sort>,
     terms: InternTable<Term>,
     actions: InternTable<Action>,
@@ -195,7 +195,7 @@ pub struct Typed {
     pub equations: Vec<Equation>,
 }
 
-impl Typed {
+impl TypedDeclarations {
     /// Returns the number of a sort.
     pub fn sort(&mut self, sort: Sort) -> SortRef {
         SortRef(self.sorts.intern(sort))

@@ -12,7 +12,7 @@ use super::parallel_product::CheckpointStore;
 use super::plan::{Plan, plan};
 use super::priority::Priority;
 use super::proviso::ReductionUse;
-use super::quotient::Reduced;
+use super::quotient::QuotientSize;
 use super::run::CheckRun;
 use super::transitions::LazyTransitions;
 use mu_base::{Budget, Diagnostic, Span, Stop};
@@ -165,7 +165,7 @@ pub struct Answer {
     /// Order of the largest symmetry group used; at most 1: none.
     pub symmetries: usize,
     /// The quotient on which the game was solved, if any.
-    pub reduced: Option<Reduced>,
+    pub reduced: Option<QuotientSize>,
     /// Use of confluent steps.
     pub priority: Priority,
     /// Use of partial-order reduction.

@@ -18,7 +18,9 @@
 use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::channel::Channel;
 use super::obligations::{EMPTY, Set, Sets};
-use super::parallel_product::{AutomatonOwner, ObligationWorker, ProductTask, Searched, Symmetry};
+use super::parallel_product::{
+    AutomatonOwner, ObligationWorker, ProductTask, SearchResult, Symmetry,
+};
 use super::priority::{self, Priority};
 use super::product::{
     ObligationKind, ProductAnalysis, ProductCounts, ProductResult, has_cycle_without_transitions,
@@ -179,7 +181,7 @@ pub(super) fn search(
     automaton: &mut Automaton,
     analysis: &ProductAnalysis,
     roots: &[FormulaState],
-) -> Result<Searched, Diagnostic> {
+) -> Result<SearchResult, Diagnostic> {
     let once = |task: ProductTask<'_>, automaton: &mut Automaton| {
         let mut tau_sensitive = None;
         let search = |symmetries: Option<&mut Symmetries>| {
@@ -195,7 +197,7 @@ pub(super) fn search(
             ReductionUse::Unused(ReductionObstacle::Disabled)
         };
         Ok::<_, Diagnostic>((
-            Searched { found: Some(found), priority: Priority::None, order, dropped },
+            SearchResult { found: Some(found), priority: Priority::None, order, dropped },
             tau_sensitive,
         ))
     };
@@ -215,11 +217,11 @@ pub(super) fn search(
                     let q = automaton.named(&name)?;
                     priority::of_states(automaton, task.labels, &[q.number()])?
                 }
-                _ => return Ok(Searched { priority: Priority::Used, ..result }),
+                _ => return Ok(SearchResult { priority: Priority::Used, ..result }),
             }
         }
     };
-    Ok(Searched { priority, ..once(all_steps, automaton)?.0 })
+    Ok(SearchResult { priority, ..once(all_steps, automaton)?.0 })
 }
 
 /// Searches once. Also returns the name of a formula state that distinguishes a tau step from no

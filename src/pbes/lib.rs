@@ -35,7 +35,7 @@ pub use check::{Answer, Method, Options, Verdict, check};
 pub use parallel_product::CheckpointStore;
 pub use priority::{Obstacle, Priority};
 pub use proviso::ReductionUse;
-pub use quotient::Reduced;
+pub use quotient::QuotientSize;
 
 #[cfg(test)]
 mod tests;

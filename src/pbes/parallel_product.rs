@@ -580,7 +580,7 @@ pub trait CheckpointStore: Sync {
 }
 
 /// Result of a search, with the reductions used.
-pub struct Searched {
+pub struct SearchResult {
     /// Outcome and counts; `None` if there are too many sets to number.
     pub found: Option<(ProductResult, ProductCounts)>,
     /// Use of confluent steps.
@@ -602,7 +602,7 @@ pub fn search(
     automaton: &mut Automaton,
     analysis: &ProductAnalysis,
     roots: &[FormulaState],
-) -> Result<Searched, Diagnostic> {
+) -> Result<SearchResult, Diagnostic> {
     let plain = task.explore.without_confluence();
     let all_steps = ProductTask { explore: &plain, ..task };
     if let Some(peers) = task.peers {
@@ -625,7 +625,7 @@ pub fn search(
                     _ => Priority::Used,
                 };
                 if priority == Priority::Used {
-                    return Ok(Searched { priority, ..result });
+                    return Ok(SearchResult { priority, ..result });
                 }
                 priority
             }
@@ -646,21 +646,22 @@ pub fn search(
             let order = match (observations.distinguishing, &result) {
                 (Some(q), _) => proviso::of_state(automaton, q),
                 // A decision by a taken step is final.
-                (None, Ok(Searched { found: Some((ProductResult::Verdict(value), _)), .. }))
-                    if *value == analysis.conjunctive =>
-                {
+                (
+                    None,
+                    Ok(SearchResult { found: Some((ProductResult::Verdict(value), _)), .. }),
+                ) if *value == analysis.conjunctive => {
                     proviso::of_states(automaton, analysis, &observations.reached)?
                         .unwrap_or(observations.order)
                 }
                 _ => observations.order,
             };
             if !matches!(order, ReductionUse::Forbidden(..)) {
-                return Ok(Searched { priority, order, ..result? });
+                return Ok(SearchResult { priority, order, ..result? });
             }
             order
         }
     };
-    Ok(Searched {
+    Ok(SearchResult {
         priority,
         order,
         ..search_symmetric(
@@ -692,12 +693,12 @@ fn search_symmetric(
     roots: &[FormulaState],
     visibility: Option<&Visibility>,
     observations: &mut Observations,
-) -> Result<Searched, Diagnostic> {
+) -> Result<SearchResult, Diagnostic> {
     let search = |symmetries: Option<&mut Symmetries>| {
         search_with(task, automaton, analysis, roots, symmetries, (visibility, &mut *observations))
     };
     let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
-    Ok(Searched { found, priority: Priority::None, order: ReductionUse::None, dropped })
+    Ok(SearchResult { found, priority: Priority::None, order: ReductionUse::None, dropped })
 }
 
 fn search_with(
@@ -904,7 +905,7 @@ struct ExplorationResult {
 /// equally many obligations: those of the representative, closed under the elements that fix it. So
 /// an orbit of `n` states has `n * |closure|` pairs.
 fn count(
-    annotated: &mu_explore::Annotated,
+    annotated: &mu_explore::AnnotatedSearch,
     sets: &Sets,
     mut automaton: CachedAutomaton<impl AutomatonAccess>,
 ) -> Result<ProductCounts, Diagnostic> {

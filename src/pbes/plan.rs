@@ -6,7 +6,7 @@
 
 use super::automaton::{Automaton, FormulaState, ObligationSet, Start};
 use super::product::analyse;
-use super::rules::When;
+use super::rules::RuleCondition;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_formula::normal::{NodeId, NormalNode};
@@ -90,7 +90,7 @@ fn operands(
         let rules = &automaton.rules().states[&node];
         let is_nested = rules.universal == all
             && !matches!(automaton.normal().node(node), NormalNode::Head(_))
-            && rules.rules.iter().all(|r| matches!(r.when, When::Always(_)));
+            && rules.rules.iter().all(|r| matches!(r.when, RuleCondition::Always(_)));
         if !is_nested {
             out.push(q);
             continue;

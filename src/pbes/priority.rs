@@ -10,7 +10,7 @@
 
 use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::product::{ObligationKind, ProductAnalysis};
-use super::rules::{Effect, When};
+use super::rules::{Effect, RuleCondition};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Span};
 use mu_formula::normal::{NodeId, NormalNode};
@@ -140,7 +140,7 @@ pub(super) fn modality(automaton: &Automaton, q: FormulaState, class: usize) -> 
     let fitting = rules
         .rules
         .iter()
-        .filter(|r| matches!(&r.when, When::Label(list) if list[class].is_some()));
+        .filter(|r| matches!(&r.when, RuleCondition::Label(list) if list[class].is_some()));
     let back = |effect: Effect| match effect {
         Effect::Step(n) => {
             n == node

@@ -18,7 +18,7 @@
 //! established for all states that are known now ([`KnownCycles`]).
 
 use super::automaton::{Automaton, FormulaState, ObligationSet};
-use super::rules::{Effect, When};
+use super::rules::{Effect, RuleCondition};
 use super::transitions::LazyTransitions;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
@@ -82,7 +82,7 @@ pub fn analyse(
             for rule in &state.rules {
                 match (&rule.when, rule.effect) {
                     (_, Effect::Decide) => {}
-                    (When::Label(_), Effect::Here(_)) => return None,
+                    (RuleCondition::Label(_), Effect::Here(_)) => return None,
                     (_, Effect::Here(n) | Effect::Step(n)) => {
                         successor_nodes(normal, n, conjunctive, &mut next)
                     }

@@ -16,7 +16,7 @@ use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::parallel_product::ProductTask;
 use super::priority::{Obstacle, Priority, forbidden, modality};
 use super::product::{ObligationKind, ProductAnalysis};
-use super::rules::{Effect, When};
+use super::rules::{Effect, RuleCondition};
 use mu_base::{Diagnostic, Span};
 use mu_explore::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
 use mu_formula::normal::{NodeId, NormalNode};
@@ -96,9 +96,9 @@ pub(super) fn visibility(
 fn depends_on_any_label(automaton: &Automaton, node: NodeId) -> bool {
     let rules = automaton.rules();
     rules.states.get(&node).is_some_and(|state| {
-        let any = |when: &When| match when {
-            When::Label(list) => list.iter().all(|c| c.as_ref() == Some(&rules.always)),
-            When::Always(_) => true,
+        let any = |when: &RuleCondition| match when {
+            RuleCondition::Label(list) => list.iter().all(|c| c.as_ref() == Some(&rules.always)),
+            RuleCondition::Always(_) => true,
         };
         let decides = |effect: Effect| match effect {
             Effect::Decide => true,

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 /// Size of a quotient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reduced {
+pub struct QuotientSize {
     /// The equivalence.
     pub equivalence: Equivalence,
     /// Number of states.
@@ -59,7 +59,7 @@ pub struct Quotient {
     /// The system of the classes.
     pub lts: Arc<Lts>,
     /// Size of the quotient.
-    pub reduced: Reduced,
+    pub reduced: QuotientSize,
     partition: Partition,
 }
 
@@ -150,7 +150,7 @@ impl ExploredModel {
         let equivalence =
             if blind { Equivalence::DIVERGENCE_BRANCHING } else { Equivalence::STRONG };
         let reduced =
-            Reduced { equivalence, states: self.lts.state_count(), classes: partition.blocks };
+            QuotientSize { equivalence, states: self.lts.state_count(), classes: partition.blocks };
         Quotient { lts: Arc::new(lts), reduced, partition }
     }
 

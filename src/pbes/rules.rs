@@ -35,7 +35,7 @@ pub struct LabelClass {
 
 /// Condition of a rule.
 #[derive(Clone, Debug)]
-pub enum When {
+pub enum RuleCondition {
     /// Independent of labels; `None` is `true`.
     Always(Option<Expr>),
     /// For each outgoing label: condition by class of the label (`None` inside: never), over the
@@ -60,7 +60,7 @@ pub struct Rule {
     /// Quantified variables to solve for.
     pub unknowns: Vec<VarId>,
     /// Its condition.
-    pub when: When,
+    pub when: RuleCondition,
     /// Its obligation.
     pub effect: Effect,
     /// Position of the leaf in the source.
@@ -329,15 +329,17 @@ impl RulesBuilder<'_> {
     fn push(
         &mut self,
         unknowns: &[VarId],
-        when: When,
+        when: RuleCondition,
         effect: Effect,
         span: Span,
         out: &mut Vec<Rule>,
     ) {
         let mut used = Vec::new();
         match &when {
-            When::Always(c) => c.iter().for_each(|c| c.free_vars(&mut used)),
-            When::Label(list) => list.iter().flatten().for_each(|c| c.free_vars(&mut used)),
+            RuleCondition::Always(c) => c.iter().for_each(|c| c.free_vars(&mut used)),
+            RuleCondition::Label(list) => {
+                list.iter().flatten().for_each(|c| c.free_vars(&mut used))
+            }
         }
         if let Effect::Here(n) | Effect::Step(n) = effect {
             used.extend(self.normal.live(n));
@@ -348,8 +350,8 @@ impl RulesBuilder<'_> {
             _ => None,
         };
         match &when {
-            When::Always(Some(c)) if c.as_bool(&self.data.signature) == Some(false) => {}
-            When::Label(list) if list.iter().all(Option::is_none) => {}
+            RuleCondition::Always(Some(c)) if c.as_bool(&self.data.signature) == Some(false) => {}
+            RuleCondition::Label(list) if list.iter().all(Option::is_none) => {}
             _ => out.push(Rule { unknowns, when, effect, span, modality }),
         }
     }
@@ -363,12 +365,12 @@ impl RulesBuilder<'_> {
         out: &mut Vec<Rule>,
     ) {
         let conditions: Vec<Expr> = conditions.iter().cloned().chain(last).collect();
-        let when = When::Always(self.conjunction(&conditions));
+        let when = RuleCondition::Always(self.conjunction(&conditions));
         self.push(unknowns, when, Effect::Decide, self.normal.spans[node.index()], out);
     }
 
     fn here(&mut self, node: NodeId, unknowns: &[VarId], conditions: &[Expr], out: &mut Vec<Rule>) {
-        let when = When::Always(self.conjunction(conditions));
+        let when = RuleCondition::Always(self.conjunction(conditions));
         self.push(unknowns, when, Effect::Here(node), self.normal.spans[node.index()], out);
     }
 
@@ -442,7 +444,7 @@ impl RulesBuilder<'_> {
                     Some(condition).filter(|c| c.as_bool(&self.data.signature) != Some(false)),
                 );
             }
-            self.push(&unknowns, When::Label(by_class), effect, span, out);
+            self.push(&unknowns, RuleCondition::Label(by_class), effect, span, out);
         }
         Ok(())
     }

@@ -144,7 +144,7 @@ impl CheckRun<'_> {
             self.answer.method = Method::Product;
         }
         let search = product_task(model, labels, budget, &options, name);
-        let parallel_product::Searched { found, priority, order, dropped } =
+        let parallel_product::SearchResult { found, priority, order, dropped } =
             parallel_product::search(search, &mut self.automaton, analysis, &task.roots)?;
         for d in dropped {
             if !self.answer.dropped.contains(&d) {

@@ -24,7 +24,7 @@ use super::transitions::steps_of;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
-use mu_evidence::{Evidence, EvidenceStep, Taken};
+use mu_evidence::{Evidence, EvidenceStep, TakenStep};
 use mu_formula::normal::NormalNode;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
@@ -402,7 +402,7 @@ pub(super) fn steps_from(
     model: &dyn Model,
     evaluated: &mut StepCache,
     from: &[u32],
-) -> Result<Vec<Taken>, Diagnostic> {
+) -> Result<Vec<TakenStep>, Diagnostic> {
     let mut all = Vec::new();
     for group in 0..model.groups().len() {
         all.extend(steps_of(model, evaluated, narrow::index(group), from)?);

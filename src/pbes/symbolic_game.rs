@@ -18,7 +18,7 @@ use super::symbolic::{CheckOptions, SymbolicAnswer, steps_from};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, VertexId};
 use mu_base::{Budget, Diagnostic, narrow};
-use mu_evidence::{Evidence, EvidenceStep, Taken};
+use mu_evidence::{Evidence, EvidenceStep, TakenStep};
 use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Solution, verify};
 use mu_model::Model;
@@ -192,7 +192,7 @@ fn evidence_of(
         .map(|(from, label, to)| (number(&play.vertices[from].0), label, number(to)))
         .collect();
     let mut shown = Vec::with_capacity(steps.len());
-    let mut leaving: (Option<u32>, Vec<Taken>) = (None, Vec::new());
+    let mut leaving: (Option<u32>, Vec<TakenStep>) = (None, Vec::new());
     for (from, label, to) in steps {
         if leaving.0 != Some(from) {
             leaving = (Some(from), steps_from(model, &mut evaluated, &states[from as usize])?);

@@ -8,7 +8,7 @@
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage, narrow};
-use mu_evidence::Taken;
+use mu_evidence::TakenStep;
 use mu_explore::OnTheFlySuccessors;
 use mu_model::Model;
 use mu_model::step_cache::{StepCache, after};
@@ -27,7 +27,11 @@ const MAX_CONFLUENT: usize = 1 << 20;
 impl<'m> LazyTransitions<'m> {
     /// Creates a source with the initial state only.
     pub fn new(model: &'m dyn Model, options: &mu_explore::Options) -> Result<Self, Diagnostic> {
-        Ok(Self { model, lazy: OnTheFlySuccessors::new(model, options)?, confluent: options.confluent.clone() })
+        Ok(Self {
+            model,
+            lazy: OnTheFlySuccessors::new(model, options)?,
+            confluent: options.confluent.clone(),
+        })
     }
     /// Returns the initial state.
     pub fn initial(&self) -> StateId {
@@ -67,7 +71,7 @@ impl<'m> LazyTransitions<'m> {
         evaluated: &mut StepCache,
         from: Vec<u32>,
         to: &[u32],
-    ) -> Result<Option<Vec<Taken>>, Diagnostic> {
+    ) -> Result<Option<Vec<TakenStep>>, Diagnostic> {
         if from == to {
             return Ok(Some(Vec::new()));
         }
@@ -82,7 +86,7 @@ impl<'m> LazyTransitions<'m> {
             {
                 next.extend(steps_of(self.model, evaluated, group, &v)?);
             }
-            for Taken { group: g, label: l, state: t } in next {
+            for TakenStep { group: g, label: l, state: t } in next {
                 if parent.contains_key(&t) || parent.len() > MAX_CONFLUENT {
                     continue;
                 }
@@ -91,7 +95,7 @@ impl<'m> LazyTransitions<'m> {
                     let mut path = Vec::new();
                     let mut at = t;
                     while let Some(Some((before, group, label))) = parent.get(&at) {
-                        path.push(Taken { group: *group, label: *label, state: at });
+                        path.push(TakenStep { group: *group, label: *label, state: at });
                         at = before.clone();
                     }
                     path.reverse();
@@ -110,9 +114,9 @@ pub(super) fn steps_of(
     evaluated: &mut StepCache,
     group: u32,
     from: &[u32],
-) -> Result<Vec<Taken>, Diagnostic> {
+) -> Result<Vec<TakenStep>, Diagnostic> {
     let steps = evaluated.steps(group, from)?;
-    let taken = |(i, label): (usize, &LabelId)| Taken {
+    let taken = |(i, label): (usize, &LabelId)| TakenStep {
         group,
         label: *label,
         state: after(model, group, from, steps, i),
@@ -128,14 +132,14 @@ pub struct Explainer<'s, 'm> {
     /// The last state, the groups evaluated there, and their steps.
     from: Option<(StateId, Vec<u32>)>,
     computed: Vec<bool>,
-    steps: Vec<Taken>,
+    steps: Vec<TakenStep>,
     /// Groups that made steps with a label before; they usually do so again.
     usual: AHashMap<LabelId, Vec<u32>>,
 }
 
 impl Explainer<'_, '_> {
     /// Returns the confluent steps from the model's initial vector to the initial state.
-    pub fn initial(&mut self) -> Result<Vec<Taken>, Diagnostic> {
+    pub fn initial(&mut self) -> Result<Vec<TakenStep>, Diagnostic> {
         let source = self.source;
         let found = source.confluent_path(
             &mut self.evaluated,
@@ -152,7 +156,7 @@ impl Explainer<'_, '_> {
         from: StateId,
         label: LabelId,
         to: StateId,
-    ) -> Result<Vec<Taken>, Diagnostic> {
+    ) -> Result<Vec<TakenStep>, Diagnostic> {
         let source = self.source;
         if self.from.as_ref().is_none_or(|f| f.0 != from) {
             self.from = Some((from, source.vector(from)));

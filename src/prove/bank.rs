@@ -13,7 +13,7 @@
 use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
 use crate::initial::arranged;
-use crate::instance::{Instance, InstanceState, Prepared};
+use crate::instance::{Instance, InstanceState, PreparedAtoms};
 use crate::parallel;
 use crate::rules::Rules;
 use mu_base::narrow;
@@ -54,7 +54,7 @@ pub struct Bank<'a> {
     /// True if it includes initial states in which each cell has a value of the instance.
     determined: bool,
     /// The assumed cubes, for each choice of their processes. They contain no states of the system.
-    assumed: Vec<Prepared>,
+    assumed: Vec<PreparedAtoms>,
     fixed: usize,
     states: Vec<InstanceState>,
     seen: HashSet<InstanceState, BuildHasherDefault<Mix>>,
@@ -278,7 +278,7 @@ impl<'a> Bank<'a> {
 }
 
 /// Prepares a cube for each choice of processes of the instance that begins with those in `named`.
-fn placed(instance: &Instance<'_>, cube: &Cube, named: &[u8]) -> Vec<Prepared> {
+fn placed(instance: &Instance<'_>, cube: &Cube, named: &[u8]) -> Vec<PreparedAtoms> {
     let mut all = Vec::new();
     arranged(cube.processes, narrow::byte(instance.processes), &mut named.to_vec(), &mut |place| {
         all.push(instance.prepare(cube.atoms.iter(), place));

@@ -207,7 +207,7 @@ pub fn with(rules: &Rules, count: &Count) -> Option<Rules> {
     for rule in &rules.rules {
         let signature = &found.signature;
         let mut step = |binding: &Vec<u8>, processes: usize| {
-            let change = Changed { signature, rule, count, binding, processes };
+            let change = CountedStep { signature, rule, count, binding, processes };
             match change.wrong() {
                 Some(list) => {
                     cubes.extend(list);
@@ -227,7 +227,7 @@ pub fn with(rules: &Rules, count: &Count) -> Option<Rules> {
 }
 
 /// A step of a rule with a counting invariant.
-struct Changed<'a> {
+struct CountedStep<'a> {
     signature: &'a Signature,
     rule: &'a Rule,
     count: &'a Count,
@@ -235,7 +235,7 @@ struct Changed<'a> {
     processes: usize,
 }
 
-impl Changed<'_> {
+impl CountedStep<'_> {
     fn process(&self, template: u8) -> u8 {
         if template >= FIXED { template - FIXED } else { self.binding[usize::from(template)] }
     }

@@ -62,7 +62,7 @@ enum Ready {
 }
 
 /// Atoms with processes of an instance, prepared for evaluation in many states.
-pub struct Prepared {
+pub struct PreparedAtoms {
     /// For each number of placed views, the atoms that can then be evaluated.
     atoms: Vec<Vec<Ready>>,
     /// The views of the atoms, ascending, with their processes.
@@ -478,7 +478,7 @@ impl<'a> Instance<'a> {
         &self,
         atoms: impl Iterator<Item = &'c Atom> + Clone,
         place: &[u8],
-    ) -> Prepared {
+    ) -> PreparedAtoms {
         let mut views: Vec<(u8, u8)> =
             atoms.clone().flat_map(Atom::cells).filter_map(|c| c.view()).collect();
         views.extend(
@@ -520,14 +520,14 @@ impl<'a> Instance<'a> {
             when[last.map_or(0, |l| l + 1)].push(ready(a));
         }
         let who = views.iter().map(|v| place[usize::from(v.0)]).collect();
-        Prepared { atoms: when, views, who, place: place.to_vec() }
+        PreparedAtoms { atoms: when, views, who, place: place.to_vec() }
     }
     /// True if the state satisfies the atoms; see [`crate::stages`] for the meaning of stages.
-    pub fn satisfies(&self, state: &InstanceState, atoms: &Prepared) -> bool {
+    pub fn satisfies(&self, state: &InstanceState, atoms: &PreparedAtoms) -> bool {
         self.try_moments(state, atoms, &mut Vec::new())
     }
     /// Tries all moments for the stages, in order.
-    fn try_moments(&self, state: &InstanceState, atoms: &Prepared, ago: &mut Vec<u8>) -> bool {
+    fn try_moments(&self, state: &InstanceState, atoms: &PreparedAtoms, ago: &mut Vec<u8>) -> bool {
         if !atoms.atoms[ago.len()].iter().all(|a| self.is_met(state, a, atoms, ago)) {
             return false;
         }
@@ -548,7 +548,13 @@ impl<'a> Instance<'a> {
             found
         })
     }
-    fn is_met(&self, state: &InstanceState, atom: &Ready, atoms: &Prepared, ago: &[u8]) -> bool {
+    fn is_met(
+        &self,
+        state: &InstanceState,
+        atom: &Ready,
+        atoms: &PreparedAtoms,
+        ago: &[u8],
+    ) -> bool {
         let of = |c: &ViewedCell| match c.by {
             Some((process, view)) => self.value_in_view(state, c.at, process, ago[view]),
             None => state.values[c.at],

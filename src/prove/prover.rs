@@ -21,7 +21,7 @@ use crate::premises::Refusal;
 use crate::replay::{ReplayFailure, ReplayRun, bare_machine, machine, replay, states_of};
 use crate::rules::{Memory, Rules, translate};
 use crate::search::{BackwardSearch, CubeNode, Exact, SearchEnd, SearchStatistics};
-use crate::verify::{QueryCounts, Refused, verify_within};
+use crate::verify::{QueryCounts, Rejection, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
 use mu_base::narrow;
@@ -67,7 +67,7 @@ impl Default for ProverOptions {
 #[derive(Clone, Debug)]
 pub enum UnknownReason {
     /// The system is unsupported.
-    Refused(Refusal),
+    Rejection(Refusal),
     /// No state satisfies `init`, for any number of processes.
     NoInitialState,
     /// No state of up to this number of processes satisfies `init`; larger numbers are not decided.
@@ -82,7 +82,7 @@ pub enum UnknownReason {
     /// undetermined cells: the reason, and its steps.
     Numbers(String),
     /// The proof was not verified: a fault of the prover, or a query too large for the verifier.
-    Unverified(Refused),
+    Unverified(Rejection),
 }
 
 /// The verdict.
@@ -287,7 +287,7 @@ fn no_initial_state(system: &System, rules: Option<&Rules>, least: usize) -> Opt
 
 /// True if no limit of the user ended the search.
 fn is_ours(why: &UnknownReason) -> bool {
-    !matches!(why, UnknownReason::Stopped(_) | UnknownReason::Unverified(Refused::Stopped(_)))
+    !matches!(why, UnknownReason::Stopped(_) | UnknownReason::Unverified(Rejection::Stopped(_)))
 }
 
 /// Returns the least number of processes from which on there is no initial state, among the first
@@ -518,7 +518,7 @@ impl<'a> Prover<'a> {
         self.verification += start.elapsed();
         match verified {
             Ok(queries) => Ok(ProofVerdict::Safe { certificate, queries }),
-            Err(Refused::Stopped(s)) => Err(UnknownReason::Stopped(s)),
+            Err(Rejection::Stopped(s)) => Err(UnknownReason::Stopped(s)),
             Err(refused) => Err(UnknownReason::Unverified(refused)),
         }
     }

@@ -131,7 +131,7 @@ struct CheckedImage {
 }
 
 /// A waiting cube, ordered by number of processes, number of atoms, and index of its node.
-struct Next {
+struct WaitingCube {
     turn: (usize, usize, usize),
     cube: Cube,
 }
@@ -255,19 +255,19 @@ impl<'a> BackwardSearch<'a> {
     }
     /// Returns the next cubes to expand: several once there are many, so that threads can process
     /// them in parallel. The number does not depend on the threads.
-    fn batch(&mut self) -> Vec<Next> {
+    fn batch(&mut self) -> Vec<WaitingCube> {
         let most = if self.index.len() < MANY_CUBES { 1 } else { BATCH };
         let mut batch = Vec::new();
         while batch.len() < most
             && let Some(Reverse(turn)) = self.waiting.pop()
         {
-            batch.extend(self.alive(turn.2).map(|cube| Next { turn, cube }));
+            batch.extend(self.alive(turn.2).map(|cube| WaitingCube { turn, cube }));
         }
         batch
     }
     /// Computes the relation of a cube and its pre-images to the existing cubes; `None` if a limit
     /// is reached.
-    fn look(&self, next: &Next) -> Option<Result<ExpansionData, Trouble>> {
+    fn look(&self, next: &WaitingCube) -> Option<Result<ExpansionData, Trouble>> {
         self.budget.check(0).ok()?;
         let signature = &self.rules.signature;
         let own = Some(self.assumptions + next.turn.2);
@@ -312,7 +312,7 @@ impl<'a> BackwardSearch<'a> {
     /// adds its pre-images.
     fn take(
         &mut self,
-        next: &Next,
+        next: &WaitingCube,
         look: Option<Result<ExpansionData, Trouble>>,
         oracle: &mut dyn Oracle,
     ) -> Result<Option<SearchEnd>, SearchFailure> {

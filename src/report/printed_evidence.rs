@@ -6,7 +6,7 @@
 
 use super::deadlock::{self, Ending};
 use mu_base::{Diagnostic, SourceMap, narrow};
-use mu_evidence::{Evidence, PathEvidence, Taken};
+use mu_evidence::{Evidence, PathEvidence, TakenStep};
 use mu_model::step_cache::StepCache;
 use mu_model::{Model, StepPart, Worker};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -105,7 +105,7 @@ pub fn values(model: &dyn Model, state: &[u32]) -> Vec<Option<String>> {
 pub fn printed_step(
     model: &dyn Model,
     before: &[u32],
-    taken: &Taken,
+    taken: &TakenStep,
     full: bool,
 ) -> Result<PrintedStep, Diagnostic> {
     printed_step_of(model.worker().as_mut(), model, before, taken, full)
@@ -115,7 +115,7 @@ fn printed_step_of(
     worker: &mut dyn Worker,
     model: &dyn Model,
     before: &[u32],
-    taken: &Taken,
+    taken: &TakenStep,
     full: bool,
 ) -> Result<PrintedStep, Diagnostic> {
     let group = taken.group as usize;
@@ -165,7 +165,7 @@ pub fn story(
     let mut add_step = |from: u32,
                         to: u32,
                         before: &mut Vec<u32>,
-                        taken: &Taken,
+                        taken: &TakenStep,
                         at_once: bool|
      -> Result<(), Diagnostic> {
         let mut step = printed_step_of(worker.as_mut(), model, before, taken, full)?;

@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 
 /// Figures of one job at one value of the parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Published {
+pub struct PublishedFigures {
     /// The job: `explore` or the name of a formula.
     pub job: String,
     /// The parameter's value.
@@ -25,7 +25,7 @@ pub struct Published {
     pub confluence: String,
 }
 
-impl Published {
+impl PublishedFigures {
     /// True if a number of states or equations equals this one. A published number that ends in
     /// three zeros counts as truncated to thousands.
     pub fn is(&self, size: &BigUint) -> bool {
@@ -41,7 +41,7 @@ impl Published {
 /// A table of reference figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reference {
-    rows: Vec<Published>,
+    rows: Vec<PublishedFigures>,
 }
 
 impl Reference {
@@ -66,7 +66,7 @@ impl Reference {
                     format!("{} fields, expected 2 to {}", fields.len(), columns.len()),
                 ));
             }
-            let mut row = Published::default();
+            let mut row = PublishedFigures::default();
             for (field, column) in fields.iter().zip(&columns) {
                 let place = match column {
                     Column::Job => &mut row.job,
@@ -85,7 +85,7 @@ impl Reference {
 
     /// Returns the figures of a job at a value, for a setting of confluence. Figures without a
     /// setting apply to all settings. `None` if none are published.
-    pub fn at(&self, job: &str, value: &str, confluence: &str) -> Option<&Published> {
+    pub fn at(&self, job: &str, value: &str, confluence: &str) -> Option<&PublishedFigures> {
         self.rows.iter().find(|r| {
             r.job == job
                 && r.value == value
@@ -93,7 +93,7 @@ impl Reference {
         })
     }
     /// Returns all figures of a job.
-    pub fn of<'a>(&'a self, job: &'a str) -> impl Iterator<Item = &'a Published> {
+    pub fn of<'a>(&'a self, job: &'a str) -> impl Iterator<Item = &'a PublishedFigures> {
         self.rows.iter().filter(move |r| r.job == job)
     }
     /// True if there are no figures.

@@ -5,7 +5,7 @@
 //! of [`Sweep::sort`]; the columns of CSV and the keys of JSON are a contract with scripts.
 
 use super::plot::{Plot, Point, PointMark, Series, Unit};
-use super::reference::{Published, Reference};
+use super::reference::{PublishedFigures, Reference};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use serde_json::{Map, Value, json};
@@ -342,7 +342,7 @@ impl Sweep {
             let value = varied.first().and_then(|n| r.parameter(n)).unwrap_or("");
             reference.at(&r.job, value, r.confluence.as_deref().unwrap_or("none"))
         };
-        let published = |get: &dyn Fn(&Published) -> String| {
+        let published = |get: &dyn Fn(&PublishedFigures) -> String| {
             self.column(|r| at(r).map(get).unwrap_or_default())
         };
         columns.push((
@@ -363,7 +363,7 @@ impl Sweep {
             }),
         ));
         // Times are compared only if the same was counted.
-        let ratio = |of: &dyn Fn(&Published) -> f64,
+        let ratio = |of: &dyn Fn(&PublishedFigures) -> f64,
                      own: &dyn Fn(&Row) -> f64,
                      digits: &dyn Fn(f64) -> String| {
             self.column(|r| {
@@ -454,7 +454,8 @@ impl Sweep {
                 names.push(j)
             }
         });
-        let published: Vec<&Published> = names.iter().flat_map(|n| reference.of(n)).collect();
+        let published: Vec<&PublishedFigures> =
+            names.iter().flat_map(|n| reference.of(n)).collect();
         values.sort_by(|a, b| compare(a, b));
         values.dedup();
         let numeric = values.iter().all(|v| v.parse::<f64>().is_ok_and(f64::is_finite));
@@ -502,7 +503,7 @@ impl Sweep {
                 .find(|s| s.name == *job || s.name.starts_with(&format!("{job}, ")))
                 .map_or(0, |s| s.color);
             let of = published.iter().filter(|p| p.job == *job);
-            let figure = |p: &Published| {
+            let figure = |p: &PublishedFigures| {
                 let (text, factor) = match unit {
                     Unit::Count => (&p.size, 1.0),
                     Unit::Seconds => (&p.seconds, 1.0),

@@ -8,7 +8,7 @@
 
 use super::printed_evidence::{PrintedEvidence, printed_step, values};
 use mu_base::{Diagnostic, SourceId, Span, Stage, narrow};
-use mu_evidence::Taken;
+use mu_evidence::TakenStep;
 use mu_explore::walk::{Walk, WalkStep};
 use serde_json::{Value, json};
 
@@ -31,8 +31,8 @@ pub struct TraceFile {
 }
 
 /// Returns the step in the form of evidence.
-pub fn taken(step: &WalkStep) -> Taken {
-    Taken { group: step.group, label: step.label, state: step.state.clone() }
+pub fn taken(step: &WalkStep) -> TakenStep {
+    TakenStep { group: step.group, label: step.label, state: step.state.clone() }
 }
 
 /// Returns the path of a walk as printable evidence.

@@ -1,6 +1,6 @@
 //! Reachability of unsafe states of a program under a memory model.
 //!
-//! Input: an [`X86Program`], a memory model, the bound of its buffers. Output: a [`Reached`] with a
+//! Input: an [`X86Program`], a memory model, the bound of its buffers. Output: a [`ReachResult`] with a
 //! shortest interleaving to an unsafe state, including memory and buffers after each step, or the
 //! verdict that there is none. The search is `explore::goal_search` over the machine's slots and
 //! groups; steps without memory access take priority if the property cannot distinguish them.
@@ -66,7 +66,7 @@ impl Safety {
 }
 
 /// The result of a search.
-pub struct Reached {
+pub struct ReachResult {
     /// The machine, which decodes the slots of states.
     pub machine: Machine,
     /// The verdict.
@@ -121,7 +121,7 @@ pub fn reach(
     threads: usize,
     budget: &Budget,
     progress: &dyn Progress,
-) -> Result<Reached, Diagnostic> {
+) -> Result<ReachResult, Diagnostic> {
     let ObservedMachine { machine, places, reads, choices } =
         seen(program, memory, program.program.buffer_bound(requested));
     let goal: Goal = (
@@ -144,7 +144,7 @@ pub fn reach(
     };
     let interleaving = path.map(|p| replay(&model, program, &p)).transpose()?;
     let (states, transitions, stop) = (outcome.states, outcome.transitions, outcome.stop);
-    Ok(Reached {
+    Ok(ReachResult {
         machine: model.machine,
         safety,
         states,

@@ -10,7 +10,7 @@
 use super::Strategy;
 use super::arena::{Arena, GameRules, MoveKind, Player};
 use super::reach::{ReachOutcome, ReachSearch, SymbolicOptions, with_threads};
-use super::zielonka::{MoveChoice, Solved};
+use super::zielonka::{MoveChoice, SolvedRegions};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use mu_base::narrow;
@@ -123,7 +123,7 @@ impl Arena<'_, '_> {
     /// vertices, or at a limit.
     fn shown(
         &mut self,
-        solved: &Solved,
+        solved: &SolvedRegions,
         player: Player,
         all: bool,
         largest: usize,

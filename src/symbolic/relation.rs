@@ -40,7 +40,7 @@ pub(super) struct Member {
     /// Sources of the values of the relation's vectors.
     sources: Vec<ValueSource>,
     /// Learned sets so far.
-    pub sets: Learned,
+    pub sets: LearnedVectors,
     /// Labels of steps.
     pub labels: AHashSet<LabelId>,
     /// For each slot written: the level, and true if each learned step changes its value.
@@ -51,7 +51,7 @@ pub(super) struct Member {
 
 /// Learned sets of short vectors of a group.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Learned {
+pub(super) struct LearnedVectors {
     /// Short vectors that were evaluated.
     seen: Ldd,
     /// Short vectors with at least one step, by their number of steps.
@@ -63,7 +63,7 @@ pub(super) struct Learned {
 /// Steps of a group learned from some short vectors.
 #[derive(Default)]
 struct LearnedBatch {
-    sets: Learned,
+    sets: LearnedVectors,
     /// Number of steps.
     steps: usize,
     labels: AHashSet<LabelId>,
@@ -283,7 +283,7 @@ fn member(
             .filter_map(|&(s, v)| Some((place(level[s as usize])?, v)))
             .collect(),
         sources,
-        sets: Learned::default(),
+        sets: LearnedVectors::default(),
     }
 }
 
@@ -399,7 +399,7 @@ impl Relation {
         let relation = manager.union(self.relation, learned);
         let seen = manager.union(self.seen, new);
         let complete = self.possible.is_some_and(|most| manager.count(seen) == most.into());
-        let sets: Vec<Learned> = self
+        let sets: Vec<LearnedVectors> = self
             .members
             .iter()
             .zip(&lessons)
@@ -427,7 +427,7 @@ impl Relation {
     pub fn absorb(&mut self, manager: &mut Manager, other: &Relation) -> bool {
         let relation = manager.union(self.relation, other.relation);
         let seen = manager.union(self.seen, other.seen);
-        let sets: Vec<Learned> = self
+        let sets: Vec<LearnedVectors> = self
             .members
             .iter()
             .zip(&other.members)
@@ -451,15 +451,15 @@ impl Relation {
     }
 }
 
-impl Learned {
+impl LearnedVectors {
     /// Returns the union. Meaningless if the manager halts.
-    fn united(&self, manager: &mut Manager, other: &Learned) -> Learned {
+    fn united(&self, manager: &mut Manager, other: &LearnedVectors) -> LearnedVectors {
         let mut enabled = self.enabled.clone();
         for (&steps, &set) in &other.enabled {
             let all = enabled.entry(steps).or_default();
             *all = manager.union(*all, set);
         }
-        Learned {
+        LearnedVectors {
             seen: manager.union(self.seen, other.seen),
             enabled,
             goal: manager.union(self.goal, other.goal),

@@ -303,9 +303,9 @@ fn threads_that_learn_together_find_what_one_finds() {
 }
 
 /// A model with a state where the evaluation of steps fails.
-struct Broken(Random, Vec<u32>);
+struct FailingModel(Random, Vec<u32>);
 
-impl Model for Broken {
+impl Model for FailingModel {
     fn slots(&self) -> &[SlotInfo] {
         self.0.slots()
     }
@@ -329,7 +329,7 @@ impl Model for Broken {
     }
 }
 
-struct BrokenWorker<'a>(&'a Broken);
+struct BrokenWorker<'a>(&'a FailingModel);
 
 impl Worker for BrokenWorker<'_> {
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
@@ -346,7 +346,7 @@ fn an_error_of_the_model_is_that_of_the_search_whoever_meets_it() {
     for seed in 0..200 {
         let model = Random::new(seed);
         let bad: Vec<u32> = model.groups()[0].reads.iter().map(|_| 1).collect();
-        let model = Broken(model, bad);
+        let model = FailingModel(model, bad);
         let run = |threads| {
             let options = SymbolicOptions {
                 threads,

@@ -1,6 +1,6 @@
 //! Solver of an [`Arena`]: Zielonka's algorithm over sets, component by component.
 //!
-//! Input -> output: an arena -> [`Solved`]: both players' regions and winning choices. Obligations
+//! Input -> output: an arena -> [`SolvedRegions`]: both players' regions and winning choices. Obligations
 //! are divided into strongly connected components, last ones first, so that formulas without
 //! alternation need attractors only. A component is solved by Zielonka's recursion on its highest
 //! priority ("Infinite games on finitely coloured graphs with applications to automata on infinite
@@ -38,13 +38,13 @@ pub(super) struct Region {
 
 /// The regions of Even and Odd; other vertices were not solved.
 #[derive(Clone, Debug)]
-pub(super) struct Solved {
+pub(super) struct SolvedRegions {
     pub regions: [Region; 2],
 }
 
 const BOTH: [Player; 2] = [Player::Even, Player::Odd];
 
-impl Solved {
+impl SolvedRegions {
     fn unsolved(arena: &Arena) -> Self {
         let region = Region { won: arena.nothing(), choices: Vec::new() };
         Self { regions: [region.clone(), region] }
@@ -61,7 +61,7 @@ impl Solved {
 impl Arena<'_, '_> {
     /// Returns the winner of the start, the conjunction (`all`) or disjunction of its places at the
     /// initial state; `None` if it is open.
-    pub fn winner(&mut self, solved: &Solved, all: bool) -> Option<Player> {
+    pub fn winner(&mut self, solved: &SolvedRegions, all: bool) -> Option<Player> {
         let initial = self.search.initial();
         let (chooser, other) =
             if all { (Player::Odd, Player::Even) } else { (Player::Even, Player::Odd) };
@@ -79,8 +79,8 @@ impl Arena<'_, '_> {
     }
 
     /// Solves the game until its start is decided. Meaningless after a halt.
-    pub fn solve(&mut self, all: bool) -> Solved {
-        let mut solved = Solved::unsolved(self);
+    pub fn solve(&mut self, all: bool) -> SolvedRegions {
+        let mut solved = SolvedRegions::unsolved(self);
         let base = self.hold(&[]);
         let at_once = BOTH.map(|player| {
             let won = self.won_at_once(player);
@@ -156,7 +156,7 @@ impl Arena<'_, '_> {
     }
 
     /// Adds vertices to a player's region, with their attractor, excluding `spared`.
-    fn settle(&mut self, solved: &mut Solved, player: Player, new: Family, spared: &Family) {
+    fn settle(&mut self, solved: &mut SolvedRegions, player: Player, new: Family, spared: &Family) {
         let theirs = self.with(&solved.of(player.opponent()).won, spared);
         let game = self.without(&self.vertices.clone(), &theirs);
         let base = self.hold(&[&game[..], spared].concat());
@@ -248,8 +248,8 @@ impl Arena<'_, '_> {
     }
 
     /// Solves a game.
-    fn recurse(&mut self, mut game: Family) -> Solved {
-        let mut solved = Solved::unsolved(self);
+    fn recurse(&mut self, mut game: Family) -> SolvedRegions {
+        let mut solved = SolvedRegions::unsolved(self);
         while !self.search.halted() {
             let inhabited = (0..game.len()).filter(|&p| !game[p].is_empty());
             let Some(top) = inhabited.map(|p| self.places[p].priority).max() else { break };

@@ -126,7 +126,7 @@ impl fmt::Display for Param {
 
 /// Specification with its parameters filled in.
 #[derive(Clone, Debug)]
-pub struct Expanded {
+pub struct ExpandedText {
     /// Source to parse under: spans in `text` map to the file as written.
     pub source: SourceId,
     /// Plain mCRL2.
@@ -184,7 +184,7 @@ pub fn expand(
     text: &str,
     defines: &[(String, String)],
     sources: &mut SourceMap,
-) -> Result<Expanded, Diagnostic> {
+) -> Result<ExpandedText, Diagnostic> {
     expand_representative(name, text, defines, &[], sources)
 }
 
@@ -196,7 +196,7 @@ pub fn expand_representative(
     defines: &[(String, String)],
     representatives: &[String],
     sources: &mut SourceMap,
-) -> Result<Expanded, Diagnostic> {
+) -> Result<ExpandedText, Diagnostic> {
     if u32::try_from(text.len()).is_err() {
         return Err(Diagnostic::new(Stage::File, format!("`{name}` is larger than 4 GiB")));
     }
@@ -236,7 +236,7 @@ pub fn expand_representative(
                 text: out.clone(),
                 back,
             });
-            Ok(Expanded { source, text: out, params, constants })
+            Ok(ExpandedText { source, text: out, params, constants })
         }
         Err(TemplateFault { stage, place, message, notes }) => {
             let span = place.map(|(start, end)| Span {

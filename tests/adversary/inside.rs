@@ -17,7 +17,7 @@ use mu_check::base::{Budget, Diagnostic, Limits, SourceId, Stage};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::data::expr::DataSpec;
 use mu_check::engines::{self, Capability, Engine, EngineOptions, EngineTask, Subject};
-use mu_check::explore::{self, Extras, Silent};
+use mu_check::explore::{self, CountExtras, Silent};
 use mu_check::formula::typecheck::check_formula;
 use mu_check::formula::typed::TypedFormula;
 use mu_check::lts::Lts;
@@ -199,14 +199,14 @@ impl Settings {
         counted(self.engine.count(
             model,
             EngineTask { capabilities: &wishes, options: &options, budget },
-            Extras::default(),
+            CountExtras::default(),
         ))
     }
 }
 
 /// The counts of a complete search.
 pub(super) fn counted(
-    found: Result<engines::Counted, Diagnostic>,
+    found: Result<engines::CountResult, Diagnostic>,
 ) -> Result<Option<Counts>, String> {
     let found = match found {
         Ok(found) => found,

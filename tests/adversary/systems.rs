@@ -9,8 +9,8 @@ use mu_check::base::ids::LabelId;
 use mu_check::base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_check::compile::Confluence;
 use mu_check::compile::typed::typed;
-use mu_check::explore::{self, Extras, Silent, Spill};
-use mu_check::formula::equations::{self, Unrolled};
+use mu_check::explore::{self, CountExtras, Silent, Spill};
+use mu_check::formula::equations::{self, UnrollSelection};
 use mu_check::game::solve::{Solver, default_solver, solvers};
 use mu_check::game::{Player, pg, verify};
 use mu_check::lts::equivalence::{Equivalence, equivalent, reduce};
@@ -34,9 +34,9 @@ use std::sync::Arc;
 /// Those of the search.
 pub fn spilled(inside: &Inside, folder: &Folder) -> Result<Found, String> {
     let seed = inside.main.seed;
-    let extras = Extras {
+    let extras = CountExtras {
         spill: Some(Spill { folder: folder.path(), most: Some(1 + seed % 40) }),
-        ..Extras::default()
+        ..CountExtras::default()
     };
     let threads = [1, 2, 7][(seed % 3) as usize];
     let options = explore::Options {
@@ -140,7 +140,7 @@ pub fn equations(inside: &Inside, in_terms: bool) -> Result<Found, String> {
 /// after another.
 fn solved(text: &str, outlined: Option<&mcrl2::Outlined>) -> Result<bool, Diagnostic> {
     let (budget, solver) = (budget(None, 4000), default_solver());
-    let mut unrolled = Unrolled::default();
+    let mut unrolled = UnrollSelection::default();
     loop {
         let system = match outlined {
             Some(outlined) => equations::read_outlined(SourceId::FIRST, outlined, &unrolled)?,

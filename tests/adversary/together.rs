@@ -8,7 +8,7 @@ use mu_check::base::Diagnostic;
 use mu_check::cluster::{GroupPeers, Identity, Party, SearchGroup, Secret, meet};
 use mu_check::engines::cluster::Cluster;
 use mu_check::engines::{Engine, EngineOptions, EngineTask, Subject};
-use mu_check::explore::Extras;
+use mu_check::explore::CountExtras;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn one(
             counted(Cluster.count(
                 &model,
                 EngineTask { capabilities: &[], options: &options, budget: &budget },
-                Extras::default(),
+                CountExtras::default(),
             ))?
         }
         None => None,

@@ -14,7 +14,7 @@ use super::ast::{
     Binary, BindingPattern, Exp, ExpressionKind, IfCondition, LetBinding, UnaryOperator,
 };
 use super::compile::Compiler;
-use super::program::{CatNodeId, CatOp, CatType, Interpreted, RecursiveGroup};
+use super::program::{CatNodeId, CatOp, CatType, InterpretedExpression, RecursiveGroup};
 use super::value::{CatValue, Closure, Env, Primitive};
 use crate::execution::{NameMeaning, SetId};
 
@@ -895,7 +895,7 @@ impl Compiler<'_> {
         let mut inputs = BTreeSet::new();
         self.inputs(exp, env, &mut inputs, &mut HashSet::new())?;
         let index = narrow::index(self.program.interpreted.len());
-        self.program.interpreted.push(Interpreted {
+        self.program.interpreted.push(InterpretedExpression {
             exp: exp.clone(),
             env: env.clone(),
             inputs: inputs.into_iter().collect(),

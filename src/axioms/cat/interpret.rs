@@ -71,21 +71,21 @@ pub struct CatFunction {
 /// Names bound by the interpreter, then those bound by the compiler.
 #[derive(Clone, Debug)]
 pub struct BoundNames {
-    own: Option<Rc<Own>>,
+    own: Option<Rc<OwnName>>,
     base: Env,
 }
 
 #[derive(Debug)]
-struct Own {
+struct OwnName {
     name: String,
     value: Data,
-    next: Option<Rc<Own>>,
+    next: Option<Rc<OwnName>>,
 }
 
 impl BoundNames {
     fn with(&self, name: &str, value: Data) -> BoundNames {
         BoundNames {
-            own: Some(Rc::new(Own { name: name.to_string(), value, next: self.own.clone() })),
+            own: Some(Rc::new(OwnName { name: name.to_string(), value, next: self.own.clone() })),
             base: self.base.clone(),
         }
     }

@@ -155,7 +155,7 @@ pub struct RecursiveGroup {
 
 /// An expression that the interpreter evaluates.
 #[derive(Clone, Debug)]
-pub struct Interpreted {
+pub struct InterpretedExpression {
     /// The expression.
     pub exp: Arc<Exp>,
     /// Its environment.
@@ -213,7 +213,7 @@ pub struct CatProgram {
     /// The groups.
     pub groups: Vec<RecursiveGroup>,
     /// The expressions for the interpreter.
-    pub interpreted: Vec<Interpreted>,
+    pub interpreted: Vec<InterpretedExpression>,
     /// The choices, in order.
     pub choices: Vec<ElementChoice>,
     /// The checks, in order.

@@ -70,7 +70,7 @@ impl Special {
 }
 
 /// The form of a node after folding.
-enum Folded {
+enum FoldedNode {
     /// It is empty.
     Empty,
     /// It has the value of another node.
@@ -80,18 +80,22 @@ enum Folded {
 }
 
 /// Folds a node, given the folded forms of its inputs.
-fn folded(op: CatOp, kind: CatType, known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8)) -> Folded {
+fn folded(
+    op: CatOp,
+    kind: CatType,
+    known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8),
+) -> FoldedNode {
     let inputs = || op.inputs().map(|i| known(i).2).max().unwrap_or(0);
     match op {
-        CatOp::Nothing => Folded::Empty,
+        CatOp::Nothing => FoldedNode::Empty,
         CatOp::Union(a, b) => {
             let ((a, no_a, _), (b, no_b, _)) = (known(a), known(b));
             match (no_a, no_b) {
-                (true, true) => Folded::Empty,
-                (true, false) => Folded::Same(b),
-                (false, true) => Folded::Same(a),
-                _ if a == b => Folded::Same(a),
-                _ => Folded::Computed(inputs()),
+                (true, true) => FoldedNode::Empty,
+                (true, false) => FoldedNode::Same(b),
+                (false, true) => FoldedNode::Same(a),
+                _ if a == b => FoldedNode::Same(a),
+                _ => FoldedNode::Computed(inputs()),
             }
         }
         CatOp::Intersection(a, b)
@@ -100,17 +104,17 @@ fn folded(op: CatOp, kind: CatType, known: &dyn Fn(CatNodeId) -> (CatNodeId, boo
         | CatOp::From(a, b)
         | CatOp::To(a, b) => {
             if known(a).1 || known(b).1 {
-                Folded::Empty
+                FoldedNode::Empty
             } else {
-                Folded::Computed(inputs())
+                FoldedNode::Computed(inputs())
             }
         }
         CatOp::Difference(a, b) => {
             let ((a, no_a, _), (_, no_b, _)) = (known(a), known(b));
             match (no_a, no_b) {
-                (true, _) => Folded::Empty,
-                (false, true) => Folded::Same(a),
-                _ => Folded::Computed(inputs()),
+                (true, _) => FoldedNode::Empty,
+                (false, true) => FoldedNode::Same(a),
+                _ => FoldedNode::Computed(inputs()),
             }
         }
         CatOp::Identity(a)
@@ -121,13 +125,13 @@ fn folded(op: CatOp, kind: CatType, known: &dyn Fn(CatNodeId) -> (CatNodeId, boo
         | CatOp::DifferentValues(a)
             if known(a).1 =>
         {
-            Folded::Empty
+            FoldedNode::Empty
         }
-        CatOp::DifferentValues(_) => Folded::Computed(inputs().max(1)),
+        CatOp::DifferentValues(_) => FoldedNode::Computed(inputs().max(1)),
         CatOp::AsSet(a) | CatOp::AsRelation(a) | CatOp::AsPairs(a) if kind != CatType::Value => {
-            Folded::Computed(known(a).2)
+            FoldedNode::Computed(known(a).2)
         }
-        _ => Folded::Computed(inputs()),
+        _ => FoldedNode::Computed(inputs()),
     }
 }
 
@@ -159,35 +163,35 @@ pub(super) fn fold(run: &mut ModelRun<'_, '_>) -> Result<(), Diagnostic> {
         let special = run.special();
         let form = match node.op {
             CatOp::GivenRelation(_) | CatOp::GivenSet(_) | CatOp::Variable(..) => {
-                Folded::Computed(node.stage)
+                FoldedNode::Computed(node.stage)
             }
             CatOp::Fixpoint(g, _) => {
                 let g = g as usize;
                 let empty = *decided[g].get_or_insert_with(|| empty_group(model, special, g));
                 let results = program.groups[g].results.iter();
                 let stage = results.map(|r| special.known(*r).2).max().unwrap_or(0);
-                if empty { Folded::Empty } else { Folded::Computed(stage) }
+                if empty { FoldedNode::Empty } else { FoldedNode::Computed(stage) }
             }
             CatOp::Interpret(i) => {
                 let inputs = program.interpreted[i as usize].inputs.iter();
-                Folded::Computed(inputs.map(|r| special.known(*r).2).max().unwrap_or(0))
+                FoldedNode::Computed(inputs.map(|r| special.known(*r).2).max().unwrap_or(0))
             }
             CatOp::Element(k) => {
                 let from = program.choices[k as usize].from;
                 let fixed = special.known(from).2 == 0 && run.fix(from, node_id);
                 run.special_mut().fixed[k as usize] = fixed;
-                Folded::Computed(if fixed { 0 } else { node.stage })
+                FoldedNode::Computed(if fixed { 0 } else { node.stage })
             }
             op => folded(op, node.kind, &|s| special.known(s)),
         };
         match form {
-            Folded::Empty => {
+            FoldedNode::Empty => {
                 run.clear(node_id);
                 let special = run.special_mut();
                 (special.empty[node_id.index()], special.stage[node_id.index()]) = (true, 0);
             }
-            Folded::Same(other) => run.special_mut().same[node_id.index()] = other,
-            Folded::Computed(stage) => {
+            FoldedNode::Same(other) => run.special_mut().same[node_id.index()] = other,
+            FoldedNode::Computed(stage) => {
                 run.special_mut().stage[node_id.index()] = stage;
                 if stage == 0 && node.groups == 0 {
                     match node.op {
@@ -226,9 +230,9 @@ fn empty_group(model: &CatModel, special: &Special, g: usize) -> bool {
                     (same, none || empty.get(&s) == Some(&true), stage)
                 };
                 match folded(op, node.kind, &known) {
-                    Folded::Empty => true,
-                    Folded::Same(other) => known(other).1,
-                    Folded::Computed(_) => false,
+                    FoldedNode::Empty => true,
+                    FoldedNode::Same(other) => known(other).1,
+                    FoldedNode::Computed(_) => false,
                 }
             }
         };

@@ -9,9 +9,9 @@ use std::ops::Deref;
 
 /// Arguments `T` of a command, with a description that is built on demand.
 #[derive(Debug)]
-pub struct Deferred<T>(pub T);
+pub struct DeferredArgs<T>(pub T);
 
-impl<T> Deref for Deferred<T> {
+impl<T> Deref for DeferredArgs<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
@@ -28,7 +28,7 @@ fn with_arguments<T: Args>(command: Command) -> Command {
     }
 }
 
-impl<T: Args> Args for Deferred<T> {
+impl<T: Args> Args for DeferredArgs<T> {
     fn augment_args(command: Command) -> Command {
         command.defer(with_arguments::<T>)
     }
@@ -37,12 +37,12 @@ impl<T: Args> Args for Deferred<T> {
     }
 }
 
-impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
+impl<T: FromArgMatches> FromArgMatches for DeferredArgs<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        T::from_arg_matches(matches).map(Deferred)
+        T::from_arg_matches(matches).map(DeferredArgs)
     }
     fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
-        T::from_arg_matches_mut(matches).map(Deferred)
+        T::from_arg_matches_mut(matches).map(DeferredArgs)
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         self.0.update_from_arg_matches(matches)

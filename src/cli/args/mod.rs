@@ -27,7 +27,7 @@ mod trace;
 pub use self::cluster::DistributedArgs;
 pub use self::cluster::{ClusterArgs, ClusterCommand, ClusterRunArgs};
 pub use self::conform::{ConformArgs, Operations};
-pub use self::deferred::Deferred;
+pub use self::deferred::DeferredArgs;
 pub use self::editor::{FmtArgs, LspArgs};
 pub use self::eval::EvalArgs;
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
@@ -70,65 +70,65 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Check formulas on a model.
-    Check(Deferred<CheckArgs>),
+    Check(DeferredArgs<CheckArgs>),
     /// Explore a model and check formulas over ranges of parameters, to tables and plots.
-    Sweep(Deferred<sweep::SweepArgs>),
+    Sweep(DeferredArgs<sweep::SweepArgs>),
     /// Show results on a page that a browser opens: verdicts, runs, executions, plots.
-    Report(Deferred<ReportArgs>),
+    Report(DeferredArgs<ReportArgs>),
     /// Explore a model to its labelled transition system.
-    Explore(Deferred<ExploreArgs>),
+    Explore(DeferredArgs<ExploreArgs>),
     /// Print a parameterised specification, or a program with its memory, as plain mCRL2.
-    Expand(Deferred<ExpandArgs>),
+    Expand(DeferredArgs<ExpandArgs>),
     /// Print the linear process of a specification as mCRL2.
-    Linearise(Deferred<LineariseArgs>),
+    Linearise(DeferredArgs<LineariseArgs>),
     /// Reduce a transition system modulo an equivalence.
-    Reduce(Deferred<ReduceArgs>),
+    Reduce(DeferredArgs<ReduceArgs>),
     /// Compare two transition systems, and explain a difference.
-    Compare(Deferred<CompareArgs>),
+    Compare(DeferredArgs<CompareArgs>),
     /// Print the size and shape of a transition system or a game.
-    Info(Deferred<InfoArgs>),
+    Info(DeferredArgs<InfoArgs>),
     /// Convert a transition system or a game to another format.
-    Convert(Deferred<ConvertArgs>),
+    Convert(DeferredArgs<ConvertArgs>),
     /// Print the parameterised boolean equation system of a formula on a specification.
-    Pbes(Deferred<PbesArgs>),
+    Pbes(DeferredArgs<PbesArgs>),
     /// Solve a parity game or a boolean equation system.
-    Solve(Deferred<SolveArgs>),
+    Solve(DeferredArgs<SolveArgs>),
     /// Walk through a model step by step, in the terminal or by a script.
-    Simulate(Deferred<SimulateArgs>),
+    Simulate(DeferredArgs<SimulateArgs>),
     /// Run litmus tests under a memory model.
-    Litmus(Deferred<LitmusArgs>),
+    Litmus(DeferredArgs<LitmusArgs>),
     /// Compare memory models: which is weaker than which, with a smallest test for each difference.
-    Models(Deferred<ModelsArgs>),
+    Models(DeferredArgs<ModelsArgs>),
     /// Check whether all programs of a machine behave as memory models allow; print a smallest
     /// program that does not.
-    Conform(Deferred<ConformArgs>),
+    Conform(DeferredArgs<ConformArgs>),
     /// Decide whether memory models allow traces: logs of loads and stores of real threads.
-    Trace(Deferred<TraceArgs>),
+    Trace(DeferredArgs<TraceArgs>),
     /// Check an x86 program for unsafe states under a memory model.
-    Program(Deferred<ProgramArgs>),
+    Program(DeferredArgs<ProgramArgs>),
     /// Check whether store buffers change what a program does, and where fences must stand.
-    Robust(Deferred<RobustArgs>),
+    Robust(DeferredArgs<RobustArgs>),
     /// Prove a parameterised system safe for every number of processes, or find a run to an unsafe
     /// state.
-    Prove(Deferred<ProveArgs>),
+    Prove(DeferredArgs<ProveArgs>),
     /// Verify the certificate of a proof with a checker that is independent of the prover.
-    Verify(Deferred<VerifyArgs>),
+    Verify(DeferredArgs<VerifyArgs>),
     /// Write an example project: a specification, formulas, and a README with the commands.
-    New(Deferred<NewArgs>),
+    New(DeferredArgs<NewArgs>),
     /// Evaluate a data expression.
-    Eval(Deferred<EvalArgs>),
+    Eval(DeferredArgs<EvalArgs>),
     /// Format specifications and formulas.
-    Fmt(Deferred<FmtArgs>),
+    Fmt(DeferredArgs<FmtArgs>),
     /// Run the language server for editors: diagnostics, names, renaming, formatting.
-    Lsp(Deferred<LspArgs>),
+    Lsp(DeferredArgs<LspArgs>),
     /// Serve a page on this machine: files, an editor, runs, and a simulator.
-    Studio(Deferred<StudioArgs>),
+    Studio(DeferredArgs<StudioArgs>),
     /// Search with processes on several hosts.
-    Cluster(Deferred<ClusterArgs>),
+    Cluster(DeferredArgs<ClusterArgs>),
     /// Print a script that completes the command line in a shell.
-    Completions(Deferred<CompletionsArgs>),
+    Completions(DeferredArgs<CompletionsArgs>),
     /// Print the manual page, or write the manual pages of all commands.
-    Manual(Deferred<ManualArgs>),
+    Manual(DeferredArgs<ManualArgs>),
 }
 
 /// Returns the help of a model argument: the kinds of files that are models, with their endings.

@@ -9,7 +9,7 @@ use crate::pipeline::files::{is_equation_system, read_game, write, write_text};
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::typed::process::Terms;
-use mu_formula::equations::{self, Unrolled};
+use mu_formula::equations::{self, UnrollSelection};
 use mu_formula::typecheck::check_formula;
 use mu_frontends::Input;
 use mu_frontends::equation_systems::EquationText;
@@ -94,7 +94,7 @@ fn typed_predicate(
 /// quantifiers over numbers become equations that enumerate the numbers.
 fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Game, Diagnostic> {
     let equations = session.reading(|loading| EquationText::open(&Input::file(path), loading))?;
-    let mut unrolled = Unrolled::default();
+    let mut unrolled = UnrollSelection::default();
     let mut first_error = None;
     loop {
         let system = equations.read(&unrolled)?;

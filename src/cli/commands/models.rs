@@ -22,7 +22,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// A compiled model with its name.
-pub(crate) struct Named {
+pub(crate) struct NamedModel {
     pub name: String,
     pub model: CatModel,
     pub dialect: Dialect,
@@ -32,10 +32,10 @@ pub(crate) struct Named {
     pub folder: Option<PathBuf>,
 }
 
-impl Named {
+impl NamedModel {
     fn known(known: &BuiltinModel, session: &mut Session) -> Result<Self, Diagnostic> {
         let model = known.compile(&mut session.sources)?;
-        Ok(Named {
+        Ok(NamedModel {
             name: known.name.to_string(),
             model,
             dialect: known.dialect,
@@ -84,18 +84,21 @@ pub(crate) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
 }
 
 /// Compiles the named models, or all built-in ones if there are no names.
-pub(crate) fn named(session: &mut Session, words: &[String]) -> Result<Vec<Named>, Diagnostic> {
+pub(crate) fn named(
+    session: &mut Session,
+    words: &[String],
+) -> Result<Vec<NamedModel>, Diagnostic> {
     if words.is_empty() {
-        return KNOWN.iter().map(|known| Named::known(known, session)).collect();
+        return KNOWN.iter().map(|known| NamedModel::known(known, session)).collect();
     }
     words.iter().map(|word| one(session, word)).collect()
 }
 
 /// Compiles the model of a name or a file.
-fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
+fn one(session: &mut Session, word: &str) -> Result<NamedModel, Diagnostic> {
     let path = Path::new(word);
     if let Some(known) = models::by_name(word) {
-        return Named::known(known, session);
+        return NamedModel::known(known, session);
     }
     if !MEMORY_MODELS.has_ending(path) {
         let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
@@ -104,10 +107,10 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
     }
     let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let included = |name: &str| Named::included_file(Some(&folder), name);
+    let included = |name: &str| NamedModel::included_file(Some(&folder), name);
     let (model, dialect) = Dialect::compile(&mut session.sources, word, &text, &included)?;
     let name = crate::commands::explore::find_path::stem(path);
-    Ok(Named { name, model, dialect, text, folder: Some(folder) })
+    Ok(NamedModel { name, model, dialect, text, folder: Some(folder) })
 }
 
 fn bound_text(lattice: &Lattice) -> String {

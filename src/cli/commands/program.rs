@@ -13,7 +13,7 @@ use mu_frontends::programs::{LITMUS, X86};
 use mu_program::Program;
 use mu_program::machine::{Machine, MoveEffect};
 use mu_program::nasm::X86Program;
-use mu_safety::reach::{self, Interleaving, InterleavingStep, Reached, Safety};
+use mu_safety::reach::{self, Interleaving, InterleavingStep, ReachResult, Safety};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -81,7 +81,7 @@ pub(crate) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagn
 pub(crate) fn report(
     session: &Session,
     program: &X86Program,
-    found: &Reached,
+    found: &ReachResult,
     model: &str,
 ) -> Result<(), Diagnostic> {
     let seconds = session.budget.elapsed().as_secs_f64();
@@ -129,7 +129,7 @@ fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnosti
     crate::commands::threads::prove(session, &args, true)
 }
 
-fn chosen(program: &X86Program, found: &Reached, way: &Interleaving) -> Vec<(String, String)> {
+fn chosen(program: &X86Program, found: &ReachResult, way: &Interleaving) -> Vec<(String, String)> {
     let names = &program.unsafe_states[way.property].variables;
     names
         .iter()
@@ -141,7 +141,7 @@ fn chosen(program: &X86Program, found: &Reached, way: &Interleaving) -> Vec<(Str
 fn as_text(
     session: &Session,
     program: &X86Program,
-    found: &Reached,
+    found: &ReachResult,
     model: &str,
     seconds: f64,
 ) -> String {
@@ -274,7 +274,7 @@ pub(crate) fn steps_json(m: &Machine, steps: &[InterleavingStep]) -> Value {
 fn as_json(
     session: &Session,
     program: &X86Program,
-    found: &Reached,
+    found: &ReachResult,
     model: &str,
     seconds: f64,
 ) -> Value {

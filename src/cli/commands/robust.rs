@@ -23,7 +23,7 @@ use mu_program::property::Property;
 use mu_program::{Program, memory};
 use mu_safety::count::{Count, Counting, count};
 use mu_safety::fences::{self, Fences, Repair, RepairPlace};
-use mu_safety::reach::{self, Interleaving, Reached, Safety};
+use mu_safety::reach::{self, Interleaving, ReachResult, Safety};
 use mu_safety::robust::{self, Borderline, Robustness};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -36,7 +36,7 @@ struct RobustnessAnswer {
     asserted: bool,
     unsafe_way: Option<(Machine, Interleaving)>,
     /// Search under total store order, if an assertion compares memory.
-    under_tso: Option<Reached>,
+    under_tso: Option<ReachResult>,
     /// True if that search is needed and has no result yet.
     open_tso: bool,
     count: Option<Count>,

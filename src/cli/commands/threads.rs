@@ -28,7 +28,7 @@ use mu_program::nasm::{self, X86Program};
 use mu_program::parametric;
 use mu_prove::verify::QueryCounts;
 use mu_prove::{ProofOutcome, ProofVerdict};
-use mu_safety::reach::{Reached, Safety, reach};
+use mu_safety::reach::{ReachResult, Safety, reach};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -226,7 +226,7 @@ fn report_run(
     session: &Session,
     args: &ProveArgs,
     program: &X86Program,
-    found: &Reached,
+    found: &ReachResult,
 ) -> Result<u8, Diagnostic> {
     program::report(session, program, found, model(args).name())?;
     if let Some(path) = &args.evidence {
@@ -265,7 +265,7 @@ fn instance(
     args: &ProveArgs,
     source: SourceId,
     text: &str,
-) -> Result<Option<(X86Program, Reached)>, Diagnostic> {
+) -> Result<Option<(X86Program, ReachResult)>, Diagnostic> {
     let limits = session.budget.limits();
     let most = limits.max_states.map_or(INSTANCE_STATES, |n| n.min(INSTANCE_STATES));
     let budget = session.budget.with_limits(Limits { max_states: Some(most), ..*limits });

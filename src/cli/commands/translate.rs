@@ -10,7 +10,7 @@ use mu_frontends::FrontEnd as _;
 use mu_frontends::mcrl2::LPS;
 use mu_lts::mcrl2;
 use mu_process::linearise::LineariserOptions;
-use mu_syntax::template::Expanded;
+use mu_syntax::template::ExpandedText;
 use serde_json::json;
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(crate) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Dia
         memory: args.memory.clone(),
         ..ReadArgs::default()
     };
-    let Expanded { source, text, .. } = session.expand(&args.file)?;
+    let ExpandedText { source, text, .. } = session.expand(&args.file)?;
     let tree = mu_syntax::parse_specification(source, &text)?;
     mu_process::typecheck::check_specification(&tree)?;
     text_result(session, "specification", text)

@@ -10,7 +10,7 @@ use mu_base::Diagnostic;
 use serde_json::{Value, json};
 
 /// Part of a result: lines of text, each with its end, and keys of the JSON object.
-pub(crate) struct Described {
+pub(crate) struct ResultPart {
     /// Lines.
     pub(crate) text: String,
     /// An object.
@@ -22,9 +22,9 @@ pub(crate) struct CertificateReport {
     /// `proved`, `refused`, or `unknown`.
     pub(crate) word: &'static str,
     /// The claim.
-    pub(crate) claim: Described,
+    pub(crate) claim: ResultPart,
     /// The figures of the check, or the reason why the certificate is not proved.
-    pub(crate) check: Result<Described, String>,
+    pub(crate) check: Result<ResultPart, String>,
     /// Time of the check.
     pub(crate) seconds: f64,
 }

@@ -12,14 +12,14 @@ use crate::pipeline::{Session, file_error};
 use mu_base::host::fs::File;
 use mu_base::host::{copy_permissions, link_target};
 use mu_base::{Diagnostic, Stage, Stop, ends_in};
-use mu_formula::equations::Unrolled;
+use mu_formula::equations::UnrollSelection;
 use mu_frontends::Input;
 use mu_frontends::equation_systems::{EQUATION_SYSTEMS, EquationText};
 use mu_frontends::{FrontEnd as _, formats};
 use mu_game::{Game, bes, moves, pg};
 use mu_lts::Lts;
 use mu_lts::relabel::Relabel;
-use mu_lts::typed::Typed;
+use mu_lts::typed::TypedDeclarations;
 use mu_model::Model;
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
@@ -154,7 +154,7 @@ pub(crate) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diag
 /// Returns the game of an equation system with data, by exploring its instances.
 fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
     let equations = session.reading(|loading| EquationText::open(&Input::file(path), loading))?;
-    let system = equations.read(&Unrolled::default())?;
+    let system = equations.read(&UnrollSelection::default())?;
     let process = session.linearise(
         &check_specification(&system.specification)?,
         &linearise::LineariserOptions::default(),
@@ -187,7 +187,11 @@ fn unknown_format(option: &str, path: &Path) -> Diagnostic {
 }
 
 /// Writes a transition system in the format of the file name. `typed`: typed data of its labels.
-pub(crate) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result<(), Diagnostic> {
+pub(crate) fn write_lts(
+    lts: &Lts,
+    typed: Option<&TypedDeclarations>,
+    path: &Path,
+) -> Result<(), Diagnostic> {
     let mut known = typed;
     if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
         eprintln!(
@@ -212,7 +216,7 @@ pub(crate) fn relabelled_system(
     path: &Path,
     out: Option<&Path>,
     relabel: &Relabel,
-) -> Result<(Lts, Option<Typed>), Diagnostic> {
+) -> Result<(Lts, Option<TypedDeclarations>), Diagnostic> {
     let describe = |loaded: &Loaded| out.and_then(|out| typed_labels(loaded, out, relabel));
     let (lts, typed) = system_and(session, path, describe)?;
     let [lts] = relabel.apply([lts])?;

@@ -50,7 +50,7 @@ pub(crate) fn run(session: &Session, args: &ClusterArgs) -> Result<u8, Diagnosti
         output::print(&lines.iter().map(shell).collect::<String>())?;
         return Ok(0);
     }
-    let mut started = Started::default();
+    let mut started = StartedProcesses::default();
     for (me, (host, line)) in lines.iter().enumerate() {
         started.start(me, host, line, &args.shell)?;
     }
@@ -125,9 +125,9 @@ fn write_secret(path: &Path) -> Result<(), Diagnostic> {
 
 /// The started processes; dropping this value ends them.
 #[derive(Default)]
-struct Started(Vec<(String, Child)>);
+struct StartedProcesses(Vec<(String, Child)>);
 
-impl Started {
+impl StartedProcesses {
     fn start(&mut self, me: usize, host: &str, line: &str, shell: &str) -> Result<(), Diagnostic> {
         let mut words = shell.split_whitespace();
         let program = words
@@ -218,7 +218,7 @@ fn lost(me: usize, host: &str, status: ExitStatus) -> Diagnostic {
     }
 }
 
-impl Drop for Started {
+impl Drop for StartedProcesses {
     fn drop(&mut self) {
         // A process on another host ends with its standard input; killing the local `ssh` would not
         // end it.

@@ -14,7 +14,7 @@ use mu_compile::typed::typed;
 use mu_frontends::mcrl2::with_parameter;
 use mu_frontends::{FrontEnd, Input, Journal, LoadOptions, Loading, Properties, formats};
 use mu_lts::relabel::Relabel;
-use mu_lts::typed::Typed;
+use mu_lts::typed::TypedDeclarations;
 use mu_process::linearise;
 use mu_process::spec::{Proc, ProcKind, ProcSpec};
 use mu_process::typecheck::check_specification;
@@ -26,7 +26,11 @@ pub(crate) use mu_frontends::Loaded;
 
 /// Returns the typed data of the labels seen so far, renamed, for a file to be written; `None` if
 /// the format of the file has no declarations or nothing was declared.
-pub(crate) fn typed_labels(loaded: &Loaded, path: &Path, relabel: &Relabel) -> Option<Typed> {
+pub(crate) fn typed_labels(
+    loaded: &Loaded,
+    path: &Path,
+    relabel: &Relabel,
+) -> Option<TypedDeclarations> {
     if !formats::of(path).is_some_and(|f| f.is_typed()) || !loaded.declared {
         return None;
     }
@@ -67,7 +71,7 @@ pub(crate) fn confluence(value: &str) -> Confluence {
 }
 
 /// Journal of a session: stages, lines under `-v`, and warnings on standard error.
-pub(crate) struct Printed<'s> {
+pub(crate) struct PrintedJournal<'s> {
     /// True if details are printed.
     verbose: bool,
     quiet: bool,
@@ -76,14 +80,14 @@ pub(crate) struct Printed<'s> {
     warnings: RefCell<Vec<serde_json::Value>>,
 }
 
-impl<'s> Printed<'s> {
+impl<'s> PrintedJournal<'s> {
     pub(crate) fn new(common: &crate::args::Common, budget: &'s Budget) -> Self {
         let verbose = common.verbose > 0 && !common.quiet;
         Self { verbose, quiet: common.quiet, budget, warnings: RefCell::default() }
     }
 }
 
-impl Journal for Printed<'_> {
+impl Journal for PrintedJournal<'_> {
     fn begin_stage(&self, name: &'static str) {
         output::begin_stage(name);
     }
@@ -205,7 +209,7 @@ impl Session {
         run: impl FnOnce(&mut Loading<'_>) -> Result<T, Diagnostic>,
     ) -> Result<T, Diagnostic> {
         let options = options(self, confluence);
-        let journal = Printed::new(&self.common, &self.budget);
+        let journal = PrintedJournal::new(&self.common, &self.budget);
         let result = run(&mut Loading {
             sources: &mut self.sources,
             defines: &self.common.define,

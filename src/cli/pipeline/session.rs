@@ -3,7 +3,7 @@
 
 use crate::args::{Common, ReadArgs, Reduction};
 use crate::output;
-use crate::pipeline::load::Printed;
+use crate::pipeline::load::PrintedJournal;
 use mu_base::files::{read_source, read_text};
 use mu_base::host;
 use mu_base::limits::{available_memory, peak_resident_bytes};
@@ -148,7 +148,7 @@ impl Session {
     }
 
     /// Reads a specification file and expands its parameters. Returns plain mCRL2 text.
-    pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
+    pub fn expand(&mut self, path: &Path) -> Result<template::ExpandedText, Diagnostic> {
         let input = Input::file(path);
         self.reading(|loading| mu_frontends::of(&input).expand(&input, loading))
     }
@@ -174,7 +174,7 @@ impl Session {
         spec: &ProcSpec,
         options: &linearise::LineariserOptions,
     ) -> Result<LinearProcess, Diagnostic> {
-        mu_frontends::linearise(spec, options, &Printed::new(&self.common, &self.budget))
+        mu_frontends::linearise(spec, options, &PrintedJournal::new(&self.common, &self.budget))
     }
 
     /// Compiles a linear process. `confluence`: the value of `--confluence`.
@@ -192,7 +192,7 @@ impl Session {
         process: LinearProcess,
         confluence: &Confluence,
     ) -> Result<Compiled, Diagnostic> {
-        let journal = Printed::new(&self.common, &self.budget);
+        let journal = PrintedJournal::new(&self.common, &self.budget);
         mu_frontends::compile(process, confluence, &self.budget, &journal)
     }
 

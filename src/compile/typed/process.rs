@@ -11,7 +11,7 @@ use mu_base::ids::VarId;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_lts::behaviour::{Process, Summand};
-use mu_lts::typed::{Action, ActionRef, TermRef, Typed, TypedPart};
+use mu_lts::typed::{Action, ActionRef, TermRef, TypedDeclarations, TypedPart};
 use mu_process::labels::ActionDecl;
 use mu_process::linear::LinearProcess;
 
@@ -86,7 +86,7 @@ impl Terms {
     }
 
     /// Returns all converted terms.
-    pub fn finish(self) -> Typed {
+    pub fn finish(self) -> TypedDeclarations {
         self.0.typed
     }
 }

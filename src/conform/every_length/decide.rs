@@ -65,7 +65,7 @@ pub struct Survey {
 
 /// Result of a search of a product.
 #[derive(Clone, Debug)]
-pub struct Searched {
+pub struct ProductSearchResult {
     /// Number of guesses.
     pub guesses: usize,
     /// Counts.
@@ -77,7 +77,7 @@ pub struct Searched {
     pub rechecked: Option<(u64, bool)>,
 }
 
-impl Searched {
+impl ProductSearchResult {
     /// True if the search is complete and found nothing.
     pub fn is_clean(&self) -> bool {
         self.violated.is_none() && self.outcome.stop == Stop::Complete
@@ -158,7 +158,7 @@ impl<'m> Subject<'m> {
     }
 
     /// Searches for violations at one address.
-    pub fn search_coherence(&self, survey: &Survey) -> Result<Searched, Diagnostic> {
+    pub fn search_coherence(&self, survey: &Survey) -> Result<ProductSearchResult, Diagnostic> {
         self.search(survey, &coherence_guesses(survey.size))
     }
 
@@ -167,11 +167,15 @@ impl<'m> Subject<'m> {
         &self,
         survey: &Survey,
         order: ProcessorOrder,
-    ) -> Result<Searched, Diagnostic> {
+    ) -> Result<ProductSearchResult, Diagnostic> {
         self.search(survey, &cycle_guesses(survey.size, order))
     }
 
-    fn search(&self, survey: &Survey, guesses: &[Guess]) -> Result<Searched, Diagnostic> {
+    fn search(
+        &self,
+        survey: &Survey,
+        guesses: &[Guess],
+    ) -> Result<ProductSearchResult, Diagnostic> {
         let reader = LabelReader::new(self.interface, &survey.alphabet)?;
         let actions = self.actions();
         let product =
@@ -195,7 +199,12 @@ impl<'m> Subject<'m> {
         } else {
             None
         };
-        Ok(Searched { guesses: guesses.len(), outcome: found.outcome, violated, rechecked })
+        Ok(ProductSearchResult {
+            guesses: guesses.len(),
+            outcome: found.outcome,
+            violated,
+            rechecked,
+        })
     }
 
     /// Finds a shortest run of the machine with a violation in which all operations end; with

@@ -299,14 +299,14 @@ fn key(reader: &LabelReader<'_>, text: &str) -> Result<Key, Diagnostic> {
     Ok((event, reader.effects(text)?))
 }
 
-trait Valued {
+trait HasValues {
     /// True if a label contains a value.
     fn has_value(&self, reader: &LabelReader<'_>, value: u32) -> bool;
     /// True if an operation that stores a value begins, or has its value from this label on.
     fn stores(&self, reader: &LabelReader<'_>, value: u32) -> bool;
 }
 
-impl Valued for Key {
+impl HasValues for Key {
     fn has_value(&self, reader: &LabelReader<'_>, value: u32) -> bool {
         let event = self.0.map(|e| &reader.alphabet().events[e as usize]);
         event.is_some_and(|e| e.value == Some(value) || e.written == Some(value))

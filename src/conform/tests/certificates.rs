@@ -13,7 +13,7 @@ use mu_conform::every_length::certificate::{Certificate, certificate};
 use mu_conform::every_length::decide::Subject;
 use mu_conform::every_length::order::ProcessorOrder;
 use mu_conform::every_length::verify::labels::LabelPart;
-use mu_conform::every_length::verify::{NaiveMachine, Verified, verify};
+use mu_conform::every_length::verify::{NaiveMachine, VerificationCounts, verify};
 use mu_conform::interface::Interface;
 use mu_explore::{Options, Silent};
 use mu_model::hand::HandModel;
@@ -90,7 +90,7 @@ fn certified(design: Design, order: ProcessorOrder) -> Certificate {
     certificate(&subject, &survey, order, &|_, value| value.to_string()).unwrap()
 }
 
-fn checked(design: Design, certificate: &Certificate) -> Result<Verified, Diagnostic> {
+fn checked(design: Design, certificate: &Certificate) -> Result<VerificationCounts, Diagnostic> {
     let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
     verify(certificate, &interface, &mut Evaluated(design.model()), &Budget::default())
 }

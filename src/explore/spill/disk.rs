@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use super::super::store::ExternalStates;
 use super::super::table::StateTable;
 use super::super::tuning::DiskSizes;
-use super::super::{Options, Spilled};
+use super::super::{Options, SpillCounts};
 use super::sorted_run::{RunWriter, SortedRun, merge};
 use mu_base::{Diagnostic, Stage};
 
@@ -33,7 +33,7 @@ pub(super) struct DiskStates {
     runs: Vec<SortedRun>,
     /// Distinct states sifted.
     pub stored: u64,
-    pub spilled: Spilled,
+    pub spilled: SpillCounts,
 }
 
 impl DiskStates {
@@ -46,7 +46,7 @@ impl DiskStates {
             block: options.tuning.block,
             runs: Vec::new(),
             stored: 0,
-            spilled: Spilled::default(),
+            spilled: SpillCounts::default(),
         };
         cold.writer().map_err(|e| cold.failed(e))?;
         Ok(cold)

@@ -33,7 +33,7 @@ pub(crate) struct Growth {
 }
 
 /// An entry between two places.
-struct Moved {
+struct MovedEntry {
     home: u64,
     hash: u64,
     payload: u128,
@@ -203,7 +203,7 @@ impl<C: TableCell> Sweep<'_, C> {
     /// reach.
     fn all(&self, before: u64, helpers: usize) -> Vec<(u64, u128)> {
         let mut left = Vec::new();
-        let mut waiting: Vec<Moved> = Vec::new();
+        let mut waiting: Vec<MovedEntry> = Vec::new();
         let mut high = before;
         while high > 0 {
             let fitting = (u128::from(high) * u128::from(self.old.homes))
@@ -231,7 +231,7 @@ impl<C: TableCell> Sweep<'_, C> {
     }
     /// Empties buckets of the strip below `high`. Returns entries with a home that is not above the
     /// strip, and those that found no room.
-    fn part(&self, from: u64, to: u64, high: u64) -> (Vec<Moved>, Vec<(u64, u128)>) {
+    fn part(&self, from: u64, to: u64, high: u64) -> (Vec<MovedEntry>, Vec<(u64, u128)>) {
         let (mut waiting, mut left) = (Vec::new(), Vec::new());
         // The least hash of each of the last buckets, by their low bits.
         let mut least = [0; REACH];
@@ -246,7 +246,7 @@ impl<C: TableCell> Sweep<'_, C> {
                     let place = bucket * C::COUNT as u64 + i as u64;
                     let home = bucket - C::distance(value);
                     let hash = C::decode(&self.old, value, least[home as usize % REACH]);
-                    let moved = Moved {
+                    let moved = MovedEntry {
                         home: self.new.home(hash),
                         hash,
                         payload: self.payloads.get(place),
@@ -263,7 +263,7 @@ impl<C: TableCell> Sweep<'_, C> {
         (waiting, left)
     }
     /// Inserts an entry where its home and the following buckets are in the new order.
-    fn put(&self, moved: &Moved, left: &mut Vec<(u64, u128)>) {
+    fn put(&self, moved: &MovedEntry, left: &mut Vec<(u64, u128)>) {
         match self.cells.insert(&self.new, moved.hash) {
             Insert::New(place) | Insert::Old(place) => self.payloads.set(place, moved.payload),
             Insert::Full => left.push((moved.hash, moved.payload)),

@@ -77,12 +77,12 @@ thread_local! {
 }
 
 /// A cell with scheduled accesses.
-struct Stepped(AtomicU64);
+struct ScheduledCell(AtomicU64);
 
-impl TableCell for Stepped {
+impl TableCell for ScheduledCell {
     const COUNT: usize = 2;
     fn zero() -> Self {
-        Stepped(AtomicU64::new(0))
+        ScheduledCell(AtomicU64::new(0))
     }
     fn get(&self) -> u64 {
         HERE.with_borrow(|here| {
@@ -122,7 +122,7 @@ fn check(buckets: u64, plan: &[&[u64]]) -> usize {
     let mut choices: Vec<(usize, usize)> = Vec::new();
     let mut runs = 0;
     loop {
-        let cells = Cells::<Stepped>::new(buckets, 4);
+        let cells = Cells::<ScheduledCell>::new(buckets, 4);
         let geometry = Geometry::new(6, cells.homes());
         let scheduler = Arc::new(Scheduler::default());
         *scheduler.schedule.lock().unwrap() = Schedule {

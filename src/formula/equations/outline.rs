@@ -6,8 +6,8 @@
 //! rest.
 
 use super::{
-    FixpointEquation, PositiveFormula, System, Unrolled, declarations, junction, negated, stacked,
-    system,
+    FixpointEquation, PositiveFormula, System, UnrollSelection, declarations, junction, negated,
+    stacked, system,
 };
 use super::{Scan, refuse_negated};
 use ahash::AHashMap;
@@ -23,7 +23,7 @@ use mu_syntax::{parse_data_in, parse_head_in, parse_variables_in};
 pub fn read_outlined(
     source: SourceId,
     outlined: &Outlined,
-    unrolled: &Unrolled,
+    unrolled: &UnrollSelection,
 ) -> Result<System, Diagnostic> {
     let text = outlined.text.as_str();
     let sections = declarations(&mut Scan { text, source, at: 0 })?;

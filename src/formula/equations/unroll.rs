@@ -19,7 +19,7 @@ use mu_syntax::print;
 /// Selection of quantified variables to unroll: all of integer sorts, or those declared at these
 /// positions.
 #[derive(Clone, Debug, Default)]
-pub struct Unrolled {
+pub struct UnrollSelection {
     /// All.
     pub all: bool,
     /// Positions of declarations.
@@ -27,7 +27,7 @@ pub struct Unrolled {
 }
 
 /// Unrolls quantifiers. Returns the positions of the integer variables that are still quantified.
-pub(super) fn unroll(equations: &mut Vec<FixpointEquation>, which: &Unrolled) -> Vec<Span> {
+pub(super) fn unroll(equations: &mut Vec<FixpointEquation>, which: &UnrollSelection) -> Vec<Span> {
     let names = equations.iter().map(|e| e.name.kind.clone()).collect();
     let mut it = Unroller { which, names, new: Vec::new(), left: Vec::new() };
     for e in equations.iter_mut() {
@@ -42,7 +42,7 @@ pub(super) fn unroll(equations: &mut Vec<FixpointEquation>, which: &Unrolled) ->
 }
 
 struct Unroller<'a> {
-    which: &'a Unrolled,
+    which: &'a UnrollSelection,
     names: Vec<String>,
     new: Vec<FixpointEquation>,
     left: Vec<Span>,

@@ -147,7 +147,7 @@ impl<'a> SolverRun<'a> {
 
     fn whole(&mut self) -> Result<(), Halt> {
         self.simple();
-        let found = components(&Undecided(self.game, &self.decided));
+        let found = components(&UndecidedGraph(self.game, &self.decided));
         for part in found.iter() {
             self.clock()?;
             let open: Vec<u32> =
@@ -425,9 +425,9 @@ impl<'a> SolverRun<'a> {
 }
 
 /// The undecided vertices of a game.
-struct Undecided<'a>(&'a Game, &'a [bool]);
+struct UndecidedGraph<'a>(&'a Game, &'a [bool]);
 
-impl Graph for Undecided<'_> {
+impl Graph for UndecidedGraph<'_> {
     fn vertices(&self) -> usize {
         self.0.vertex_count()
     }

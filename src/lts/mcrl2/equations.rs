@@ -19,7 +19,7 @@ pub type TextRange = Range<usize>;
 
 /// Equation system as text, with the positions of its parts.
 #[derive(Clone, Debug)]
-pub struct Outlined {
+pub struct OutlinedSystem {
     /// The system in mCRL2.
     pub text: String,
     /// The equations in order.
@@ -60,11 +60,11 @@ pub enum OutlinedPredicate {
 ///
 /// # Errors
 /// The file is damaged, or an expression in it has no text.
-pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
+pub fn read_equations(input: impl Read) -> Result<OutlinedSystem, Diagnostic> {
     equations(Box::new(input))
 }
 
-fn equations(input: Box<dyn Read + '_>) -> Result<Outlined, Diagnostic> {
+fn equations(input: Box<dyn Read + '_>) -> Result<OutlinedSystem, Diagnostic> {
     let mut stream = start(input, "parameterised_boolean_equation_system", "equation system")?;
     let declarations = data(&mut stream)??;
     let mut out = declarations.text().to_string();
@@ -111,7 +111,7 @@ fn equations(input: Box<dyn Read + '_>) -> Result<Outlined, Diagnostic> {
     let initial = start..text.len();
     text.push_str(";\n");
     end(&mut stream)?;
-    Ok(Outlined { text, equations, initial })
+    Ok(OutlinedSystem { text, equations, initial })
 }
 
 /// Printer of predicates.

@@ -1,4 +1,4 @@
-//! Writer of mCRL2's binary `.lts`: with the declarations and typed labels of a [`Typed`], or with
+//! Writer of mCRL2's binary `.lts`: with the declarations and typed labels of a [`TypedDeclarations`], or with
 //! types inferred from the labels' texts.
 //!
 //! With declarations: each required sort and term is shared once, parts before wholes. Numbers are
@@ -12,7 +12,7 @@
 
 use super::super::Lts;
 use super::super::aterm::{Term, TermWriter};
-use super::super::typed::{self, Typed};
+use super::super::typed::{self, TypedDeclarations};
 use super::refuse;
 use super::write_behaviour::untimed;
 use ahash::AHashMap;
@@ -117,15 +117,23 @@ impl InferredSort {
 }
 
 /// Writes a system, with declarations if these cover all its labels.
-pub fn write(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> Result<(), Diagnostic> {
+pub fn write(
+    lts: &Lts,
+    typed: Option<&TypedDeclarations>,
+    output: impl Write,
+) -> Result<(), Diagnostic> {
     if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
         return Err(refuse(format!("the label `{label}` has no typed form")));
     }
-    typed.map_or(Ok(()), Typed::check)?;
+    typed.map_or(Ok(()), TypedDeclarations::check)?;
     stream(lts, typed, Box::new(output)).map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
-fn stream(lts: &Lts, typed: Option<&Typed>, output: Box<dyn Write + '_>) -> std::io::Result<()> {
+fn stream(
+    lts: &Lts,
+    typed: Option<&TypedDeclarations>,
+    output: Box<dyn Write + '_>,
+) -> std::io::Result<()> {
     let mut out = TermWriter::new(output, 1 << 20)?;
     let mark = out.symbol("labelled_transition_system", 0)?;
     out.output(mark, &[])?;
@@ -271,7 +279,7 @@ fn write_inferred(
 fn write_declared(
     out: &mut TermWriter<'_>,
     lts: &Lts,
-    typed: &Typed,
+    typed: &TypedDeclarations,
 ) -> std::io::Result<Vec<(Term, Option<Term>)>> {
     let label = |(i, text): (usize, &String)| {
         if i == 0 { Default::default() } else { typed.label(text).expect("all labels are known") }
@@ -295,7 +303,7 @@ fn write_declared(
 /// Shares the declarations of actions.
 pub(super) fn action_declarations(
     out: &mut TermWriter<'_>,
-    typed: &Typed,
+    typed: &TypedDeclarations,
     shared: &Shared,
 ) -> std::io::Result<Vec<Term>> {
     let mut actions = Vec::new();
@@ -325,7 +333,7 @@ pub(super) fn multi_action<'p>(
 /// Outputs the declarations of data.
 pub(super) fn data_specification(
     out: &mut TermWriter<'_>,
-    typed: &Typed,
+    typed: &TypedDeclarations,
     shared: &Shared,
 ) -> std::io::Result<()> {
     let sort = |s: &typed::SortRef| shared.sort(*s);
@@ -385,7 +393,7 @@ impl Shared {
 /// Shares the sorts and terms that the declarations and these terms need.
 pub(super) fn share_needed<'t>(
     out: &mut TermWriter<'_>,
-    typed: &'t Typed,
+    typed: &'t TypedDeclarations,
     also: impl Iterator<Item = &'t typed::TermRef>,
 ) -> std::io::Result<Shared> {
     let mut terms = vec![false; typed.all_terms().len()];

@@ -1,7 +1,7 @@
 //! Type checker of typed terms, run before a file is written.
 //!
 //! Input: a [`Process`], [`Equations`], or the declarations and labels of a transition system
-//! ([`Typed`]). Output: nothing, or an internal error with the first term that is not well typed. A
+//! ([`TypedDeclarations`]). Output: nothing, or an internal error with the first term that is not well typed. A
 //! reader of the file applies rewrite rules by sort, so a term of the sort `Pos` where `Nat` is
 //! expected matches no rule, and nothing else reports that.
 //!
@@ -11,8 +11,8 @@
 //! shared terms, once for each scope that holds them.
 
 use super::{
-    Action, Binder, Container, InternTable, NumberSort, Sort, SortRef, Term, TermRef, Typed,
-    TypedPart,
+    Action, Binder, Container, InternTable, NumberSort, Sort, SortRef, Term, TermRef,
+    TypedDeclarations, TypedPart,
 };
 use crate::behaviour::{Equations, Predicate, Process};
 use ahash::{AHashMap, AHashSet};
@@ -188,7 +188,7 @@ const BASIC: [&str; 5] = ["Bool", "Pos", "Nat", "Int", "Real"];
 
 /// Type checker with the variables of the current scope.
 struct TermChecker<'t> {
-    typed: &'t Typed,
+    typed: &'t TypedDeclarations,
     /// All sorts: those of the declarations, then those of abstractions.
     table: InternTable<Sort>,
     /// Sorts of all terms checked so far.
@@ -208,9 +208,9 @@ struct TermChecker<'t> {
 }
 
 /// Result of a check; the error is a text.
-type Checked<T> = Result<T, String>;
+type CheckResult<T> = Result<T, String>;
 
-impl Typed {
+impl TypedDeclarations {
     /// Checks the declarations, and the arguments of all labels.
     ///
     /// # Errors
@@ -248,7 +248,10 @@ fn report(what: String) -> Diagnostic {
 }
 
 impl<'t> TermChecker<'t> {
-    fn run(typed: &'t Typed, rest: impl FnOnce(&mut Self) -> Checked<()>) -> Checked<()> {
+    fn run(
+        typed: &'t TypedDeclarations,
+        rest: impl FnOnce(&mut Self) -> CheckResult<()>,
+    ) -> CheckResult<()> {
         let mut by_name: AHashMap<&str, Vec<&Operation>> = AHashMap::new();
         OPERATIONS.iter().for_each(|o| by_name.entry(o.0).or_default().push(o));
         let mut table = typed.sorts.clone();
@@ -323,7 +326,7 @@ impl<'t> TermChecker<'t> {
     }
 
     /// Checks that sorts are declared; collects the declared operations.
-    fn declarations(&mut self) -> Checked<()> {
+    fn declarations(&mut self) -> CheckResult<()> {
         let typed = self.typed;
         let declared = typed.declared.iter().chain(typed.aliases.iter().map(|a| &a.0));
         let names: AHashSet<SortRef> = declared.copied().collect();
@@ -401,7 +404,7 @@ impl<'t> TermChecker<'t> {
     }
 
     /// Computes the sort of a term from those of its parts.
-    fn sort_of(&mut self, term: &Term) -> Checked<SortRef> {
+    fn sort_of(&mut self, term: &Term) -> CheckResult<SortRef> {
         match term {
             Term::Variable(_, sort) => Ok(*sort),
             Term::Operation(name, sort) => {
@@ -465,7 +468,7 @@ impl<'t> TermChecker<'t> {
         }
     }
 
-    fn variables(&self, all: &[TermRef]) -> Checked<()> {
+    fn variables(&self, all: &[TermRef]) -> CheckResult<()> {
         match all.iter().find(|v| !matches!(self.typed.terms.all[v.index()], Term::Variable(..))) {
             Some(other) => {
                 Err(format!("`{}` is bound, but is not a variable", self.text(*other, 0)))
@@ -474,7 +477,7 @@ impl<'t> TermChecker<'t> {
         }
     }
 
-    fn same(&self, sort: SortRef, term: TermRef, what: &str) -> Checked<()> {
+    fn same(&self, sort: SortRef, term: TermRef, what: &str) -> CheckResult<()> {
         let own = self.sorts[term.index()];
         if own == sort {
             return Ok(());
@@ -484,12 +487,12 @@ impl<'t> TermChecker<'t> {
     }
 
     /// Checks that a term has a sort, and that its variables are in scope.
-    fn at(&mut self, term: TermRef, sort: SortRef, what: &str) -> Checked<()> {
+    fn at(&mut self, term: TermRef, sort: SortRef, what: &str) -> CheckResult<()> {
         self.same(sort, term, what)?;
         self.in_scope(term)
     }
 
-    fn condition(&mut self, term: TermRef, what: &str) -> Checked<()> {
+    fn condition(&mut self, term: TermRef, what: &str) -> CheckResult<()> {
         self.at(term, self.bool(), what)
     }
 
@@ -497,8 +500,8 @@ impl<'t> TermChecker<'t> {
     fn with_scope<R>(
         &mut self,
         variables: &[TermRef],
-        run: impl FnOnce(&mut Self) -> Checked<R>,
-    ) -> Checked<R> {
+        run: impl FnOnce(&mut Self) -> CheckResult<R>,
+    ) -> CheckResult<R> {
         self.variables(variables)?;
         let before = self.now;
         self.scopes += 1;
@@ -515,7 +518,7 @@ impl<'t> TermChecker<'t> {
     }
 
     /// Checks that the free variables of a term are in scope. A term is visited once in each scope.
-    fn in_scope(&mut self, term: TermRef) -> Checked<()> {
+    fn in_scope(&mut self, term: TermRef) -> CheckResult<()> {
         if std::mem::replace(&mut self.seen[term.index()], self.now) == self.now {
             return Ok(());
         }
@@ -540,7 +543,7 @@ impl<'t> TermChecker<'t> {
     }
 
     /// Checks values for variables, one each.
-    fn values(&mut self, variables: &[SortRef], values: &[TermRef], what: &str) -> Checked<()> {
+    fn values(&mut self, variables: &[SortRef], values: &[TermRef], what: &str) -> CheckResult<()> {
         if variables.len() != values.len() {
             return Err(format!(
                 "{what}: found {} values, expected {}",
@@ -555,12 +558,12 @@ impl<'t> TermChecker<'t> {
         variables.iter().map(|v| self.sorts[v.index()]).collect()
     }
 
-    fn part(&mut self, part: &TypedPart) -> Checked<()> {
+    fn part(&mut self, part: &TypedPart) -> CheckResult<()> {
         let Action { name, sorts } = &self.typed.actions.all[part.action.index()];
         self.values(sorts, &part.arguments, &format!("an argument of the action `{name}`"))
     }
 
-    fn process(&mut self, process: &Process) -> Checked<()> {
+    fn process(&mut self, process: &Process) -> CheckResult<()> {
         self.with_scope(&process.globals, |it| {
             let sorts = it.sorts_of(&process.parameters);
             it.values(&sorts, &process.initial, "an initial value")?;
@@ -590,7 +593,7 @@ impl<'t> TermChecker<'t> {
         })
     }
 
-    fn equations(&mut self, system: &Equations) -> Checked<()> {
+    fn equations(&mut self, system: &Equations) -> CheckResult<()> {
         let heads: AHashMap<&str, Vec<SortRef>> = system
             .equations
             .iter()
@@ -610,12 +613,16 @@ impl<'t> TermChecker<'t> {
         heads: &AHashMap<&str, Vec<SortRef>>,
         name: &str,
         values: &[TermRef],
-    ) -> Checked<()> {
+    ) -> CheckResult<()> {
         let sorts = heads.get(name).ok_or_else(|| format!("`{name}` has no equation"))?;
         self.values(sorts, values, &format!("an argument of `{name}`"))
     }
 
-    fn predicate(&mut self, heads: &AHashMap<&str, Vec<SortRef>>, p: &Predicate) -> Checked<()> {
+    fn predicate(
+        &mut self,
+        heads: &AHashMap<&str, Vec<SortRef>>,
+        p: &Predicate,
+    ) -> CheckResult<()> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match p {
             Predicate::Const(_) => Ok(()),
             Predicate::Data(e) => self.condition(*e, "a part of a right-hand side"),

@@ -15,7 +15,7 @@ mod serialize;
 mod patterns;
 mod target;
 
-use super::rules::{self, Effect, Rules, When};
+use super::rules::{self, Effect, RuleCondition, Rules};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, LabelId, OpId, VarId};
 use mu_base::{Budget, Diagnostic, Stage, id_types, narrow};
@@ -92,10 +92,10 @@ struct CompiledRule {
 }
 
 impl CompiledRule {
-    fn new(when: &When) -> Self {
+    fn new(when: &RuleCondition) -> Self {
         let conditions = match when {
-            When::Always(_) => vec![None],
-            When::Label(list) => vec![None; list.len()],
+            RuleCondition::Always(_) => vec![None],
+            RuleCondition::Label(list) => vec![None; list.len()],
         };
         Self { conditions, target: None, uses_unknowns: false, matched: false }
     }
@@ -264,11 +264,16 @@ impl Automaton {
     /// outgoing labels.
     pub fn depends_on_labels_here(&self, q: FormulaState) -> bool {
         let rules = &self.rules.states[&self.node(q)].rules;
-        rules.iter().any(|r| matches!((&r.when, r.effect), (When::Label(_), Effect::Here(_))))
+        rules
+            .iter()
+            .any(|r| matches!((&r.when, r.effect), (RuleCondition::Label(_), Effect::Here(_))))
     }
     /// True if the successor obligations of this state depend on labels.
     pub fn follows_labels(&self, q: FormulaState) -> bool {
-        self.rules.states[&self.node(q)].rules.iter().any(|r| matches!(r.when, When::Label(_)))
+        self.rules.states[&self.node(q)]
+            .rules
+            .iter()
+            .any(|r| matches!(r.when, RuleCondition::Label(_)))
     }
     /// Returns the text of a state for messages: the variable or the kind of node, with the values
     /// of its live variables.
@@ -491,9 +496,9 @@ impl Automaton {
             let mut sum = ObligationSetBuilder::default();
             for (rule, run) in rules.rules.iter().zip(compiled) {
                 match (&rule.when, rule.effect, phase) {
-                    (When::Always(_), _, Phase::Here)
-                    | (When::Label(_), Effect::Step(_), Phase::Step)
-                    | (When::Label(_), Effect::Here(_), Phase::HereIf) => {}
+                    (RuleCondition::Always(_), _, Phase::Here)
+                    | (RuleCondition::Label(_), Effect::Step(_), Phase::Step)
+                    | (RuleCondition::Label(_), Effect::Here(_), Phase::HereIf) => {}
                     _ => continue,
                 }
                 let out = &mut sum.out;
@@ -624,15 +629,15 @@ impl Automaton {
         live: &[VarId],
     ) -> Result<CompiledCondition, Diagnostic> {
         let expr = match &rule.when {
-            When::Always(None) => None,
-            When::Always(Some(e)) => Some(e),
-            When::Label(list) => match &list[class] {
+            RuleCondition::Always(None) => None,
+            RuleCondition::Always(Some(e)) => Some(e),
+            RuleCondition::Label(list) => match &list[class] {
                 None => return Ok(CompiledCondition::Never),
                 Some(e) => Some(e),
             },
         };
         let mut layout = live.to_vec();
-        if matches!(rule.when, When::Label(_)) {
+        if matches!(rule.when, RuleCondition::Label(_)) {
             layout.extend(&self.rules.classes[class].args);
         }
         if rule.unknowns.is_empty() {

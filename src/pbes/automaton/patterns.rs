@@ -13,7 +13,7 @@
 //! [`MAX_MATCHES`].
 
 use super::{Automaton, FormulaState, Key, Label, LabelView, ObligationSet, ObligationSetBuilder};
-use crate::rules::{Effect, When};
+use crate::rules::{Effect, RuleCondition};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::Stage;
@@ -112,7 +112,7 @@ impl Automaton {
     fn positions_read(&self, node: NodeId) -> Option<Rc<[usize]>> {
         let mut used: Vec<VarId> = Vec::new();
         for rule in &self.rules.states[&node].rules {
-            if let (When::Label(conditions), Effect::Step(_)) = (&rule.when, rule.effect) {
+            if let (RuleCondition::Label(conditions), Effect::Step(_)) = (&rule.when, rule.effect) {
                 conditions.iter().flatten().for_each(|c| c.free_vars(&mut used));
             }
         }
@@ -131,7 +131,8 @@ impl Automaton {
         self.with_rules(node, |automaton, rules, compiled| {
             let mut matches: Vec<Match> = Vec::new();
             for ((i, rule), run) in (0..).zip(&rules.rules).zip(compiled) {
-                if !matches!((&rule.when, rule.effect), (When::Label(_), Effect::Step(_))) {
+                if !matches!((&rule.when, rule.effect), (RuleCondition::Label(_), Effect::Step(_)))
+                {
                     continue;
                 }
                 let full = automaton.each_match(

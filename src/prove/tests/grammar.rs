@@ -201,7 +201,7 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
         ProofVerdict::Unknown(why) => {
             counts.unknown += 1;
             if let UnknownReason::Unverified(refused) = &why
-                && !matches!(refused, mu_prove::verify::Refused::Stopped(_))
+                && !matches!(refused, mu_prove::verify::Rejection::Stopped(_))
             {
                 counts.unverified.push(format!("seed {seed}, {memory:?}: {refused:?}"));
             }

@@ -7,7 +7,7 @@ use mu_base::source::SourceMap;
 use mu_cubicle::System;
 use mu_prove::premises::premises;
 use mu_prove::rules::Memory;
-use mu_prove::verify::Refused;
+use mu_prove::verify::Rejection;
 use mu_prove::{ProofOutcome, ProofVerdict, ProverOptions, UnknownReason, prove, verify};
 
 fn system(text: &str) -> System {
@@ -136,7 +136,7 @@ transition read ([q]) requires { At[q] = Before && Turn = True && Flag = False }
         assert!(verify(&system, &certificate, &Budget::default()).is_ok());
         let certificate = certificate.replace("memory sc", "memory tso");
         let found = verify(&system, &certificate, &Budget::default());
-        assert!(matches!(found, Err(Refused::Premise(_))), "{found:?}\n{text}");
+        assert!(matches!(found, Err(Rejection::Premise(_))), "{found:?}\n{text}");
     }
 }
 
@@ -160,7 +160,7 @@ transition t ([p]) requires { At[p] = A } { At[p] := B; W[p] := True }";
     ] {
         let proof = format!("mu-check certificate 1\nmemory {memory}\nnever p1 p2\n  {fact}\n");
         let refused = verify(&system, &proof, &Budget::default()).expect_err(fact);
-        assert!(matches!(&refused, Refused::Unreadable(e) if e.line == 4), "{fact}: {refused:?}");
+        assert!(matches!(&refused, Rejection::Unreadable(e) if e.line == 4), "{fact}: {refused:?}");
     }
     // A proof under total store order is none without buffers.
     let handshake = self::system(HANDSHAKE_OF_ONE);
@@ -170,7 +170,7 @@ transition t ([p]) requires { At[p] = A } { At[p] := B; W[p] := True }";
     assert!(certificate.contains('@'), "{certificate}");
     let other = certificate.replacen("memory tso", "memory sc", 1);
     let refused = verify(&handshake, &other, &Budget::default()).expect_err("views");
-    assert!(matches!(refused, Refused::Unreadable(_)), "{refused:?}");
+    assert!(matches!(refused, Rejection::Unreadable(_)), "{refused:?}");
 }
 
 /// Two processes with a flag each, which wait for their stores.
@@ -221,7 +221,7 @@ fn an_empty_set_of_initial_states_is_reported() {
         ));
     }
     let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {A}\n";
-    assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
+    assert_eq!(verify(&none, certificate, &Budget::default()), Err(Rejection::NoInitialState));
     // One process beyond the instance does not represent two, and none precedes all others.
     let claim = "array D[proc] : bool unsafe (p) { D[p] = True }";
     let more = [
@@ -242,7 +242,7 @@ fn an_empty_set_of_initial_states_is_reported() {
         let certificate = "mu-check certificate 1\nmemory tso\nnever p1\n  D[p1] in {True}\n";
         assert_eq!(
             verify(&system, certificate, &Budget::default()),
-            Err(Refused::NoInitialState),
+            Err(Rejection::NoInitialState),
             "{text}"
         );
     }
@@ -346,7 +346,7 @@ transition t (p) requires { At[p] = A } { At[p] := B }";
             ProofVerdict::Unknown(UnknownReason::NoInitialState)
         ));
     }
-    assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
+    assert_eq!(verify(&none, certificate, &Budget::default()), Err(Rejection::NoInitialState));
     // A single process has an initial state.
     assert_eq!(run_of(&with("p q", "At[p] = B && At[q] = B"), Memory::Sc), Some(1));
 }

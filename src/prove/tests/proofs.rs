@@ -9,7 +9,7 @@ use mu_prove::oracle::Instances;
 use mu_prove::parallel::Threads;
 use mu_prove::rules::{Memory, Rules, translate};
 use mu_prove::search::{BackwardSearch, Oracle, SearchEnd};
-use mu_prove::verify::Refused;
+use mu_prove::verify::Rejection;
 use mu_prove::{ProofVerdict, ProverOptions, UnknownReason, prove, verify};
 use std::time::Duration;
 
@@ -167,7 +167,7 @@ unsafe (p q) {{ PC[p] = A && PC[q] = B && p @ X = False }} {write}"
     let certificate = "mu-check certificate 1\nmemory tso\nnever p1 p2\n  PC[p1] in {A}\n  PC[p2] in {B}\n  p1@*.X in {False}\n";
     assert!(matches!(
         verify(&pending, certificate, &budget(5000)),
-        Err(Refused::Consecution { cube: 0, transition: 0 })
+        Err(Rejection::Consecution { cube: 0, transition: 0 })
     ));
     // Two processes add one each: the second to read is the second to write.
     let twice = system(
@@ -349,7 +349,7 @@ transition leave (p) requires { At[p] = Critical } { At[p] := Idle; Serving := S
     assert!(
         matches!(
             verify(&file, &retained.join("\nnever"), &budget(20_000)),
-            Err(Refused::Consecution { .. })
+            Err(Rejection::Consecution { .. })
         ),
         "{certificate}"
     );
@@ -408,11 +408,11 @@ transition set () requires { Start = True } { Bad := True }
     );
     assert_eq!(word(&system, Memory::Sc), ("unsafe", String::new(), 1));
     let never = "mu-check certificate 1\nmemory sc\nnever p1\n  Turn in {other}\n";
-    assert_eq!(verify::verify(&system, never, &budget(20_000)), Err(verify::Refused::Safety(0)));
+    assert_eq!(verify::verify(&system, never, &budget(20_000)), Err(verify::Rejection::Safety(0)));
     let bad = format!("{never}never\n  Turn in {{other}}\n  Bad in {{True}}\n");
     assert_eq!(
         verify::verify(&system, &bad, &budget(20_000)),
-        Err(verify::Refused::Consecution { cube: 1, transition: 0 })
+        Err(verify::Rejection::Consecution { cube: 1, transition: 0 })
     );
 }
 

@@ -9,7 +9,7 @@ use mu_base::random::Random;
 use mu_cubicle::System;
 use mu_cubicle::ast::File;
 use mu_prove::rules::Memory;
-use mu_prove::verify::Refused;
+use mu_prove::verify::Rejection;
 use mu_prove::{ProofVerdict, ProverOptions, UnknownReason, prove};
 use mu_testkit::cubicle_systems::{Shape, file};
 use std::process::{Command, Stdio};
@@ -70,7 +70,7 @@ fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, coun
             "UNSAFE"
         }
         ProofVerdict::Unknown(UnknownReason::Unverified(r))
-            if !matches!(r, Refused::Stopped(_)) =>
+            if !matches!(r, Rejection::Stopped(_)) =>
         {
             counts
                 .unverified

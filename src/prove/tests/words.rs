@@ -13,7 +13,7 @@ use mu_prove::decide::Decider;
 use mu_prove::residues::{ResidueSum, Residues};
 use mu_prove::rules::Memory;
 use mu_prove::simplex::{SimplexAnswer, ZeroRelation};
-use mu_prove::verify::Refused;
+use mu_prove::verify::Rejection;
 use mu_prove::verify::logic::{self, Fact, ValueKind, World};
 use mu_prove::verify::sums::Sign;
 use mu_prove::verify::words::{WordSum, Words};
@@ -423,7 +423,7 @@ transition go ([p]) requires { At[p] = Wait } { At[p] := Critical }
     for (text, lines, transition) in cases {
         let certificate = format!("mu-check certificate 1\nmemory sc\n{lines}");
         let found = mu_prove::verify(&parsed(text), &certificate, &Budget::default());
-        assert_eq!(found, Err(Refused::Count(0, transition)), "{certificate}");
+        assert_eq!(found, Err(Rejection::Count(0, transition)), "{certificate}");
     }
 }
 

@@ -9,10 +9,10 @@
 //! and cases.
 
 use super::logic::{CertificateCell, Domains, Fact, Set, World};
-use super::step::Changed;
+use super::step::CountCase;
 use super::sums::Sign;
 use super::words::{WordSum, Words};
-use super::{ExcludedCube, Refused, Verifier};
+use super::{ExcludedCube, Rejection, Verifier};
 use mu_base::narrow;
 use mu_cubicle::system::Update;
 
@@ -71,16 +71,16 @@ impl Verifier<'_> {
     /// # Errors
     ///
     /// An invariant does not hold initially.
-    pub(super) fn check_initial_counts(&self) -> Result<(), Refused> {
+    pub(super) fn check_initial_counts(&self) -> Result<(), Rejection> {
         let wrong = self.counts.iter().position(|count| !self.counts_none_initially(count));
-        wrong.map_or(Ok(()), |at| Err(Refused::Count(at, None)))
+        wrong.map_or(Ok(()), |at| Err(Rejection::Count(at, None)))
     }
     /// Checks that transitions preserve the counting invariants of the certificate.
     ///
     /// # Errors
     ///
     /// An invariant does not hold after some transition.
-    pub(super) fn check_counts(&self) -> Result<(), Refused> {
+    pub(super) fn check_counts(&self) -> Result<(), Rejection> {
         self.for_each_wrong_step(&mut |wrong| self.inside(wrong, None))
     }
     /// Calls a function with each cube of states in which a transition changes the remainder of a
@@ -93,7 +93,7 @@ impl Verifier<'_> {
     pub(super) fn for_each_wrong_step(
         &self,
         is_inside: &mut dyn FnMut(&ExcludedCube) -> bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         for at in 0..self.counts.len() {
             for t in 0..self.system.transitions.len() {
                 self.counts_steps(at, t, is_inside)?;
@@ -116,24 +116,24 @@ impl Verifier<'_> {
         at: usize,
         transition: usize,
         is_inside: &mut dyn FnMut(&ExcludedCube) -> bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         let count = &self.counts[at];
         let t = &self.system.transitions[transition];
-        let refused = || Refused::Count(at, Some(transition));
+        let refused = || Rejection::Count(at, Some(transition));
         let is_own = |u: &&Update| u.symbol().index() == count.symbol;
         // Cases may set a cell of any process.
         if t.updates.iter().filter(is_own).any(|u| matches!(u, Update::Cases { .. })) {
             return Err(refused());
         }
         self.for_each_binding(t.params.len(), self.system.fixed as usize, &mut |binding, named| {
-            self.budget.check(0).map_err(Refused::Stopped)?;
+            self.budget.check(0).map_err(Rejection::Stopped)?;
             let step = self.step(t, binding, self.world(named));
             let sum: Vec<CertificateCell> = count.sum.terms.iter().map(|t| t.0).collect();
             let places = (0..narrow::byte(named))
                 .map(|p| CertificateCell::new(count.symbol, [p], None))
                 .collect();
             let cases = step.changes(&sum, places, count.bits).ok_or_else(refused)?;
-            for Changed { before, sums, values } in cases {
+            for CountCase { before, sums, values } in cases {
                 for (facts, change) in self.moved(count, &values) {
                     let after = count.sum.replaced(&sums, count.bits);
                     let expected = WordSum::new(

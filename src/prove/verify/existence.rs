@@ -9,7 +9,7 @@
 //! `init` for a few numbers.
 
 use super::logic::{self, CertificateCell, Fact, OTHER, Point, Set, ValueKind, only};
-use super::{ComparisonTranslator, Refused, Verifier, choices};
+use super::{ComparisonTranslator, Rejection, Verifier, choices};
 use mu_base::narrow;
 use mu_cubicle::system::Proc;
 
@@ -22,7 +22,7 @@ type Instances = Vec<Vec<Vec<Fact>>>;
 
 impl Verifier<'_> {
     /// Rejects a system without an initial state for any number of processes.
-    pub(super) fn expect_initial_state(&self) -> Result<(), Refused> {
+    pub(super) fn expect_initial_state(&self) -> Result<(), Rejection> {
         let least = self.system.fixed.max(1) as usize;
         let assumed = self.system.invariants.iter().map(|c| c.params.len()).max().unwrap_or(0);
         let size = least.max(assumed);
@@ -35,9 +35,9 @@ impl Verifier<'_> {
             return Ok(());
         }
         Err(if arrays.is_empty() || most <= bound {
-            Refused::NoInitialState
+            Rejection::NoInitialState
         } else {
-            Refused::NoInitialStateUpTo(bound)
+            Rejection::NoInitialStateUpTo(bound)
         })
     }
     /// Returns the cells of processes that instances mention.

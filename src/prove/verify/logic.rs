@@ -81,7 +81,7 @@ pub enum Point {
     /// The named process.
     Named(u8),
     /// The content of the cell.
-    Held(CertificateCell),
+    PriorValue(CertificateCell),
 }
 
 /// A fact.

@@ -89,7 +89,7 @@ pub struct QueryCounts {
 
 /// The reason why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum Rejection {
     /// It is malformed.
     Unreadable(read::ReadError),
     /// The system has no proof under the memory model.
@@ -158,7 +158,7 @@ fn prepare<'a>(
     system: &'a System,
     text: &str,
     budget: &'a Budget,
-) -> Result<(Verifier<'a>, usize), Refused> {
+) -> Result<(Verifier<'a>, usize), Rejection> {
     let kinds = kinds(system);
     let params = system
         .transitions
@@ -167,16 +167,16 @@ fn prepare<'a>(
         .chain(system.unsafes.iter().map(|c| c.params.len()));
     if params.chain([system.init.params.len(), system.fixed as usize]).max() > Some(MAX_PARAMETERS)
     {
-        return Err(Refused::TooLarge("more than 60 parameters"));
+        return Err(Rejection::TooLarge("more than 60 parameters"));
     }
     if kinds.iter().any(|k| matches!(k, ValueKind::Values(n) if *n >= logic::OTHER)) {
-        return Err(Refused::TooLarge("a type of more than 126 constructors"));
+        return Err(Rejection::TooLarge("a type of more than 126 constructors"));
     }
     if system.symbols.iter().any(|s| s.arity > 3) {
-        return Err(Refused::TooLarge("an array of more than three indices"));
+        return Err(Rejection::TooLarge("an array of more than three indices"));
     }
-    let mut certificate = read::read(system, &kinds, text).map_err(Refused::Unreadable)?;
-    premises(system, memory(certificate.tso)).map_err(Refused::Premise)?;
+    let mut certificate = read::read(system, &kinds, text).map_err(Rejection::Unreadable)?;
+    premises(system, memory(certificate.tso)).map_err(Rejection::Premise)?;
     let mut index = vec![0; system.constructors.len()];
     for t in &system.types {
         t.constructors.iter().enumerate().for_each(|(i, c)| index[c.index()] = narrow::index(i));
@@ -234,7 +234,7 @@ pub fn memory_of(text: &str) -> Result<Memory, read::ReadError> {
 /// # Errors
 ///
 /// The missing part of the proof.
-pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<QueryCounts, Refused> {
+pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<QueryCounts, Rejection> {
     verify_within(system, text, budget, 0, u64::MAX)
 }
 
@@ -250,13 +250,13 @@ pub fn verify_within(
     budget: &Budget,
     threads: usize,
     most: u64,
-) -> Result<QueryCounts, Refused> {
+) -> Result<QueryCounts, Rejection> {
     let (mut verifier, count) = prepare(system, text, budget)?;
     verifier.most = most;
     verifier.threads = threads;
     let found = verifier.verify(count);
     // Skipped queries have no answers.
-    if verifier.is_spent() { Err(Refused::Stopped(Stop::States)) } else { found }
+    if verifier.is_spent() { Err(Rejection::Stopped(Stop::States)) } else { found }
 }
 
 impl Verifier<'_> {
@@ -264,7 +264,7 @@ impl Verifier<'_> {
         let spent = self.spent.load(Ordering::Relaxed);
         self.queries.load(Ordering::Relaxed).saturating_add(spent) > self.most
     }
-    fn verify(&self, count: usize) -> Result<QueryCounts, Refused> {
+    fn verify(&self, count: usize) -> Result<QueryCounts, Rejection> {
         let (verifier, system) = (self, self.system);
         let limits = self.counts.iter().map(|c| c.most).min();
         let file = system.processes.map_or(u64::MAX, u64::from);
@@ -278,20 +278,20 @@ impl Verifier<'_> {
         if verifier
             .is_not_initial(&ExcludedCube { named: system.fixed as usize, facts: Vec::new() })
         {
-            return Err(Refused::NoInitialState);
+            return Err(Rejection::NoInitialState);
         }
         verifier.expect_initial_state()?;
         for i in 0..count {
             queries.initiation += 1;
             if !verifier.is_not_initial(&verifier.cubes[i]) {
-                return Err(Refused::Initiation(i));
+                return Err(Rejection::Initiation(i));
             }
         }
         for (i, claim) in system.unsafes.iter().enumerate() {
             for never in verifier.claim(claim) {
                 queries.safety += 1;
                 if !verifier.inside(&never, None) {
-                    return Err(Refused::Safety(i));
+                    return Err(Rejection::Safety(i));
                 }
             }
         }
@@ -312,7 +312,7 @@ pub fn obligations(
     system: &System,
     text: &str,
     write: &mut dyn FnMut(&str, &str),
-) -> Result<(), Refused> {
+) -> Result<(), Rejection> {
     let budget = Budget::default();
     let (verifier, count) = prepare(system, text, &budget)?;
     let mut smt = smt::SmtWriter { verifier: &verifier, write, number: 0 };
@@ -386,16 +386,16 @@ impl Verifier<'_> {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         if self.threads > 0 { self.threads.min(MAX_THREADS) } else { all().min(MAX_THREADS) }
     }
-    fn expect_small(&self) -> Result<(), Refused> {
+    fn expect_small(&self) -> Result<(), Rejection> {
         if self.overflow.load(Ordering::Relaxed) {
-            Err(Refused::TooLarge("a number of more than 60 bits"))
+            Err(Rejection::TooLarge("a number of more than 60 bits"))
         } else {
             Ok(())
         }
     }
     /// Checks consecution in parallel. Returns the number of queries, or the first failure in
     /// order.
-    fn all_steps(&self, count: usize) -> Result<usize, Refused> {
+    fn all_steps(&self, count: usize) -> Result<usize, Rejection> {
         let transitions = self.system.transitions.len();
         let pairs = count * transitions;
         let next = AtomicUsize::new(0);
@@ -420,7 +420,7 @@ impl Verifier<'_> {
             }
         };
         let threads = if pairs < FEW_PAIRS { 1 } else { self.threads() };
-        let results: Vec<Result<usize, (usize, Refused)>> = std::thread::scope(|scope| {
+        let results: Vec<Result<usize, (usize, Rejection)>> = std::thread::scope(|scope| {
             let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let own = work();
             helpers
@@ -430,7 +430,7 @@ impl Verifier<'_> {
                 .collect()
         });
         let mut queries = 0;
-        let mut first: Option<(usize, Refused)> = None;
+        let mut first: Option<(usize, Rejection)> = None;
         for result in results {
             match result {
                 Ok(n) => queries += n,
@@ -451,8 +451,8 @@ impl Verifier<'_> {
         &self,
         params: usize,
         named: usize,
-        does: &mut dyn FnMut(&[u8], usize) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
+        does: &mut dyn FnMut(&[u8], usize) -> Result<(), Rejection>,
+    ) -> Result<(), Rejection> {
         let most = self.system.processes.map_or(usize::MAX, |m| m as usize);
         self.bind_rest(params, (named, most), &mut Vec::new(), does)
     }
@@ -461,8 +461,8 @@ impl Verifier<'_> {
         left: usize,
         (named, most): (usize, usize),
         bound: &mut Vec<u8>,
-        does: &mut dyn FnMut(&[u8], usize) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
+        does: &mut dyn FnMut(&[u8], usize) -> Result<(), Rejection>,
+    ) -> Result<(), Rejection> {
         if left == 0 {
             return if named <= most { does(bound, named) } else { Ok(()) };
         }
@@ -620,7 +620,7 @@ impl Verifier<'_> {
         cube: usize,
         transition: usize,
         is_inside: &mut dyn FnMut(&ExcludedCube) -> bool,
-    ) -> Result<usize, Refused> {
+    ) -> Result<usize, Rejection> {
         let t = &self.system.transitions[transition];
         let never = &self.cubes[cube];
         let mut queries = 0;
@@ -630,9 +630,9 @@ impl Verifier<'_> {
             return Ok(0);
         }
         self.for_each_binding(t.params.len(), never.named, &mut |binding, named| {
-            self.budget.check(0).map_err(Refused::Stopped)?;
+            self.budget.check(0).map_err(Rejection::Stopped)?;
             if self.is_spent() {
-                return Err(Refused::Stopped(Stop::States));
+                return Err(Rejection::Stopped(Stop::States));
             }
             let world = self.world(named);
             let facts = self.widened(never, named);
@@ -641,7 +641,7 @@ impl Verifier<'_> {
                 queries += 1;
                 let before = ExcludedCube { named, facts: before };
                 if !is_inside(&before) {
-                    return Err(Refused::Consecution { cube, transition });
+                    return Err(Rejection::Consecution { cube, transition });
                 }
             }
             Ok(())

@@ -43,22 +43,22 @@ pub struct BackwardStep<'a> {
 
 /// A value before the step.
 #[derive(Clone, Debug)]
-enum Held {
+enum PriorValue {
     Process(u8),
     Constant(u32),
     Cell(CertificateCell),
-    Sum(Scaled),
+    Sum(ScaledSum),
 }
 
 /// Cells with integer factors and a constant, divided by a positive number.
 #[derive(Clone, Debug)]
-struct Scaled {
+struct ScaledSum {
     terms: Vec<(CertificateCell, i128)>,
     constant: i128,
     scale: i128,
 }
 
-impl Scaled {
+impl ScaledSum {
     /// Returns the sum as one of words; `None` if it has fractions.
     fn part(&self, bits: u32) -> Option<WordSum> {
         (self.scale == 1).then(|| WordSum::new(self.terms.iter().copied(), self.constant, bits))
@@ -68,7 +68,7 @@ impl Scaled {
         self.terms.iter().any(|(c, _)| c.look == FORGOTTEN)
     }
     /// Builds the comparison of a sum of these with factors as a fact.
-    fn compared(parts: &[(&Scaled, i128)], constant: i128, sign: Sign) -> Option<Fact> {
+    fn compared(parts: &[(&ScaledSum, i128)], constant: i128, sign: Sign) -> Option<Fact> {
         let scale = parts.iter().fold(1, |l: i128, p| l.lcm(&p.0.scale));
         if scale > LARGEST {
             return None;
@@ -90,7 +90,7 @@ const FORGOTTEN: Option<(u8, u8)> = Some((253, 253));
 
 type Bound = Vec<(u32, u8)>;
 /// A case: its condition, and the value; `None` if the cell is unchanged.
-type Choice = (Vec<Fact>, Option<Held>);
+type Choice = (Vec<Fact>, Option<PriorValue>);
 
 /// Translator of comparisons to facts, with processes and cells given by functions.
 pub struct ComparisonTranslator<'a> {
@@ -114,11 +114,11 @@ impl ComparisonTranslator<'_> {
             (self.look)(a),
         )
     }
-    fn held(&self, term: &Term) -> Held {
+    fn held(&self, term: &Term) -> PriorValue {
         match term {
-            Term::Proc(p) => Held::Process((self.process)(*p)),
-            Term::Cons(c) => Held::Constant(self.index[c.index()]),
-            Term::Cell(a) => Held::Cell(self.cell(a)),
+            Term::Proc(p) => PriorValue::Process((self.process)(*p)),
+            Term::Cons(c) => PriorValue::Constant(self.index[c.index()]),
+            Term::Cell(a) => PriorValue::Cell(self.cell(a)),
             Term::Sum(s) => {
                 let scale =
                     s.terms.iter().fold(s.constant.denom().clone(), |l, t| l.lcm(t.1.denom()));
@@ -132,15 +132,15 @@ impl ComparisonTranslator<'_> {
                         .iter()
                         .map(|(a, f)| Some((self.cell(a), whole(f)?)))
                         .collect::<Option<_>>()?;
-                    Some(Scaled {
+                    Some(ScaledSum {
                         terms,
                         constant: whole(&s.constant)?,
                         scale: scale.to_i128().filter(|n| *n <= LARGEST)?,
                     })
                 };
-                Held::Sum(sum().unwrap_or_else(|| {
+                PriorValue::Sum(sum().unwrap_or_else(|| {
                     self.overflow.store(true, Ordering::Relaxed);
-                    Scaled { terms: Vec::new(), constant: 0, scale: 1 }
+                    ScaledSum { terms: Vec::new(), constant: 0, scale: 1 }
                 }))
             }
         }
@@ -148,7 +148,7 @@ impl ComparisonTranslator<'_> {
     /// Builds a comparison of words; `None` if it always holds.
     fn words(&self, w: &system::Words) -> Option<Fact> {
         let part = |sum: &system::Sum| match self.held(&Term::Sum(sum.clone())) {
-            Held::Sum(s) => self.part(&s, w.bits),
+            PriorValue::Sum(s) => self.part(&s, w.bits),
             _ => WordSum::default(),
         };
         let sign = match w.op {
@@ -159,7 +159,7 @@ impl ComparisonTranslator<'_> {
         };
         compared(Words::new(w.bits, &part(&w.left), sign, &part(&w.right)))
     }
-    fn part(&self, sum: &Scaled, bits: u32) -> WordSum {
+    fn part(&self, sum: &ScaledSum, bits: u32) -> WordSum {
         sum.part(bits).unwrap_or_else(|| {
             self.overflow.store(true, Ordering::Relaxed);
             WordSum::default()
@@ -199,9 +199,9 @@ fn compared(words: Words) -> Option<Fact> {
 /// Builds `left op right`; `None` if it always holds.
 fn compare(
     world: World<'_>,
-    left: &Held,
+    left: &PriorValue,
     op: ComparisonOp,
-    right: &Held,
+    right: &PriorValue,
     overflow: &AtomicBool,
 ) -> Option<Fact> {
     let known = |holds: bool| if holds { None } else { Some(Fact::ExcludedCube) };
@@ -214,40 +214,40 @@ fn compare(
         (Point::Named(x), Point::Named(y)) if x == y => known(op == ComparisonOp::Le),
         _ => Some(Fact::Ahead(a, b, op == ComparisonOp::Lt)),
     };
-    let point = |h: &Held| match h {
-        Held::Process(p) => Point::Named(*p),
-        Held::Cell(c) => Point::Held(*c),
+    let point = |h: &PriorValue| match h {
+        PriorValue::Process(p) => Point::Named(*p),
+        PriorValue::Cell(c) => Point::Held(*c),
         _ => unreachable!("the type checker lets only processes and numbers be ordered"),
     };
     match (left, right) {
-        (Held::Sum(a), Held::Sum(b)) => {
+        (PriorValue::Sum(a), PriorValue::Sum(b)) => {
             let sign = match op {
                 ComparisonOp::Eq => Sign::Zero,
                 ComparisonOp::Neq => Sign::NotZero,
                 ComparisonOp::Lt => Sign::Less,
                 ComparisonOp::Le => Sign::AtMost,
             };
-            let fact = Scaled::compared(&[(a, 1), (b, -1)], 0, sign);
+            let fact = ScaledSum::compared(&[(a, 1), (b, -1)], 0, sign);
             if fact.is_none() {
                 overflow.store(true, Ordering::Relaxed);
             }
             fact
         }
         (l, r) if matches!(op, ComparisonOp::Lt | ComparisonOp::Le) => order(point(l), point(r)),
-        (Held::Process(a), Held::Process(b)) => known((a == b) == equal),
-        (Held::Constant(a), Held::Constant(b)) => known((a == b) == equal),
-        (Held::Cell(c), Held::Constant(v)) | (Held::Constant(v), Held::Cell(c)) => among(c, *v),
-        (Held::Cell(c), Held::Process(p)) | (Held::Process(p), Held::Cell(c)) => {
-            among(c, u32::from(*p))
-        }
-        (Held::Cell(a), Held::Cell(b)) if a == b => known(equal),
-        (Held::Cell(a), Held::Cell(b)) => Some(Fact::Twins(*a, *b, equal)),
+        (PriorValue::Process(a), PriorValue::Process(b)) => known((a == b) == equal),
+        (PriorValue::Constant(a), PriorValue::Constant(b)) => known((a == b) == equal),
+        (PriorValue::Cell(c), PriorValue::Constant(v))
+        | (PriorValue::Constant(v), PriorValue::Cell(c)) => among(c, *v),
+        (PriorValue::Cell(c), PriorValue::Process(p))
+        | (PriorValue::Process(p), PriorValue::Cell(c)) => among(c, u32::from(*p)),
+        (PriorValue::Cell(a), PriorValue::Cell(b)) if a == b => known(equal),
+        (PriorValue::Cell(a), PriorValue::Cell(b)) => Some(Fact::Twins(*a, *b, equal)),
         _ => Some(Fact::ExcludedCube),
     }
 }
 
 /// A case of a step, for a counting invariant.
-pub struct Changed {
+pub struct CountCase {
     /// The conditions before the step.
     pub before: Vec<Fact>,
     /// The assigned words, with their new values.
@@ -264,12 +264,12 @@ impl BackwardStep<'_> {
         words: &[CertificateCell],
         places: Vec<CertificateCell>,
         bits: u32,
-    ) -> Option<Vec<Changed>> {
+    ) -> Option<Vec<CountCase>> {
         let (mut base, fence) = self.with(&Vec::new(), |r| r.facts(&self.transition.guard));
         if fence && self.weak.contains(&true) && !self.locked() {
             base.extend(self.actor().map(|p| Fact::Fence(p, 0)));
         }
-        let start = Changed { before: base, sums: Vec::new(), values: Vec::new() };
+        let start = CountCase { before: base, sums: Vec::new(), values: Vec::new() };
         let mut found = vec![start];
         for (cell, is_word) in
             words.iter().map(|c| (*c, true)).chain(places.into_iter().map(|c| (c, false)))
@@ -281,13 +281,13 @@ impl BackwardStep<'_> {
                     let (mut sums, mut values) = (case.sums.clone(), case.values.clone());
                     match value {
                         None => {}
-                        Some(Held::Sum(s)) if is_word && !s.is_arbitrary() => {
+                        Some(PriorValue::Sum(s)) if is_word && !s.is_arbitrary() => {
                             sums.push((cell, s.part(bits)?));
                         }
-                        Some(Held::Constant(v)) if !is_word => values.push((cell, v)),
+                        Some(PriorValue::Constant(v)) if !is_word => values.push((cell, v)),
                         Some(_) => return None,
                     }
-                    next.push(Changed { before, sums, values });
+                    next.push(CountCase { before, sums, values });
                 }
             }
             found = next;
@@ -432,16 +432,16 @@ impl BackwardStep<'_> {
         let order: Vec<&CertificateCell> = values.keys().collect();
         self.combine(&facts, &order, &values, &mut BTreeMap::new(), base, found);
     }
-    fn own(&self, cell: &CertificateCell) -> Held {
+    fn own(&self, cell: &CertificateCell) -> PriorValue {
         match self.kinds[cell.symbol()] {
             ValueKind::Integer | ValueKind::Real | ValueKind::Word(_) => {
-                Held::Sum(Scaled { terms: vec![(*cell, 1)], constant: 0, scale: 1 })
+                PriorValue::Sum(ScaledSum { terms: vec![(*cell, 1)], constant: 0, scale: 1 })
             }
-            _ => Held::Cell(*cell),
+            _ => PriorValue::Cell(*cell),
         }
     }
     /// Returns the cell that represents an arbitrary value after an update.
-    fn forgotten(&self, cell: &CertificateCell) -> Held {
+    fn forgotten(&self, cell: &CertificateCell) -> PriorValue {
         self.own(&cell.with_view(FORGOTTEN))
     }
     /// Returns the possible values that the step gives a cell.
@@ -500,7 +500,7 @@ impl BackwardStep<'_> {
         facts: &[Fact],
         order: &[&CertificateCell],
         values: &BTreeMap<CertificateCell, Vec<Choice>>,
-        chosen: &mut BTreeMap<CertificateCell, Held>,
+        chosen: &mut BTreeMap<CertificateCell, PriorValue>,
         so_far: Vec<Fact>,
         found: &mut Vec<Vec<Fact>>,
     ) {
@@ -541,20 +541,21 @@ impl BackwardStep<'_> {
         }
     }
     /// Substitutes the chosen values in a fact.
-    fn put(&self, fact: &Fact, chosen: &BTreeMap<CertificateCell, Held>) -> Option<Fact> {
+    fn put(&self, fact: &Fact, chosen: &BTreeMap<CertificateCell, PriorValue>) -> Option<Fact> {
         let of = |c: &CertificateCell| chosen.get(c).cloned().unwrap_or_else(|| self.own(c));
         let point = |p: &Point| match p {
-            Point::Named(n) => Held::Process(*n),
+            Point::Named(n) => PriorValue::Process(*n),
             Point::Held(c) => of(c),
         };
-        let compare = |a: Held, op, b: Held| compare(self.world, &a, op, &b, self.overflow);
+        let compare =
+            |a: PriorValue, op, b: PriorValue| compare(self.world, &a, op, &b, self.overflow);
         let known = |holds: bool| if holds { None } else { Some(Fact::ExcludedCube) };
         match fact {
             Fact::Among(c, set) => match of(c) {
-                Held::Process(p) => known(set & only(u32::from(p)) != 0),
-                Held::Constant(v) => known(set & only(v) != 0),
-                Held::Cell(c) => Some(Fact::Among(c, *set)),
-                Held::Sum(..) => None,
+                PriorValue::Process(p) => known(set & only(u32::from(p)) != 0),
+                PriorValue::Constant(v) => known(set & only(v) != 0),
+                PriorValue::Cell(c) => Some(Fact::Among(c, *set)),
+                PriorValue::Sum(..) => None,
             },
             Fact::Twins(a, b, same) => {
                 compare(of(a), if *same { ComparisonOp::Eq } else { ComparisonOp::Neq }, of(b))
@@ -568,12 +569,15 @@ impl BackwardStep<'_> {
                 Some(fact.clone())
             }
             Fact::Sum(s) => {
-                let values: Vec<(Held, i128)> = s.terms.iter().map(|(c, f)| (of(c), *f)).collect();
-                let parts: Vec<(&Scaled, i128)> = values
+                let values: Vec<(PriorValue, i128)> =
+                    s.terms.iter().map(|(c, f)| (of(c), *f)).collect();
+                let parts: Vec<(&ScaledSum, i128)> = values
                     .iter()
-                    .filter_map(|(v, f)| if let Held::Sum(p) = v { Some((p, *f)) } else { None })
+                    .filter_map(
+                        |(v, f)| if let PriorValue::Sum(p) = v { Some((p, *f)) } else { None },
+                    )
                     .collect();
-                let fact = Scaled::compared(&parts, s.constant, s.sign);
+                let fact = ScaledSum::compared(&parts, s.constant, s.sign);
                 if fact.is_none() {
                     self.overflow.store(true, Ordering::Relaxed);
                 }
@@ -581,7 +585,7 @@ impl BackwardStep<'_> {
             }
             Fact::Words(w) => {
                 let sum = |c: &CertificateCell| {
-                    let Held::Sum(s) = chosen.get(c)? else { return None };
+                    let PriorValue::Sum(s) = chosen.get(c)? else { return None };
                     let part = s.part(w.bits);
                     if part.is_none() {
                         self.overflow.store(true, Ordering::Relaxed);

@@ -5,13 +5,13 @@ use mu_explore::Silent;
 use mu_program::machine::MoveEffect;
 use mu_program::memory;
 use mu_program::nasm::{self, X86Program};
-use mu_safety::reach::{Reached, Safety, in_memory, reach};
+use mu_safety::reach::{ReachResult, Safety, in_memory, reach};
 
 fn program(text: &str, threads: usize) -> X86Program {
     nasm::parse(SourceId::FIRST, text, threads).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
-fn check(text: &str, threads: usize, model: &str) -> Reached {
+fn check(text: &str, threads: usize, model: &str) -> ReachResult {
     reach(
         &program(text, threads),
         memory::by_name(model).unwrap(),

@@ -14,7 +14,7 @@ use crate::pipeline::Session;
 use crate::pipeline::load::Loaded;
 use mu_base::{Budget, Diagnostic, Limits, SourceId, Stop};
 use mu_explore::Peers;
-use mu_formula::equations::{self, Unrolled};
+use mu_formula::equations::{self, UnrollSelection};
 use mu_formula::typed::TypedFormula;
 use mu_game::solve::Solver;
 use mu_game::{Game, Player};
@@ -41,7 +41,7 @@ pub(super) fn decide(
 ) -> Result<Option<(bool, u64)>, Diagnostic> {
     let Some(compiled) = &subject.compiled else { return Ok(None) };
     let text = print::text(&print::system(formula, compiled.process())?);
-    let mut unrolled = Unrolled::default();
+    let mut unrolled = UnrollSelection::default();
     let game = match deciding_game(session, &text, &unrolled, solver, budget) {
         Err(error) if error.open => {
             unrolled.all = true;
@@ -94,7 +94,7 @@ pub(super) fn decide_with(
 fn deciding_game(
     session: &Session,
     text: &str,
-    unrolled: &Unrolled,
+    unrolled: &UnrollSelection,
     solver: &dyn Solver,
     budget: &Budget,
 ) -> Result<Game, Diagnostic> {

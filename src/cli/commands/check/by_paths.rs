@@ -11,7 +11,7 @@ use super::spent::Spent;
 use super::verified::Verification;
 use crate::args::{Reduction, VerifyArgs};
 use crate::output;
-use crate::output::certificate::{CertificateReport, Described};
+use crate::output::certificate::{CertificateReport, ResultPart};
 use crate::pipeline::Session;
 use crate::pipeline::files::write_text;
 use crate::pipeline::properties;
@@ -45,14 +45,14 @@ const PART: u32 = 10;
 const SEED: u64 = 0x5eed;
 
 /// The symbolic parameters of a model.
-struct Posed {
+struct SymbolicParameters {
     symbolic: Vec<(usize, i64)>,
     names: Vec<String>,
     identities: Option<Identities>,
     sizes: Vec<AnySize>,
 }
 
-impl Posed {
+impl SymbolicParameters {
     fn new(model: &Abstract) -> Self {
         let rigid = &model.defined.rigid;
         let symbolic = rigid.iter().map(|r| (r.param, r.least)).collect();
@@ -127,7 +127,7 @@ pub(super) fn by_paths(
     limit: PathLimit,
 ) -> Result<ByPaths, Diagnostic> {
     let start = Instant::now();
-    let posed = Posed::new(model);
+    let posed = SymbolicParameters::new(model);
     let limits = session.budget.limits();
     let own = match limit {
         _ if plan.certificate.is_some() => CERTIFIED_OBLIGATIONS,
@@ -202,7 +202,7 @@ pub(super) fn confirmed(
     search: Duration,
 ) -> Verification {
     output::begin_stage("verifying");
-    let posed = Posed::new(model);
+    let posed = SymbolicParameters::new(model);
     let question = posed.question(session, model, formula);
     let begun = Spent::begin();
     let limit = MIN_VERIFICATION.max(search * MAX_RATIO);
@@ -272,7 +272,7 @@ pub(crate) fn verify_formula(
     let model = abstracted(session, &args.file, &any)?;
     let process = model.compiled.process();
     let formula = properties::read(formula, &process.data, &process.actions)?;
-    let posed = Posed::new(&model);
+    let posed = SymbolicParameters::new(&model);
     let question = posed.question(session, &model, &formula);
     let values = values_of_parameters();
     let found = match expect_values(&required, &values)? {
@@ -295,7 +295,7 @@ pub(crate) fn verify_formula(
     let named = values.iter().map(|(name, value)| format!("{name} = {value}"));
     let named = named.collect::<Vec<_>>().join(", ");
     let claim =
-        Described { text: format!("for            {named}\n"), object: json!({ "for": every }) };
+        ResultPart { text: format!("for            {named}\n"), object: json!({ "for": every }) };
     let check = match (&found, why) {
         (Ok(found), _) => Ok(described(found)),
         (_, why) => Err(why.unwrap_or_default()),
@@ -306,9 +306,9 @@ pub(crate) fn verify_formula(
 }
 
 /// Describes a successful check by its figures.
-fn described(found: &Verified) -> Described {
+fn described(found: &Verified) -> ResultPart {
     let Verified { obligations, initiation, consecution, formula } = found;
-    Described {
+    ResultPart {
         text: format!(
             "verified       {obligations} obligations: {initiation} checks of initiation, {consecution} of consecution, {formula} of the formula\n"
         ),

@@ -326,7 +326,7 @@ pub(super) fn abstracted(
         let name = model.display().to_string();
         template::expand_representative(&name, &text, &defines, &sizes, &mut session.sources)
     };
-    let parse = |expanded: &template::Expanded| {
+    let parse = |expanded: &template::ExpandedText| {
         mu_syntax::parse_specification(expanded.source, &expanded.text)
     };
     let expanded = expand(session, None)?;

@@ -18,7 +18,7 @@ use crate::pipeline::{self, Session};
 use mu_base::{Diagnostic, Span, Stop};
 use mu_evidence::checker::{self, EvidenceCheck};
 use mu_formula::typed::TypedFormula;
-use mu_pbes::{Answer, Method, Priority, Reduced, ReductionUse, Verdict};
+use mu_pbes::{Answer, Method, Priority, QuotientSize, ReductionUse, Verdict};
 use mu_report::printed_evidence::{MOST_IN_ANSWER, MOST_IN_TEXT, PrintedEvidence, ending, story};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -159,7 +159,7 @@ pub(super) fn outcome(
     Ok(FormulaOutcome { formula: index, verdict, seconds, object, line })
 }
 
-fn log_quotient(session: &Session, Reduced { equivalence, states, classes }: &Reduced) {
+fn log_quotient(session: &Session, QuotientSize { equivalence, states, classes }: &QuotientSize) {
     let why = if equivalence.abstracts() {
         "no formula state distinguishes steps that the formula does not name"
     } else {

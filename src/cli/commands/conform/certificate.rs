@@ -10,7 +10,7 @@ use super::sorts::Sorts;
 use super::{LoadedMachine, loaded};
 use crate::args::{Operations, VerifyArgs};
 use crate::output;
-use crate::output::certificate::{CertificateReport, Described};
+use crate::output::certificate::{CertificateReport, ResultPart};
 use crate::output::progress::grouped;
 use crate::pipeline::Session;
 use crate::pipeline::files::write_text;
@@ -21,7 +21,7 @@ use mu_conform::alphabet::Alphabet;
 use mu_conform::every_length::certificate::{Certificate, HEAD, certificate};
 use mu_conform::every_length::decide::Subject;
 use mu_conform::every_length::order::ProcessorOrder;
-use mu_conform::every_length::verify::{Verified, verify};
+use mu_conform::every_length::verify::{VerificationCounts, verify};
 use mu_conform::interface::Interface;
 use mu_data::print::expression;
 use serde_json::json;
@@ -103,7 +103,7 @@ pub(crate) fn verify_certificate(
         Err(d) => return Err(d.clone()),
     };
     let seconds = start.elapsed().as_secs_f64();
-    let claim = Described {
+    let claim = ResultPart {
         text: format!(
             "model          {}, for programs of every length; {} processors, {} addresses\n",
             read.order,
@@ -125,7 +125,7 @@ pub(crate) fn verify_certificate(
 }
 
 /// Describes a successful check: its figures, and its grounds.
-fn described(found: &Verified) -> Described {
+fn described(found: &VerificationCounts) -> ResultPart {
     let (checked, assumed) = grounds(found);
     let mut text = format!(
         "verified       {} states, {} of products with {} patterns: {} checks of initiation, {} of consecution\n",
@@ -150,11 +150,11 @@ fn described(found: &Verified) -> Described {
         "checked": texts(&checked),
         "assumed": texts(&assumed),
     });
-    Described { text, object }
+    ResultPart { text, object }
 }
 
 /// Lists what the check of a certificate covers, and what is assumed.
-fn grounds(found: &Verified) -> (Vec<Ground>, Vec<Ground>) {
+fn grounds(found: &VerificationCounts) -> (Vec<Ground>, Vec<Ground>) {
     let mut checked = vec![
         ground("patterns", "no state of a product has the violation of its pattern"),
         ground(

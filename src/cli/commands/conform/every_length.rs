@@ -12,7 +12,7 @@ use super::junit;
 use super::monitored;
 use super::numbers::{AnyNumber, CHECKED_INSTANCE, fix_sizes};
 use super::results::{self, add_violation, behaviour_json, behaviour_text, violation_text};
-use super::sorts::{Sorts, Typed};
+use super::sorts::{Sorts, TypedMachine};
 use super::{
     COMPARED_OPERATIONS, ConfirmedViolation, LoadedMachine, ModelSource, Operations, Written,
     confirm_violation, loaded, models, write_files,
@@ -28,7 +28,7 @@ use crate::pipeline::load::Origin;
 use mu_base::{Diagnostic, Span, Stage, Stop};
 use mu_conform::alphabet::{LabelEvent, Phase};
 use mu_conform::completeness::{Completeness, completeness};
-use mu_conform::every_length::decide::{Checks, Searched, Subject, Survey};
+use mu_conform::every_length::decide::{Checks, ProductSearchResult, Subject, Survey};
 use mu_conform::every_length::monitor::{Guess, coherence_guesses, cycle_guesses};
 use mu_conform::every_length::order::{Marks, ModelForm, ProcessorOrder};
 use mu_conform::every_length::values::Merging;
@@ -152,8 +152,8 @@ struct Results<'a> {
     survey: Survey,
     /// The bound on operations of the run, which the answer includes.
     bound: Option<u32>,
-    coherence: Searched,
-    cycles: Vec<(ProcessorOrder, Searched)>,
+    coherence: ProductSearchResult,
+    cycles: Vec<(ProcessorOrder, ProductSearchResult)>,
     checks: Option<Checks>,
     /// A model of axioms that the machine satisfies, the strongest.
     strongest: Option<ProcessorOrder>,
@@ -256,7 +256,7 @@ pub(super) struct TargetMachine<'a> {
     /// The model that is searched: the machine, or an abstraction with the runs of all instances.
     searched: &'a dyn Model,
     pub interface: &'a Interface,
-    typed: Typed<'a>,
+    typed: TypedMachine<'a>,
     declared: &'a [(String, Span)],
     /// The machine, or some of its instances.
     instances: &'a [LoadedMachine],
@@ -545,7 +545,7 @@ fn unfollowed(sizes: &[(String, String)]) -> Option<String> {
 fn grounds(
     any: &[String],
     survey: &Survey,
-    coherence: &Searched,
+    coherence: &ProductSearchResult,
     checks: Option<&Checks>,
 ) -> (Vec<Ground>, Vec<Ground>) {
     let names = &survey.alphabet.names;
@@ -646,8 +646,8 @@ struct Decider<'a> {
     subject: &'a Subject<'a>,
     survey: &'a Survey,
     machine: &'a TargetMachine<'a>,
-    coherence: &'a Searched,
-    cycles: Vec<(ProcessorOrder, Searched)>,
+    coherence: &'a ProductSearchResult,
+    cycles: Vec<(ProcessorOrder, ProductSearchResult)>,
     /// The limit that ended a search or a check.
     stopped: Option<Stop>,
     obstacle: Option<String>,
@@ -1029,7 +1029,7 @@ impl Results<'_> {
             line("bound", format!("{bound} operations per processor: included in every length"));
         }
         line("states", format!("{} of the machine", grouped(self.survey.outcome.states)));
-        let searched = |s: &Searched| {
+        let searched = |s: &ProductSearchResult| {
             let found = match &s.violated {
                 Some(g) => g.text(&names.processors, &names.addresses),
                 None => "none".to_string(),
@@ -1080,7 +1080,7 @@ impl Results<'_> {
 
     fn json(&self, faults: Option<&Faults>) -> Value {
         let names = &self.survey.alphabet.names;
-        let searched = |what: &str, order: Option<ProcessorOrder>, s: &Searched| {
+        let searched = |what: &str, order: Option<ProcessorOrder>, s: &ProductSearchResult| {
             let mut object = json!({
                 "what": what,
                 "guesses": s.guesses,

@@ -10,8 +10,8 @@
 //! again.
 
 use super::{
-    ConfirmedViolation, Explored, ModelSource, confirm_violation, explored, judge, language_of,
-    monitored, symmetries,
+    ConfirmedViolation, ExploredMachine, ModelSource, confirm_violation, explored, judge,
+    language_of, monitored, symmetries,
 };
 use crate::args::ConformArgs;
 use crate::commands::explore::find_path;
@@ -202,7 +202,7 @@ struct Control {
 type Defines = Vec<(String, String)>;
 
 /// A faulty machine with a detected fault: its index, and the parameters of the fault.
-type Found<'f> = ((usize, &'f Defines), ReducedMachine, SymmetryGroup);
+type FaultyMachine<'f> = ((usize, &'f Defines), ReducedMachine, SymmetryGroup);
 
 impl FaultSearch<'_> {
     /// Runs a closure with additional parameters.
@@ -237,7 +237,7 @@ impl FaultSearch<'_> {
         let at = known.unwrap_or(controls.len());
         if known.is_none() {
             let model = Origin::File(&self.args.model);
-            let Explored { machine, .. } =
+            let ExploredMachine { machine, .. } =
                 Self::with(session, defines, |s| explored(s, self.interface, &model, self.bound))?;
             let group = symmetries(session, self.args, &machine);
             controls.push(Control {
@@ -299,7 +299,7 @@ impl FaultSearch<'_> {
         };
         session.log(format!("fault: {}", fault.name));
         let explored = |s: &mut Session| explored(s, self.interface, &origin, self.bound);
-        let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
+        let ExploredMachine { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
         for m in self.conforming {
             self.models[*m].check(self.interface, &machine.alphabet)?;
@@ -423,7 +423,7 @@ impl FaultSearch<'_> {
     fn suite(
         &self,
         session: &Session,
-        machines: &[Found<'_>],
+        machines: &[FaultyMachine<'_>],
         controls: &[Control],
         longest: usize,
     ) -> Result<Suite, Diagnostic> {

@@ -6,10 +6,10 @@
 //! be read, 3 if a limit was reached, a test that the command names was not run, or none was run;
 //! otherwise 0. Tests that the machine cannot run are listed with the reason.
 
-use super::{Explored, Read, read};
+use super::{ExploredMachine, Read, read};
 use crate::args::{LitmusArgs, MAX_MACHINE_OPERATIONS};
 use crate::commands::litmus::TestError;
-use crate::commands::models::{Named, named};
+use crate::commands::models::{NamedModel, named};
 use crate::output;
 use crate::output::answers::{self, Report};
 use crate::pipeline::{Session, read_source};
@@ -31,7 +31,7 @@ enum TestResult {
     /// The machine cannot run the test.
     Not(String),
     /// The test cannot be read.
-    Refused(Box<TestError>),
+    Rejection(Box<TestError>),
     /// Not known yet, or a limit ended the run before its outcomes were known.
     Open(Stop),
 }
@@ -150,7 +150,7 @@ pub(crate) fn behaviour(
     interface: &Path,
     operations: u32,
 ) -> Result<(Behaviour, Stop), Diagnostic> {
-    let Read { interface, explored: Explored { machine, .. } } =
+    let Read { interface, explored: ExploredMachine { machine, .. } } =
         read(session, path, interface, operations)?;
     let group = SymmetryGroup::find(&machine.alphabet, &machine.lts, session.threads());
     output::begin_stage("searching histories");
@@ -162,7 +162,7 @@ pub(crate) fn behaviour(
 
 /// The memory model, compiled for each architecture of the tests.
 struct Judges {
-    against: Named,
+    against: NamedModel,
     made: Vec<(Arch, Judge)>,
 }
 
@@ -172,7 +172,8 @@ impl Judges {
             Some(at) => at,
             None => {
                 let against = &self.against;
-                let included = |name: &str| Named::included_file(against.folder.as_deref(), name);
+                let included =
+                    |name: &str| NamedModel::included_file(against.folder.as_deref(), name);
                 let judge = Judge::compile(sources, arch, &against.name, &against.text, &included)?;
                 self.made.push((arch, judge));
                 self.made.len() - 1

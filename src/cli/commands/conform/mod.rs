@@ -20,11 +20,11 @@ pub(crate) mod litmus_outcomes;
 pub(crate) mod sorts;
 mod results;
 
-use self::sorts::{Sorts, Typed};
+use self::sorts::{Sorts, TypedMachine};
 use crate::args::{ConformArgs, Operations};
 use crate::commands::explore::find_path;
 use crate::commands::litmus;
-use crate::commands::models::{Named, named};
+use crate::commands::models::{NamedModel, named};
 use crate::output;
 use crate::output::page;
 use crate::output::picture::Picture;
@@ -191,7 +191,7 @@ fn run_bounded(
 ) -> Result<u8, Diagnostic> {
     results::register(args, models.iter().map(|m| m.name.as_str()));
     let faulty = faults::read(session, args)?;
-    let Read { interface, explored: Explored { model, machine, program, idle, .. } } =
+    let Read { interface, explored: ExploredMachine { model, machine, program, idle, .. } } =
         read(session, &args.model, &args.interface, args.operations.bound())?;
     let model = &*model;
     let mut unsupported: Vec<(String, String)> = Vec::new();
@@ -292,7 +292,7 @@ fn run_bounded(
     let faults = faults.as_ref();
     results.register(session, faults);
     let (interface, json) = (&interface, results.json(faults));
-    let written = Written { args, names: &results.names, shown: &results.shown, interface };
+    let written = ViolationFiles { args, names: &results.names, shown: &results.shown, interface };
     write_files(session, &written, &json, model, (models, texts), execution)?;
     junit::publish(session, args, &json, results.code(faults))
 }
@@ -300,11 +300,11 @@ fn run_bounded(
 /// A machine with its interface, explored.
 struct Read {
     interface: Interface,
-    explored: Explored,
+    explored: ExploredMachine,
 }
 
 /// A machine, explored.
-struct Explored {
+struct ExploredMachine {
     /// The unreduced model; runs are runs of this model.
     model: Arc<dyn Model>,
     machine: ReducedMachine,
@@ -351,8 +351,8 @@ struct LoadedMachine {
 }
 
 impl LoadedMachine {
-    fn typed(&self) -> Typed<'_> {
-        Typed {
+    fn typed(&self) -> TypedMachine<'_> {
+        TypedMachine {
             data: &self.whole.data,
             actions: &self.whole.actions,
             declared: self.whole.declared,
@@ -395,7 +395,7 @@ fn loaded(
                 let own = check_specification(tree)?;
                 Sorts::check(
                     &mut interface,
-                    Typed { data: &own.data, actions: &own.actions, declared: true },
+                    TypedMachine { data: &own.data, actions: &own.actions, declared: true },
                 )?;
                 program = program::add(&interface, operations, sources, tree)?;
                 Ok(())
@@ -448,7 +448,8 @@ fn loaded(
             ));
         }
     };
-    let typed = Typed { data: &whole.data, actions: &whole.actions, declared: whole.declared };
+    let typed =
+        TypedMachine { data: &whole.data, actions: &whole.actions, declared: whole.declared };
     Sorts::check(&mut interface, typed)?;
     interface.failure.clone_from(&whole.failure);
     Ok(LoadedMachine { whole, searched, program, interface, declared })
@@ -460,7 +461,7 @@ fn explored(
     interface: &Interface,
     origin: &Origin<'_>,
     operations: u32,
-) -> Result<Explored, Diagnostic> {
+) -> Result<ExploredMachine, Diagnostic> {
     let loaded = loaded(session, interface, origin, Operations::UpTo(operations))?;
     let mut interface = loaded.interface.clone();
     let typed = loaded.typed();
@@ -486,7 +487,7 @@ fn explored(
     ));
     sorts.covered(&machine.alphabet, typed, &loaded.declared)?;
     let idle = sorts.idle(&machine.alphabet, typed);
-    Ok(Explored { model, machine, program: loaded.program, idle, interface })
+    Ok(ExploredMachine { model, machine, program: loaded.program, idle, interface })
 }
 
 /// Returns notes for a machine that does nothing because it needs a program: how to add the most
@@ -574,7 +575,7 @@ fn judge(
     let mut sources = mu_base::SourceMap::new();
     let source = sources.add("the smallest test", litmus);
     let arch = mu_litmus::file::architecture(source, litmus)?;
-    let included = |name: &str| Named::included_file(text.folder.as_deref(), name);
+    let included = |name: &str| NamedModel::included_file(text.folder.as_deref(), name);
     // A model of the kernel has its own language.
     let files = kernel::files_of(&against.name, &mu_axioms::models::file);
     let language = match files.filter(|_| text.folder.is_none() && arch == mu_litmus::Arch::C) {
@@ -727,7 +728,7 @@ fn execution_of(
 }
 
 /// The violations of models by name, for files.
-struct Written<'a> {
+struct ViolationFiles<'a> {
     args: &'a ConformArgs,
     names: &'a [String],
     shown: &'a [Option<ConfirmedViolation>],
@@ -736,7 +737,7 @@ struct Written<'a> {
 
 fn write_files(
     session: &Session,
-    results: &Written<'_>,
+    results: &ViolationFiles<'_>,
     json: &serde_json::Value,
     model: &dyn Model,
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),

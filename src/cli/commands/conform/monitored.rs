@@ -7,8 +7,8 @@
 use super::every_length::{ConformanceVerdict, TargetMachine};
 use super::faults::{FaultSearch, Faults, FaultyMachine, Finding};
 use super::{
-    ConfirmedViolation, Explored, ModelSource, Operations, confirm_violation, explored, loaded,
-    symmetries,
+    ConfirmedViolation, ExploredMachine, ModelSource, Operations, confirm_violation, explored,
+    loaded, symmetries,
 };
 use crate::args::ConformArgs;
 use crate::pipeline::Session;
@@ -46,7 +46,7 @@ pub(super) fn faults(
         return Ok(None);
     }
     let origin = Origin::File(&args.model);
-    let Explored { machine: correct, .. } =
+    let ExploredMachine { machine: correct, .. } =
         explored(session, machine.interface, &origin, FAULT_OPERATIONS)?;
     let group = symmetries(session, args, &correct);
     let search = FaultSearch {

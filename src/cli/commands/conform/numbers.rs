@@ -7,7 +7,7 @@
 //! run of the abstract model violates a memory model, no run of an instance does. The abstraction
 //! verifies itself at every evaluation (docs/regions.md).
 
-use super::sorts::{Sorts, Typed};
+use super::sorts::{Sorts, TypedMachine};
 use super::{ConformArgs, LoadedMachine, Operations, loaded};
 use crate::commands::check::{hidden_name, parameters};
 use crate::output;
@@ -47,7 +47,7 @@ fn expanded(
     session: &mut Session,
     args: &ConformArgs,
     text: &str,
-) -> Result<template::Expanded, Diagnostic> {
+) -> Result<template::ExpandedText, Diagnostic> {
     let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
     let defines: Vec<(String, String)> =
         pairs.map(|(n, v)| (n.trim().to_string(), v.trim().to_string())).collect();
@@ -128,7 +128,7 @@ impl AnyNumber {
         let process = compiled.process();
         Sorts::check(
             &mut interface,
-            Typed { data: &process.data, actions: &process.actions, declared: true },
+            TypedMachine { data: &process.data, actions: &process.actions, declared: true },
         )?;
         let formula = TypedFormula {
             data: process.data.clone(),
@@ -163,9 +163,9 @@ impl AnyNumber {
     }
 
     /// Returns the data and actions of the labels.
-    pub(super) fn typed(&self) -> Typed<'_> {
+    pub(super) fn typed(&self) -> TypedMachine<'_> {
         let process = self.compiled.process();
-        Typed { data: &process.data, actions: &process.actions, declared: true }
+        TypedMachine { data: &process.data, actions: &process.actions, declared: true }
     }
 
     /// Analyses the numbers of the machine. Error: an operation on them that the abstraction does

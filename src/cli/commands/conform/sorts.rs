@@ -24,49 +24,50 @@ use std::collections::BTreeMap;
 
 /// The kinds of things that arguments of labels stand for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Thing {
+enum ArgumentKind {
     Processor,
     Address,
     Value,
     Number,
 }
 
-impl Thing {
-    const ALL: [Thing; 3] = [Thing::Processor, Thing::Address, Thing::Value];
+impl ArgumentKind {
+    const ALL: [ArgumentKind; 3] =
+        [ArgumentKind::Processor, ArgumentKind::Address, ArgumentKind::Value];
 
-    fn of(role: &ArgumentRole) -> Option<Thing> {
+    fn of(role: &ArgumentRole) -> Option<ArgumentKind> {
         match role {
-            ArgumentRole::Processor | ArgumentRole::Other => Some(Thing::Processor),
-            ArgumentRole::Address => Some(Thing::Address),
-            ArgumentRole::Value | ArgumentRole::Written => Some(Thing::Value),
-            ArgumentRole::Number => Some(Thing::Number),
+            ArgumentRole::Processor | ArgumentRole::Other => Some(ArgumentKind::Processor),
+            ArgumentRole::Address => Some(ArgumentKind::Address),
+            ArgumentRole::Value | ArgumentRole::Written => Some(ArgumentKind::Value),
+            ArgumentRole::Number => Some(ArgumentKind::Number),
             ArgumentRole::Depends(_) | ArgumentRole::Any | ArgumentRole::Text(_) => None,
         }
     }
     fn name(self) -> &'static str {
         match self {
-            Thing::Processor => "a processor",
-            Thing::Address => "an address",
-            Thing::Value => "a value",
-            Thing::Number => "a number",
+            ArgumentKind::Processor => "a processor",
+            ArgumentKind::Address => "an address",
+            ArgumentKind::Value => "a value",
+            ArgumentKind::Number => "a number",
         }
     }
 }
 
 /// The sorts of processors, addresses, values and numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Sorts(BTreeMap<Thing, (SortId, Span)>);
+pub(crate) struct Sorts(BTreeMap<ArgumentKind, (SortId, Span)>);
 
 /// The data and actions of a machine.
 #[derive(Clone, Copy)]
-pub(crate) struct Typed<'a> {
+pub(crate) struct TypedMachine<'a> {
     pub data: &'a DataSpec,
     pub actions: &'a [ActionDecl],
     /// True if they are declared, and not inferred from the labels of a stored system.
     pub declared: bool,
 }
 
-impl Typed<'_> {
+impl TypedMachine<'_> {
     fn text(&self, sort: SortId) -> String {
         print::sort(&self.data.signature, sort)
     }
@@ -185,8 +186,8 @@ impl Typed<'_> {
 impl Sorts {
     fn note(
         &mut self,
-        typed: Typed<'_>,
-        thing: Thing,
+        typed: TypedMachine<'_>,
+        thing: ArgumentKind,
         sort: SortId,
         span: Span,
         letter: &str,
@@ -205,7 +206,7 @@ impl Sorts {
         .related(place, format!("an argument of the sort {there}")))
     }
 
-    fn label(&mut self, typed: Typed<'_>, label: &Label) -> Result<(), Diagnostic> {
+    fn label(&mut self, typed: TypedMachine<'_>, label: &Label) -> Result<(), Diagnostic> {
         let sorts = typed.sorts_of(label)?;
         let number = |sort: SortId| matches!(sort, basic::POS | basic::NAT | basic::INT);
         for ((role, span), sort) in label.roles.iter().zip(&label.places).zip(sorts) {
@@ -225,9 +226,9 @@ impl Sorts {
                     ));
                 }
             }
-            let Some(thing) = Thing::of(role) else { continue };
+            let Some(thing) = ArgumentKind::of(role) else { continue };
             let is_number = number(*sort);
-            if thing == Thing::Number && !is_number {
+            if thing == ArgumentKind::Number && !is_number {
                 let message = format!(
                     "`n` has the sort {}, and operations are counted by numbers",
                     typed.text(*sort)
@@ -235,7 +236,7 @@ impl Sorts {
                 return Err(Diagnostic::at(Stage::Type, *span, message)
                     .note("expected an argument of the sort Pos, Nat or Int"));
             }
-            if thing == Thing::Number {
+            if thing == ArgumentKind::Number {
                 // Numbers of different lines may have different sorts.
                 self.0.entry(thing).or_insert((*sort, *span));
             } else {
@@ -245,12 +246,15 @@ impl Sorts {
         Ok(())
     }
 
-    fn sort(&self, thing: Thing) -> Option<SortId> {
+    fn sort(&self, thing: ArgumentKind) -> Option<SortId> {
         self.0.get(&thing).map(|s| s.0)
     }
 
     /// Checks an interface and normalises its values to the form of the labels.
-    pub(crate) fn check(interface: &mut Interface, typed: Typed<'_>) -> Result<Sorts, Diagnostic> {
+    pub(crate) fn check(
+        interface: &mut Interface,
+        typed: TypedMachine<'_>,
+    ) -> Result<Sorts, Diagnostic> {
         let actions: Vec<(String, usize)> =
             typed.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
         interface.check(&actions)?;
@@ -265,11 +269,11 @@ impl Sorts {
             Interface::check_all([label].into_iter(), &actions)?;
             sorts.label(typed, label)?;
         }
-        if let Some(sort) = sorts.sort(Thing::Value) {
+        if let Some(sort) = sorts.sort(ArgumentKind::Value) {
             interface.initial.text =
                 typed.value(&interface.initial.text, interface.initial.span, sort)?;
         }
-        for (thing, words) in Thing::ALL.iter().zip(&interface.constants) {
+        for (thing, words) in ArgumentKind::ALL.iter().zip(&interface.constants) {
             let Some(sort) = sorts.sort(*thing) else { continue };
             for Word { text, span } in words {
                 typed.value(text, *span, sort)?;
@@ -296,22 +300,24 @@ impl Sorts {
     }
 
     /// Checks the expressions of the most general program, in which letters are variables.
-    fn program(&self, interface: &Interface, typed: Typed<'_>) -> Result<(), Diagnostic> {
+    fn program(&self, interface: &Interface, typed: TypedMachine<'_>) -> Result<(), Diagnostic> {
         if interface.program.is_empty() {
             return Ok(());
         }
         let mut data = typed.data.clone();
         let letters = [
-            ("p", Thing::Processor),
-            ("a", Thing::Address),
-            ("v", Thing::Value),
-            ("w", Thing::Value),
+            ("p", ArgumentKind::Processor),
+            ("a", ArgumentKind::Address),
+            ("v", ArgumentKind::Value),
+            ("w", ArgumentKind::Value),
         ];
         let mut scope: Vec<VarId> = letters
             .iter()
             .filter_map(|(l, t)| self.sort(*t).map(|sort| data.signature.fresh_var(*l, sort)))
             .collect();
-        scope.push(data.signature.fresh_var("n", self.sort(Thing::Number).unwrap_or(basic::NAT)));
+        scope.push(
+            data.signature.fresh_var("n", self.sort(ArgumentKind::Number).unwrap_or(basic::NAT)),
+        );
         for label in
             interface.program.iter().flat_map(|p| [Some(&p.request), p.response.as_ref()]).flatten()
         {
@@ -341,7 +347,7 @@ impl Sorts {
     pub(super) fn covered(
         &self,
         alphabet: &Alphabet,
-        typed: Typed<'_>,
+        typed: TypedMachine<'_>,
         declared: &[(String, Span)],
     ) -> Result<(), Diagnostic> {
         for part in &alphabet.unmatched {
@@ -353,7 +359,7 @@ impl Sorts {
                 .flat_map(|a| &a.sorts);
             let own: Vec<SortId> = own.copied().collect();
             let within = typed.parts(&own);
-            let carried: Vec<&str> = Thing::ALL
+            let carried: Vec<&str> = ArgumentKind::ALL
                 .iter()
                 .filter(|t| self.sort(**t).is_some_and(|s| within.contains(&s)))
                 .map(|t| t.name())
@@ -382,17 +388,17 @@ impl Sorts {
     }
 
     /// Returns the processors without operations, if their sort enumerates them.
-    pub(super) fn idle(&self, alphabet: &Alphabet, typed: Typed<'_>) -> Vec<String> {
+    pub(super) fn idle(&self, alphabet: &Alphabet, typed: TypedMachine<'_>) -> Vec<String> {
         let signature = &typed.data.signature;
         let named = self
-            .sort(Thing::Processor)
+            .sort(ArgumentKind::Processor)
             .filter(|s| !typed.is_open(*s))
             .and_then(|s| signature.sorts.named_of(s));
         let names = named
             .into_iter()
             .flat_map(|n| &n.constructors)
             .map(|c| signature.op(*c))
-            .filter(|o| Some(o.sort) == self.sort(Thing::Processor));
+            .filter(|o| Some(o.sort) == self.sort(ArgumentKind::Processor));
         names.map(|o| o.name.clone()).filter(|n| !alphabet.names.processors.contains(n)).collect()
     }
 }

@@ -7,8 +7,8 @@ use crate::output::answers;
 use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stop};
-use mu_engines::{Counted, Detail};
-use mu_explore::Spilled;
+use mu_engines::{CountResult, Detail};
+use mu_explore::SpillCounts;
 use num_bigint::BigUint;
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ pub(crate) struct ExplorationReport {
     /// Symmetries of an explicit search.
     pub symmetries: Option<Value>,
     /// Data that the search wrote to disk, if any.
-    pub spilled: Option<Spilled>,
+    pub spilled: Option<SpillCounts>,
     /// Number of distributions of a probabilistic model.
     pub distributions: Option<usize>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Processes {
 
 impl ExplorationReport {
     /// Builds the report of an engine's result.
-    pub(crate) fn of(counted: Counted, args: &Exploration) -> Self {
+    pub(crate) fn of(counted: CountResult, args: &Exploration) -> Self {
         let spilled = match &counted.detail {
             Detail::Explicit(outcome) => Some(outcome.spilled).filter(|s| s.flushes > 0),
             Detail::Symbolic(_) => None,
@@ -159,7 +159,7 @@ impl ExplorationReport {
         if let Some(symmetries) = &self.symmetries {
             object["symmetries"] = symmetries.clone();
         }
-        if let Some(Spilled { flushes, bytes, written, read, .. }) = self.spilled {
+        if let Some(SpillCounts { flushes, bytes, written, read, .. }) = self.spilled {
             object["spilled"] = json!({ "flushes": flushes, "disk_bytes": bytes, "written_bytes": written, "read_bytes": read });
         }
         if let Some(processes) = &self.processes {

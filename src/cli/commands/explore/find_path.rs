@@ -24,13 +24,13 @@ use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Span, Stage, Stop, narrow};
 use mu_conform::interface::Interface;
 use mu_data::typecheck::with_suggestions;
-use mu_evidence::{Evidence, EvidenceStep, Taken};
+use mu_evidence::{Evidence, EvidenceStep, TakenStep};
 use mu_explore::{
     LassoPath, PartialOrder, PathGoal, PathStep, ReductionObstacle, ReductionSavings, SearchTarget,
     Visibility, find, find_paths,
 };
 use mu_lts::relabel::Relabel;
-use mu_lts::typed::Typed;
+use mu_lts::typed::TypedDeclarations;
 use mu_model::Model;
 use mu_model::deadlock::{DeadlockExplainer, End};
 use mu_report::chart::chart;
@@ -209,7 +209,7 @@ pub(crate) fn run(
         replayed.push(story);
         Ok(())
     };
-    let sought = Sought { goal, model, stored: loaded.stored.as_deref() };
+    let sought = SoughtGoal { goal, model, stored: loaded.stored.as_deref() };
     let mut found = match search(session, args, sought, &mut report)? {
         Ok(found) => found,
         Err(code) => return Ok(code),
@@ -302,7 +302,7 @@ pub(crate) fn shortest_deadlock(
         replayed.push(replay_path(session, &goal, model, way)?);
         Ok(())
     };
-    let sought = Sought { goal: &goal, model, stored: None };
+    let sought = SoughtGoal { goal: &goal, model, stored: None };
     let Ok(found) = search(session, args, sought, &mut report)? else { return Ok(String::new()) };
     Ok(text(session, args, &goal, &found, &replayed))
 }
@@ -437,7 +437,7 @@ fn without_spaces(text: &str) -> String {
 }
 
 /// A goal in a model, which may be a stored transition system.
-struct Sought<'a> {
+struct SoughtGoal<'a> {
     goal: &'a GoalArgs,
     model: &'a dyn Model,
     stored: Option<&'a mu_lts::Lts>,
@@ -448,7 +448,7 @@ struct Sought<'a> {
 fn search(
     session: &Session,
     args: &Exploration,
-    Sought { goal, model, stored }: Sought<'_>,
+    SoughtGoal { goal, model, stored }: SoughtGoal<'_>,
     report: &mut dyn FnMut(&LassoPath) -> Result<(), Diagnostic>,
 ) -> Result<Result<FoundPaths, u8>, Diagnostic> {
     let options = session.explore_options(model, &args.without).without_confluence();
@@ -585,7 +585,7 @@ pub(crate) fn evidence(model: &dyn Model, way: &LassoPath) -> Evidence {
             }
         };
         let taken =
-            vec![Taken { group: narrow::index(*group), label: *label, state: state.clone() }];
+            vec![TakenStep { group: narrow::index(*group), label: *label, state: state.clone() }];
         steps.push(EvidenceStep { from: narrow::index(i), label: *label, to, taken });
     }
     Evidence { verdict: false, states, steps, before: Vec::new() }
@@ -655,7 +655,7 @@ pub(crate) struct PathDrawing<'a> {
     /// The model that has the path.
     pub model: &'a dyn Model,
     /// The data of its labels, for formats with data.
-    pub typed: Option<Typed>,
+    pub typed: Option<TypedDeclarations>,
     /// Its states and steps.
     pub evidence: &'a Evidence,
     /// The path for people.

@@ -26,8 +26,8 @@ use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_engines::auto::{self, Auto};
 use mu_engines::explicit::Explicit;
-use mu_engines::{Counted, Detail, Engine, EngineOptions, EngineTask};
-use mu_explore::Spilled;
+use mu_engines::{CountResult, Detail, Engine, EngineOptions, EngineTask};
+use mu_explore::SpillCounts;
 use mu_frontends::FrontEnd as _;
 use mu_frontends::programs::LITMUS;
 use mu_lts::equivalence::reduce;
@@ -271,7 +271,7 @@ fn counted(
     args: &Exploration,
     model: &dyn Model,
     counter: Option<&mut find_path::EndCounter<'_>>,
-) -> Result<Counted, Diagnostic> {
+) -> Result<CountResult, Diagnostic> {
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let options = EngineOptions {
         strategy: args.strategy.map_or_else(Default::default, SetStrategy::strategy),
@@ -313,7 +313,7 @@ fn counted(
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
     }
     let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
-    let extras = mu_explore::Extras { checkpoints, restored, ends, spill };
+    let extras = mu_explore::CountExtras { checkpoints, restored, ends, spill };
     let task = EngineTask {
         capabilities: &engines::capabilities_of_explore(args),
         options: &options,
@@ -340,7 +340,7 @@ fn log_search(session: &Session, args: &Exploration, outcome: &mu_explore::Outco
         grouped(outcome.store_bytes)
     ));
     if outcome.spilled.flushes > 0 {
-        let Spilled { flushes, bytes, written, read, .. } = outcome.spilled;
+        let SpillCounts { flushes, bytes, written, read, .. } = outcome.spilled;
         session.log(format!(
             "spilled {flushes} times: at most {} bytes on disk, {} written, {} read",
             grouped(bytes),

@@ -78,15 +78,15 @@ impl ExpectedAnswer {
 
 /// Expected answers.
 #[derive(Debug, Default)]
-pub(super) struct Expected {
+pub(super) struct ExpectedAnswers {
     by_name: BTreeMap<String, ExpectedAnswer>,
     by_file: HashMap<String, ExpectedAnswer>,
 }
 
-impl Expected {
+impl ExpectedAnswers {
     /// Reads a file.
     pub(super) fn of_file(path: &Path) -> Result<Self, Diagnostic> {
-        Expected::read(&read_text(path)?).map_err(|e| e.in_file(&path.display().to_string()))
+        ExpectedAnswers::read(&read_text(path)?).map_err(|e| e.in_file(&path.display().to_string()))
     }
     /// Returns the expected answer of a test. A table may contain only a part of the path of its
     /// file.
@@ -103,7 +103,7 @@ impl Expected {
     }
     /// Parses a text. Error: the first bad line and the place in it.
     fn read(text: &str) -> Result<Self, Diagnostic> {
-        let mut out = Expected::default();
+        let mut out = ExpectedAnswers::default();
         // Logs of the herd tools contain other lines; in lists, every line must be an answer.
         let log = text.lines().any(|l| l.starts_with("Observation "));
         for (number, whole) in (1..).zip(text.lines()) {
@@ -162,12 +162,13 @@ mod tests {
 
     #[test]
     fn lists_and_logs() {
-        let list = Expected::read("# memory of x86\nSB Allowed\nMP   never # a comment\n\nR Ok\n")
-            .unwrap();
+        let list =
+            ExpectedAnswers::read("# memory of x86\nSB Allowed\nMP   never # a comment\n\nR Ok\n")
+                .unwrap();
         let words_by_name: Vec<(&str, &str)> =
             list.by_name.iter().map(|(n, w)| (n.as_str(), w.word())).collect();
         assert_eq!(words_by_name, [("MP", "Never"), ("R", "Ok"), ("SB", "Allowed")]);
-        let log = Expected::read(
+        let log = ExpectedAnswers::read(
             "Test SB Allowed\nStates 1\n0:EAX=0; 1:EAX=0;\nOk\nCondition exists (0:EAX=0)\nObservation SB Sometimes 1 3\nHash=1\n",
         )
         .unwrap();
@@ -175,7 +176,7 @@ mod tests {
             log.by_name.into_iter().collect::<Vec<_>>(),
             [("SB".to_string(), ExpectedAnswer::Observation("Sometimes"))]
         );
-        let table = Expected::read(
+        let table = ExpectedAnswers::read(
             "# file\tmodel\tholds\nX86/SB.litmus\ttso.cat\t1\nMP.litmus\ttso.cat\t0\n",
         )
         .unwrap();
@@ -190,7 +191,7 @@ mod tests {
             ("  SB", (1, 3), "`SB`"),
             ("SB Ok\nSB No", (2, 4), "Ok and No"),
         ] {
-            let error = Expected::read(text).unwrap_err();
+            let error = ExpectedAnswers::read(text).unwrap_err();
             let at = error.line.as_ref().unwrap();
             assert!(
                 (at.number, at.column) == line && error.message.contains(part),

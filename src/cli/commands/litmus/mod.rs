@@ -16,7 +16,7 @@ mod table;
 
 pub(crate) use listing::collect;
 
-use self::expected::Expected;
+use self::expected::ExpectedAnswers;
 use self::table::VerdictTable;
 use crate::args::{LitmusArgs, LitmusMethod, MemoryName};
 use crate::output;
@@ -216,7 +216,7 @@ pub(crate) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     };
     let picture =
         args.evidence.as_deref().map(|path| Picture::of(path, &files, folders)).transpose()?;
-    let expected = args.expected.as_deref().map(Expected::of_file).transpose()?;
+    let expected = args.expected.as_deref().map(ExpectedAnswers::of_file).transpose()?;
     let report = Arc::new(LitmusReport {
         model: args.model.clone(),
         unit: route.unit(),
@@ -293,7 +293,7 @@ struct LitmusReport {
     files: Vec<PathBuf>,
     /// `None`: not known yet.
     results: Mutex<Vec<Option<Result<TestResult, TestError>>>>,
-    expected: Option<Expected>,
+    expected: Option<ExpectedAnswers>,
     /// True if each test gets a line.
     lines: bool,
     quiet: bool,

@@ -1,7 +1,7 @@
 //! Answers of litmus tests as text, table, JSON and JUnit, with a comparison to expected answers,
 //! for any route.
 
-use super::expected::{Expected, ExpectedAnswer};
+use super::expected::{ExpectedAnswer, ExpectedAnswers};
 use super::{TestError, TestResult, stopped};
 use crate::commands::explore::find_path::stem;
 use mu_report::junit::{CaseOutcome, TestCase, suite};
@@ -20,7 +20,7 @@ pub(super) struct VerdictTable<'a> {
     /// A result or an error.
     pub results: &'a [Result<TestResult, TestError>],
     /// Expected answers.
-    pub expected: Option<&'a Expected>,
+    pub expected: Option<&'a ExpectedAnswers>,
     /// Wall time.
     pub seconds: f64,
 }
@@ -98,7 +98,7 @@ impl<'a> VerdictTable<'a> {
             0
         }
     }
-    fn differences(&self, expected: &Expected) -> Vec<Difference<'a>> {
+    fn differences(&self, expected: &ExpectedAnswers) -> Vec<Difference<'a>> {
         let one = |ran: &'a TestResult| {
             let expected = expected.of(&ran.file, &ran.answer.name)?;
             (!expected.met_by(&ran.answer)).then(|| Difference {
@@ -110,7 +110,7 @@ impl<'a> VerdictTable<'a> {
         self.ran().filter_map(one).collect()
     }
     /// Returns tests without expected answers, and expected answers without a test.
-    fn unmatched<'w>(&self, expected: &'w Expected) -> (Vec<&'a str>, Vec<&'w str>) {
+    fn unmatched<'w>(&self, expected: &'w ExpectedAnswers) -> (Vec<&'a str>, Vec<&'w str>) {
         let free = self
             .ran()
             .filter(|r| expected.of(&r.file, &r.answer.name).is_none())
@@ -119,7 +119,7 @@ impl<'a> VerdictTable<'a> {
         let names: Vec<&str> = self.ran().map(|r| r.answer.name.as_str()).collect();
         (free, expected.names().filter(|n| !names.contains(n)).collect())
     }
-    fn comparison(&self, expected: &Expected) -> String {
+    fn comparison(&self, expected: &ExpectedAnswers) -> String {
         let differing = self.differences(expected);
         let (free, missing) = self.unmatched(expected);
         let compared = self.ran().count() - free.len();
@@ -237,7 +237,7 @@ impl<'a> VerdictTable<'a> {
         }
         object
     }
-    fn compared(&self, expected: &Expected) -> Value {
+    fn compared(&self, expected: &ExpectedAnswers) -> Value {
         let differing = self.differences(expected);
         let (free, missing) = self.unmatched(expected);
         let one = |d: &Difference<'_>| {

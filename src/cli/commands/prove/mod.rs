@@ -11,7 +11,7 @@ use crate::args::{ProofMemory, ProveArgs, VerifyArgs};
 use crate::commands::threads::{NUMBERS, TranslatedProgram, translate};
 use crate::output;
 use crate::output::answers;
-use crate::output::certificate::{CertificateReport, Described};
+use crate::output::certificate::{CertificateReport, ResultPart};
 use crate::output::progress::grouped;
 use crate::pipeline::files::{expect_writable, write_text};
 use crate::pipeline::{Session, systems};
@@ -27,7 +27,7 @@ use mu_prove::image::Trouble;
 use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
 use mu_prove::replay::ReplayRun;
 use mu_prove::rules::Memory;
-use mu_prove::verify::{QueryCounts, Refused, memory_of, obligations};
+use mu_prove::verify::{QueryCounts, Rejection, memory_of, obligations};
 use mu_prove::{ProofOutcome, ProofVerdict, ProverOptions, UnknownReason};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -232,16 +232,16 @@ fn placed(session: &Session, refusal: &Refusal) -> String {
     format!("{}:{line}:{column}: {}", session.sources.get(span.source).name, refusal.message)
 }
 
-fn refused(session: &Session, system: &System, refused: &Refused) -> String {
+fn refused(session: &Session, system: &System, refused: &Rejection) -> String {
     match refused {
-        Refused::Premise(refusal) => placed(session, refusal),
-        Refused::NoInitialState => "no initial state: no state satisfies `init`".into(),
-        Refused::NoInitialStateUpTo(n) => no_small_initial_state(*n),
-        Refused::Unreadable(e) => format!("line {}: {}", e.line, e.message),
-        Refused::Initiation(cube) => {
+        Rejection::Premise(refusal) => placed(session, refusal),
+        Rejection::NoInitialState => "no initial state: no state satisfies `init`".into(),
+        Rejection::NoInitialStateUpTo(n) => no_small_initial_state(*n),
+        Rejection::Unreadable(e) => format!("line {}: {}", e.line, e.message),
+        Rejection::Initiation(cube) => {
             format!("cube {} may contain an initial state", cube + 1)
         }
-        Refused::Count(count, transition) => {
+        Rejection::Count(count, transition) => {
             let count = format!("counting invariant {} of the certificate", count + 1);
             match transition {
                 None => format!("{count} does not hold initially"),
@@ -251,18 +251,18 @@ fn refused(session: &Session, system: &System, refused: &Refused) -> String {
                 ),
             }
         }
-        Refused::Consecution { cube, transition } => {
+        Rejection::Consecution { cube, transition } => {
             let name = &system.transitions[*transition].name;
             format!(
                 "`{name}` may lead into cube {} from outside the cubes of the certificate",
                 cube + 1
             )
         }
-        Refused::Safety(claim) => {
+        Rejection::Safety(claim) => {
             format!("`unsafe` number {} may be outside the cubes of the certificate", claim + 1)
         }
-        Refused::TooLarge(what) => format!("{what} is too large for the verifier"),
-        Refused::Stopped(stop) => format!("stopped: {}", stop.word()),
+        Rejection::TooLarge(what) => format!("{what} is too large for the verifier"),
+        Rejection::Stopped(stop) => format!("stopped: {}", stop.word()),
     }
 }
 
@@ -531,7 +531,7 @@ fn checks_json(queries: &QueryCounts) -> Value {
     })
 }
 
-type Verified = (System, Result<QueryCounts, Refused>, Option<Translation>);
+type VerifiedSystem = (System, Result<QueryCounts, Rejection>, Option<Translation>);
 
 /// Verifies a certificate. For a program, it tries the systems of all forms of numbers; the first
 /// one has the message.
@@ -539,7 +539,7 @@ fn verify_certificate(
     session: &mut Session,
     args: &VerifyArgs,
     text: &str,
-) -> Result<Verified, Diagnostic> {
+) -> Result<VerifiedSystem, Diagnostic> {
     let threads = session.common.threads.map_or(0, |_| session.threads());
     if !X86.has_ending(&args.file) {
         let system = read(session, &args.file)?;
@@ -547,7 +547,7 @@ fn verify_certificate(
             mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
         return Ok((system, found, None));
     }
-    let mut first: Option<Verified> = None;
+    let mut first: Option<VerifiedSystem> = None;
     for numbers in NUMBERS {
         let translated = translate(session, &args.file, &args.translation, numbers);
         let TranslatedProgram { translation, system } = match translated {
@@ -610,11 +610,11 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         smt(session, &system, &text, folder)?;
     }
     let (code, word) = match &found {
-        Err(Refused::Unreadable(e)) => return Err(unreadable(e)),
-        Err(Refused::NoInitialState) => return Err(no_initial_state(&system)),
+        Err(Rejection::Unreadable(e)) => return Err(unreadable(e)),
+        Err(Rejection::NoInitialState) => return Err(no_initial_state(&system)),
         _ if other.is_some() => (1, "refused"),
         Ok(_) => (0, "proved"),
-        Err(Refused::Stopped(_) | Refused::NoInitialStateUpTo(_)) => (3, "unknown"),
+        Err(Rejection::Stopped(_) | Rejection::NoInitialStateUpTo(_)) => (3, "unknown"),
         Err(_) => (1, "refused"),
     };
     let model = |memory: Memory| if memory == Memory::Tso { "tso" } else { "sc" };
@@ -634,7 +634,7 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         assumptions_text(&list)
     });
     let described = rests.as_ref().map_or(model(claimed), Premises::model);
-    let mut claim = Described {
+    let mut claim = ResultPart {
         text: format!("model          {described}\nprocesses      {}\n{shown}", numbers(&system)),
         object: json!({
             "model": model(claimed),
@@ -647,7 +647,7 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         claim.object["threads"] = crate::commands::threads::threads_json(translation, proof);
     }
     let check = match (&found, why) {
-        (Ok(queries), None) => Ok(Described {
+        (Ok(queries), None) => Ok(ResultPart {
             text: format!(
                 "verified       {}\nchecked        {}\n",
                 checks_text(queries),

@@ -5,7 +5,7 @@
 //! so a trace with more than [`MAX_CHOICES`] of them is *unknown*.
 
 use super::machine::history;
-use crate::commands::models::{Named, named};
+use crate::commands::models::{NamedModel, named};
 use crate::pipeline::{Session, read_text};
 use mu_axioms::history::History;
 use mu_axioms::views::Views;
@@ -37,7 +37,7 @@ impl Axioms {
     }
     /// Returns the text of a file that the model includes.
     pub(super) fn included(&self, name: &str) -> Option<String> {
-        Named::included_file(self.folder.as_deref(), name)
+        NamedModel::included_file(self.folder.as_deref(), name)
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Against {
 }
 
 /// Answer of a model.
-pub(super) enum Judged {
+pub(super) enum ModelAnswer {
     Verdict(Verdict),
     /// Without evidence.
     Truth(bool),
@@ -141,42 +141,44 @@ impl Against {
         trace: &Trace,
         options: &DecisionOptions,
         budget: &Budget,
-    ) -> Result<Judged, Diagnostic> {
+    ) -> Result<ModelAnswer, Diagnostic> {
         let model = match &self.kind {
             ModelKind::BuiltIn(model) => {
                 return match decide(trace, model, options, budget) {
                     // The model does not define the trace: no answer, and no error of the log.
-                    Err(d) if d.stage == Stage::Unsupported => Ok(Judged::Unknown(d.to_string())),
-                    verdict => verdict.map(Judged::Verdict),
+                    Err(d) if d.stage == Stage::Unsupported => {
+                        Ok(ModelAnswer::Unknown(d.to_string()))
+                    }
+                    verdict => verdict.map(ModelAnswer::Verdict),
                 };
             }
             ModelKind::Small(model) => model,
         };
         if let Err(stop) = budget.check(0) {
             let reason = format!("{} operations", trace.len());
-            return Ok(Judged::Verdict(Verdict::Unknown { stop, reason }));
+            return Ok(ModelAnswer::Verdict(Verdict::Unknown { stop, reason }));
         }
         if trace.len() > MAX_OPERATIONS {
-            return Ok(Judged::Unknown(format!(
+            return Ok(ModelAnswer::Unknown(format!(
                 "axioms judge traces of at most {MAX_OPERATIONS} operations"
             )));
         }
         let history = match history(trace) {
             Ok(history) => history,
-            Err(reason) => return Ok(Judged::Unknown(reason)),
+            Err(reason) => return Ok(ModelAnswer::Unknown(reason)),
         };
         let choices = choices(&history);
         if choices > MAX_CHOICES {
-            return Ok(Judged::Unknown(format!(
+            return Ok(ModelAnswer::Unknown(format!(
                 "the trace has {choices:.0} choices of sources and orders; axioms judge at most {MAX_CHOICES:.0}"
             )));
         }
         Ok(match model.worker().allows(&history)? {
             false if !trace.skipped.is_empty() => {
                 let reason = "lines with errors were skipped, and the rest alone is forbidden";
-                Judged::Unknown(reason.to_string())
+                ModelAnswer::Unknown(reason.to_string())
             }
-            truth => Judged::Truth(truth),
+            truth => ModelAnswer::Truth(truth),
         })
     }
 }
@@ -202,13 +204,13 @@ fn choices(history: &History) -> f64 {
 }
 
 /// Returns the verdict of an answer, with the reason and the limit if it is unknown.
-pub(super) fn truth(judged: &Judged) -> (Option<bool>, Option<String>, Option<Stop>) {
+pub(super) fn truth(judged: &ModelAnswer) -> (Option<bool>, Option<String>, Option<Stop>) {
     match judged {
-        Judged::Verdict(Verdict::Unknown { stop, reason }) => {
+        ModelAnswer::Verdict(Verdict::Unknown { stop, reason }) => {
             (None, Some(reason.clone()), Some(stop.clone()))
         }
-        Judged::Verdict(verdict) => (verdict.truth(), None, None),
-        Judged::Truth(truth) => (Some(*truth), None, None),
-        Judged::Unknown(reason) => (None, Some(reason.clone()), None),
+        ModelAnswer::Verdict(verdict) => (verdict.truth(), None, None),
+        ModelAnswer::Truth(truth) => (Some(*truth), None, None),
+        ModelAnswer::Unknown(reason) => (None, Some(reason.clone()), None),
     }
 }

@@ -16,9 +16,9 @@ mod picture;
 mod results;
 mod stream;
 
-use self::against::{Against, Judged, truth};
+use self::against::{Against, ModelAnswer, truth};
 use self::log::{Log, open};
-use self::results::{Shown, TraceAnswer, TraceReport, TraceResult};
+use self::results::{ShownConflict, TraceAnswer, TraceReport, TraceResult};
 use crate::args::{LogFormat, TraceArgs};
 use crate::output;
 use crate::output::answers;
@@ -232,17 +232,17 @@ impl Judging<'_> {
         &self,
         trace: &Trace,
         (number, m, model): (usize, usize, &Against),
-        judged: Judged,
+        judged: ModelAnswer,
     ) -> Result<(), Diagnostic> {
         let (truth, reason, stop) = truth(&judged);
         let mut answer = TraceAnswer { truth, reason, stop, ..TraceAnswer::default() };
         let conflict = match judged {
-            Judged::Verdict(Verdict::Allowed { witness }) if self.wants_witness => {
+            ModelAnswer::Verdict(Verdict::Allowed { witness }) if self.wants_witness => {
                 answer.order = Some(results::order(trace, &witness));
                 None
             }
-            Judged::Verdict(Verdict::Forbidden { conflict }) => {
-                answer.shown = Some(Shown::new(trace, &conflict));
+            ModelAnswer::Verdict(Verdict::Forbidden { conflict }) => {
+                answer.shown = Some(ShownConflict::new(trace, &conflict));
                 Some(conflict)
             }
             _ => None,

@@ -147,7 +147,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The outcomes that a model allows for a test.
-enum Allowed {
+enum AllowedOutcomes {
     /// All of them; the stop reason if some may be missing.
     Outcomes(Vec<FinalValues>, Option<(Stop, String)>),
     /// The reason why the model cannot judge the test.
@@ -186,7 +186,7 @@ fn allowed(
     model: &Against,
     name: &str,
     text: &str,
-) -> Result<(Allowed, usize, usize), Diagnostic> {
+) -> Result<(AllowedOutcomes, usize, usize), Diagnostic> {
     let mut sources = SourceMap::new();
     let source = sources.add(name, text);
     let located = |d: Diagnostic, sources: &SourceMap| {
@@ -213,7 +213,7 @@ fn allowed(
     let Some(axioms) = &model.axioms else {
         let (instructions, threads) = size(&parsed(false).map_err(|d| located(d, &sources))?);
         let reason = format!("there are no axioms of `{}`", model.name);
-        return Ok((Allowed::Unknown(reason), instructions, threads));
+        return Ok((AllowedOutcomes::Unknown(reason), instructions, threads));
     };
     let included = |name: &str| axioms.included(name);
     let judge = mu_litmus::Judge::compile(&mut sources, arch, &model.name, &axioms.text, &included);
@@ -222,7 +222,7 @@ fn allowed(
         Err(d) => {
             let (instructions, threads) = size(&parsed(false).map_err(|d| located(d, &sources))?);
             let reason = format!("`{}` does not judge {} tests: {d}", model.name, arch.name());
-            return Ok((Allowed::Unknown(reason), instructions, threads));
+            return Ok((AllowedOutcomes::Unknown(reason), instructions, threads));
         }
     };
     let test = parsed(judge.pairs).map_err(|d| located(d, &sources))?;
@@ -237,20 +237,20 @@ fn allowed(
         .collect();
     let missing = (!report.answer.complete)
         .then(|| (report.stop.clone(), "some outcomes of the test were not computed".to_string()));
-    Ok((Allowed::Outcomes(outcomes, missing), instructions, threads))
+    Ok((AllowedOutcomes::Outcomes(outcomes, missing), instructions, threads))
 }
 
 /// Judges an outcome.
-fn judge(allowed: &Allowed, outcome: &FinalValues) -> TraceAnswer {
+fn judge(allowed: &AllowedOutcomes, outcome: &FinalValues) -> TraceAnswer {
     let (outcomes, missing) = match allowed {
-        Allowed::Unknown(reason) => {
+        AllowedOutcomes::Unknown(reason) => {
             return TraceAnswer {
                 reason: Some(reason.clone()),
                 stop: Some(Stop::Complete),
                 ..TraceAnswer::default()
             };
         }
-        Allowed::Outcomes(outcomes, missing) => (outcomes, missing),
+        AllowedOutcomes::Outcomes(outcomes, missing) => (outcomes, missing),
     };
     let agrees =
         |o: &FinalValues| outcome.iter().all(|(n, v)| o.get(n).is_none_or(|w| same(*v, *w)));

@@ -1,6 +1,6 @@
 //! Pictures of forbidden traces: threads as lanes, the forbidden cycle in red.
 
-use super::results::{Results, Shown, TraceResult};
+use super::results::{Results, ShownConflict, TraceResult};
 use crate::output;
 use crate::output::page;
 use crate::pipeline::Session;
@@ -45,7 +45,7 @@ fn location(o: &super::results::ShownOperation) -> String {
 }
 
 /// Returns the conflict as a graph (docs/schema/litmus.json), with the lines of the log.
-fn graph(shown: &Shown, model: &str, title: &str) -> Value {
+fn graph(shown: &ShownConflict, model: &str, title: &str) -> Value {
     let mut graph = execution_graph::json(&execution(shown, model), title);
     // All events have threads, so their order is that of the operations.
     for (i, operation) in shown.operations.iter().enumerate() {
@@ -55,7 +55,7 @@ fn graph(shown: &Shown, model: &str, title: &str) -> Value {
 }
 
 /// Returns the conflict as an execution of a litmus test.
-fn execution(shown: &Shown, model: &str) -> DecidingExecution {
+fn execution(shown: &ShownConflict, model: &str) -> DecidingExecution {
     let mut threads: Vec<usize> = shown.operations.iter().map(|o| o.thread).collect();
     threads.sort_unstable();
     threads.dedup();
@@ -111,7 +111,7 @@ fn line(o: &super::results::ShownOperation) -> String {
 
 /// Returns the sources of the loads of a conflict, except for those that the cycle shows: pairs of
 /// a store and a load.
-fn sources(shown: &Shown) -> Vec<(usize, usize)> {
+fn sources(shown: &ShownConflict) -> Vec<(usize, usize)> {
     let all = &shown.operations;
     let is_shown = |store: usize, load: usize| {
         shown.cycle.iter().any(|e| e.relation == "reads from" && (e.from, e.to) == (store, load))

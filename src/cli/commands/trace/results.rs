@@ -53,7 +53,7 @@ impl ShownOperation {
 
 /// A conflict, as it is shown.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
+pub(super) struct ShownConflict {
     pub message: String,
     /// The operations of the conflict, by thread and program order.
     pub operations: Vec<ShownOperation>,
@@ -63,7 +63,7 @@ pub(super) struct Shown {
     pub finals: Vec<(String, u32)>,
 }
 
-/// Edge of a cycle; operations are positions in [`Shown::operations`].
+/// Edge of a cycle; operations are positions in [`ShownConflict::operations`].
 #[derive(Clone, Debug)]
 pub(super) struct ShownEdge {
     pub from: usize,
@@ -75,7 +75,7 @@ pub(super) struct ShownEdge {
     pub because: Vec<usize>,
 }
 
-impl Shown {
+impl ShownConflict {
     pub(super) fn new(trace: &Trace, conflict: &Conflict) -> Self {
         let simplified = conflict.simplified(trace);
         let all = &conflict.operations;
@@ -187,7 +187,7 @@ pub(super) struct TraceAnswer {
     pub reason: Option<String>,
     pub stop: Option<Stop>,
     /// Conflict of a forbidden trace.
-    pub shown: Option<Shown>,
+    pub shown: Option<ShownConflict>,
     /// Its minimal part as a litmus test.
     pub part: Option<LitmusPart>,
     /// Order of the operations of an allowed trace.

@@ -8,7 +8,7 @@
 use super::against::Against;
 use super::log::{Log, open};
 use super::part;
-use super::results::{Shown, TraceAnswer, TraceReport, TraceResult};
+use super::results::{ShownConflict, TraceAnswer, TraceReport, TraceResult};
 use crate::args::{LogFormat, TraceArgs};
 use crate::output;
 use crate::pipeline::Session;
@@ -247,7 +247,7 @@ fn answer(
         Settled::Allowed => TraceAnswer { truth: Some(true), ..TraceAnswer::default() },
         Settled::Forbidden { part, conflict } => TraceAnswer {
             truth: Some(false),
-            shown: Some(Shown::new(&part, &conflict)),
+            shown: Some(ShownConflict::new(&part, &conflict)),
             part: match wants_part {
                 true => match part::of(session, &part, &conflict, model, options) {
                     // The verdict is known.

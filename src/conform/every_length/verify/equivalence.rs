@@ -9,7 +9,7 @@
 //! each round and pair; the enumeration is exponential in the worst case, and limited.
 
 use super::fails;
-use super::labels::{Fields, Happening, MachineNames};
+use super::labels::{Fields, MachineNames, OperationPart};
 use crate::interface::{ArgumentRole, Interface};
 use ahash::{AHashMap, AHashSet};
 use mu_axioms::EventKind;
@@ -26,7 +26,7 @@ pub struct Merging<'a> {
     /// The interface.
     pub interface: &'a Interface,
     /// The happenings of each label.
-    pub labels: &'a [Vec<Happening>],
+    pub labels: &'a [Vec<OperationPart>],
     /// The names.
     pub names: &'a MachineNames,
     /// The steps of each state; state 0 is the first.
@@ -35,10 +35,10 @@ pub struct Merging<'a> {
 
 /// Numbers of labels: the happenings, and true for the store that a system marks. Number 0 is that
 /// of internal labels.
-struct Numbering(AHashMap<(Vec<Happening>, bool), u32>);
+struct Numbering(AHashMap<(Vec<OperationPart>, bool), u32>);
 
 impl Numbering {
-    fn of(&mut self, label: Vec<Happening>, is_marked: bool) -> u32 {
+    fn of(&mut self, label: Vec<OperationPart>, is_marked: bool) -> u32 {
         let next = narrow::index(self.0.len());
         *self.0.entry((label, is_marked)).or_insert(next)
     }
@@ -96,7 +96,7 @@ impl Merging<'_> {
         let image = |v: usize| if v == from { to } else { v };
         let (plain, merged) = (number(&|v| v, false), number(&image, false));
         let marked = number(&image, true);
-        let flag = |test: &dyn Fn(&Vec<Happening>) -> bool| -> Vec<bool> {
+        let flag = |test: &dyn Fn(&Vec<OperationPart>) -> bool| -> Vec<bool> {
             self.labels.iter().map(test).collect()
         };
         let uses = flag(&|l| {
@@ -149,39 +149,43 @@ impl Merging<'_> {
     }
 
     /// True if an operation that stores a value begins, or has its value from this label on.
-    fn stores(&self, label: &[Happening], value: usize) -> bool {
+    fn stores(&self, label: &[OperationPart], value: usize) -> bool {
         let line = |f: &Fields| &self.interface.operations[f.line];
         let writes = |f: &Fields| match line(f).kind {
             EventKind::Write => f.value == Some(value),
             _ => f.written == Some(value),
         };
         label.iter().any(|h| match h {
-            Happening::Begin(_, number) => writes(&self.names.begun[*number].2),
-            Happening::Whole(_, f) => writes(f),
-            Happening::End(_, f) => {
+            OperationPart::Begin(_, number) => writes(&self.names.begun[*number].2),
+            OperationPart::Whole(_, f) => writes(f),
+            OperationPart::End(_, f) => {
                 let begin = line(f).begin.as_ref();
                 let has_begun = begin.is_some_and(|b| b.roles.contains(&ArgumentRole::Written));
                 line(f).kind == EventKind::Update && f.written == Some(value) && !has_begun
             }
-            Happening::Commit(..) | Happening::Absorb(..) => false,
+            OperationPart::Commit(..) | OperationPart::Absorb(..) => false,
         })
     }
 
     /// Renames the values of a label. The number of a beginning is that of its renamed fields.
-    fn renamed(&self, label: &[Happening], image: impl Fn(usize) -> usize) -> Vec<Happening> {
+    fn renamed(
+        &self,
+        label: &[OperationPart],
+        image: impl Fn(usize) -> usize,
+    ) -> Vec<OperationPart> {
         let fields = |f: &Fields| Fields {
             value: f.value.map(&image),
             written: f.written.map(&image),
             ..f.clone()
         };
-        let one = |h: &Happening| match h {
-            Happening::Begin(p, number) => {
-                Happening::Whole(*p, fields(&self.names.begun[*number].2))
+        let one = |h: &OperationPart| match h {
+            OperationPart::Begin(p, number) => {
+                OperationPart::Whole(*p, fields(&self.names.begun[*number].2))
             }
-            Happening::End(p, f) => Happening::End(*p, fields(f)),
-            Happening::Whole(p, f) => Happening::Whole(*p, fields(f)),
-            Happening::Commit(a, v) => Happening::Commit(*a, image(*v)),
-            Happening::Absorb(p, a, v) => Happening::Absorb(*p, *a, image(*v)),
+            OperationPart::End(p, f) => OperationPart::End(*p, fields(f)),
+            OperationPart::Whole(p, f) => OperationPart::Whole(*p, fields(f)),
+            OperationPart::Commit(a, v) => OperationPart::Commit(*a, image(*v)),
+            OperationPart::Absorb(p, a, v) => OperationPart::Absorb(*p, *a, image(*v)),
         };
         label.iter().map(one).collect()
     }

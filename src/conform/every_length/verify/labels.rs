@@ -1,7 +1,7 @@
 //! Reading of labels for the check of certificates: what happens at a label, in order.
 //!
 //! In: an interface, and labels as lists of actions with the texts of their arguments. Out: for
-//! each label its [`Happening`]s. MachineNames are numbered as in the certificate. Nothing of the
+//! each label its [`OperationPart`]s. MachineNames are numbered as in the certificate. Nothing of the
 //! alphabet, or of the effects of the search, takes part.
 
 use super::fails;
@@ -31,7 +31,7 @@ impl LabelPart {
 
 /// A memory operation, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Happening {
+pub enum OperationPart {
     /// An operation of a processor begins: the number of its beginning.
     Begin(usize, usize),
     /// The operation of a processor in progress ends, with these fields.
@@ -193,7 +193,7 @@ impl<'a> Labels<'a> {
     /// Lists what happens at a label: its operation, then what is absorbed, then what
     /// reaches memory. Error: several
     /// operations, or a name that the certificate does not list.
-    pub fn happenings(&mut self, label: &[LabelPart]) -> Result<Vec<Happening>, Diagnostic> {
+    pub fn happenings(&mut self, label: &[LabelPart]) -> Result<Vec<OperationPart>, Diagnostic> {
         let mut operations = Vec::new();
         let (mut absorbed, mut commits) = (Vec::new(), Vec::new());
         let interface = self.interface;
@@ -208,7 +208,7 @@ impl<'a> Labels<'a> {
                 let (Some(address), Some(value)) = (fields.address, fields.value) else {
                     return Err(fails("an absorbed store without an address or a value"));
                 };
-                absorbed.push(Happening::Absorb(processor, address, value));
+                absorbed.push(OperationPart::Absorb(processor, address, value));
             }
             for pattern in &interface.commits {
                 let found = self.fields(usize::MAX, pattern, part);
@@ -216,7 +216,7 @@ impl<'a> Labels<'a> {
                 let (Some(address), Some(value)) = (fields.address, fields.value) else {
                     return Err(fails("a commit without an address or a value"));
                 };
-                commits.push(Happening::Commit(address, value));
+                commits.push(OperationPart::Commit(address, value));
             }
         }
         if operations.len() > 1 {
@@ -224,7 +224,7 @@ impl<'a> Labels<'a> {
             return Err(fails(format!("`{}` has several operations", text.join("|"))));
         }
         let updates = operations.iter().any(|h| match h {
-            Happening::Whole(_, f) | Happening::End(_, f) => {
+            OperationPart::Whole(_, f) | OperationPart::End(_, f) => {
                 interface.operations[f.line].kind == EventKind::Update
             }
             _ => false,
@@ -241,7 +241,7 @@ impl<'a> Labels<'a> {
         i: usize,
         line: &Operation,
         part: &LabelPart,
-    ) -> Result<Vec<Happening>, Diagnostic> {
+    ) -> Result<Vec<OperationPart>, Diagnostic> {
         let mut out = Vec::new();
         if let Some(begin) = &line.begin
             && let Some((processor, fields)) = self.fields(i, begin, part)?
@@ -253,13 +253,13 @@ impl<'a> Labels<'a> {
             if known.is_none() {
                 self.names.begun.push((text, processor, fields));
             }
-            out.push(Happening::Begin(processor, number));
+            out.push(OperationPart::Begin(processor, number));
         }
         if let Some((processor, fields)) = self.fields(i, &line.end, part)? {
             self.ended[i] = true;
             out.push(match &line.begin {
-                None => Happening::Whole(processor, fields),
-                Some(_) => Happening::End(processor, fields),
+                None => OperationPart::Whole(processor, fields),
+                Some(_) => OperationPart::End(processor, fields),
             });
         }
         Ok(out)

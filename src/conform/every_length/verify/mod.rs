@@ -21,7 +21,7 @@ pub mod patterns;
 use super::certificate::{Certificate, Members};
 use crate::interface::Interface;
 use ahash::{AHashMap, AHashSet};
-use labels::{Happening, LabelPart, Labels};
+use labels::{LabelPart, Labels, OperationPart};
 use mu_axioms::EventKind;
 use mu_base::{Budget, Diagnostic, Stage, narrow};
 use patterns::{Digits, Dimensions, HistoryPattern, PatternAccess, RoleValues, Strength};
@@ -42,7 +42,7 @@ pub trait NaiveMachine {
 
 /// Numbers of checks, and what holds of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerificationCounts {
     /// The order within a processor.
     pub order: String,
     /// States of the machine.
@@ -89,16 +89,16 @@ pub fn verify(
     interface: &Interface,
     machine: &mut dyn NaiveMachine,
     budget: &Budget,
-) -> Result<Verified, Diagnostic> {
+) -> Result<VerificationCounts, Diagnostic> {
     let strength = Strength::named(&certificate.order)
         .ok_or_else(|| fails(format!("`{}` is no order", certificate.order)))?;
     let steps = machine_steps(certificate, machine, budget)?;
-    let mut out = Verified {
+    let mut out = VerificationCounts {
         order: certificate.order.clone(),
         states: steps.of.len(),
         steps: steps.of.iter().map(Vec::len).sum(),
         initiation: 1,
-        ..Verified::default()
+        ..VerificationCounts::default()
     };
     out.consecution = out.steps;
     let mut labels = Labels::new(interface, &certificate.processors, &certificate.addresses)?;
@@ -116,8 +116,8 @@ pub fn verify(
         return Err(fails("the initial value is not that of the interface"));
     }
     let stores_initial = expect_storable(certificate, &labels, &happenings, values)?;
-    let updates = |h: &Happening| match h {
-        Happening::Whole(_, f) | Happening::End(_, f) => {
+    let updates = |h: &OperationPart| match h {
+        OperationPart::Whole(_, f) | OperationPart::End(_, f) => {
             interface.operations[f.line].kind == EventKind::Update
         }
         _ => false,
@@ -126,7 +126,7 @@ pub fn verify(
         processors: certificate.processors.len(),
         addresses: certificate.addresses.len(),
         updates: happenings.iter().flatten().any(updates),
-        absorbs: happenings.iter().flatten().any(|h| matches!(h, Happening::Absorb(..))),
+        absorbs: happenings.iter().flatten().any(|h| matches!(h, OperationPart::Absorb(..))),
     };
     let mut read = Vec::new();
     for (text, _) in &certificate.guesses {
@@ -230,19 +230,21 @@ fn machine_steps(
 fn expect_judged(
     interface: &Interface,
     labels: &Labels<'_>,
-    happenings: &[Vec<Happening>],
+    happenings: &[Vec<OperationPart>],
 ) -> Result<(), Diagnostic> {
     for (i, line) in interface.operations.iter().enumerate() {
         if labels.started[i] && !labels.ended[i] {
             return Err(fails(format!("no operation of `{}` ends", line.text())));
         }
     }
-    let loads = |h: &Happening| match h {
-        Happening::Whole(_, f) | Happening::End(_, f) => interface.operations[f.line].kind.reads(),
+    let loads = |h: &OperationPart| match h {
+        OperationPart::Whole(_, f) | OperationPart::End(_, f) => {
+            interface.operations[f.line].kind.reads()
+        }
         _ => false,
     };
-    let commits = |h: &Happening| matches!(h, Happening::Commit(..));
-    let some = |of: &dyn Fn(&Happening) -> bool| happenings.iter().flatten().any(of);
+    let commits = |h: &OperationPart| matches!(h, OperationPart::Commit(..));
+    let some = |of: &dyn Fn(&OperationPart) -> bool| happenings.iter().flatten().any(of);
     let updates = interface.operations.iter().any(|o| o.kind == EventKind::Update);
     if !some(&loads) {
         return Err(fails("no label of the machine is a load"));
@@ -258,15 +260,15 @@ fn expect_judged(
 fn expect_storable(
     certificate: &Certificate,
     labels: &Labels<'_>,
-    happenings: &[Vec<Happening>],
+    happenings: &[Vec<OperationPart>],
     roles: RoleValues,
 ) -> Result<bool, Diagnostic> {
     let mut stored: AHashSet<(usize, usize, usize)> = AHashSet::new();
     for h in happenings.iter().flatten() {
         let (p, fields) = match h {
-            Happening::Begin(p, number) => (*p, &labels.names.begun[*number].2),
-            Happening::Whole(p, fields) | Happening::End(p, fields) => (*p, fields),
-            Happening::Commit(..) | Happening::Absorb(..) => continue,
+            OperationPart::Begin(p, number) => (*p, &labels.names.begun[*number].2),
+            OperationPart::Whole(p, fields) | OperationPart::End(p, fields) => (*p, fields),
+            OperationPart::Commit(..) | OperationPart::Absorb(..) => continue,
         };
         let kind = labels.interface.operations[fields.line].kind;
         let value = if kind == EventKind::Update { fields.written } else { fields.value };
@@ -305,7 +307,7 @@ struct ProductCounts {
 struct Product<'a> {
     interface: &'a Interface,
     labels: &'a Labels<'a>,
-    happenings: &'a [Vec<Happening>],
+    happenings: &'a [Vec<OperationPart>],
     steps: &'a MachineSteps,
     pattern: &'a HistoryPattern,
     /// The pattern as in the certificate.
@@ -409,7 +411,7 @@ impl Product<'_> {
         for h in &self.happenings[label as usize] {
             let mut accesses = Vec::new();
             match h {
-                Happening::Begin(p, number) => {
+                OperationPart::Begin(p, number) => {
                     if open[*p].replace(*number).is_some() {
                         return Err(fails("the operations of a processor overlap"));
                     }
@@ -418,7 +420,7 @@ impl Product<'_> {
                         accesses.extend(self.access(*p, fields)?);
                     }
                 }
-                Happening::End(p, end) => {
+                OperationPart::End(p, end) => {
                     let number = open[*p].take();
                     let begun = number.map(|n| &self.labels.names.begun[n].2);
                     let begun =
@@ -430,14 +432,14 @@ impl Product<'_> {
                         accesses.extend(self.access(*p, &whole)?);
                     }
                 }
-                Happening::Whole(p, fields) => {
+                OperationPart::Whole(p, fields) => {
                     if open[*p].is_some() {
                         return Err(fails("the operations of a processor overlap"));
                     }
                     accesses.extend(self.access(*p, fields)?);
                 }
-                Happening::Commit(a, v) => accesses.push(PatternAccess::Commit(*a, *v)),
-                Happening::Absorb(p, a, v) => accesses.push(PatternAccess::Absorb(*p, *a, *v)),
+                OperationPart::Commit(a, v) => accesses.push(PatternAccess::Commit(*a, *v)),
+                OperationPart::Absorb(p, a, v) => accesses.push(PatternAccess::Absorb(*p, *a, *v)),
             }
             for access in accesses {
                 match self.pattern.after(&self.values, &digits, access) {
@@ -508,7 +510,7 @@ fn commits(
 /// Returns a processor that cannot begin an operation after some state.
 fn stopped(
     steps: &MachineSteps,
-    happenings: &[Vec<Happening>],
+    happenings: &[Vec<OperationPart>],
     processors: usize,
 ) -> Option<usize> {
     let mut sources: Vec<Vec<u32>> = vec![Vec::new(); steps.of.len()];
@@ -517,9 +519,9 @@ fn stopped(
     }
     (0..processors).find(|p| {
         let begins = |label: u32| {
-            happenings[label as usize]
-                .iter()
-                .any(|h| matches!(h, Happening::Begin(q, _) | Happening::Whole(q, _) if q == p))
+            happenings[label as usize].iter().any(
+                |h| matches!(h, OperationPart::Begin(q, _) | OperationPart::Whole(q, _) if q == p),
+            )
         };
         let starts = (0..narrow::index(steps.of.len()))
             .filter(|s| steps.of[*s as usize].iter().any(|(l, _)| begins(*l)));

@@ -123,13 +123,13 @@ fn model(steps: &[(usize, usize, usize)], values: &[u32]) -> HandModel {
 /// The result of a search: the annotation of each state, and true if an obligation under a least
 /// fixed point has a cycle.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct AnnotationResult {
     annotations: Vec<u32>,
     lasts: bool,
 }
 
 /// Computes the least annotations and the cycles of least fixed points by definition.
-fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
+fn naive(states: usize, steps: &Steps, rules: &Rules) -> AnnotationResult {
     let mut annotations = vec![0; states];
     annotations[0] = rules.initial;
     while let Some(&(from, label, to)) =
@@ -147,7 +147,7 @@ fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
     {
         on_cycle[s] = false;
     }
-    Found { annotations, lasts: on_cycle.contains(&true) }
+    AnnotationResult { annotations, lasts: on_cycle.contains(&true) }
 }
 
 /// Searches until no level is left or this many blocks are expanded; true if no level is left.
@@ -188,7 +188,11 @@ fn deliver(partitions: &mut [Partition], level: u64, batches: &mut Vec<(usize, B
 }
 
 /// Reads the annotations and, if some step leads back, searches for cycles.
-fn conclude(mut partitions: Vec<Partition>, values: &[u32], random: &mut Random) -> Found {
+fn conclude(
+    mut partitions: Vec<Partition>,
+    values: &[u32],
+    random: &mut Random,
+) -> AnnotationResult {
     let mut annotations = vec![0; values.len()];
     for partition in &partitions {
         for (place, key) in partition.store.table.entries() {
@@ -210,7 +214,7 @@ fn conclude(mut partitions: Vec<Partition>, values: &[u32], random: &mut Random)
             .iter()
             .any(|partition| partition.removed_vertices().0 < partition.removed_vertices().1);
     }
-    Found { annotations, lasts }
+    AnnotationResult { annotations, lasts }
 }
 
 /// Creates an empty partition for each model.
@@ -234,7 +238,7 @@ fn search(
     values: &Values,
     cut: Option<(usize, &Values, &mut usize)>,
     random: &mut Random,
-) -> Found {
+) -> AnnotationResult {
     let (processes, values_of) = (values.0.len(), values.of(owners));
     let models: Vec<HandModel> = (0..processes).map(|_| model(steps, &values_of)).collect();
     let mut partitions = empty(&models, rules);

@@ -4,7 +4,7 @@ use mu_base::Stage::{self, Syntax, Type, Usage};
 use mu_base::{Diagnostic, SourceMap, Span};
 use mu_syntax::template::*;
 
-fn run(text: &str, defines: &[(&str, &str)]) -> (Result<Expanded, Diagnostic>, SourceMap) {
+fn run(text: &str, defines: &[(&str, &str)]) -> (Result<ExpandedText, Diagnostic>, SourceMap) {
     let mut sources = SourceMap::new();
     let defines: Vec<(String, String)> =
         defines.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
