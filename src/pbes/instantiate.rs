@@ -101,15 +101,15 @@ impl Instantiation {
         })
     }
 
-    /// Continues until the start is decided, a limit is reached, or the game has `most` vertices;
-    /// returns `None` in the last case.
+    /// Continues until the start is decided, a limit is reached, or the game has `max_vertices`
+    /// vertices; returns `None` in the last case.
     pub fn run(
         &mut self,
         source: &mut LazyTransitions,
         labels: &dyn ActionLabels,
         automaton: &mut Automaton,
         solver: &dyn Solver,
-        most: usize,
+        max_vertices: usize,
         budget: &Budget,
     ) -> Result<Option<InstanceOutcome>, Diagnostic> {
         let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
@@ -147,7 +147,7 @@ impl Instantiation {
                     }
                 }
             }
-            if self.g.arena.len() >= most && self.g.arena.truth(ROOT) == Truth::Open {
+            if self.g.arena.len() >= max_vertices && self.g.arena.truth(ROOT) == Truth::Open {
                 return Ok(None);
             }
         }

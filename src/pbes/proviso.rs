@@ -6,8 +6,8 @@
 //! the action names of its labels. A reduced search preserves each sequence of visible labels, and
 //! each state without steps with the sequences before it. So it preserves the verdict of a
 //! conjunctive formula (dually a disjunctive one) under these conditions: it has no least fixed
-//! points; steps with other labels leave each reached formula state as it is; and it only tests if a
-//! state has outgoing labels at all, as `[true*]<true>true` does. The second condition is checked
+//! points; steps with other labels leave each reached formula state as it is; and it only tests if
+//! a state has outgoing labels at all, as `[true*]<true>true` does. The second condition is checked
 //! on the automaton, for each step and for all states at the end. A verdict that a step decides
 //! needs none of this, since steps of a reduced search are steps of the model. Cost: one query for
 //! each reached formula state.

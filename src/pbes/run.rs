@@ -253,11 +253,16 @@ impl CheckRun<'_> {
         let solver = options.solver.unwrap_or(default_solver());
         let mut game =
             Instantiation::new(&self.source, &self.automaton, (task.conjunctive, &task.roots));
-        let mut most = options.quotient_at.unwrap_or(usize::MAX);
+        let mut max_vertices = options.quotient_at.unwrap_or(usize::MAX);
         let outcome = loop {
-            if let Some(outcome) =
-                game.run(&mut self.source, labels, &mut self.automaton, solver, most, budget)?
-            {
+            if let Some(outcome) = game.run(
+                &mut self.source,
+                labels,
+                &mut self.automaton,
+                solver,
+                max_vertices,
+                budget,
+            )? {
                 break outcome;
             }
             // Exploring as many states as the game has vertices costs about as much as the game
@@ -272,12 +277,12 @@ impl CheckRun<'_> {
                 budget,
             )? {
                 Err(stop) => break instantiate::InstanceOutcome::Stopped(stop),
-                Ok(None) => most = most.max(1).saturating_mul(4),
-                Ok(Some(whole)) => {
-                    if let Some(found) = self.on_quotient(&whole, task)? {
+                Ok(None) => max_vertices = max_vertices.max(1).saturating_mul(4),
+                Ok(Some(explored)) => {
+                    if let Some(found) = self.on_quotient(&explored, task)? {
                         return Ok(found);
                     }
-                    most = usize::MAX;
+                    max_vertices = usize::MAX;
                 }
             }
         };
@@ -298,7 +303,7 @@ impl CheckRun<'_> {
     /// Solves the game on the states' classes; `None` if there are too many.
     fn on_quotient(
         &mut self,
-        whole: &ExploredModel,
+        explored: &ExploredModel,
         task: &Task,
     ) -> Result<Option<TaskValue>, Diagnostic> {
         let CheckRun { labels, options, budget, .. } = *self;
@@ -306,9 +311,9 @@ impl CheckRun<'_> {
         let solver = options.solver.unwrap_or(default_solver());
         let mut ignores_tau = quotient::ignores_tau(&mut self.automaton, labels)?;
         loop {
-            let quotient = whole.quotient(ignores_tau, plain.thread_count());
+            let quotient = explored.quotient(ignores_tau, plain.thread_count());
             if options.quotient_at != Some(0)
-                && quotient.reduced.classes > whole.state_count() / 4 * 3
+                && quotient.reduced.classes > explored.state_count() / 4 * 3
             {
                 return Ok(None);
             }
@@ -333,7 +338,7 @@ impl CheckRun<'_> {
                 instantiate::InstanceOutcome::Stopped(stop) => Err(stop),
                 instantiate::InstanceOutcome::Verdict(value) => {
                     if options.wants_evidence(self.answer.informative, value) {
-                        let builder = whole.evidence(
+                        let builder = explored.evidence(
                             &quotient,
                             &instance,
                             value,

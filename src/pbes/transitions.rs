@@ -1,9 +1,9 @@
 //! Transitions on demand for the engines of this module, and afterwards the groups and the
 //! confluent steps behind each transition.
 //!
-//! Input: any model. Output: numbered states with their transitions, see [`mu_explore::OnTheFlySuccessors`]; 0 is
-//! the initial state. Cost of an [`Explainer`]: one group evaluation a transition if labels
-//! determine the group, for evidence only.
+//! Input: any model. Output: numbered states with their transitions, see
+//! [`mu_explore::OnTheFlySuccessors`]; 0 is the initial state. Cost of an [`Explainer`]: one group
+//! evaluation a transition if labels determine the group, for evidence only.
 
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
