@@ -96,7 +96,10 @@ fn typed(expanded: &ExpandedText) -> Result<ProcSpec, Diagnostic> {
 }
 
 /// Reads an equation system in the binary format.
-fn terms(input: &Input<'_>, loading: &mut Loading<'_>) -> Result<mcrl2::Outlined, Diagnostic> {
+fn terms(
+    input: &Input<'_>,
+    loading: &mut Loading<'_>,
+) -> Result<mcrl2::OutlinedSystem, Diagnostic> {
     loading.journal.begin_stage("reading terms");
     mcrl2::read_equations(input.open()?).map_err(|d| input.located(d))
 }
@@ -106,7 +109,7 @@ pub struct EquationText {
     source: SourceId,
     text: String,
     /// Term positions, if the file was in mCRL2's binary format.
-    outlined: Option<mcrl2::Outlined>,
+    outlined: Option<mcrl2::OutlinedSystem>,
 }
 
 impl EquationText {
@@ -130,7 +133,10 @@ impl EquationText {
     ///
     /// # Errors
     /// An error in the text, with its place.
-    pub fn read(&self, unrolled: &equations::Unrolled) -> Result<equations::System, Diagnostic> {
+    pub fn read(
+        &self,
+        unrolled: &equations::UnrollSelection,
+    ) -> Result<equations::System, Diagnostic> {
         match &self.outlined {
             Some(outlined) => equations::read_outlined(self.source, outlined, unrolled),
             None => equations::read_unrolled(self.source, &self.text, unrolled),

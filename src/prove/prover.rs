@@ -67,7 +67,7 @@ impl Default for ProverOptions {
 #[derive(Clone, Debug)]
 pub enum UnknownReason {
     /// The system is unsupported.
-    Rejection(Refusal),
+    Refused(Refusal),
     /// No state satisfies `init`, for any number of processes.
     NoInitialState,
     /// No state of up to this number of processes satisfies `init`; larger numbers are not decided.

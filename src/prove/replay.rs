@@ -18,7 +18,7 @@ use crate::search::CubeNode;
 use mu_base::Diagnostic;
 use mu_base::limits::Budget;
 use mu_base::narrow;
-use mu_cubicle::instance::Replayed;
+use mu_cubicle::instance::ReplayedRun;
 use mu_cubicle::machine::{Act, Machine, Memory as MachineMemory, Setup};
 use mu_cubicle::system::{Claim, System};
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub struct ReplayRun {
     /// Number of processes.
     pub processes: u32,
     /// The run, including flushes.
-    pub replayed: Replayed,
+    pub replayed: ReplayedRun,
     /// Its steps as text.
     pub steps: Vec<String>,
     /// Its states as text, starting with the initial one.
@@ -189,7 +189,7 @@ fn replay_with(
 /// Returns the states of a run as text, with values for open cells where possible.
 pub(crate) fn states_of(
     machine: &Machine<'_>,
-    run: &Replayed,
+    run: &ReplayedRun,
     claim: &Claim,
     procs: &[u32],
 ) -> Vec<String> {

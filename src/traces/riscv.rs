@@ -167,7 +167,7 @@ fn decode_32(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
             _ => Some(load(1 << (funct3 & 3), Register::Integer(register))),
         },
         0x07 => match funct3 {
-            1..=3 => Some(load(1 << function, Register::Float(register))),
+            1..=3 => Some(load(1 << funct3, Register::Float(register))),
             4 => return Err(UnknownAccess("a load of 16 bytes")),
             _ => return Err(UnknownAccess("a vector load")),
         },

@@ -18,7 +18,7 @@ pub enum How {
     /// The parameter layer against the plain text.
     Layer,
     /// Inputs that are refused by name.
-    Rejection,
+    Refused,
     /// Values of formulas on systems with chance.
     Quantities,
     /// Within this process, with the operational rules and the direct evaluation as oracles.

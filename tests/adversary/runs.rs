@@ -29,7 +29,7 @@ pub enum Answer {
     /// With the reason.
     Open(String),
     /// Refused, with the message.
-    Rejection(String),
+    Refused(String),
 }
 
 /// States, transitions and deadlocks.

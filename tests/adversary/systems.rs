@@ -138,7 +138,7 @@ pub fn equations(inside: &Inside, in_terms: bool) -> Result<Found, String> {
 
 /// The value of an equation system. Quantifiers over numbers that nothing bounds try one number
 /// after another.
-fn solved(text: &str, outlined: Option<&mcrl2::Outlined>) -> Result<bool, Diagnostic> {
+fn solved(text: &str, outlined: Option<&mcrl2::OutlinedSystem>) -> Result<bool, Diagnostic> {
     let (budget, solver) = (budget(None, 4000), default_solver());
     let mut unrolled = UnrollSelection::default();
     loop {

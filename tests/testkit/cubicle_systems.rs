@@ -8,7 +8,7 @@
 use mu_base::random::Random;
 use mu_base::source::Place;
 use mu_cubicle::ast::{
-    Cmp, Declared, File, Formula, Item, Name, QuantifierKind, Right, Term, Update, Value,
+    Cmp, DeclarationKind, File, Formula, Item, Name, QuantifierKind, Right, Term, Update, Value,
 };
 use num_rational::BigRational;
 
@@ -58,7 +58,7 @@ struct Symbol {
     name: &'static str,
     arity: usize,
     sort: Sort,
-    declared: Declared,
+    declared: DeclarationKind,
 }
 
 struct Maker<'r> {
@@ -86,24 +86,24 @@ fn and(mut parts: Vec<Formula>) -> Formula {
 /// Generates a random system.
 pub fn file(random: &mut Random, shape: Shape) -> File {
     let mut symbols =
-        vec![Symbol { name: "Pc", arity: 1, sort: Sort::Loc, declared: Declared::Plain }];
+        vec![Symbol { name: "Pc", arity: 1, sort: Sort::Loc, declared: DeclarationKind::Plain }];
     let mut maybe = |random: &mut Random, allowed: bool, name, arity, sort, declared| {
         if allowed && random.chance(1, 2) {
             symbols.push(Symbol { name, arity, sort, declared });
         }
     };
-    maybe(random, true, "Flag", 1, Sort::Bool, Declared::Plain);
-    let shared = if shape.private { Declared::Weak } else { Declared::Plain };
+    maybe(random, true, "Flag", 1, Sort::Bool, DeclarationKind::Plain);
+    let shared = if shape.private { DeclarationKind::Weak } else { DeclarationKind::Plain };
     maybe(random, true, "Turn", 0, Sort::Proc, shared);
     maybe(random, true, "Mode", 0, Sort::Loc, shared);
     maybe(random, shape.arithmetic, "Count", 0, Sort::Int, shared);
-    maybe(random, shape.arithmetic && !shape.weak, "Ticket", 1, Sort::Int, Declared::Plain);
-    maybe(random, shape.quantifiers && !shape.weak, "Link", 2, Sort::Bool, Declared::Plain);
-    maybe(random, shape.open, "Kind", 1, Sort::Bool, Declared::Constant);
-    maybe(random, shape.weak, "X", 0, Sort::Bool, Declared::Weak);
-    maybe(random, shape.weak, "Y", 0, Sort::Loc, Declared::Weak);
-    maybe(random, shape.weak, "W", 1, Sort::Bool, Declared::Weak);
-    maybe(random, shape.weak && shape.arithmetic, "Z", 0, Sort::Int, Declared::Weak);
+    maybe(random, shape.arithmetic && !shape.weak, "Ticket", 1, Sort::Int, DeclarationKind::Plain);
+    maybe(random, shape.quantifiers && !shape.weak, "Link", 2, Sort::Bool, DeclarationKind::Plain);
+    maybe(random, shape.open, "Kind", 1, Sort::Bool, DeclarationKind::Constant);
+    maybe(random, shape.weak, "X", 0, Sort::Bool, DeclarationKind::Weak);
+    maybe(random, shape.weak, "Y", 0, Sort::Loc, DeclarationKind::Weak);
+    maybe(random, shape.weak, "W", 1, Sort::Bool, DeclarationKind::Weak);
+    maybe(random, shape.weak && shape.arithmetic, "Z", 0, Sort::Int, DeclarationKind::Weak);
     Maker { random, shape, symbols }.file()
 }
 
@@ -189,7 +189,7 @@ impl Maker<'_> {
     fn is_own(&self, at: usize) -> bool {
         self.shape.private
             && self.symbols[at].arity > 0
-            && self.symbols[at].declared == Declared::Plain
+            && self.symbols[at].declared == DeclarationKind::Plain
     }
     /// Chooses a cell of a symbol. In claims, memory is read by some process.
     fn cell(&mut self, at: usize, procs: &[Name], claim: bool) -> Term {
@@ -199,7 +199,7 @@ impl Maker<'_> {
             .collect();
         let s = &self.symbols[at];
         let cell = if args.is_empty() { named(s.name) } else { Term::Cell(name(s.name), args) };
-        if claim && s.declared == Declared::Weak {
+        if claim && s.declared == DeclarationKind::Weak {
             return Term::By(self.random.choose(procs).clone(), Box::new(cell));
         }
         cell
@@ -278,7 +278,7 @@ impl Maker<'_> {
         }
         let mut updates = Vec::new();
         for at in 0..self.symbols.len() {
-            if self.symbols[at].declared != Declared::Constant
+            if self.symbols[at].declared != DeclarationKind::Constant
                 && self.random.chance(if at == 0 { 3 } else { 1 }, 4)
             {
                 updates.push(self.update(at, &params, &mut guard));

@@ -5,13 +5,13 @@
 //! model's name in its folder (`arcx.spec`, `arcx.interface`). There is no graph if no interface
 //! exists, the run has none of its actions, or there are too many operations.
 
-use crate::commands::conform::sorts::{Sorts, Typed};
+use crate::commands::conform::sorts::{Sorts, TypedMachine};
 use crate::pipeline::load::{Loaded, Origin, properties};
 use crate::pipeline::{Session, read_text};
 use mu_axioms::EventKind;
 use mu_axioms::models::MemoryOrdering;
 use mu_base::{Diagnostic, SourceMap, Stage};
-use mu_conform::interface::{ArgumentRole, Assigned, Interface, letter};
+use mu_conform::interface::{ArgumentRole, AssignedLabel, Interface, letter};
 use mu_conform::operations::{Operation, Run};
 use mu_frontends::ShownValue;
 use mu_report::memory_graph::{self, OperationBox};
@@ -57,7 +57,7 @@ pub(crate) fn show_values(
         return Err(Diagnostic::at(Stage::Usage, first.span, message)
             .note(format!("this model is {}", front_end.language())));
     }
-    let value = |a: &Assigned| {
+    let value = |a: &AssignedLabel| {
         let roles = &a.label.roles[..a.label.roles.len() - 1];
         let name = |r: &ArgumentRole| match letter(r) {
             "" | "_" => None,
@@ -91,8 +91,11 @@ pub(crate) fn expect_actions(
     let Some(mut interface) = given else { return Ok(()) };
     let some = interface.labels().any(|l| loaded.actions.iter().any(|a| a.name == l.action));
     if !(properties(path).stored && some) {
-        let typed =
-            Typed { data: &loaded.data, actions: &loaded.actions, declared: loaded.declared };
+        let typed = TypedMachine {
+            data: &loaded.data,
+            actions: &loaded.actions,
+            declared: loaded.declared,
+        };
         match Sorts::check(&mut interface, typed) {
             Err(e) if named => return Err(e),
             Err(_) => return Ok(()),

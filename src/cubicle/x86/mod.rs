@@ -29,7 +29,7 @@ mod flags;
 mod instructions;
 mod values;
 
-use crate::ast::{Cmp, Declared, File, Formula, Item, Name, Right, Term, Update, Value};
+use crate::ast::{Cmp, DeclarationKind, File, Formula, Item, Name, Right, Term, Update, Value};
 use mu_base::source::Place;
 use mu_base::{Diagnostic, Span, Stage};
 use mu_program::parametric::{
@@ -90,8 +90,8 @@ pub struct Columns {
 pub fn columns(file: &File) -> Columns {
     let count = |test: fn(&Item) -> bool| file.items.iter().filter(|i| test(i)).count();
     Columns {
-        registers: count(|i| matches!(i, Item::Symbol { declared: Declared::Plain, .. })),
-        weak: count(|i| matches!(i, Item::Symbol { declared: Declared::Weak, .. })),
+        registers: count(|i| matches!(i, Item::Symbol { declared: DeclarationKind::Plain, .. })),
+        weak: count(|i| matches!(i, Item::Symbol { declared: DeclarationKind::Weak, .. })),
         transitions: count(|i| matches!(i, Item::Transition { .. })),
     }
 }
@@ -559,7 +559,7 @@ impl<'a> Translator<'a> {
         }
         let mut items = vec![Item::Type(name("loc"), locations)];
         let plain = |array: &str, sort: &str| Item::Symbol {
-            declared: Declared::Plain,
+            declared: DeclarationKind::Plain,
             name: name(array),
             indices: vec![name("proc")],
             sort: name(sort),
@@ -596,7 +596,7 @@ impl<'a> Translator<'a> {
         }
         for ghost in self.bounds.values() {
             items.push(Item::Symbol {
-                declared: Declared::Weak,
+                declared: DeclarationKind::Weak,
                 name: name(&ghost.array),
                 indices: vec![name("proc")],
                 sort: name("bool"),
@@ -616,7 +616,12 @@ impl<'a> Translator<'a> {
                 Term::Cell(array.clone(), vec![name("p")])
             };
             let sort = name(if v.counter { "bool" } else { int.as_str() });
-            items.push(Item::Symbol { declared: Declared::Weak, name: array, indices, sort });
+            items.push(Item::Symbol {
+                declared: DeclarationKind::Weak,
+                name: array,
+                indices,
+                sort,
+            });
             let value = match (v.counter, v.initial) {
                 (true, None) => continue,
                 (false, None) => {

@@ -12,7 +12,7 @@ use super::{
 use super::{Scan, refuse_negated};
 use ahash::AHashMap;
 use mu_base::{Diagnostic, SourceId, Span, narrow};
-use mu_lts::mcrl2::{Outlined, OutlinedPredicate, TextRange};
+use mu_lts::mcrl2::{OutlinedPredicate, OutlinedSystem, TextRange};
 use mu_syntax::ast::{Data, Node, VarDecl};
 use mu_syntax::{parse_data_in, parse_head_in, parse_variables_in};
 
@@ -22,7 +22,7 @@ use mu_syntax::{parse_data_in, parse_head_in, parse_variables_in};
 /// As from the text alone.
 pub fn read_outlined(
     source: SourceId,
-    outlined: &Outlined,
+    outlined: &OutlinedSystem,
     unrolled: &UnrollSelection,
 ) -> Result<System, Diagnostic> {
     let text = outlined.text.as_str();

@@ -81,7 +81,7 @@ pub enum Point {
     /// The named process.
     Named(u8),
     /// The content of the cell.
-    PriorValue(CertificateCell),
+    Held(CertificateCell),
 }
 
 /// A fact.

@@ -14,8 +14,8 @@ use super::numbers::{AnyNumber, CHECKED_INSTANCE, fix_sizes};
 use super::results::{self, add_violation, behaviour_json, behaviour_text, violation_text};
 use super::sorts::{Sorts, TypedMachine};
 use super::{
-    COMPARED_OPERATIONS, ConfirmedViolation, LoadedMachine, ModelSource, Operations, Written,
-    confirm_violation, loaded, models, write_files,
+    COMPARED_OPERATIONS, ConfirmedViolation, LoadedMachine, ModelSource, Operations,
+    ViolationFiles, confirm_violation, loaded, models, write_files,
 };
 use crate::args::ConformArgs;
 use crate::commands::litmus;
@@ -467,8 +467,12 @@ fn finish(
             _ => None,
         })
         .collect();
-    let written =
-        Written { args: results.args, names: &names, shown: &shown, interface: results.interface };
+    let written = ViolationFiles {
+        args: results.args,
+        names: &names,
+        shown: &shown,
+        interface: results.interface,
+    };
     write_files(session, &written, &json, model, (models, texts), execution)?;
     junit::publish(session, results.args, &json, code)
 }

@@ -201,8 +201,8 @@ struct Control {
 /// Parameters with their values.
 type Defines = Vec<(String, String)>;
 
-/// A faulty machine with a detected fault: its index, and the parameters of the fault.
-type FaultyMachine<'f> = ((usize, &'f Defines), ReducedMachine, SymmetryGroup);
+/// A detected fault with its machine: its index, and the parameters of the fault.
+type DetectedFault<'f> = ((usize, &'f Defines), ReducedMachine, SymmetryGroup);
 
 impl FaultSearch<'_> {
     /// Runs a closure with additional parameters.
@@ -423,7 +423,7 @@ impl FaultSearch<'_> {
     fn suite(
         &self,
         session: &Session,
-        machines: &[FaultyMachine<'_>],
+        machines: &[DetectedFault<'_>],
         controls: &[Control],
         longest: usize,
     ) -> Result<Suite, Diagnostic> {

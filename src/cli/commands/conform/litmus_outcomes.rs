@@ -31,7 +31,7 @@ enum TestResult {
     /// The machine cannot run the test.
     Not(String),
     /// The test cannot be read.
-    Rejection(Box<TestError>),
+    Refused(Box<TestError>),
     /// Not known yet, or a limit ended the run before its outcomes were known.
     Open(Stop),
 }
