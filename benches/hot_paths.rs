@@ -13,7 +13,7 @@ use mu_check::base::ids::StateId;
 use mu_check::base::{Budget, SourceId, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::data::engine::{Engine, Program};
-use mu_check::explore::{Lazy, Options, Silent, explore};
+use mu_check::explore::{OnTheFlySuccessors, Options, Silent, explore};
 use mu_check::formula::typecheck::check_formula;
 use mu_check::formula::typed::TypedFormula;
 use mu_check::process::{linearise, typecheck};
@@ -56,7 +56,7 @@ fn exploration(c: &mut Criterion) {
     let mut group = c.benchmark_group("exploration");
     group.sample_size(10);
     group.throughput(Throughput::Elements(outcome.transitions));
-    let mut met = Lazy::new(&model, &options).expect("it starts");
+    let mut met = OnTheFlySuccessors::new(&model, &options).expect("it starts");
     let mut steps = Vec::new();
     let mut at = 0;
     while at < met.state_count() {
