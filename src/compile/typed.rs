@@ -1,5 +1,5 @@
-//! Conversion of a data specification, actions and labels to [`TypedDeclarations`], the contents of a file of
-//! typed terms.
+//! Conversion of a data specification, actions and labels to [`TypedDeclarations`], the contents of
+//! a file of typed terms.
 //!
 //! Operations have the names that mCRL2's binary files give them. One operation may correspond to a
 //! term there: a conversion between sorts of numbers is a chain of constructors (`@cInt`,

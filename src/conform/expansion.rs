@@ -2,11 +2,11 @@
 //!
 //! A block of histories is divided into chunks. Threads extend the histories of a chunk with tables
 //! that are only read: the words after a set of states, lists extended by events, images. A history
-//! that needs what was not computed waits, and the chunk lists what is missing ([`MissingEntry`]). One
-//! thread adds that to the tables, chunk by chunk, and the waiting histories are extended again.
-//! The results of all chunks are then added to the next levels, shard by shard, in the order of the
-//! chunks. So the histories, their order, and the numbers of lists depend on the machine only. Cost
-//! of a block: 12 bytes for each extension of a history of two processors.
+//! that needs what was not computed waits, and the chunk lists what is missing ([`MissingEntry`]).
+//! One thread adds that to the tables, chunk by chunk, and the waiting histories are extended
+//! again. The results of all chunks are then added to the next levels, shard by shard, in the order
+//! of the chunks. So the histories, their order, and the numbers of lists depend on the machine
+//! only. Cost of a block: 12 bytes for each extension of a history of two processors.
 
 use crate::alphabet::Phase;
 use crate::interface::Interface;

@@ -17,8 +17,8 @@
 //! representative.
 //!
 //! Invariants: pending is part of known, and known only grows. If no annotation ever reaches a
-//! state that has been expanded ([`AnnotatedSearch::forward`]), then the order of the expansions is a
-//! topological order of the annotated steps: they make no cycle.
+//! state that has been expanded ([`AnnotatedSearch::forward`]), then the order of the expansions is
+//! a topological order of the annotated steps: they make no cycle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
 //! Typed terms of linear processes and equation systems, for files that contain them: the
 //! counterpart of [`TypedDeclarations`] for transition systems.
 //!
-//! The semantics of expressions is unknown here. Invariant: all terms are those of one [`TypedDeclarations`],
-//! which declares all actions.
+//! The semantics of expressions is unknown here. Invariant: all terms are those of one
+//! [`TypedDeclarations`], which declares all actions.
 
 use super::typed::{TermRef, TypedDeclarations, TypedPart};
 

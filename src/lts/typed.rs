@@ -1,9 +1,9 @@
 //! Typed data of labels, for files that contain typed terms: sorts, operations, equations, actions,
 //! parts of labels.
 //!
-//! A front end fills in a [`TypedDeclarations`]; a writer stores it with the transitions. The semantics of
-//! operations is unknown here: operations are names at sorts. A label's text is split into the
-//! parts of its multi-action ([`super::relabel::parts`]). Each part has its action and its
+//! A front end fills in a [`TypedDeclarations`]; a writer stores it with the transitions. The
+//! semantics of operations is unknown here: operations are names at sorts. A label's text is split
+//! into the parts of its multi-action ([`super::relabel::parts`]). Each part has its action and its
 //! arguments as terms, so that the typed form is found by text after hiding, renaming and
 //! reduction.
 //!

@@ -1,9 +1,9 @@
 //! Reachability of unsafe states of a program under a memory model.
 //!
-//! Input: an [`X86Program`], a memory model, the bound of its buffers. Output: a [`ReachResult`] with a
-//! shortest interleaving to an unsafe state, including memory and buffers after each step, or the
-//! verdict that there is none. The search is `explore::goal_search` over the machine's slots and
-//! groups; steps without memory access take priority if the property cannot distinguish them.
+//! Input: an [`X86Program`], a memory model, the bound of its buffers. Output: a [`ReachResult`]
+//! with a shortest interleaving to an unsafe state, including memory and buffers after each step,
+//! or the verdict that there is none. The search is `explore::goal_search` over the machine's slots
+//! and groups; steps without memory access take priority if the property cannot distinguish them.
 //! Before it is returned, an interleaving is replayed move by move on the machine, independently of
 //! the search; unnecessary steps without memory access are removed.
 

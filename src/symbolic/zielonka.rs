@@ -1,12 +1,12 @@
 //! Solver of an [`Arena`]: Zielonka's algorithm over sets, component by component.
 //!
-//! Input -> output: an arena -> [`SolvedRegions`]: both players' regions and winning choices. Obligations
-//! are divided into strongly connected components, last ones first, so that formulas without
-//! alternation need attractors only. A component is solved by Zielonka's recursion on its highest
-//! priority ("Infinite games on finitely coloured graphs with applications to automata on infinite
-//! trees", 1998; over decision diagrams: Sanchez, Wesselink, Willemse, "A comparison of BDD-based
-//! parity game solvers", GandALF 2018). Winning vertices are attracted at once by all earlier
-//! vertices, and the search ends when the start is won.
+//! Input -> output: an arena -> [`SolvedRegions`]: both players' regions and winning choices.
+//! Obligations are divided into strongly connected components, last ones first, so that formulas
+//! without alternation need attractors only. A component is solved by Zielonka's recursion on its
+//! highest priority ("Infinite games on finitely coloured graphs with applications to automata on
+//! infinite trees", 1998; over decision diagrams: Sanchez, Wesselink, Willemse, "A comparison of
+//! BDD-based parity game solvers", GandALF 2018). Winning vertices are attracted at once by all
+//! earlier vertices, and the search ends when the start is won.
 //!
 //! A choice is made once, when a vertex is attracted: by a move into the frontier of that time. So
 //! a strategy is a list of layers, each with its target set, which is the previous layer.

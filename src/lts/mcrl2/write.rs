@@ -1,5 +1,5 @@
-//! Writer of mCRL2's binary `.lts`: with the declarations and typed labels of a [`TypedDeclarations`], or with
-//! types inferred from the labels' texts.
+//! Writer of mCRL2's binary `.lts`: with the declarations and typed labels of a
+//! [`TypedDeclarations`], or with types inferred from the labels' texts.
 //!
 //! With declarations: each required sort and term is shared once, parts before wholes. Numbers are
 //! digits of 64 bits, conversions between sorts of numbers are constructors, as in the toolset.

@@ -1,9 +1,9 @@
 //! Type checker of typed terms, run before a file is written.
 //!
 //! Input: a [`Process`], [`Equations`], or the declarations and labels of a transition system
-//! ([`TypedDeclarations`]). Output: nothing, or an internal error with the first term that is not well typed. A
-//! reader of the file applies rewrite rules by sort, so a term of the sort `Pos` where `Nat` is
-//! expected matches no rule, and nothing else reports that.
+//! ([`TypedDeclarations`]). Output: nothing, or an internal error with the first term that is not
+//! well typed. A reader of the file applies rewrite rules by sort, so a term of the sort `Pos`
+//! where `Nat` is expected matches no rule, and nothing else reports that.
 //!
 //! Sorts are equal only if identical. Each operation is declared or one of [`OPERATIONS`], at a
 //! sort that it has. Each variable is in scope. The table is written by hand from the language

@@ -5,8 +5,8 @@
 //! case, with finer regions if a case is false. If all cases are true, the formula is true for
 //! every value, and the verdict says if that is verified. Counterexamples: the concrete model for
 //! 0, 1, 2, … until the formula is false; then the counterexample is replayed and printed, and its
-//! value is the smallest one. Without either, the verdict is unknown, with the obstacle (a text that
-//! depends on the value, an operation on numbers, a limit) and the cases that are true.
+//! value is the smallest one. Without either, the verdict is unknown, with the obstacle (a text
+//! that depends on the value, an operation on numbers, a limit) and the cases that are true.
 //!
 //! For formulas with least fixed points, a proof that all runs terminate helps: see
 //! [`mu_regions::measure`], and [`mu_regions::termination`] for any number of components. A

@@ -2,8 +2,8 @@
 //!
 //! In: arguments, which become a [`CheckPlan`] at the entrance. A [`Strategy`] checks the formulas:
 //! by search ([`by_search`]), for every value of a parameter ([`every_value`]), or to values of
-//! real-valued formulas ([`real_values`]). Each gives an outcome per formula to the [`CheckReport`],
-//! which alone prints, writes files, and computes the exit code.
+//! real-valued formulas ([`real_values`]). Each gives an outcome per formula to the
+//! [`CheckReport`], which alone prints, writes files, and computes the exit code.
 //!
 //! All formulas are read before any is checked. If one of several formulas is rejected, the others
 //! are still checked: its verdict is *unknown* with the reason `error`, and the exit code is 2.

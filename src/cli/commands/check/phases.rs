@@ -1,5 +1,5 @@
-//! Phases of a check for every value of a parameter (`check -D NAME=any`): the order of the methods,
-//! and the reason to go on to the next one.
+//! Phases of a check for every value of a parameter (`check -D NAME=any`): the order of the
+//! methods, and the reason to go on to the next one.
 //!
 //! In: a formula and the model over parameters without a value, or the obstacle if there is no such
 //! model. Out: the outcome of the formula. Invariant: *true* comes from a proof and passes the spot

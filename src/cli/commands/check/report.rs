@@ -1,10 +1,10 @@
 //! Report of `check`: outcomes of formulas, from any strategy, become lines, one object, files, and
 //! the exit code.
 //!
-//! Lines are printed as outcomes arrive; the object, the page, and the JUnit file are written at the
-//! end, in the order of the command line. The outcomes so far are the registered report of the run
-//! ([`Report`]), which the watchdog of [`crate::output`] prints if a limit ends the run. Invariant:
-//! a formula has at most one outcome.
+//! Lines are printed as outcomes arrive; the object, the page, and the JUnit file are written at
+//! the end, in the order of the command line. The outcomes so far are the registered report of the
+//! run ([`Report`]), which the watchdog of [`crate::output`] prints if a limit ends the run.
+//! Invariant: a formula has at most one outcome.
 
 use super::plan::{CheckPlan, OutputPlan};
 use crate::args::Format;
@@ -104,8 +104,8 @@ impl Report for CollectedOutcomes {
     fn object(&self, stop: Option<&Stop>) -> Value {
         let reason = stop.map_or("", Stop::word);
         let unknown = |formula: String| json!({ "formula": formula, "verdict": "unknown", "reason": reason, "evidence": [], "vacuous": [] });
-        // The caller holds the lock of `output`, as each update in `CheckReport::add` does: the lists
-        // do not change between these two lines.
+        // The caller holds the lock of `output`, as each update in `CheckReport::add` does: the
+        // lists do not change between these two lines.
         let waiting = self.waiting();
         let known = self.lock().objects.iter().map(|o| o.1.clone()).collect::<Vec<_>>();
         let all: Vec<Value> = known.into_iter().chain(waiting.into_iter().map(unknown)).collect();

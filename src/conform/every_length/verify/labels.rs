@@ -1,8 +1,8 @@
 //! Reading of labels for the check of certificates: what happens at a label, in order.
 //!
 //! In: an interface, and labels as lists of actions with the texts of their arguments. Out: for
-//! each label its [`OperationPart`]s. MachineNames are numbered as in the certificate. Nothing of the
-//! alphabet, or of the effects of the search, takes part.
+//! each label its [`OperationPart`]s. MachineNames are numbered as in the certificate. Nothing of
+//! the alphabet, or of the effects of the search, takes part.
 
 use super::fails;
 use crate::interface::{ArgumentRole, Interface, Label, Operation};
