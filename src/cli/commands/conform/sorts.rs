@@ -364,7 +364,7 @@ impl Sorts {
                 .filter(|t| self.sort(**t).is_some_and(|s| within.contains(&s)))
                 .map(|t| t.name())
                 .collect();
-            let carries_only_processor = carried == [Thing::Processor.name()];
+            let carries_only_processor = carried == [ArgumentKind::Processor.name()];
             let carried = match &carried[..] {
                 [] => continue,
                 [one] => (*one).to_string(),
