@@ -7,9 +7,9 @@
 //!
 //! Tags of events are bits; the architecture defines their names ([`Arch::tags`]).
 
+use crate::known_bits;
 use mu_base::Span;
 use mu_base::narrow;
-use mu_base::random::Random;
 
 /// The architecture of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -232,9 +232,6 @@ pub enum RegisterExpr {
     X86(Box<mu_program::expr::Expr>, Option<Register>),
 }
 
-/// Number of samples that decide whether an expression is constant, or a copy.
-const SAMPLES: u64 = 12;
-
 impl RegisterExpr {
     /// Builds an operator on one value.
     pub fn unary(op: Unary, a: RegisterExpr) -> Self {
@@ -278,49 +275,24 @@ impl RegisterExpr {
             }
         }
     }
-    /// True if the value is the same for all values of its registers: `x ^ x`, `x & 0`. Decided by
-    /// samples: an expression of a test that differs for few values only is not expected.
-    pub fn is_constant(&self) -> bool {
-        let first = self.sampled(0);
-        (1..SAMPLES).all(|sample| self.sampled(sample) == first)
-    }
-    /// Evaluates the expression with pseudo-random values.
-    fn sampled(&self, sample: u64) -> u64 {
-        let mut most = 0;
-        self.sources(&mut |r| most = most.max(usize::from(r) + 1));
-        let mut random = Random::new(sample);
-        let loaded = random.next_u64();
-        let registers: Vec<u64> = (0..most).map(|_| random.next_u64()).collect();
-        self.value(&registers, loaded)
+    /// Returns the value if it is the same for all values of its registers: `x ^ x`, `x & 0`.
+    /// `None` also for an expression that is constant for a reason beyond its known bits.
+    pub fn constant(&self) -> Option<u64> {
+        known_bits::known_bits(self).value()
     }
     /// As [`RegisterExpr::sources`], for the registers that the value depends on.
     pub fn value_sources(&self, visit: &mut dyn FnMut(Register)) -> bool {
         match self {
-            e if e.is_constant() => false,
+            e if e.constant().is_some() => false,
             RegisterExpr::Unary(_, a) => a.value_sources(visit),
             RegisterExpr::Binary(_, a, b) => a.value_sources(visit) | b.value_sources(visit),
             other => other.sources(visit),
         }
     }
-    /// True if the value is that of the loaded value, or of one register for which `is_copy` holds,
-    /// possibly extended or cut off. Decided by samples.
-    pub fn is_copy(&self, is_copy: &dyn Fn(Register) -> bool) -> bool {
-        let mut all = Vec::new();
-        let loaded = self.sources(&mut |r| all.push(r));
-        all.dedup();
-        let source = match (&all[..], loaded) {
-            ([], true) => None,
-            ([r], false) if is_copy(*r) => Some(usize::from(*r)),
-            _ => return false,
-        };
-        // Values below 128 stay as they are in all extensions.
-        let mut random = Random::new(0);
-        (0..SAMPLES).all(|_| {
-            let value = random.next_u64() % 128;
-            let mut registers = vec![0; source.map_or(0, |r| r + 1)];
-            source.into_iter().for_each(|r| registers[r] = value);
-            self.value(&registers, value) == value
-        })
+    /// True if the value is that of the loaded value, or of one register for which `of` holds,
+    /// possibly extended or cut off at a width.
+    pub fn is_copy(&self, of: &dyn Fn(Register) -> bool) -> bool {
+        known_bits::is_copy(self, of)
     }
     /// Calls `visit` for each of its registers. Returns true if it uses the loaded value.
     pub fn sources(&self, visit: &mut dyn FnMut(Register)) -> bool {
@@ -355,7 +327,7 @@ pub fn signed(value: u64, bits: u32) -> i64 {
     if bits >= 64 { value as i64 } else { ((value << (64 - bits)) as i64) >> (64 - bits) }
 }
 
-fn apply(op: Unary, a: u64) -> u64 {
+pub(crate) fn apply(op: Unary, a: u64) -> u64 {
     match op {
         Unary::Not => !a,
         Unary::Neg => a.wrapping_neg(),
@@ -415,7 +387,7 @@ fn holds(code: u8, flags: u64) -> bool {
     positive != (code & 1 == 1)
 }
 
-fn combine(op: Binary, a: u64, b: u64) -> u64 {
+pub(crate) fn combine(op: Binary, a: u64, b: u64) -> u64 {
     let (i, j) = (a as i64, b as i64);
     match op {
         Binary::Add => a.wrapping_add(b),

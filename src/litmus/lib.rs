@@ -26,6 +26,7 @@ pub mod inside;
 pub mod judge;
 pub mod layout;
 pub mod kernel;
+mod known_bits;
 mod names;
 pub mod paths;
 pub mod power;

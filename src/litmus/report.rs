@@ -26,6 +26,9 @@ pub struct TestReport {
     pub unrolled: Option<u32>,
     /// True if a path was dropped because it is too long.
     pub long: bool,
+    /// True if values of reads may be missing, because the search for constants that stores may
+    /// write ended at its limit.
+    pub constants: bool,
     /// The instruction of a path that was dropped because its address is not that of a variable.
     pub strayed: Option<String>,
     /// The instruction of a path that was dropped because its behaviour is undefined.
@@ -118,10 +121,13 @@ pub fn run(
         &found.outcomes,
         complete,
     );
-    if whole && found.decided && !complete {
+    answer.undefined = found.flags.iter().any(|f| judge.undefined.contains(f));
+    if stop != Stop::Complete && !judge.undefined.is_empty() && !answer.undefined {
+        // An execution that was not searched may make the program undefined.
+        answer.reopen();
+    } else if whole && found.decided && !complete {
         answer.decide();
     }
-    answer.undefined = found.flags.iter().any(|f| judge.undefined.contains(f));
     answer.flags = found.flags.into_iter().collect();
     Ok(TestReport {
         answer,
@@ -129,6 +135,7 @@ pub fn run(
         stop,
         unrolled: runs.cut.then_some(bounds.loops),
         long: runs.long,
+        constants: runs.constants,
         strayed: found.strayed.map(|place| instruction(&test, place)),
         undefined: runs.undefined.map(|place| instruction(&test, place)),
     })
@@ -365,6 +372,10 @@ impl TestReport {
         let loops =
             self.unrolled.map(|bound| format!("Loops unrolled {bound}: longer paths are left out"));
         let long = self.long.then(|| "Paths left out: they are too long".to_string());
+        let constants = self.constants.then(|| {
+            "Paths left out: the branches have too many cases to find all constants that are stored"
+                .to_string()
+        });
         let strayed =
             self.strayed.as_ref().map(|at| format!("Paths left out: {at} accesses no variable"));
         let undefined = self.undefined.as_ref().map(|at| {
@@ -372,6 +383,6 @@ impl TestReport {
                 "Paths left out: {at} divides by zero or shifts by too much, which is undefined"
             )
         });
-        loops.into_iter().chain(long).chain(strayed).chain(undefined).collect()
+        loops.into_iter().chain(long).chain(constants).chain(strayed).chain(undefined).collect()
     }
 }

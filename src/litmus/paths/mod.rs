@@ -16,7 +16,7 @@ mod accesses;
 
 use crate::code::{self, Op, Register, RegisterExpr, Thread};
 use crate::inside::{Inside, PathEvent, Port, Recorder, memory};
-use crate::layout::{Found, GRANULE, MemoryLayout};
+use crate::layout::{Found, GRANULE, MemoryCell, MemoryLayout, Variable};
 use crate::speculation;
 use mu_axioms::EventKind;
 use mu_base::{Budget, Stop, narrow};
@@ -139,12 +139,15 @@ pub struct Runs {
     pub unaligned: [Option<(u32, u32)>; 2],
     /// True if a path was dropped because it has too many events for [`Events`].
     pub long: bool,
+    /// True if the search for constants that stores may write ended at its limit, so that values
+    /// of reads may be missing.
+    pub constants: bool,
 }
 
 impl Runs {
-    /// True if paths were dropped for another reason than loops.
+    /// True if paths were dropped, or not found, for another reason than loops.
     pub fn drops_paths(&self) -> bool {
-        self.long || self.undefined.is_some()
+        self.long || self.constants || self.undefined.is_some()
     }
 }
 
@@ -217,26 +220,39 @@ impl Origins {
         }
         (needs & own == 0).then_some(needs | own)
     }
-    /// Adds the constants that stores write on paths with unknown values of reads. Returns true if
-    /// one is new.
+    /// Adds the constants that stores write on paths with unknown values of reads. Returns two
+    /// truths: one is new, or needs fewer stores than before; the search for them was complete.
     fn speculate(
         &mut self,
         threads: &[Thread],
         layout: &MemoryLayout,
         values: &mut Values,
-    ) -> bool {
-        let mut grown = false;
+    ) -> (bool, bool) {
+        let (mut grown, mut complete) = (false, true);
+        let targets = targets(layout, values);
         for (t, thread) in threads.iter().enumerate() {
-            for (cell, value) in speculation::stores(thread, layout) {
+            let constants = speculation::stores(thread, layout, &targets);
+            complete &= constants.complete;
+            for (cell, value, op) in constants.stores {
+                let own = self.first[t].map_or(0, |first| 1 << (first + op));
+                let writer = writer(narrow::index(t));
                 let list = &mut values[cell as usize];
-                if let Err(place) = list.binary_search_by_key(&value, |v| v.0) {
-                    list.insert(place, (value, writer(narrow::index(t))));
-                    self.needs.entry((cell, value)).or_insert(0);
-                    grown = true;
+                match list.binary_search_by_key(&value, |v| v.0) {
+                    Ok(place) => {
+                        grown |= list[place].1 & writer == 0;
+                        list[place].1 |= writer;
+                    }
+                    Err(place) => {
+                        list.insert(place, (value, writer));
+                        grown = true;
+                    }
                 }
+                let known = self.needs.entry((cell, value)).or_insert(own);
+                grown |= *known & !own != 0;
+                *known &= own;
             }
         }
-        grown
+        (grown, complete)
     }
     /// Drops the paths that need themselves, and adds the values that the others write. Returns
     /// true if a value is new.
@@ -282,6 +298,22 @@ impl Origins {
     }
 }
 
+/// Returns the addresses of the cells in variables with an address that some cell may contain.
+fn targets(layout: &MemoryLayout, values: &Values) -> Vec<u64> {
+    let initial = layout.cells().iter().map(|cell| cell.initial);
+    let contents: Vec<u64> = values.iter().flatten().map(|v| v.0).chain(initial).collect();
+    let is_stored = |v: &Variable| {
+        let end = v.address + u64::from(v.size());
+        contents.iter().any(|c| (v.address..end).contains(c))
+    };
+    let stored: Vec<bool> = layout.variables().iter().map(is_stored).collect();
+    let cells = layout.cells().iter().filter(|cell| stored[cell.variable as usize]);
+    let address = |cell: &MemoryCell| {
+        layout.variables()[cell.variable as usize].address + u64::from(cell.offset)
+    };
+    cells.map(address).collect()
+}
+
 /// The values that reads may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
@@ -311,7 +343,7 @@ pub fn run(
         let mut values: Values = vec![any; layout.cells().len()];
         let mut origins = Origins::new(threads, layout);
         let mut rounds = 0;
-        let mut speculated = false;
+        let mut speculated = None;
         loop {
             let mut runs = Runs::default();
             let mut borders = Vec::new();
@@ -352,14 +384,18 @@ pub fn run(
             if grown && rounds <= reads * threads.len() + 1 {
                 continue;
             }
-            // Reads may justify each other through branches: no path has stored their values so
-            // far.
-            if std::mem::replace(&mut speculated, true)
-                || !origins.speculate(threads, layout, &mut values)
-            {
-                return Ok(runs);
+            // Reads may justify each other through branches and addresses: no path has stored
+            // their values so far.
+            if speculated.is_none() {
+                let (grown, complete) = origins.speculate(threads, layout, &mut values);
+                speculated = Some(complete);
+                if grown {
+                    rounds = 0;
+                    continue;
+                }
             }
-            rounds = 0;
+            runs.constants = speculated == Some(false);
+            return Ok(runs);
         }
     }
 }

@@ -73,11 +73,16 @@ impl Answer {
             all.filter(|(_, listed)| **listed).map(|(seen, _)| seen)
         };
         let numbers = |o: &'o [u64]| listed(o).map(|(seen, &v)| seen.number(v)).collect::<Vec<_>>();
-        let mut lines: Vec<(Vec<i128>, &Vec<u64>)> =
-            found.into_iter().filter(|o| question.counts(o)).map(|o| (numbers(o), o)).collect();
+        // Registers are compared in full, so outcomes that print alike may differ in the truth of
+        // the proposition.
+        let mut lines: Vec<(Vec<i128>, bool, &Vec<u64>)> = found
+            .into_iter()
+            .filter(|o| question.counts(o))
+            .map(|o| (numbers(o), question.holds(o), o))
+            .collect();
         lines.sort();
-        lines.dedup_by(|a, b| a.0 == b.0);
-        let positive = lines.iter().filter(|(_, o)| question.holds(o)).count() as u64;
+        lines.dedup_by(|a, b| (&a.0, a.1) == (&b.0, b.1));
+        let positive = lines.iter().filter(|line| line.1).count() as u64;
         let negative = lines.len() as u64 - positive;
         // Missing outcomes cannot change a settled verdict.
         let verdict = match question.quantifier.holds(positive, negative) {
@@ -93,7 +98,7 @@ impl Answer {
             model: model.to_string(),
             quantifier: question.quantifier,
             condition: question.prop.text(&question.observed, addresses),
-            outcomes: lines.iter().map(|(_, o)| shown(o)).collect(),
+            outcomes: lines.iter().map(|line| shown(line.2)).collect(),
             positive,
             negative,
             verdict,
@@ -111,6 +116,13 @@ impl Answer {
             true => Verdict::Ok,
             false => Verdict::No,
         };
+    }
+    /// Records that an execution that was not searched may make the program undefined. The demand
+    /// of the test is then open, unless it is violated.
+    pub fn reopen(&mut self) {
+        if self.verdict == Verdict::Ok {
+            self.verdict = Verdict::Unknown;
+        }
     }
     /// Returns the word of the answer: `Undef` if the program is undefined, else that of the
     /// verdict.

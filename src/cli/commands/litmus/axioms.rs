@@ -219,7 +219,10 @@ impl Route for Axioms {
         };
         let left_out = report.left_out();
         let flags = report.answer.flags.clone();
-        let dropped = report.long || report.strayed.is_some() || report.undefined.is_some();
+        let dropped = report.long
+            || report.constants
+            || report.strayed.is_some()
+            || report.undefined.is_some();
         Ok(Ok(TestResult {
             file: String::new(),
             answer: report.answer,

@@ -2,7 +2,7 @@
 //! exponential in their number. Runs that stop early answer *unknown*.
 
 use super::{answer, judge, outcomes, usual};
-use mu_base::Budget;
+use mu_base::{Budget, Limits};
 use mu_litmus::code::Arch;
 use mu_litmus::file::{ParserOptions, parse};
 use mu_litmus::paths::PathBounds;
@@ -80,6 +80,34 @@ fn a_run_that_stops_says_neither_never_nor_always() {
     .unwrap();
     let report = run(test, &judge, PathBounds { loops: 2 }, &budget).unwrap();
     assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Unknown, "Unknown"));
+}
+
+/// A limit may hide the execution with a data race, which makes a program undefined, so that the
+/// answer to its condition is open. The race is in the paths that are tried last.
+#[test]
+fn a_limit_that_may_hide_a_race_leaves_the_answer_open() {
+    let order = "memory_order_relaxed";
+    let stores: String =
+        (1..4).map(|n| format!("atomic_store_explicit(a, {n}, {order}); ")).collect();
+    let loads: String =
+        (1..4).map(|n| format!("int r{n} = atomic_load_explicit(a, {order}); ")).collect();
+    let text = |condition: &str| {
+        format!(
+            "C t\n{{}}\nP0 (atomic_int* a, int* x) {{ int r0 = atomic_load_explicit(a, {order}); if (r0 == 0) {{ *x = 1; }} }}\n\
+             P1 (int* x) {{ *x = 2; }}\nP2 (atomic_int* a) {{ {stores}}}\nP3 (atomic_int* a) {{ {loads}}}\nP4 (atomic_int* a) {{ {loads}}}\n{condition}\n"
+        )
+    };
+    let judge = usual(Arch::C);
+    for condition in ["~exists (0:r0=7)", "exists (0:r0=3)", "exists (0:r0=7)"] {
+        let run = |most| {
+            let budget = Budget::new(Limits { max_states: most, ..Limits::default() });
+            let test = super::read(&text(condition), &judge);
+            run(test, &judge, PathBounds { loops: 2 }, &budget).unwrap().answer
+        };
+        assert_eq!(run(None).word(), "Undef", "{condition}");
+        let limited = run(Some(1));
+        assert!(!limited.complete && matches!(limited.word(), "Unknown" | "Undef"), "{condition}");
+    }
 }
 
 /// Reads that justify each other through branches are a candidate that only an axiom forbids.

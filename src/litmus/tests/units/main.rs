@@ -3,6 +3,7 @@
 
 mod armv8;
 mod chains;
+mod constants;
 mod conversions;
 mod cycles;
 mod facts;
