@@ -237,7 +237,15 @@ fn computation(
         }
     };
     let left = left.extended(4, false);
-    let right = if name == "BIC" { RegisterExpr::unary(Unary::Not, right) } else { right };
+    let right = match op {
+        _ if name == "BIC" => RegisterExpr::unary(Unary::Not, right),
+        // The lowest byte is the amount; from 32 on the result is 0.
+        Binary::Shl | Binary::Shr => {
+            let byte = RegisterExpr::binary(Binary::And, right, RegisterExpr::Const(0xff));
+            RegisterExpr::binary(Binary::MinU, byte, RegisterExpr::Const(63))
+        }
+        _ => right,
+    };
     if flags {
         let value = match op {
             Binary::Add => RegisterExpr::binary(Binary::AddFlags(32), left.clone(), right.clone()),

@@ -294,9 +294,13 @@ fn computation(
     };
     let into = register(a, cursor)?;
     cursor.expect(",")?;
-    let shift = if name.ends_with("is") { 16 } else { 0 };
-    let constant =
-        |cursor: &mut Cursor<'_, '_>| Ok(RegisterExpr::Const((cursor.number()? << shift) as u64));
+    let shifted = name.ends_with("is");
+    let constant = |cursor: &mut Cursor<'_, '_>| {
+        let n = cursor.number()?;
+        // The number is shifted by 16 bits, and the result is extended from 32 bits.
+        let n = if shifted { i64::from((n << 16) as i32) } else { n };
+        Ok(RegisterExpr::Const(n as u64))
+    };
     let value = match name {
         "li" | "lis" => constant(cursor)?,
         "mr" => source(a, cursor)?,
@@ -310,6 +314,9 @@ fn computation(
             let right = if immediate { constant(cursor)? } else { source(a, cursor)? };
             match name {
                 "subf" => RegisterExpr::binary(op, right, left),
+                "mullw" => {
+                    RegisterExpr::binary(op, left.extended(4, true), right.extended(4, true))
+                }
                 "slwi" | "slw" => RegisterExpr::binary(op, left, right).extended(4, false),
                 "srwi" | "srw" => RegisterExpr::binary(op, left.extended(4, false), right),
                 _ => RegisterExpr::binary(op, left, right),

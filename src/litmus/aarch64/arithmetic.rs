@@ -231,7 +231,7 @@ fn shift(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
     let by = if is_register(cursor) {
         register(a, cursor)?.value()
     } else {
-        RegisterExpr::Const(immediate(cursor)?)
+        RegisterExpr::Const(u64::from(amount(cursor, bits)?))
     };
     let by = RegisterExpr::binary(Binary::And, by, RegisterExpr::Const(u64::from(bits) - 1));
     assign(a, into, shifted(op, of.value(), by, bits));

@@ -149,6 +149,13 @@ impl Lowering<'_> {
                 ..right
             };
         }
+        if let (Binary::Sub, Some(pointee), Some(_)) = (op, left.pointee, right.pointee) {
+            // The number of elements between two pointers.
+            let bytes = RegisterExpr::binary(op, left.e, right.e);
+            let size = RegisterExpr::Const(u64::from(pointee.width));
+            let ty = IntegerType::integer(POINTER.width, true);
+            return Typed::of(RegisterExpr::binary(Binary::Div, bytes, size), ty);
+        }
         if let Binary::Shl | Binary::Shr = op {
             return self.shift(op, left.promoted(), right.promoted());
         }

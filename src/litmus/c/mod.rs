@@ -426,12 +426,16 @@ impl<'s> Lowering<'s> {
     fn simple(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
         if let Some((ty, _)) = self.take_type(cursor) {
             loop {
-                let mut pointer = false;
+                let mut stars = 0;
                 while cursor.eat("*") {
-                    pointer = true;
+                    stars += 1;
                 }
                 let name = cursor.name("a variable")?;
-                let (ty, pointee) = if pointer { (POINTER, Some(ty)) } else { (ty, None) };
+                let (ty, pointee) = match stars {
+                    0 => (ty, None),
+                    1 => (POINTER, Some(ty)),
+                    _ => (POINTER, Some(POINTER)),
+                };
                 let local = self.declare(&name, ty, pointee)?;
                 if cursor.eat("=") {
                     let value = self.expression(cursor, 0, depth)?;

@@ -232,3 +232,20 @@ fn comments_and_shifts_are_distinguished() {
     assert!(error.message.contains("this comment is not closed"));
     assert!(error.notes.iter().any(|n| n.contains("`[x]` is the location `x`")));
 }
+
+#[test]
+fn differences_of_pointers_count_elements() {
+    let text = |body: &str, condition: &str| {
+        format!(
+            "C t\n{{ int x[4]; long z[4]; }}\nP0 (int* x, long* z) {{ {body} }}\nforall ({condition})\n"
+        )
+    };
+    for (body, condition) in [
+        ("int *p = x + 3; int r = p - x; long s = x - p;", "0:r=3 /\\ 0:s=-3"),
+        ("long *p = z + 2; int r = p - z; int s = p > z;", "0:r=2 /\\ 0:s=1"),
+        ("int *p = x + 3; p = p - 1; int r = p - x; int s = r / 2;", "0:r=2 /\\ 0:s=1"),
+    ] {
+        let report = answer(&text(body, condition), &usual(Arch::C));
+        assert_eq!(report.answer.verdict, Verdict::Ok, "{body}");
+    }
+}

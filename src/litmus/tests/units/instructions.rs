@@ -255,3 +255,38 @@ fn instructions_of_the_system_are_rejected_by_their_feature() {
     let error = parse(SourceId::FIRST, variant, ParserOptions::default()).unwrap_err();
     assert!(error.message.contains("address translation"), "{error}");
 }
+
+/// Products and shifted numbers of Power (Power ISA book I, 3.3.9), shifts of Armv7 by more than the
+/// width (Arm manual, A2.2.1).
+#[test]
+fn words_of_power_and_arm_have_the_results_of_the_manuals() {
+    let weak = "\"weak\"\nacyclic po-loc | rf | co | fr as coherence\n";
+    let power = |code: &str, wanted: i64| {
+        format!(
+            "PPC t\n{{ x=-1; 0:r1=x; int64_t 0:r4; }}\nP0 ;\n lwz r2,0(r1) ;\n li r3,2 ;\n {code} ;\nforall (0:r4={wanted})\n"
+        )
+    };
+    for (code, wanted) in [
+        ("mullw r4,r2,r3", -2),
+        ("mullw. r5,r2,r3 ;\n li r4,1 ;\n blt L ;\n li r4,0 ;\n L:", 1),
+        ("lis r4,0x8000", -0x8000_0000),
+        ("addis r4,r3,-1", -65534),
+        ("lis r4,1", 65536),
+    ] {
+        let report = answer(&power(code, wanted), &super::compile(Arch::Power, weak));
+        assert_eq!(report.answer.verdict, Verdict::Ok, "{code}");
+    }
+    for (code, wanted) in [
+        ("LSL R0,R1,R2", 0),
+        ("LSR R0,R1,R2", 0),
+        ("MOV R2,#0x104 ;\n LSL R0,R1,R2", 0x30),
+        ("MOV R2,#33 ;\n LSR R0,R1,R2", 0),
+        ("LSL R0,R1,#4", 0x30),
+    ] {
+        let text = format!(
+            "ARM t\n{{ }}\nP0 ;\n MOV R1,#3 ;\n MOV R2,#64 ;\n {code} ;\nforall (0:R0={wanted})\n"
+        );
+        let report = answer(&text, &super::compile(Arch::Arm, weak));
+        assert_eq!(report.answer.verdict, Verdict::Ok, "{code}");
+    }
+}
