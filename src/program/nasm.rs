@@ -42,6 +42,9 @@ pub struct X86Program {
     pub statements: Vec<Statement>,
     /// The positions of the `thread_code` sections.
     pub codes: Vec<Span>,
+    /// The first operand that uses `N` in a sum or after `$`. Its text has another meaning for
+    /// another number of threads.
+    pub fixed_threads: Option<Span>,
 }
 
 /// The declaration of a variable.
@@ -144,6 +147,7 @@ pub(super) fn parse_any(
     let mut uses = Vec::new();
     let mut labels = Vec::new();
     let mut statements = Vec::new();
+    let mut fixed_threads = None;
     for thread in 0..threads {
         let section = codes[thread.min(codes.len() - 1)];
         let mut assembler = Assembler::new(thread, OperandOrder::Intel);
@@ -165,6 +169,7 @@ pub(super) fn parse_any(
                 .collect::<HashMap<_, _>>(),
         );
         statements = std::mem::take(&mut assembler.statements);
+        fixed_threads = fixed_threads.or(assembler.fixed_threads);
         let (code, own) = assembler.finish()?;
         check_counters(&code.steps, &code.instructions, &declared, &variables)?;
         program.threads.push(code);
@@ -185,6 +190,7 @@ pub(super) fn parse_any(
         declarations: declared,
         statements,
         codes,
+        fixed_threads,
     })
 }
 

@@ -118,6 +118,11 @@ pub fn parse(source: SourceId, text: &str) -> Result<ParametricProgram, Diagnost
             Diagnostic::at(Stage::Unsupported, second, message).related(first, "the first one")
         );
     }
+    if let Some(span) = program.fixed_threads {
+        let message = "`N` in a sum or after `$` is not supported for any number of threads";
+        return Err(Diagnostic::at(Stage::Unsupported, span, message)
+            .note("expected `N` alone, or a number of threads, `--threads-of N`"));
+    }
     // All words have the width of the first variable.
     let width = program.declarations.first().map_or(Width::W32, |d| d.width);
     let width = if width == Width::W64 { Width::W32 } else { width };

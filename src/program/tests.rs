@@ -596,3 +596,90 @@ fn damaged_tests_do_no_harm() {
         let _ = litmus::parse(SourceId::FIRST, &format!("{}é{}", &text[..i], &text[i..]));
     }
 }
+
+/// Sizes of operands contradict each other, or an address leaves its variable: such code has no
+/// meaning, or one that depends on the layout.
+#[test]
+fn operands_of_other_sizes_and_places_are_refused() {
+    for (code, wanted) in [
+        ("MOV EAX, byte [x]", "an operand of 8 bits where `MOV` has 32 bits"),
+        ("ADD word [x], EBX", "an operand of 16 bits where `ADD` has 32 bits"),
+        ("MOV EAX,[x+64]", "an address beyond `x`"),
+        ("MOV EAX,[x+65536]", "an address beyond `x`"),
+        ("MOV EAX,[x-4]", "an address beyond `x`"),
+        ("MOVSXD RAX, word [x]", "an operand of 16 bits where `MOVSXD` extends 32 bits"),
+        ("MOVSXD RAX, BX", "an operand of 16 bits where `MOVSXD` extends 32 bits"),
+        ("LEA AL,[x]", "`LEA` of 8 bits"),
+    ] {
+        let found = refused(&format!("X86 t\n{{ x=1; y=2; }}\nP0 ;\n{code} ;\n"));
+        assert!(found.message.contains(wanted), "{code}: {}", found.message);
+    }
+    for (code, wanted) in [
+        ("movzbl (x), %rax", "a register of 64 bits where `movzbl` has 32 bits"),
+        ("leal (x), %rax", "a register of 64 bits where `leal` has 32 bits"),
+        ("movzbl %ax, %ebx", "an operand of 16 bits where `movzbl` extends 8 bits"),
+    ] {
+        let found = refused(&format!("X86_64 t\n{{ x=1; }}\nP0 ;\n{code} ;\n"));
+        assert!(found.message.contains(wanted), "{code}: {}", found.message);
+    }
+    // 32 bits are read, whatever the type of the variable.
+    let found = refused("X86_64 t\n{ uint8_t x=-1; }\nP0 ;\nmovsxd (x), %rax ;\n");
+    assert!(found.message.contains("an access of 32 bits goes beyond `x`"), "{}", found.message);
+}
+
+/// Returns the observed values of all outcomes.
+fn shown(answer: &Answer) -> Vec<String> {
+    answer.outcomes.iter().flatten().map(|(_, value)| value.clone()).collect()
+}
+
+/// The size of a number is that of the access to memory, if nothing else has a size (NASM).
+#[test]
+fn numbers_with_a_size_determine_the_access() {
+    let values = |code: &str| {
+        let text = format!("X86 t\n{{ x=0x1ff; }}\nP0 ;\n{code} ;\nlocations [x;]\nexists (x=0)\n");
+        shown(&run(&text, "sc"))
+    };
+    assert_eq!(values("MOV [x], byte 2"), ["258"]);
+    assert_eq!(values("MOV [x], word 2"), ["2"]);
+    assert_eq!(values("MOV dword [x], byte 2"), ["2"]);
+    assert_eq!(values("ADD dword [x], byte 1"), ["512"]);
+}
+
+/// A compare-and-exchange of registers writes its destination also if it fails (Intel SDM volume 2,
+/// CMPXCHG): the upper half becomes zero.
+#[test]
+fn a_failed_exchange_of_registers_clears_the_upper_half() {
+    for start in [0x5_0000_0001u64, 0x5_0000_0007] {
+        let text = format!(
+            "X86_64 t\n{{ uint64_t 0:rbx={start}; uint64_t 0:rax=7; uint64_t 0:rcx=9; }}\nP0 ;\ncmpxchg %ecx, %ebx ;\n\
+             shr $32, %rbx ;\nlocations [0:rbx;]\nexists (0:rbx=0)\n"
+        );
+        assert_eq!(shown(&run(&text, "sc")), ["0"], "{text}");
+    }
+}
+
+/// Registers are compared in full, so two outcomes that print alike may differ in the truth of a
+/// condition.
+#[test]
+fn outcomes_that_print_alike_are_judged_apart() {
+    let text = "X86_64 t\n{ uint64_t x; 0:rax=1; }\n P0 | P1 | P2 ;\n movq $4294967297, %rbx | movq (x), %rax | movq $1, %rbx ;\n \
+                movq %rbx, (x) | | movq %rbx, (x) ;\nforall (0:rax=1:rax \\/ 1:rax=0)\n";
+    let answer = run(text, "sc");
+    assert_eq!((answer.positive, answer.negative, answer.verdict), (2, 1, Verdict::No));
+}
+
+/// `N` in a sum is a number of the reading, so that no proof for all numbers can use it.
+#[test]
+fn the_number_of_threads_in_a_sum_is_refused_for_any_number() {
+    let program = |code: &str| {
+        format!(
+            "begin shared_data\nX dd 0\nY dd 0\nend shared_data\nbegin thread_data\nE dd 0\nend thread_data\nbegin thread_code\n{code}\nend thread_code\n"
+        )
+    };
+    for code in ["mov eax, N+1", "mov eax, $N", "mov eax, N-1", "mov dword [E + $N - 1], 1"] {
+        let found = super::parametric::parse(SourceId::FIRST, &program(code)).expect_err(code);
+        assert!(found.message.contains("`N` in a sum"), "{code}: {}", found.message);
+    }
+    super::nasm::parse(SourceId::FIRST, &program("mov eax, N+1"), 3)
+        .unwrap_or_else(|d| panic!("{}", d));
+}

@@ -15,8 +15,8 @@ use mu_base::{Diagnostic, Span, Stage};
 
 /// The address of the first variable; unlikely to occur as a number in a test.
 const FIRST: u64 = 0x3f2e_4000;
-/// Alignment of variables.
-const ALIGN: u64 = 64;
+/// Alignment of variables, more than the size of the largest one.
+const ALIGN: u64 = 1 << 16;
 
 /// A type: width and signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

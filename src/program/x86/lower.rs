@@ -35,13 +35,18 @@ impl Assembler {
             return Ok(());
         }
         let (mut operands, mut written) = (Vec::new(), Vec::new());
+        let mut number_size = None;
         while !(cursor.at_end() || ["|", ";", "\n"].iter().any(|s| cursor.is(s))) {
             let (operand, source_operands) = self.operand(cursor, variables)?;
             operands.push(operand);
             written.push(source_operands);
+            number_size = number_size.or(self.immediate_size);
             if !cursor.eat(",") {
                 break;
             }
+        }
+        if let Some(size) = number_size.filter(|_| entry.operands == Operands::Two) {
+            size_memory(size, &mut operands, &mut written);
         }
         // The count of a shift is optional and 1 by default.
         if operands.len() == 1 && entry.operands == Operands::Count {
@@ -159,7 +164,7 @@ impl Assembler {
             InstructionKind::Extend { signed, from } => {
                 self.extend(i, signed, from, target, source, variables)
             }
-            InstructionKind::Lea => self.lea(i, target, source),
+            InstructionKind::Lea => self.lea(i, target, source, variables),
             InstructionKind::Arithmetic(op) => self.arithmetic(i, op, target, source, variables),
             InstructionKind::Compare(op) => self.compare(i, op, target, source, variables),
             InstructionKind::Exchange => self.exchange(i, target, source, variables),
@@ -189,14 +194,17 @@ impl Assembler {
         variables: &Variables,
     ) -> Result<Width, OperandError> {
         let mut width = i.width;
+        let mut symbolic = None;
         for o in operands {
             let Operand::Register(_, view, span) = o else { continue };
+            // Symbolic registers have any width.
+            if super::super::registers::parse(&view.full).is_none() {
+                symbolic = Some(view.width);
+                continue;
+            }
             match width {
                 None => width = Some(view.width),
-                // Symbolic registers have any width.
-                Some(w)
-                    if w != view.width && super::super::registers::parse(&view.full).is_some() =>
-                {
+                Some(w) if w != view.width => {
                     let text = format!(
                         "a register of {} bits where `{}` has {} bits",
                         view.width.bits(),
@@ -208,6 +216,19 @@ impl Assembler {
                 Some(_) => {}
             }
         }
+        for o in operands {
+            if let (Operand::Memory(_, Some(said), span), Some(width)) = (o, width)
+                && *said != width
+            {
+                let text = format!(
+                    "an operand of {} bits where `{}` has {} bits",
+                    said.bits(),
+                    i.word,
+                    width.bits()
+                );
+                return Err(Diagnostic::at(Stage::Type, *span, text).into());
+            }
+        }
         let of_memory = operands.iter().find_map(|o| match o {
             Operand::Memory(address, said, _) => Some(said.or_else(|| match address {
                 Expr::Const(a) => variables.at(*a).and_then(|(v, _)| v.declared).map(|t| t.width),
@@ -215,7 +236,7 @@ impl Assembler {
             })),
             _ => None,
         });
-        let width = width.or(of_memory.flatten()).unwrap_or(Width::W32);
+        let width = width.or(of_memory.flatten()).or(symbolic).unwrap_or(Width::W32);
         for o in operands {
             if let Operand::Immediate(n, span) = o
                 && !width.holds(*n)
@@ -318,12 +339,24 @@ impl Assembler {
             )
             .into());
         };
-        let from = match (from, &source) {
+        let implied = from.or(i.word.eq_ignore_ascii_case("movsxd").then_some(Width::W32));
+        if let (Some(found), Some(implied)) = (source.width(), implied)
+            && found != implied
+        {
+            let text = format!(
+                "an operand of {} bits where `{}` extends {} bits",
+                found.bits(),
+                i.word,
+                implied.bits()
+            );
+            return Err(Diagnostic::at(Stage::Type, source.span(), text).into());
+        }
+        let from = match (implied, &source) {
             (Some(from), _) => from,
             (None, Operand::Register(_, v, _)) => v.width,
             (None, _) => self.width(&Lowered { width: None, ..*i }, &[&source], variables)?,
         };
-        let to = i.width.unwrap_or(view.width);
+        let to = self.width(i, &[&target], variables)?;
         if from >= to || source.is_immediate() {
             return Err(Diagnostic::at(
                 Stage::Type,
@@ -345,8 +378,9 @@ impl Assembler {
         i: &Lowered<'_>,
         target: Operand,
         source: Operand,
+        variables: &Variables,
     ) -> Result<(), OperandError> {
-        let (Operand::Register(r, view, _), Operand::Memory(address, _, _)) = (&target, source)
+        let (Operand::Register(r, view, span), Operand::Memory(address, _, _)) = (&target, source)
         else {
             return Err(Diagnostic::at(
                 Stage::Type,
@@ -355,7 +389,11 @@ impl Assembler {
             )
             .into());
         };
-        let width = i.width.unwrap_or(view.width);
+        let width = self.width(i, &[&target], variables)?;
+        if width == Width::W8 {
+            let text = format!("`{}` of 8 bits, expected 16, 32 or 64", i.word);
+            return Err(Diagnostic::at(Stage::Type, *span, text).into());
+        }
         self.push(Access::None, vec![Self::assign(*r, view, width, address)], Next::Fall);
         Ok(())
     }
@@ -679,8 +717,12 @@ impl Assembler {
             }
             Operand::Register(t, target_view, _) => {
                 let set = Self::assign(t, &target_view, width, new).1;
-                // The target may be a part of the accumulator: `cmpxchg ah, dl`.
-                let unequal = if t == accumulator { fetched } else { Expr::Register(t) };
+                // The target may be a part of the accumulator: `cmpxchg ah, dl`. Otherwise its old
+                // value is written back, which clears the upper half.
+                let unequal = match t == accumulator {
+                    true => fetched,
+                    false => Self::assign(t, &target_view, width, found).1,
+                };
                 let chosen = Expr::If(Box::new(equal), Box::new(set), Box::new(unequal));
                 let mut assigns = vec![(FLAGS, flags), (t, chosen)];
                 if t != accumulator {
@@ -758,6 +800,20 @@ impl Assembler {
         let access = self.load(&source, width);
         self.push(access, vec![Self::assign(*r, view, width, value)], Next::Fall);
         Ok(())
+    }
+}
+
+/// Gives an operand in memory the size of a number, unless an operand has a size: `mov [x], byte 1`.
+fn size_memory(size: Width, operands: &mut [Operand], written: &mut [SourceOperand]) {
+    if operands.iter().any(|o| o.width().is_some()) {
+        return;
+    }
+    for (operand, text) in operands.iter_mut().zip(written) {
+        if let (Operand::Memory(_, found, _), SourceOperand::Memory(_, in_text, _)) =
+            (operand, text)
+        {
+            (*found, *in_text) = (Some(size), Some(size));
+        }
     }
 }
 

@@ -61,6 +61,14 @@ pub(super) struct Assembler {
     pub statements: Vec<Statement>,
     /// The thread that the current operand names after `$`.
     element: Option<Element>,
+    /// The variable that the current operand names, if any.
+    named: Option<String>,
+    /// True if the current operand uses the number of threads, `N`.
+    counts_threads: bool,
+    /// The size in the text of the current operand, if it is a number.
+    immediate_size: Option<Width>,
+    /// The first operand that uses `N` in a sum or after `$`, where it is a number of this reading.
+    pub fixed_threads: Option<Span>,
 }
 
 /// An error, marked if the other order of operands should be tried.
@@ -89,6 +97,10 @@ impl Assembler {
             threads: HashMap::new(),
             statements: Vec::new(),
             element: None,
+            named: None,
+            counts_threads: false,
+            immediate_size: None,
+            fixed_threads: None,
         }
     }
     /// Defines a name for a number.

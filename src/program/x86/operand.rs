@@ -30,6 +30,15 @@ impl Operand {
             Operand::Register(_, _, s) | Operand::Memory(_, _, s) | Operand::Immediate(_, s) => *s,
         }
     }
+    /// Returns its size in the text, or that of its register. `None` for numbers, symbolic
+    /// registers, and memory without a size.
+    pub fn width(&self) -> Option<Width> {
+        match self {
+            Operand::Register(_, view, _) => registers::parse(&view.full).map(|_| view.width),
+            Operand::Memory(_, width, _) => *width,
+            Operand::Immediate(..) => None,
+        }
+    }
     pub fn is_memory(&self) -> bool {
         matches!(self, Operand::Memory(..))
     }
@@ -87,12 +96,18 @@ impl Assembler {
         variables: &mut Variables,
     ) -> Result<(Operand, SourceOperand), Diagnostic> {
         let first = cursor.peek();
-        self.element = None;
+        (self.element, self.named) = (None, None);
+        (self.counts_threads, self.immediate_size) = (false, None);
         let operand = self.sized_operand(cursor, variables)?;
+        let span = first.span.to(cursor.before().span);
+        self.expect_inside(&operand, variables, span)?;
         // `N` alone stays symbolic; in a sum it is the number of threads of this reading.
         let threads = first.text == "N"
             && self.constants.contains_key("N")
             && cursor.before().span == first.span;
+        if self.counts_threads && !threads {
+            self.fixed_threads.get_or_insert(span);
+        }
         let written = match &operand {
             Operand::Register(_, view, span) => SourceOperand::Register(view.clone(), *span),
             Operand::Immediate(_, span) if threads => {
@@ -104,6 +119,24 @@ impl Assembler {
             }
         };
         Ok((operand, written))
+    }
+
+    /// Rejects a constant address beyond the variable that it names, which may be that of another
+    /// one in this layout.
+    fn expect_inside(
+        &self,
+        operand: &Operand,
+        variables: &Variables,
+        span: Span,
+    ) -> Result<(), Diagnostic> {
+        let (Operand::Memory(Expr::Const(address), ..), Some(name)) = (operand, &self.named) else {
+            return Ok(());
+        };
+        if variables.at(*address).is_some_and(|(v, _)| v.name == *name) {
+            return Ok(());
+        }
+        Err(Diagnostic::at(Stage::Unsupported, span, format!("an address beyond `{name}`"))
+            .note("the layout of variables in memory is not defined"))
     }
 
     /// Returns the variable or element at an address.
@@ -144,7 +177,10 @@ impl Assembler {
         Ok(match operand {
             Operand::Register(r, v, _) => Operand::Register(r, v, span),
             Operand::Memory(a, _, _) => Operand::Memory(a, width, span),
-            Operand::Immediate(i, _) => Operand::Immediate(i, span),
+            Operand::Immediate(i, _) => {
+                self.immediate_size = width;
+                Operand::Immediate(i, span)
+            }
         })
     }
 
@@ -245,8 +281,12 @@ impl Assembler {
         }
         let name = cursor.take();
         let mut value = match self.constants.get(name.text) {
-            Some(&value) => value,
+            Some(&value) => {
+                self.counts_threads = true;
+                value
+            }
             None => {
+                self.named = Some(name.text.to_string());
                 // Before `+ $thread` a name denotes the first element.
                 let other = cursor.is("+") && cursor.ahead(1).text == "$";
                 variables.address(name.text, name.span, if other { 0 } else { self.number })? as i64
