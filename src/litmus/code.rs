@@ -533,6 +533,8 @@ pub enum Op {
         atomicity: Atomicity,
         /// The dependencies between its events.
         flow: Flow,
+        /// True if it is not ordered with the previous operation.
+        joined: bool,
     },
     /// A fence.
     Fence(u64),

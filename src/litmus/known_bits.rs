@@ -1,14 +1,15 @@
 //! Bits of an expression that are the same for all values of its registers: an abstract
 //! interpretation over known bits, with rules for operands that are equal.
 //!
-//! Input: an expression. Output: its [`KnownBits`], and whether it is a copy. An expression with all
-//! bits known is constant (`x ^ x`, `x & 0`), so that a value does not depend on its registers.
-//! `x == 1` and `x & 127` are not constant, whatever values `x` takes in a test. The analysis proves
-//! constancy and never refutes it: an expression that is constant for other reasons, as
-//! `(x + 1) - x`, counts as dependent, as in the herd tools, which simplify less. Cost: linear in the
+//! Input: an expression. Output: its [`KnownBits`], and whether it is a copy. An expression with
+//! all bits known is constant (`x ^ x`, `x & 0`), so that a value does not depend on its registers.
+//! `x == 1` and `x & 127` are not constant, whatever values `x` takes in a test. The analysis
+//! proves constancy and never refutes it: an expression that is constant for other reasons, as `(x
+//! + 1) - x`, counts as dependent, as in the herd tools, which simplify less. Cost: linear in the
 //! expression, times its depth where operands are compared.
 
 use crate::code::{Binary, Register, RegisterExpr, Unary, apply, combine, low, signed};
+use mu_base::narrow;
 use mu_program::expr::{BinOp, Expr, Width, flags};
 
 /// The known bits of a value: those that are always 0, and those that are always 1.
@@ -152,9 +153,9 @@ fn binary(op: Binary, left: &RegisterExpr, right: &RegisterExpr) -> KnownBits {
         (Binary::And, _) => a.and(b),
         (Binary::Or, _) => a.or(b),
         (Binary::Xor, _) => a.xor(b),
-        (Binary::Shl, Some(by)) => a.shl((by & 63) as u32),
-        (Binary::Shr, Some(by)) => a.shr((by & 63) as u32),
-        (Binary::Sar, Some(by)) => a.sar((by & 63) as u32),
+        (Binary::Shl, Some(by)) => a.shl(narrow::low(by & 63)),
+        (Binary::Shr, Some(by)) => a.shr(narrow::low(by & 63)),
+        (Binary::Sar, Some(by)) => a.sar(narrow::low(by & 63)),
         (Binary::Shl | Binary::Shr | Binary::Sar, _) if zero_left => a,
         (Binary::Add | Binary::Sub, _) => a.sum(b, combine(op, a.ones, b.ones)),
         (Binary::Mul | Binary::MulHigh | Binary::MulHighU, Some(0)) => KnownBits::of(0),
@@ -261,9 +262,9 @@ fn x86_operation(op: BinOp, width: Width, left: &Expr, right: &Expr) -> KnownBit
         (BinOp::And, _) => a.and(b),
         (BinOp::Or, _) => a.or(b),
         (BinOp::Xor, _) => a.xor(b),
-        (BinOp::Shl, Some(by)) => a.shl(by as u32),
-        (BinOp::Shr, Some(by)) => a.shr(by as u32),
-        (BinOp::Sar, Some(by)) => a.sign_extended(width.bits()).sar(by as u32),
+        (BinOp::Shl, Some(by)) => a.shl(narrow::low(by)),
+        (BinOp::Shr, Some(by)) => a.shr(narrow::low(by)),
+        (BinOp::Sar, Some(by)) => a.sign_extended(width.bits()).sar(narrow::low(by)),
         (BinOp::Shl | BinOp::Shr | BinOp::Sar, None) if a.value() == Some(0) => a,
         (BinOp::Shl | BinOp::Shr | BinOp::Sar, None) => KnownBits::NONE,
         (BinOp::Mul, _) if a.value() == Some(0) || b.value() == Some(0) => KnownBits::of(0),

@@ -232,6 +232,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                 failed: without_release(tags),
                 atomicity: Atomicity::Pair,
                 flow: Flow::Plain,
+                joined: false,
             });
         }
         name if amo(name).is_some() => {
@@ -264,6 +265,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                 failed: tags,
                 atomicity: Atomicity::Pair,
                 flow: Flow::Plain,
+                joined: false,
             });
         }
         name if name.len() > 1 && name.starts_with('l') && width(&name[1..]).is_some() => {

@@ -1,15 +1,15 @@
 //! Constants that a thread may store for some values of its reads.
 //!
 //! Input: a thread. Output: cells and values. Reads that justify each other through branches (`if
-//! (x) y = 1 || if (y) x = 1`) or through addresses (`*x = 1`) have values that no path stores until
-//! one of the reads takes such a value. So all paths are executed with unknown values: results that
-//! depend on a read are unknown, and a branch on an unknown value takes both directions. A store is
-//! recorded if its value is known. If its address is unknown, it may be that of any variable with an
-//! address that is stored somewhere. Values that are computed from reads follow from these in later
-//! rounds ([`crate::paths`]).
+//! (x) y = 1 || if (y) x = 1`) or through addresses (`*x = 1`) have values that no path stores
+//! until one of the reads takes such a value. So all paths are executed with unknown values:
+//! results that depend on a read are unknown, and a branch on an unknown value takes both
+//! directions. A store is recorded if its value is known. If its address is unknown, it may be that
+//! of any variable with an address that is stored somewhere. Values that are computed from reads
+//! follow from these in later rounds ([`crate::paths`]).
 //!
-//! Cost: at most [`MAX_STEPS`] steps. Beyond this limit the constants found so far are returned, and
-//! the result says so.
+//! Cost: at most [`MAX_STEPS`] steps. Beyond this limit the constants found so far are returned,
+//! and the result says so.
 
 use crate::code::{self, Op, RegisterExpr, Thread, low};
 use crate::layout::{Found, MemoryLayout};

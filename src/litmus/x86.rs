@@ -200,6 +200,7 @@ impl Lowering {
                     failed: tags,
                     atomicity: Atomicity::Pair,
                     flow: Flow::Plain,
+                    joined: false,
                 };
                 self.push(update, step);
             }

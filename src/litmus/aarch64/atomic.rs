@@ -95,6 +95,7 @@ pub(super) fn lower(
             failed: if silent { atomic | read } else { read },
             atomicity: Atomicity::Pair,
             flow: Flow::Pick,
+            joined: false,
         });
         return Ok(true);
     }
@@ -141,6 +142,7 @@ pub(super) fn lower(
         failed: atomic | read,
         atomicity: Atomicity::Pair,
         flow: Flow::Plain,
+        joined: false,
     });
     Ok(true)
 }

@@ -199,6 +199,7 @@ impl Lowering<'_> {
             tags: tag("NA"),
             joined: false,
         };
+        self.accesses[1] += 2;
         let refused = weak.then(|| {
             self.push(Op::Either { to: 0 });
             self.thread.ops.len() - 1
@@ -238,6 +239,7 @@ impl Lowering<'_> {
         let old = RegisterExpr::Loaded.extended(ty.width, ty.signed);
         let (read, write) = if self.pairs { halves(tags) } else { (tags, tags) };
         let atomicity = if self.pairs { Atomicity::Pair } else { Atomicity::One };
+        let joined = self.count(if self.pairs { 2 } else { 1 });
         self.push(Op::Update {
             into: Some((into, old)),
             address,
@@ -249,6 +251,7 @@ impl Lowering<'_> {
             failed,
             atomicity,
             flow: Flow::Plain,
+            joined,
         });
         Typed::of(RegisterExpr::Register(into), ty)
     }

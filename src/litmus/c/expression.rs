@@ -56,6 +56,7 @@ impl Lowering<'_> {
         depth: u32,
     ) -> Result<Typed, Diagnostic> {
         let depth = Self::deeper(cursor, depth)?;
+        let before = self.accesses;
         let mut left = self.unary(cursor, depth)?;
         let mut operators = 0;
         while let Some((own, sign)) = operator(cursor.peek()).filter(|o| o.0 >= level) {
@@ -71,7 +72,13 @@ impl Lowering<'_> {
             left = match sign {
                 Sign::Lazy { and } => self.lazy(cursor, left, and, own, depth)?,
                 Sign::Binary(op, swapped) => {
+                    // The first access of the right side has the place of those of the left side,
+                    // if they have one place.
+                    if self.accesses[0] > before[0] {
+                        self.joined = self.accesses[1] <= before[1] + 1;
+                    }
                     let right = self.expression(cursor, own + 1, depth)?;
+                    self.joined = false;
                     self.join(op, swapped, left, right)
                 }
             };
@@ -89,6 +96,7 @@ impl Lowering<'_> {
         depth: u32,
     ) -> Result<Typed, Diagnostic> {
         let held = self.temporary();
+        self.joined = false;
         let skip = self.branch(Some(RegisterExpr::unary(Unary::IsZero, when.e)));
         let yes = self.expression(cursor, 0, depth)?;
         self.push(Op::Let(held, yes.e));
@@ -115,6 +123,7 @@ impl Lowering<'_> {
     ) -> Result<Typed, Diagnostic> {
         let truth = |e: RegisterExpr| RegisterExpr::binary(Binary::Ne, e, RegisterExpr::Const(0));
         let held = self.temporary();
+        self.joined = false;
         let start = self.thread.ops.len();
         self.push(Op::Let(held, truth(left.e.clone())));
         let decided = if and {
@@ -281,6 +290,7 @@ impl Lowering<'_> {
     pub(super) fn load(&mut self, address: RegisterExpr, ty: IntegerType, tags: u64) -> Typed {
         let into = self.temporary();
         let value = RegisterExpr::Loaded.extended(ty.width, ty.signed);
+        let joined = self.count(1);
         self.push(Op::Load {
             into: Some(into),
             value,
@@ -288,7 +298,7 @@ impl Lowering<'_> {
             width: ty.width,
             tags,
             reserve: false,
-            joined: false,
+            joined,
         });
         Typed::of(RegisterExpr::Register(into), ty)
     }

@@ -2,10 +2,12 @@
 //! `if`, `while`, `do`, `for`, local variables.
 //!
 //! Input: tokens. Output: threads. Local variables are registers; parameters are the addresses of
-//! the variables with their names. Operands are evaluated from left to right. As in the herd tools,
-//! an access through `*` is not atomic, whatever the type. A read-modify-write is one event, or two
-//! if the model requires it ([`crate::file::ParserOptions`]). A weak compare-and-exchange may fail
-//! although the values are equal. `a ? b : c` evaluates only one of its sides, as `if` does.
+//! the variables with their names. As in the herd tools, the loads and single-event updates of the
+//! operands of an operator are not ordered with each other (the standard orders them in one of both
+//! ways), and an access through `*` is not atomic, whatever the type. A read-modify-write is one
+//! event, or two if the model requires it ([`crate::file::ParserOptions`]). A weak
+//! compare-and-exchange may fail although the values are equal. `a ? b : c` evaluates only one of
+//! its sides, as `if` does.
 //!
 //! A declaration is visible up to the end of its block, and hides one of an outer block.
 //! Declarations with the same name in disjoint blocks share a register, so that a condition can
@@ -96,6 +98,10 @@ struct Lowering<'s> {
     pairs: bool,
     temporaries: u32,
     text: &'s str,
+    /// Numbers of accesses so far, and of their places in program order.
+    accesses: [u32; 2],
+    /// True if the next access is not ordered with the previous one.
+    joined: bool,
 }
 
 fn tag(name: &str) -> u64 {
@@ -124,7 +130,17 @@ impl<'s> Lowering<'s> {
             pairs,
             temporaries: 0,
             text,
+            accesses: [0, 0],
+            joined: false,
         }
+    }
+    /// Counts an access with a number of places of its own. Returns true if its first one is that
+    /// of the previous access.
+    fn count(&mut self, places: u32) -> bool {
+        let joined = std::mem::take(&mut self.joined);
+        let places = places - u32::from(joined);
+        self.accesses = [self.accesses[0] + 1, self.accesses[1] + places];
+        joined
     }
     fn push(&mut self, op: Op) {
         self.thread.ops.push(op);

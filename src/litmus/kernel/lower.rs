@@ -34,7 +34,7 @@ pub(super) fn thread<'g>(
         number,
         temporaries: 0,
         known: HashSet::new(),
-        loads: 0,
+        loads: [0, 0],
         joined: false,
         condition: None,
     };
@@ -81,8 +81,8 @@ struct Lowering<'l> {
     temporaries: u32,
     /// The names of parameters and local variables.
     known: HashSet<String>,
-    /// Number of loads so far.
-    loads: u32,
+    /// Number of loads so far, and of their places in program order.
+    loads: [u32; 2],
     /// True if the next load is not ordered with the previous one.
     joined: bool,
     /// Inside of a condition: the addresses of its loads, on which its branches depend too.
@@ -273,7 +273,7 @@ impl Lowering<'_> {
                 }
                 let into = self.temporary();
                 let joined = std::mem::take(&mut self.joined);
-                self.loads += 1;
+                self.loads = [self.loads[0] + 1, self.loads[1] + u32::from(!joined)];
                 self.push(Op::Load {
                     into: Some(into),
                     value: loaded(),
@@ -288,7 +288,11 @@ impl Lowering<'_> {
             ExpressionKind::Binary(op, left, right) => {
                 let before = self.loads;
                 let left = self.value(left)?;
-                self.joined = self.loads == before + 1;
+                // The first load of the right side has the place of those of the left side, if
+                // they have one place.
+                if self.loads[0] > before[0] {
+                    self.joined = self.loads[1] <= before[1] + 1;
+                }
                 let right = self.value(right)?;
                 self.joined = false;
                 Ok(self.combined(*op, left, right))
@@ -451,7 +455,7 @@ impl Lowering<'_> {
     fn update(&mut self, op: Op, span: Span) {
         // A read-modify-write is an instruction of its own.
         self.end(span);
-        self.loads += 1;
+        self.loads = [self.loads[0] + 1, self.loads[1] + 2];
         self.joined = false;
         self.push(op);
         self.end(span);
@@ -554,6 +558,7 @@ fn update(
         failed: read,
         atomicity: Atomicity::Pair,
         flow: Flow::Kernel,
+        joined: false,
     }
 }
 

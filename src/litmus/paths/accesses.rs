@@ -168,7 +168,9 @@ impl Runner<'_> {
         here: u32,
         todo: &mut Vec<PathState>,
     ) -> Result<(), Stop> {
-        let Op::Update { address, width, when, atomicity, flow, .. } = op else { return Ok(()) };
+        let Op::Update { address, width, when, atomicity, flow, joined, .. } = op else {
+            return Ok(());
+        };
         let access = match self.access(&s, address, *width) {
             Ok(access) => access,
             Err(strayed) => {
@@ -177,7 +179,9 @@ impl Runner<'_> {
                 return Ok(());
             }
         };
-        s.index += 1;
+        if !joined {
+            s.index += 1;
+        }
         for loaded in self.choices(&s, &access) {
             let writes = when.as_ref().is_none_or(|w| w.value(&s.registers, loaded) != 0);
             match flow {

@@ -118,6 +118,10 @@ fn use_of(register: &str) -> Option<Port> {
 /// The register of the reserved address, in the record of events of registers.
 const RESERVED: Register = Register::MAX;
 
+fn is_unordered_update(op: &Op) -> bool {
+    matches!(op, Op::Update { joined: true, .. })
+}
+
 /// Limit on the number of all backward jumps of a path; longer paths are dropped.
 const MAX_JUMPS: u32 = 10_000;
 
@@ -359,6 +363,7 @@ pub fn run(
                     take,
                     inside,
                     temporary: thread.registers.iter().map(|r| use_of(&r.0)).collect(),
+                    unordered: thread.ops.iter().any(is_unordered_update),
                     budget,
                     runs: &mut runs,
                     shapes: HashMap::new(),
@@ -454,6 +459,8 @@ struct Runner<'r> {
     inside: bool,
     /// For each register that exists during one instruction only: the use of its sources.
     temporary: Vec<Option<Port>>,
+    /// True if some update is not ordered with an access before it, which may then read from it.
+    unordered: bool,
     budget: &'r Budget,
     runs: &'r mut Runs,
     shapes: HashMap<PathShape, usize>,
@@ -796,7 +803,7 @@ impl Runner<'_> {
             (&self.values[cell as usize], self.layout.cells()[cell as usize].initial);
         let last = s.shape.events.iter().rposition(|e| e.kind.writes() && e.cell == Some(cell));
         let ordered = last.is_none_or(|e| s.shape.events[e].index < s.index);
-        let coherent = self.take == Reads::Coherent && ordered;
+        let coherent = self.take == Reads::Coherent && ordered && !self.unordered;
         let others = if coherent { !writer(self.number) | SHARED } else { Writers::MAX };
         let here = last.filter(|_| coherent).map_or(initial, |e| s.writes[e]);
         let mut list: Vec<u64> = values.iter().filter(|v| v.1 & others != 0).map(|v| v.0).collect();

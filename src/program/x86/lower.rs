@@ -803,7 +803,8 @@ impl Assembler {
     }
 }
 
-/// Gives an operand in memory the size of a number, unless an operand has a size: `mov [x], byte 1`.
+/// Gives an operand in memory the size of a number, unless an operand has a size: `mov [x], byte
+/// 1`.
 fn size_memory(size: Width, operands: &mut [Operand], written: &mut [SourceOperand]) {
     if operands.iter().any(|o| o.width().is_some()) {
         return;

@@ -218,7 +218,7 @@ fn a_comparison_closes_a_circle_of_computations() {
     assert_eq!(with("xori x6,x5,1 | | ;\n seqz x6,x6"), Verdict::No);
 }
 
-/// Stores whose addresses are read justify each other: neither is on a path before the other.
+/// Stores with addresses that are read justify each other: neither is on a path before the other.
 #[test]
 fn reads_may_justify_each_other_through_addresses() {
     let text = "AArch64 t\n{ int64_t x; int64_t z; int64_t a; int64_t b; x=a; z=b; 0:X1=x; 0:X3=z; 1:X1=z; 1:X3=x; }\n \

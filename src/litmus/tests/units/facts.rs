@@ -210,6 +210,39 @@ fn facts_of_c() {
 }
 
 /// A weak compare-and-exchange may fail spuriously; each outcome has as many witnesses as in herd.
+/// The operands of an operator are evaluated in any order (C11, 6.5); those of `&&`, and
+/// statements, in that of the text.
+#[test]
+fn operands_of_c_have_no_order() {
+    let text = |body: &str| {
+        format!(
+            "C t\n{{}}\nP0 (atomic_int* x, atomic_int* y) {{ atomic_store_explicit(x, 1, memory_order_relaxed); atomic_store_explicit(y, 1, memory_order_release); }}\n\
+             P1 (atomic_int* x, atomic_int* y, atomic_int* z) {{ {body} }}\nexists (1:r=2)\n"
+        )
+    };
+    let (x, y) = (
+        "atomic_load_explicit(x, memory_order_relaxed)",
+        "atomic_load_explicit(y, memory_order_acquire)",
+    );
+    let z = x.replace("(x", "(z");
+    for (body, verdict) in [
+        (format!("int r = {y} * 2 + {x};"), Verdict::Ok),
+        (format!("int r = {z} + ({y} * 2 + {x});"), Verdict::Ok),
+        (format!("int r = {y} * 2; r = r + {x};"), Verdict::No),
+        (format!("int r = ({y} && {x} == 0) * 2;"), Verdict::No),
+        (format!("int r = {y} ? {x} == 0 ? 2 : 1 : 0;"), Verdict::No),
+    ] {
+        let report = answer(&text(&body), &usual(Arch::C));
+        assert_eq!(report.answer.verdict, verdict, "{body}");
+    }
+    let add = "atomic_fetch_add_explicit(x, 1, memory_order_relaxed)";
+    for sum in [format!("{x} + {add}"), format!("{add} + {x}")] {
+        let text =
+            format!("C t\n{{}}\nP0 (atomic_int* x) {{ int r = {sum}; }}\nlocations [0:r;]\n");
+        assert_eq!(outcomes(&answer(&text, &usual(Arch::C))).len(), 2, "{sum}");
+    }
+}
+
 #[test]
 fn loops_choices_and_weak_exchanges_of_c() {
     let rc11 = usual(Arch::C);

@@ -256,8 +256,8 @@ fn instructions_of_the_system_are_rejected_by_their_feature() {
     assert!(error.message.contains("address translation"), "{error}");
 }
 
-/// Products and shifted numbers of Power (Power ISA book I, 3.3.9), shifts of Armv7 by more than the
-/// width (Arm manual, A2.2.1).
+/// Products and shifted numbers of Power (Power ISA book I, 3.3.9), shifts of Armv7 by more than
+/// the width (Arm manual, A2.2.1).
 #[test]
 fn words_of_power_and_arm_have_the_results_of_the_manuals() {
     let weak = "\"weak\"\nacyclic po-loc | rf | co | fr as coherence\n";

@@ -432,3 +432,20 @@ fn macro_and_bell_files_are_checked() {
     let e = answer(&test(&["int r; r = f(x);"], "exists (x=0)"), &(language, judge)).unwrap_err();
     assert_eq!(e.message, "the macro `f` calls itself");
 }
+
+/// Loads of one expression have no order, whatever their number.
+#[test]
+fn three_operands_of_the_kernel_have_no_order() {
+    for (body, verdict) in [
+        ("int r = READ_ONCE(*z) + smp_load_acquire(y) * 2 + READ_ONCE(*x);", "Ok"),
+        ("int r = smp_load_acquire(y) * 2 + READ_ONCE(*x);", "Ok"),
+        ("int r = smp_load_acquire(y) * 2; r = r + READ_ONCE(*x);", "No"),
+    ] {
+        let text = format!(
+            "C t\n{{}}\nP0 (int *x, int *y) {{ WRITE_ONCE(*x, 1); smp_store_release(y, 1); }}\n\
+             P1 (int *x, int *y, int *z) {{ {body} }}\nexists (1:r=2)\n"
+        );
+        let report = answer(&text, &lkmm()).unwrap_or_else(|d| panic!("{d:?}"));
+        assert_eq!(report.answer.verdict.word(), verdict, "{body}");
+    }
+}
