@@ -4,9 +4,11 @@
 //! Input: an expression. Output: its [`KnownBits`], and whether it is a copy. An expression with
 //! all bits known is constant (`x ^ x`, `x & 0`), so that a value does not depend on its registers.
 //! `x == 1` and `x & 127` are not constant, whatever values `x` takes in a test. The analysis
-//! proves constancy and never refutes it: an expression that is constant for other reasons, as `(x
-//! + 1) - x`, counts as dependent, as in the herd tools, which simplify less. Cost: linear in the
-//! expression, times its depth where operands are compared.
+//! proves constancy and never refutes it: an expression that is constant for other reasons, such as
+//! the difference of `x + 1` and `x`, counts as dependent, as in the herd tools, which simplify
+//! less.
+//!
+//! Cost: linear in the expression, times its depth where operands are compared.
 
 use crate::code::{Binary, Register, RegisterExpr, Unary, apply, combine, low, signed};
 use mu_base::narrow;
@@ -136,7 +138,10 @@ fn binary(op: Binary, left: &RegisterExpr, right: &RegisterExpr) -> KnownBits {
     {
         return known;
     }
-    let is_complement = |x: &RegisterExpr, y: &RegisterExpr| matches!(x, RegisterExpr::Unary(Unary::Not, inner) if **inner == *y);
+    let is_complement = |x: &RegisterExpr, y: &RegisterExpr| match x {
+        RegisterExpr::Unary(Unary::Not, inner) => **inner == *y,
+        _ => false,
+    };
     if is_complement(left, right) || is_complement(right, left) {
         match op {
             Binary::And => return KnownBits::of(0),
