@@ -188,6 +188,21 @@ impl<'a> Record<'a> {
             .map(|w| w.number(&format!("a number in `{}`", COLUMNS[column].0)))
             .transpose()
     }
+    /// Returns a time or a position in the order of memory.
+    fn time(&self, column: usize, of: &str) -> Result<Option<u64>, Diagnostic> {
+        match self.number(column)? {
+            Some(u64::MAX) => Err(self.need(column, of)?.error("a time is below 2^64 - 1")),
+            time => Ok(time),
+        }
+    }
+    /// Returns the times at which an operation begins and ends.
+    fn times(&self, of: &str) -> Result<(Option<u64>, Option<u64>), Diagnostic> {
+        let (begin, end) = (self.time(BEGIN, of)?, self.time(END, of)?);
+        if begin.zip(end).is_some_and(|(begin, end)| end <= begin) {
+            return Err(self.need(END, of)?.error("the end is not after the begin"));
+        }
+        Ok((begin, end))
+    }
     fn flag(&self, column: usize) -> Result<bool, Diagnostic> {
         let Some(word) = self.get(column) else { return Ok(false) };
         match word.text.to_lowercase().as_str() {
@@ -333,20 +348,10 @@ impl RecordReader {
         if record.flag(RELEASE)? {
             mark = mark.union(Annotations::RELEASE);
         }
-        let begin = record.number(BEGIN)?;
-        let end = record.number(END)?;
-        let commit = record.number(COMMIT)?;
-        for column in [BEGIN, END, COMMIT] {
-            if record.number(column)? == Some(u64::MAX) {
-                let word = record.need(column, of)?;
-                return Err(word.error("a time is below 2^64 - 1"));
-            }
-        }
+        let (begin, end) = record.times(of)?;
+        let commit = record.time(COMMIT, of)?;
         if kind == OperationKind::Store && end.is_some() {
             return Err(record.need(END, of)?.error("a store has no end time"));
-        }
-        if begin.zip(end).is_some_and(|(begin, end)| end <= begin) {
-            return Err(record.need(END, of)?.error("the end is not after the begin"));
         }
         if kind == OperationKind::Load && commit.is_some() {
             let word = record.need(COMMIT, of)?;
@@ -355,15 +360,7 @@ impl RecordReader {
         let atomic = record.flag(ATOMIC)?;
         let location = self.location(record, of)?;
         let thread = self.builder.thread(record.need(THREAD, of)?.text);
-        if let Some(begin) = begin {
-            let last = self.begins.entry(thread).or_insert(0);
-            if *last > begin {
-                let message =
-                    format!("the begin {begin} is before {last}, the last one of the thread");
-                return Err(record.need(BEGIN, of)?.error(message));
-            }
-            *last = begin;
-        }
+        self.begins_in_order(thread, record, of)?;
         let line = record.line;
         let operation = Operation {
             kind,
@@ -447,13 +444,30 @@ impl RecordReader {
                 word.expected("a kind of fence: full, `r,rw`, `rw-w`, tso, mfence, sfence, lfence, sync, lwsync, dmb ish, dmb ishld, or dmb ishst")
             })?,
         };
-        let (begin, end) = (record.number(BEGIN)?, record.number(END)?);
+        let (begin, end) = record.times("fence")?;
         let thread = self.builder.thread(record.need(THREAD, "fence")?.text);
+        self.begins_in_order(thread, record, "fence")?;
         let line = record.line.index();
         if !fence.is_empty() {
             self.separates(thread);
             self.builder.push(thread, Operation { begin, end, ..Operation::fence(fence, line) });
         }
+        Ok(())
+    }
+    /// Checks that an operation begins no earlier than those of its thread before it.
+    fn begins_in_order(
+        &mut self,
+        thread: u32,
+        record: &Record<'_>,
+        of: &str,
+    ) -> Result<(), Diagnostic> {
+        let Some(begin) = record.time(BEGIN, of)? else { return Ok(()) };
+        let last = self.begins.entry(thread).or_insert(0);
+        if *last > begin {
+            let message = format!("the begin {begin} is before {last}, the last one of the thread");
+            return Err(record.need(BEGIN, of)?.error(message));
+        }
+        *last = begin;
         Ok(())
     }
     /// Notes that an operation of a thread follows its atomic load.

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The same fields may be the columns of a table with a head, or keys of JSON lines. Lines as
-//! QuickCheckVEngine prints them (`Trap: False, … MA: 0x…, MWD: 0x…, MWM: 0b…`) are accepted too.
+//! QuickCheckVEngine prints them (`Trap: False, … MA: 0x…, MWD: 0x…, MWM: 0b…`) are accepted too:
+//! they have no mask of loads, so the value of a load is that of its target register (`RWD`).
 //! Numbers without `0x` or `0b` are decimal. The masks give the accessed bytes, relative to
 //! `rvfi_mem_addr`; the instruction gives annotations, fences, and pairs of load-reserved and
 //! store-conditional. Instructions that trap (`rvfi_trap`) access nothing. The fields `hart`,
@@ -130,11 +131,13 @@ struct Record<'a> {
     line: Line<'a>,
     hart: Option<Word<'a>>,
     signals: [Option<Word<'a>>; SIGNALS.len()],
+    /// True for a line of QuickCheckVEngine.
+    is_short: bool,
 }
 
 impl<'a> Record<'a> {
     fn new(line: Line<'a>) -> Self {
-        Self { line, hart: None, signals: [None; SIGNALS.len()] }
+        Self { line, hart: None, signals: [None; SIGNALS.len()], is_short: false }
     }
     /// Sets a field by its name; other signals are ignored.
     fn set(&mut self, name: &str, (key, value): Field<'a>) -> Result<(), Diagnostic> {
@@ -180,6 +183,30 @@ impl<'a> Record<'a> {
             return Err(word.error(format!("there is no value in `rvfi_{}`", SIGNALS[data])));
         };
         Ok(Some((u64::from(offset), narrow_byte(size as usize), value >> (8 * offset))))
+    }
+    /// Returns the access of a load in a line without the signals of loads: its value is that of
+    /// the target register. `None` for all other instructions.
+    fn short_load(
+        &self,
+        instruction: &MemoryInstruction,
+        written: Option<(u64, u8, u64)>,
+    ) -> Result<Option<HartAccess>, Diagnostic> {
+        let (MemoryInstruction::Load { target, .. }
+        | MemoryInstruction::LoadReserved { target, .. }
+        | MemoryInstruction::Update { target, .. }) = instruction
+        else {
+            return Ok(None);
+        };
+        if !self.is_short || self.signals[MEM_RMASK].is_some() {
+            return Ok(None);
+        }
+        let Some(base) = self.number(MEM_ADDR)? else { return Ok(None) };
+        let loaded = match target {
+            Register::Integer(1..) => self.number(RD_WDATA)?,
+            Register::Integer(0) | Register::Float(_) => None,
+        };
+        let address = base.wrapping_add(written.map_or(0, |w| w.0));
+        Ok(Some(HartAccess { address, loaded, stored: written.map(|w| w.2) }))
     }
 }
 
@@ -228,6 +255,7 @@ impl RvfiReader {
             self.head = Some((separator, names.iter().map(|n| n.text.to_string()).collect()));
             return Ok(None);
         } else {
+            record.is_short = true;
             let mut scan = line.scan();
             while !scan.is_done() {
                 let word = scan.word(&[',']);
@@ -272,7 +300,9 @@ impl RvfiReader {
         let Ok(code) = u32::try_from(code) else {
             return Err(word.error("an instruction has at most 32 bits"));
         };
-        let decoded = decode(code, 64).map_err(|e| {
+        // A line of QuickCheckVEngine has no mask that gives the size of a load.
+        let width = if record.is_short && line.text.contains("XL:32") { 32 } else { 64 };
+        let decoded = decode(code, width).map_err(|e| {
             word.error(format!("`{}` is {}, which is not supported", word.text, e.0))
         })?;
         let read = record.bytes(MEM_RMASK, MEM_RDATA)?;
@@ -312,6 +342,7 @@ impl RvfiReader {
                 stored: written.map(|w| w.2),
             });
         }
+        access = record.short_load(&instruction, written)?.or(access);
         if access.is_none() && size.is_some() {
             let is_conditional = matches!(instruction, MemoryInstruction::StoreConditional { .. });
             let omitted =

@@ -307,6 +307,27 @@ fn rvfi() {
     expect("rvfi", json, &["2: M[0x80] := 4 /4"]);
     let engine = "Trap: False, PCWD: 0x0000000080000004, RD: 10, RWD: 0x0000000000000001, MA: 0x0000000080001000, MWM: 0b00000000, MRD: 0x0000000000000001, MRM: 0b00001111 I: 0x0005a503 M XL:64 (lw a0, a1[0])\nhalt token\n";
     expect("rvfi", engine, &["0: M[0x80001000] == 1 /4"]);
+    // Without the signals of loads, a loaded value is that of the target register.
+    let short = |written: &str, value: u64, mask: &str, code: &str| {
+        format!(
+            "Trap: False, PCWD: 0x0000000080000004, RD: 10, RWD: {written}, MA: 0x0000000080001000, MWD: 0x{value:016x}, MWM: 0b{mask}, I: {code} M XL:64 (x)\n"
+        )
+    };
+    let engine = [
+        short("0x0000000000000007", 0, "00000000", "0x0005a503"),
+        short("0xfffffffffffffffe", 2, "00001111", "0x04b6252f"),
+        short("0x0000000000000000", 5, "11111111", "0x00a5b023"),
+        short("0x0000000000000000", 0, "00000000", "0x0005a003"),
+        short("0x0000000000000001", 0, "00000000", "0x18b6252f"),
+        short("0x0000000000000000", 0, "00000000", "0x00000013"),
+    ];
+    let expected = [
+        "0: M[0x80001000+0:4] == 7 /4",
+        "0: { M[0x80001000+0:4] == 4294967294; M[0x80001000+0:4] := 2 } acquire /4",
+        "0: M[0x80001000+0:8] := 5 /8",
+        "0: M[0x80001000+0:4] == ? /4",
+    ];
+    expect("rvfi", &engine.concat(), &expected);
 }
 
 #[test]
@@ -578,6 +599,11 @@ fn times_of_tables_grow() {
     refuse("csv", &format!("{head}1,load,y,1,100,90\n0,store,y,1,,\n"), (2, 16), "not after");
     refuse("csv", &format!("{head}1,load,y,0,100,110\n1,load,x,0,95,120\n"), (3, 12), "before 100");
     refuse("csv", &format!("{head}0,store,y,1,10,20\n0,load,y,1,,\n"), (2, 16), "no end time");
+    // Those of a fence too.
+    refuse("csv", &format!("{head}0,fence,,,20,10\n"), (2, 14), "not after");
+    refuse("csv", &format!("{head}0,fence,,,18446744073709551615,\n"), (2, 11), "below 2^64");
+    refuse("csv", &format!("{head}0,load,y,0,20,\n0,fence,,,10,\n"), (3, 11), "before 20");
+    refuse("csv", &format!("{head}0,fence,,,20,\n0,load,y,0,10,\n"), (3, 12), "before 20");
 }
 
 /// Returns a packet of RVFI-DII, version 1.
