@@ -17,7 +17,7 @@ use super::ast::{
 };
 use super::program::CatNodeId;
 use super::value::{CatValue, Env, Primitive};
-use crate::execution::{NameMeaning, Skeleton, Vocabulary};
+use crate::execution::{NameMeaning, SetId, Skeleton, Vocabulary};
 use crate::relation::{Relation, Set};
 
 /// Limit on the steps of one expression; beyond it the evaluation is an error.
@@ -328,7 +328,7 @@ impl<'a> Interpreter<'a> {
         match &exp.node {
             ExpressionKind::Empty => Ok(Data::Empty),
             ExpressionKind::Universe => {
-                Ok(Data::Set(Rc::new(self.skeleton.set(crate::execution::SetId::ALL).clone())))
+                Ok(Data::Set(Rc::new(self.skeleton.set(SetId::ALL).clone())))
             }
             ExpressionKind::Name(name) => self.name(name, exp.span, names),
             ExpressionKind::Tag(tag) => Ok(Data::Known(CatValue::Tag(tag.clone()))),
@@ -482,15 +482,21 @@ impl<'a> Interpreter<'a> {
             r.identity_on(&*of.into_set(n, span)?);
             return Ok(Data::Relation(Rc::new(r)));
         }
+        // Events that are hidden are in no complement.
+        let all = self.skeleton.set(SetId::ALL);
         if let (UnaryOperator::Complement, Data::Set(s)) = (op, &of) {
-            let mut s = (**s).clone();
-            s.complement();
-            return Ok(Data::Set(Rc::new(s)));
+            let mut rest = all.clone();
+            rest.subtract(s);
+            return Ok(Data::Set(Rc::new(rest)));
         }
         let r = of.into_relation(n, span)?;
         let mut out = (*r).clone();
         match op {
-            UnaryOperator::Complement => out.complement(),
+            UnaryOperator::Complement => {
+                out.complement();
+                out.restrict_domain(all);
+                out.restrict_range(all);
+            }
             UnaryOperator::Plus => out.close_transitively(),
             UnaryOperator::Star => {
                 out.close_transitively();

@@ -212,7 +212,7 @@ impl ModelRun<'_, '_> {
                 }
             }
         }
-        Ok(self.steps(2)? && self.choose(0, self.session.model.program.choices.len())?)
+        Ok(self.steps(2)? && self.choose(0, None)?)
     }
     /// Returns true if the axioms hold for a part of `rf` and a part of `co`, which is transitive.
     /// Reads without a source have no pair in `fr`. For [`super::CatModel::lower_bound`]: if this
@@ -237,7 +237,7 @@ impl ModelRun<'_, '_> {
                 co.successors(w).filter(|&later| later != r).for_each(|later| fr.insert(r, later));
             }
         }
-        Ok(self.steps(2)? && self.choose(0, self.session.model.program.choices.len())?)
+        Ok(self.steps(2)? && self.choose(0, None)?)
     }
     /// Returns true if an execution of the skeleton is allowed, by evaluating all stages.
     pub fn allows(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
@@ -291,14 +291,13 @@ impl ModelRun<'_, '_> {
     /// # Errors
     /// Those of the model's functions.
     pub fn flags(&mut self) -> Result<Vec<String>, Diagnostic> {
-        let count = self.session.model.program.choices.len();
         let special = &self.session.special;
         if special.fixed.iter().all(|f| *f) || !special.chosen_flags {
             return self.raised_until(usize::MAX);
         }
         // Each allowed choice of the model is an execution with flags of its own.
         self.collected = Some(Vec::new());
-        self.choose(0, count)?;
+        self.choose(0, None)?;
         Ok(self.collected.take().unwrap_or_default())
     }
     /// Returns the flags that depend on the skeleton alone: each of its allowed executions has
@@ -395,11 +394,12 @@ impl ModelRun<'_, '_> {
         }
         Ok(true)
     }
-    /// Tries the choices of the model from `k` up to `end`.
-    fn choose(&mut self, k: usize, end: usize) -> Result<bool, Diagnostic> {
+    /// Tries the choices of the model from `k` on, within a `forall` up to its end.
+    fn choose(&mut self, k: usize, end: Option<usize>) -> Result<bool, Diagnostic> {
         let model = self.session.model;
-        let Some(choice) = model.program.choices.get(k).filter(|_| k < end) else {
-            if k < model.program.choices.len() || self.collected.is_none() {
+        let Some(choice) = model.program.choices.get(k).filter(|_| Some(k) != end) else {
+            // An element of a `forall` alone decides nothing.
+            if end.is_some() || self.collected.is_none() {
                 return Ok(true);
             }
             // Stages from 3 on depend on choices.
@@ -417,7 +417,7 @@ impl ModelRun<'_, '_> {
             return Ok(self.steps(3 + k)? && self.choose(k + 1, end)?);
         }
         let at = self.session.at(choice.element);
-        let inner = if choice.all { choice.end } else { end };
+        let inner = if choice.all { Some(choice.end) } else { end };
         let mut error = None;
         let mut one = |run: &mut Self, element: Data| {
             run.session.values[at] = element;

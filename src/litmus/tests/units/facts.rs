@@ -453,6 +453,22 @@ fn flags_of_events_are_those_of_each_allowed_path() {
     }
 }
 
+/// A choice that a `forall` forbids later has no flags, whichever element forbids it.
+#[test]
+fn flags_are_those_of_choices_that_all_elements_allow() {
+    let text =
+        "X86 T\n{ }\n P0 | P1 ;\n MOV [y],$1 | MOV [x],$1 ;\n | MOV EAX,[y] ;\nexists (1:EAX=0)\n";
+    let head = "\"m\"\nwith x from (po ++ (0 ++ {}))\nflag ~empty x as chosen\n";
+    for (rest, flags) in [
+        ("empty [W \\ IW]; x; [R] as later\n", &[][..]),
+        ("forall e in classes(int) do\n empty [e & W]; x; [e & R] as later\nend\n", &[]),
+        ("forall e in classes(int) do\n empty [e & R]; x; [e & W] as later\nend\n", &["chosen"]),
+    ] {
+        let model = compile(Arch::X86, &format!("{head}{rest}"));
+        assert_eq!(answer(text, &model).answer.flags, flags, "{rest}");
+    }
+}
+
 /// Under TSO and PSO a fence orders what its kind says, in each architecture. All else that these
 /// models order, they order without fences.
 #[test]
