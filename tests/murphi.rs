@@ -146,6 +146,27 @@ fn translations_have_the_states_of_the_model() {
             3,
             "failed_assert failed_division failed_error_2 failed_index failed_range failed_undefined startstate undefined_copy",
         ),
+        // Errors of assumptions, and of a guard although a rule with a lower number is enabled. An
+        // assumption that is false for one element discards, whatever it is for the others.
+        (
+            "type N: 0..1; var x: 0..3; y: 0..1; a: array [N] of 0..3; m: multiset [2] of N;
+             startstate x := 0; a[1] := 2; undefine m; end;
+             rule 1 \"inc\" x < 3 ==> begin x := x + 1; end;
+             rule 2 \"later\" y = 1 ==> begin x := 0; end;
+             rule 3 \"last\" begin x := 0; end;
+             assume x < 3 | y = 1; ruleset i: N do assume x < 2 | a[i] > x; end;
+             choose i: m do assume m[i] = 1; end;"
+                .into(),
+            3,
+            "failed_later inc startstate",
+        ),
+        (
+            "type N: 0..1; var x: 0..3; y: 0..1; startstate x := 0; end;
+             rule \"inc\" x < 3 ==> begin x := x + 1; end; assume x < 2 | y = 1;"
+                .into(),
+            3,
+            "failed_inc inc startstate",
+        ),
     ] {
         let (found, labels) = translated(&text);
         let expected: Vec<&str> = actions.split(' ').collect();

@@ -13,8 +13,8 @@
 //! rules; tests compare both. Multisets are sorted lists of cells, so that equal ones are equal.
 //! Cost: linear in the text; a step costs time linear in the state for each access.
 //!
-//! Rejected: an expression with a call that writes outside of its function, except for the whole
-//! value of an assignment, `return` or alias.
+//! Rejected: an expression with a call that writes outside of its function or may discard the step
+//! (`assume`), except for the whole value of an assignment, `return` or alias.
 
 mod cells;
 mod effects;
@@ -53,8 +53,8 @@ struct Writer<'m> {
     globals: Vec<u64>,
     /// Number of cells of the state.
     state: u64,
-    /// Functions that write outside of their frame.
-    writes: Vec<bool>,
+    /// Functions with an effect besides their result.
+    effects: Vec<bool>,
     /// First cells of the locals of the current body, behind the cells of the result.
     locals: Vec<u64>,
     frame: Frame,
@@ -105,7 +105,7 @@ impl<'m> Writer<'m> {
             model,
             globals,
             state,
-            writes: effects::writing_functions(model),
+            effects: effects::functions_with_effects(model),
             locals: Vec::new(),
             frame: Frame::default(),
             frame_size: 0,
@@ -211,7 +211,7 @@ impl<'m> Writer<'m> {
             let (word, value) = match property.claim {
                 Claim::Assert => ("violated", "!= ok(1)"),
                 Claim::Assume => {
-                    assumed.push((instance.bindings.clone(), holds));
+                    assumed.push(instance.assumption(&holds));
                     continue;
                 }
                 Claim::Cover => ("covered", "== ok(1)"),
@@ -232,21 +232,9 @@ impl<'m> Writer<'m> {
                 self.process
             ));
         }
-        // A state is discarded if an assumption is false for some values of its parameters.
-        let mut discards = Vec::new();
-        for (bindings, holds) in &assumed {
-            let quantified: Vec<String> = bindings
-                .iter()
-                .map(|(name, sort, test)| match test {
-                    Some(test) => format!("forall {name}: {sort}. !({test}) || "),
-                    None => format!("forall {name}: {sort}. "),
-                })
-                .collect();
-            discards.push(format!("({}{holds} == ok(1))", quantified.concat()));
-        }
-        self.map("assumed", "List(Cell) -> Bool");
-        let assumed = if discards.is_empty() { "true".into() } else { discards.join(" && ") };
-        self.equation(&format!("assumed(s) = {assumed}"));
+        self.map("assumed", "List(Cell) -> Cell");
+        let all = assumed.into_iter().rev().reduce(|rest, first| format!("conj({first}, {rest})"));
+        self.equation(&format!("assumed(s) = {}", all.as_deref().unwrap_or("ok(1)")));
         self.map("next", "Result -> List(Cell)");
         self.equation(&format!("next(r) = {sorted}"));
         for start in &self.model.starts {
@@ -254,12 +242,12 @@ impl<'m> Writer<'m> {
             let instance = self.instances(&start.bindings)?;
             let name = self.unique(start.name.as_deref().unwrap_or(START));
             let failed = self.unique(&format!("failed_{name}"));
-            self.step((&name, &failed), &instance, None, &start.body, true)?;
+            self.step((&name, &failed), &instance, (None, None), &start.body, true)?;
         }
         let mut failures: BTreeMap<String, String> = BTreeMap::new();
         for (number, rule) in self.model.rules.iter().enumerate() {
             self.enter(&rule.frame, None);
-            let mut instance = self.instances(&rule.bindings)?;
+            let instance = self.instances(&rule.bindings)?;
             let name = self.rules[number].clone();
             if !failures.contains_key(&name) {
                 let failed = self.unique(&format!("failed_{name}"));
@@ -267,10 +255,9 @@ impl<'m> Writer<'m> {
             }
             let failed = failures[&name].clone();
             let lower = self.lower_priorities(rule.priority)?;
-            instance.conditions.extend(lower);
             self.enter(&rule.frame, None);
-            let names = (&*name, &*failed);
-            self.step(names, &instance, rule.guard.as_ref(), &rule.body, false)?;
+            let (names, guard) = ((&*name, &*failed), (rule.guard.as_ref(), lower));
+            self.step(names, &instance, guard, &rule.body, false)?;
         }
         Ok(())
     }
@@ -311,13 +298,14 @@ impl<'m> Writer<'m> {
             None => format!("enabled({memory})"),
         })
     }
-    /// Adds the transitions of a rule or start state. `names`: the actions of a step and of a
-    /// failure.
+    /// Adds the transitions of a rule or start state: the actions of a step and of a failure, the
+    /// guard, and the condition that no rule with a lower number is enabled. A guard that fails is
+    /// an error in any case.
     fn step(
         &mut self,
         (name, failed): (&str, &str),
         instance: &Instance,
-        guard: Option<&Expr>,
+        (guard, lower): (Option<&Expr>, Option<String>),
         body: &[crate::typed::Stmt],
         is_start: bool,
     ) -> Result<()> {
@@ -335,11 +323,14 @@ impl<'m> Writer<'m> {
         let sums = instance.sums();
         let process = &self.process;
         let out = if is_start { &mut self.starts } else { &mut self.summands };
+        let fires =
+            format!("{guard} == ok(1){}", lower.map_or(String::new(), |l| format!(" && {l}")));
+        let (done, assumed) = (format!("is_done({result})"), format!("assumed(next({result}))"));
         out.push(format!(
-            "{sums}({conditions}{and}{guard} == ok(1) && is_done({result}) && assumed(next({result}))) -> {label} . {process}(next({result}))"
+            "{sums}({conditions}{and}{fires} && {done} && {assumed} == ok(1)) -> {label} . {process}(next({result}))"
         ));
         out.push(format!(
-            "{sums}({conditions}{and}({guard} == bad || {guard} == ok(1) && {result} == fail)) -> {failure} . delta"
+            "{sums}({conditions}{and}({guard} == bad || {fires} && ({result} == fail || {done} && {assumed} == bad))) -> {failure} . delta"
         ));
         Ok(())
     }
@@ -527,6 +518,25 @@ struct Instance {
 }
 
 impl Instance {
+    /// Returns the value of an assumption in a state: false if it is false for some parameters,
+    /// else an error if it fails for some.
+    fn assumption(&self, holds: &str) -> String {
+        if self.bindings.is_empty() {
+            return holds.to_string();
+        }
+        // A place of a multiset without an element is no value of a parameter.
+        let test = |more: String| {
+            let tests = self.conditions.iter().cloned();
+            tests.chain([format!("{} != cut", self.memory), more]).collect::<Vec<_>>().join(" && ")
+        };
+        let exists: String = self
+            .bindings
+            .iter()
+            .map(|(name, sort, _)| format!("exists {name}: {sort}. "))
+            .collect();
+        let (wrong, fails) = (test(format!("{holds} == ok(0)")), test(format!("{holds} == bad")));
+        format!("if({exists}({wrong}), ok(0), if({exists}({fails}), bad, ok(1)))")
+    }
     /// Returns the sums of a summand.
     fn sums(&self) -> String {
         if self.bindings.is_empty() {

@@ -104,6 +104,9 @@ pub enum Piece {
     Comment,
 }
 
+/// Note of an error at a comment of another language.
+pub(crate) const COMMENTS: &str = "a comment is `-- …` up to the end of the line, or `/* … */`";
+
 /// Returns the first piece of a text that does not start with white space, and its length.
 ///
 /// # Errors
@@ -216,7 +219,8 @@ pub fn tokens(source: SourceId, text: &str) -> Result<Vec<Token>, Diagnostic> {
             Err((message, length)) => {
                 let real = first.is_ascii_digit() || first == '.';
                 let stage = if real { Stage::Unsupported } else { Stage::Syntax };
-                return Err(Diagnostic::at(stage, span(at, at + length), message));
+                let error = Diagnostic::at(stage, span(at, at + length), message);
+                return Err(if first == '#' { error.note(COMMENTS) } else { error });
             }
         }
     }

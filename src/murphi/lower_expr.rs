@@ -183,7 +183,8 @@ impl<'m> Lower<'m> {
             ExprKind::MultisetCount { local, multiset, predicate } => {
                 let d = self.register()?;
                 self.emit(Op::Const { d, value: 0 });
-                self.each_element(*local, multiset, &mut |lower| {
+                let spot = self.place(multiset)?;
+                self.each_element(*local, (spot, multiset.span), &mut |lower| {
                     let skip = lower.label();
                     lower.branch(predicate, false, skip)?;
                     lower.emit(Op::Offset { d, a: d, value: 1 });
@@ -662,10 +663,9 @@ impl<'m> Lower<'m> {
     pub(crate) fn each_element(
         &mut self,
         local: LocalId,
-        multiset: &'m Place,
+        (spot, span): (Spot, Span),
         body: &mut dyn FnMut(&mut Self) -> Lowered<()>,
     ) -> Lowered<()> {
-        let spot = self.place(multiset)?;
         let Shape::Multiset { capacity, stride, .. } = *self.layout.shape_of(spot.ty) else {
             return Err(Diagnostic::internal("this type is no multiset"));
         };
@@ -694,7 +694,7 @@ impl<'m> Lower<'m> {
             let d = self.register()?;
             let fault = Fault::NoElement;
             let op = Op::Index { d, a: reg, low: 0, count: capacity, stride };
-            self.emit_at(op, multiset.span, fault);
+            self.emit_at(op, span, fault);
             if let Some(b) = base {
                 self.emit(Op::AddOffset { d, a: d, b });
             }

@@ -136,7 +136,7 @@ impl<'m> Lower<'m> {
             }
             StmtKind::MultisetRemovePredicate { local, multiset, predicate } => {
                 let spot = self.place(multiset)?;
-                self.each_element(*local, multiset, &mut |lower| {
+                self.each_element(*local, (spot, multiset.span), &mut |lower| {
                     let skip = lower.label();
                     lower.branch(predicate, false, skip)?;
                     let slot = lower.position(*local)?;

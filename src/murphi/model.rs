@@ -127,8 +127,6 @@ impl ProtocolModel {
         let own_properties = typed.properties.len() - conditions;
         let names = rule_actions(&typed);
         let renamed = rename_members(&mut typed);
-        let code = format!("{:?}{:?}", program.code, variables);
-        let hash = fnv(FNV_BASIS, code.bytes());
         let mut model = Self {
             typed,
             program,
@@ -146,7 +144,7 @@ impl ProtocolModel {
             starts,
             assumptions,
             priorities,
-            fingerprint: format!("murphi {hash:016x}"),
+            fingerprint: String::new(),
             symmetries: Vec::new(),
             exchanges: Vec::new(),
         };
@@ -156,7 +154,24 @@ impl ProtocolModel {
         let (typed, layout, slots) = (&model.typed, &model.program.layout, model.slots.len());
         let found = exchanges(typed, layout, &model.variables, slots);
         (model.symmetries, model.exchanges) = found.into_iter().unzip();
+        model.fingerprint = model.computed_fingerprint();
         Ok(model)
+    }
+    /// Computes a name for the behaviour: all parts on which steps and labels depend, without
+    /// places in the text.
+    fn computed_fingerprint(&self) -> String {
+        let Program { layout, code, sites, ranges, unions, tables, multisets, .. } = &self.program;
+        let Program { entries, frames, memory, rules, starts, properties, .. } = &self.program;
+        let faults: Vec<_> = sites.iter().map(|(at, site)| (at, &site.fault)).collect();
+        let claims: Vec<Claim> = self.typed.properties.iter().map(|p| p.claim).collect();
+        let texts: Vec<&str> =
+            (0..self.labels.count()).map(|n| self.labels.text(LabelId::new(n))).collect();
+        let program = (layout, code, faults, ranges, unions, tables, multisets);
+        let instances = (entries, frames, memory, rules, starts, properties, claims);
+        let groups = (&self.variables, &self.starts, &self.priorities, &self.moves, &self.own);
+        let labels = (&self.shown, texts, self.declarations());
+        let text = format!("{program:?}{instances:?}{groups:?}{labels:?}");
+        format!("murphi {:016x}", fnv(FNV_BASIS, text.bytes()))
     }
     /// Returns the compiled model.
     pub fn program(&self) -> &Program {
@@ -456,29 +471,28 @@ fn starts(typed: &Typed, program: &Program) -> Result<Vec<Vec<u64>>, Diagnostic>
     let mut machine = Machine::new(program, typed.claims.len(), || false);
     let mut normal = Normal::new(typed, program, false);
     let mut all: Vec<Vec<u64>> = Vec::new();
-    'starts: for start in &program.starts {
+    let fails = |what: &str, at: u32| {
+        let (text, span) = match program.site(at) {
+            Some(site) => (crate::compile::fault_text(typed, &site.fault), site.span),
+            None => ("an instruction failed".into(), mu_base::Span::default()),
+        };
+        Diagnostic::new(Stage::Data, format!("{what} fails: {text}")).or_span(span)
+    };
+    for start in &program.starts {
         machine.memory.fill(0);
         match machine.run(start.body) {
             Ended::Done => {}
-            Ended::Fault(at) => {
-                let (text, span) = match program.site(at) {
-                    Some(site) => (crate::compile::fault_text(typed, &site.fault), site.span),
-                    None => ("an instruction failed".into(), mu_base::Span::default()),
-                };
-                return Err(Diagnostic::new(Stage::Data, format!("a start state fails: {text}"))
-                    .or_span(span));
-            }
+            Ended::Fault(at) => return Err(fails("a start state", at)),
             _ => continue,
         }
         normal.sort(&mut machine.memory);
         let state = machine.memory[..program.layout.words].to_vec();
-        for at in 0..program.properties.len() as u32 {
-            if claim(typed, program, at) == Claim::Assume {
-                machine.memory[..state.len()].copy_from_slice(&state);
-                if machine.run(program.properties[at as usize].guard) != Ended::Yes {
-                    continue 'starts;
-                }
-            }
+        let assumptions = (0..program.properties.len() as u32)
+            .filter(|at| claim(typed, program, *at) == Claim::Assume);
+        match machine.assumed(assumptions, &state) {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(at) => return Err(fails("an assumption about a start state", at)),
         }
         if !all.contains(&state) {
             all.push(state);
@@ -621,42 +635,39 @@ impl ProtocolWorker<'_> {
         Diagnostic::at(Stage::Data, place, format!("this condition fails in a state: {text}"))
             .note("`&`, `|` and `->` evaluate only the operands that they need")
     }
-    /// Runs an instance of a rule. `None` without a step; the instruction if the guard or rule
-    /// fails.
+    /// Runs the guard of an instance of a rule in the state. The machine keeps what it writes.
+    fn is_enabled(&mut self, at: u32) -> Ended {
+        self.load();
+        self.machine.run(self.model.program.rules[at as usize].guard)
+    }
+    /// Runs an instance of a rule. `None` without a step; the instruction if the guard, the rule or
+    /// an assumption about its result fails.
     fn fire(&mut self, at: u32) -> Result<Option<()>, u32> {
         let program = &self.model.program;
-        if !self.model.priorities.is_empty() {
-            let own = self.model.priorities[at as usize];
-            for (other, priority) in self.model.priorities.iter().enumerate() {
-                if *priority < own {
-                    self.load();
-                    if self.machine.run(program.rules[other].guard) == Ended::Yes {
-                        return Ok(None);
-                    }
-                }
-            }
-        }
-        self.load();
-        let instance = &program.rules[at as usize];
-        match self.machine.run(instance.guard) {
+        // As in the search, a guard that fails is an error, also if a lower number is enabled.
+        match self.is_enabled(at) {
             Ended::Yes => {}
             Ended::Fault(pc) => return Err(pc),
             _ => return Ok(None),
         }
-        match self.machine.run(instance.body) {
+        if let Some(own) = self.model.priorities.get(at as usize) {
+            let lower = |other: &usize| self.model.priorities[*other] < *own;
+            let lower: Vec<usize> = (0..program.rules.len()).filter(lower).collect();
+            if lower.into_iter().any(|other| self.is_enabled(other as u32) == Ended::Yes) {
+                return Ok(None);
+            }
+            self.is_enabled(at);
+        }
+        match self.machine.run(program.rules[at as usize].body) {
             Ended::Done => {}
             Ended::Fault(pc) => return Err(pc),
             _ => return Ok(None),
         }
         self.normal.sort(&mut self.machine.memory);
-        let words = self.state.len();
-        let after = self.machine.memory[..words].to_vec();
-        for (assumption, _) in &self.model.assumptions {
-            let property = &program.properties[*assumption as usize];
-            if self.machine.run(property.guard) != Ended::Yes {
-                return Ok(None);
-            }
-            self.machine.memory[..words].copy_from_slice(&after);
+        let after = self.machine.memory[..self.state.len()].to_vec();
+        let assumptions = self.model.assumptions.iter().map(|(at, _)| *at);
+        if !self.machine.assumed(assumptions, &after)? {
+            return Ok(None);
         }
         Ok(Some(()))
     }

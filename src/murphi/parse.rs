@@ -12,7 +12,7 @@ mod rules;
 mod statements;
 
 use crate::ast::{Expr, File, Item, Name};
-use crate::lexer::{Key, Tok, Token, tokens};
+use crate::lexer::{COMMENTS, Key, Tok, Token, tokens};
 use mu_base::source::{SourceId, Span};
 use mu_base::{Diagnostic, Stage};
 
@@ -153,7 +153,12 @@ impl<'a> Parser<'a> {
         Diagnostic::at(Stage::Syntax, span, message)
     }
     fn unexpected(&self, expected: &str) -> Diagnostic {
-        self.fail(self.span(), format!("found {}, expected {expected}", self.shown()))
+        let error = self.fail(self.span(), format!("found {}, expected {expected}", self.shown()));
+        let rest = self.text.get(self.span().start as usize..).unwrap_or("");
+        match rest.starts_with("//") || rest.starts_with('%') {
+            true => error.note(COMMENTS),
+            false => error,
+        }
     }
     fn is(&self, sign: &str) -> bool {
         matches!(self.peek(), Tok::Sign(s) if s == sign)

@@ -9,8 +9,8 @@
 use crate::code::{Instance, Program};
 use crate::normal::Normal;
 use crate::run::{Ended, Machine};
-use crate::search::{Broken, Culprit, Explored, Failure, NO_PARENT, sets};
-use crate::typed::{Binding, Frame, Model};
+use crate::search::{Broken, Culprit, Explored, Failure, NO_PARENT, priorities, sets};
+use crate::typed::{Binding, Claim, Frame, Model};
 
 /// Run to a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,9 @@ pub fn path(model: &Model, program: &Program, explored: &Explored) -> Option<Pat
     numbers.reverse();
     let words = program.layout.words;
     let mut replay = Replay {
+        model,
         program,
+        priorities: priorities(model, program),
         machine: Machine::new(program, model.claims.len(), || false),
         normal: Normal::excluding(
             model,
@@ -110,7 +112,7 @@ pub fn path(model: &Model, program: &Program, explored: &Explored) -> Option<Pat
             let found = (0..program.starts.len() as u32).find(|n| replay.starts(*n, &goal))?;
             start_name(model, program, found)
         } else {
-            let found = (0..program.rules.len() as u32).find(|n| replay.steps(*n, &goal))?;
+            let found = replay.fireable().into_iter().find(|n| replay.steps(*n, &goal))?;
             rule_name(model, program, found)
         };
         steps.push((name, replay.state.clone()));
@@ -120,7 +122,9 @@ pub fn path(model: &Model, program: &Program, explored: &Explored) -> Option<Pat
 }
 
 struct Replay<'p> {
+    model: &'p Model,
     program: &'p Program,
+    priorities: Vec<i64>,
     machine: Machine<'p>,
     normal: Normal,
     state: Vec<u64>,
@@ -146,12 +150,42 @@ impl Replay<'_> {
     fn load(&mut self) {
         self.machine.memory[..self.state.len()].copy_from_slice(&self.state);
     }
-    fn steps(&mut self, at: u32, goal: &[u64]) -> bool {
-        let instance = &self.program.rules[at as usize];
+    fn is_enabled(&mut self, at: u32) -> bool {
         self.load();
-        self.machine.run(instance.guard) == Ended::Yes
-            && self.machine.run(instance.body) == Ended::Done
+        self.machine.run(self.program.rules[at as usize].guard) == Ended::Yes
+    }
+    /// Returns the rules that can fire: of those that are enabled, the ones with the lowest number.
+    fn fireable(&mut self) -> Vec<u32> {
+        let all = 0..self.program.rules.len() as u32;
+        let mut enabled: Vec<u32> = all.filter(|at| self.is_enabled(*at)).collect();
+        let priority = |at: &u32| self.priorities.get(*at as usize).copied();
+        let lowest = enabled.iter().map(priority).min();
+        enabled.retain(|at| Some(priority(at)) == lowest);
+        enabled
+    }
+    fn steps(&mut self, at: u32, goal: &[u64]) -> bool {
+        self.is_enabled(at)
+            && self.machine.run(self.program.rules[at as usize].body) == Ended::Done
             && self.take(goal)
+    }
+    /// Returns the instance of an assumption that fails after a rule.
+    fn failing_assumption(&mut self, rule: u32, number: u32) -> Option<u32> {
+        let program = self.program;
+        if !self.is_enabled(rule)
+            || self.machine.run(program.rules[rule as usize].body) != Ended::Done
+        {
+            return None;
+        }
+        self.normal.sort(&mut self.machine.memory);
+        let words = self.state.len();
+        let after = self.machine.memory[..words].to_vec();
+        let mut assumptions = (0..program.properties.len() as u32)
+            .filter(|at| program.properties[*at as usize].number == number);
+        assumptions.find(|at| {
+            self.machine.memory[..words].copy_from_slice(&after);
+            let ended = self.machine.run(program.properties[*at as usize].guard);
+            matches!(ended, Ended::Fault(_))
+        })
     }
     /// Finds the failure in the last state of the run.
     fn failure(&mut self, failure: Failure) -> Option<Failure> {
@@ -167,18 +201,27 @@ impl Replay<'_> {
             return Some(Failure { broken: Broken::Invariant(broken as u32), ..failure });
         }
         let Broken::Fault(..) = failure.broken else { return Some(failure) };
+        let number = |at: u32| program.properties[at as usize].number;
         let culprit = match failure.culprit {
             Culprit::State | Culprit::Start(_) => return Some(failure),
+            // The result of a rule or start state that an assumption is about is no state yet.
+            Culprit::Property(_) if failure.state.is_none() => return Some(failure),
+            Culprit::Property(at)
+                if self.model.properties[number(at) as usize].claim == Claim::Assume =>
+            {
+                let mut rules = self.fireable().into_iter();
+                let found = rules.find_map(|rule| self.failing_assumption(rule, number(at)));
+                found.map(Culprit::Property)
+            }
             Culprit::Guard(_) => (0..program.rules.len()).find_map(|n| {
                 self.load();
                 let ended = self.machine.run(program.rules[n].guard);
                 matches!(ended, Ended::Fault(_)).then_some(Culprit::Guard(n as u32))
             }),
-            Culprit::Rule(_) => (0..program.rules.len()).find_map(|n| {
-                self.load();
-                let fails = self.machine.run(program.rules[n].guard) == Ended::Yes
-                    && matches!(self.machine.run(program.rules[n].body), Ended::Fault(_));
-                fails.then_some(Culprit::Rule(n as u32))
+            Culprit::Rule(_) => self.fireable().into_iter().find_map(|n| {
+                let fails = self.is_enabled(n)
+                    && matches!(self.machine.run(program.rules[n as usize].body), Ended::Fault(_));
+                fails.then_some(Culprit::Rule(n))
             }),
             Culprit::Property(_) => (0..program.properties.len()).find_map(|n| {
                 self.load();

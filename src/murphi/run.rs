@@ -114,6 +114,32 @@ impl<'p> Machine<'p> {
             patience: POLL,
         }
     }
+    /// Evaluates assumptions in a state, which the memory has before. The first property decides
+    /// that is false for some values of its parameters, or fails for some and is false for none:
+    /// the order of the values has no influence.
+    ///
+    /// # Errors
+    /// The instruction that fails.
+    pub(crate) fn assumed(
+        &mut self,
+        assumptions: impl Iterator<Item = u32>,
+        state: &[u64],
+    ) -> Result<bool, u32> {
+        let mut failed: Option<(u32, u32)> = None;
+        for at in assumptions {
+            let property = &self.program.properties[at as usize];
+            if let Some((_, pc)) = failed.filter(|(number, _)| *number != property.number) {
+                return Err(pc);
+            }
+            match self.run(property.guard) {
+                Ended::Yes => {}
+                Ended::Fault(pc) => failed = failed.or(Some((property.number, pc))),
+                _ => return Ok(false),
+            }
+            self.memory[..state.len()].copy_from_slice(state);
+        }
+        failed.map_or(Ok(true), |(_, pc)| Err(pc))
+    }
     /// Begins a call. Returns the first instruction, the window and the top of the stack. `None` if
     /// calls are nested too deeply.
     fn enter(

@@ -675,14 +675,8 @@ impl Search<'_> {
         if parent == NO_PARENT {
             self.normal.sort(&mut self.machine.memory);
         }
-        for n in 0..self.assumptions.len() {
-            let budget = Budget::default();
-            let state = (parent != NO_PARENT).then_some(parent);
-            let before: Vec<u64> = self.machine.memory[..words].to_vec();
-            match self.holds(self.assumptions[n], (state, &before), &budget) {
-                Some(true) => self.machine.memory[..words].copy_from_slice(&before),
-                _ => return,
-            }
+        if !self.assumptions.is_empty() && !self.is_assumed(parent) {
+            return;
         }
         self.normal.canonical(&mut self.machine.memory);
         let state = &self.machine.memory[..words];
@@ -693,6 +687,28 @@ impl Search<'_> {
         if self.normal.permutes() {
             self.touched.push(touched);
         }
+    }
+    /// Evaluates the assumptions in the state of the machine, as [`Machine::assumed`].
+    fn is_assumed(&mut self, parent: u32) -> bool {
+        let (words, budget) = (self.program.layout.words, Budget::default());
+        let from = (parent != NO_PARENT).then_some(parent);
+        let state: Vec<u64> = self.machine.memory[..words].to_vec();
+        let mut failed: Option<(u32, Failure)> = None;
+        for n in 0..self.assumptions.len() {
+            let at = self.assumptions[n];
+            let number = self.program.properties[at as usize].number;
+            if failed.as_ref().is_some_and(|f| f.0 != number) {
+                break;
+            }
+            match (self.holds(at, (from, &state), &budget), self.failure.take()) {
+                (Some(true), _) => {}
+                (None, Some(failure)) => failed = failed.or(Some((number, failure))),
+                _ => return false,
+            }
+            self.machine.memory[..words].copy_from_slice(&state);
+        }
+        self.failure = failed.map(|f| f.1);
+        self.failure.is_none()
     }
     /// Adds the states of the batch to the store and checks those that are new. All states of one
     /// distance are thus checked before a rule fires in one of them. The first failure is that of a

@@ -157,10 +157,20 @@ impl Checker<'_> {
     /// Checks a boolean expression.
     pub(super) fn boolean(&mut self, tree: &Tree, of: &str) -> Result<Expr> {
         let value = self.expr(tree)?;
-        if self.agree(value.ty, TypeId::BOOLEAN) {
+        if self.is_boolean(value.ty) {
             return Ok(value);
         }
-        wrong(tree.span, format!("{of} is a value of {}, expected boolean", self.shown(value.ty)))
+        let text = format!("{of} is a value of {}, expected boolean", self.shown(value.ty));
+        let error = Diagnostic::at(Stage::Type, tree.span, text);
+        Err(match self.agree(value.ty, TypeId::BOOLEAN) {
+            true => error.note("not all values of the union are booleans; compare it with `true`"),
+            false => error,
+        })
+    }
+    /// True if all values of a type are booleans.
+    fn is_boolean(&self, ty: TypeId) -> bool {
+        let is_union = matches!(self.out.types.kind(ty), TypeKind::Union { .. });
+        self.agree(ty, TypeId::BOOLEAN) && !is_union
     }
     /// Checks a numeric expression.
     pub(super) fn integer(&mut self, tree: &Tree, of: &str) -> Result<Expr> {
@@ -197,8 +207,7 @@ impl Checker<'_> {
     fn binary(&mut self, sign: BinarySign, left: Expr, right: Expr, span: Span) -> Result<Expr> {
         let types = &self.out.types;
         let integers = types.is_integer(left.ty) && types.is_integer(right.ty);
-        let booleans =
-            self.agree(left.ty, TypeId::BOOLEAN) && self.agree(right.ty, TypeId::BOOLEAN);
+        let booleans = self.is_boolean(left.ty) && self.is_boolean(right.ty);
         let (operator, ty) = match sign {
             BinarySign::Implies if booleans => (Binary::Implies, TypeId::BOOLEAN),
             BinarySign::Or | BinarySign::Pipe if booleans => (Binary::Or, TypeId::BOOLEAN),

@@ -1,31 +1,35 @@
-//! Functions that write outside of their own frame.
+//! Functions with an effect besides their result.
 
 use crate::typed::{
-    AliasTarget, Argument, Expr, ExprKind, Frame, LocalId, LocalKind, Model, Place, Root, Stmt,
+    AliasTarget, Argument, Claim, ExprKind, Frame, LocalId, LocalKind, Model, Place, Root, Stmt,
     StmtKind,
 };
+use crate::walk::{self, Part};
 
-/// Returns, for each function, true if it may write a global variable or a `var` parameter, or
-/// calls a function that does. An alias of a local variable counts as local.
-pub(super) fn writing_functions(model: &Model) -> Vec<bool> {
-    let mut writes = vec![false; model.functions.len()];
+/// Returns, for each function, true if it may write a global variable or a `var` parameter, may
+/// discard the step by an assumption, or calls a function that does. An alias of a local variable
+/// counts as local.
+pub(super) fn functions_with_effects(model: &Model) -> Vec<bool> {
+    let mut found = vec![false; model.functions.len()];
     for (i, function) in model.functions.iter().enumerate() {
-        // Calls of the function itself add nothing new.
-        let mut walk = Walk { writes: &writes, frame: &function.frame, local: Vec::new() };
-        let found = walk.statements(&function.body);
-        writes[i] = found;
+        // Functions call earlier ones and themselves; calls of the function itself add nothing new.
+        let mut scan = Scan { model, known: &found, frame: &function.frame, local: Vec::new() };
+        let mut has_effect = false;
+        walk::statements(&function.body, &mut |part| has_effect |= scan.has_effect(part));
+        found[i] = has_effect;
     }
-    writes
+    found
 }
 
-struct Walk<'a> {
-    writes: &'a [bool],
+struct Scan<'a> {
+    model: &'a Model,
+    known: &'a [bool],
     frame: &'a Frame,
     /// Aliases of places in this frame.
     local: Vec<LocalId>,
 }
 
-impl Walk<'_> {
+impl Scan<'_> {
     fn is_outside(&self, place: &Place) -> bool {
         match place.root {
             Root::Global(_) => true,
@@ -34,32 +38,31 @@ impl Walk<'_> {
             }
         }
     }
-    fn statements(&mut self, all: &[Stmt]) -> bool {
-        all.iter().any(|s| self.statement(s))
+    /// True if a part has an effect by itself, without its own parts.
+    fn has_effect(&mut self, part: Part<'_>) -> bool {
+        match part {
+            Part::Stmt(stmt) => self.statement(stmt),
+            Part::Expr(expr) => match expr.kind {
+                ExprKind::Call(function, _) => self.known[function.index()],
+                _ => false,
+            },
+            // A place passed by reference may be written there.
+            Part::Argument(Argument::Place(place)) => self.is_outside(place),
+            Part::Argument(Argument::Value(_) | Argument::Undefined(_)) => false,
+        }
     }
     fn statement(&mut self, stmt: &Stmt) -> bool {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match &stmt.kind {
-            StmtKind::Assign { target, value } => self.is_outside(target) || self.expr(value),
+        match &stmt.kind {
+            StmtKind::Assign { target, .. } => self.is_outside(target),
             StmtKind::Undefine(place) | StmtKind::Clear(place) => self.is_outside(place),
             StmtKind::MultisetAdd { multiset, .. }
             | StmtKind::MultisetRemove { multiset, .. }
             | StmtKind::MultisetRemovePredicate { multiset, .. } => self.is_outside(multiset),
-            StmtKind::If { clauses, otherwise } => {
-                clauses.iter().any(|c| self.expr(&c.condition) || self.statements(&c.body))
-                    || self.statements(otherwise)
+            StmtKind::Claim { number, .. } => {
+                self.model.claims[*number as usize].claim == Claim::Assume
             }
-            StmtKind::Switch { value, cases, otherwise } => {
-                self.expr(value)
-                    || cases
-                        .iter()
-                        .any(|c| c.matches.iter().any(|e| self.expr(e)) || self.statements(&c.body))
-                    || self.statements(otherwise)
-            }
-            StmtKind::For { body, .. } => self.statements(body),
-            StmtKind::While { condition, body } => self.expr(condition) || self.statements(body),
-            StmtKind::Return(value) => value.as_ref().is_some_and(|v| self.expr(v)),
-            StmtKind::Claim { condition, .. } => self.expr(condition),
-            StmtKind::Alias { aliases, body } => {
+            StmtKind::Call(function, _) => self.known[function.index()],
+            StmtKind::Alias { aliases, .. } => {
                 for alias in aliases {
                     if let AliasTarget::Place(place) = &alias.target
                         && !self.is_outside(place)
@@ -67,30 +70,15 @@ impl Walk<'_> {
                         self.local.push(alias.local);
                     }
                 }
-                self.statements(body)
+                false
             }
-            StmtKind::Call(function, arguments) => self.call(function.index(), arguments),
-            StmtKind::Put(_) | StmtKind::Error(_) => false,
-        })
-    }
-    fn call(&self, function: usize, arguments: &[Argument]) -> bool {
-        // A place passed by reference may be written there.
-        self.writes[function]
-            || arguments.iter().any(|a| match a {
-                Argument::Place(place) => self.is_outside(place),
-                Argument::Value(value) => self.expr(value),
-                Argument::Undefined(_) => false,
-            })
-    }
-    fn expr(&self, expr: &Expr) -> bool {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match &expr.kind {
-            ExprKind::Call(function, arguments) => self.call(function.index(), arguments),
-            ExprKind::Unary(_, a) | ExprKind::IsMember(a, _) => self.expr(a),
-            ExprKind::Binary(_, a, b) => self.expr(a) || self.expr(b),
-            ExprKind::Conditional(a, b, c) => self.expr(a) || self.expr(b) || self.expr(c),
-            ExprKind::Quantified { body, .. } => self.expr(body),
-            ExprKind::MultisetCount { predicate, .. } => self.expr(predicate),
-            ExprKind::Constant(_) | ExprKind::Read(_) | ExprKind::IsUndefined(_) => false,
-        })
+            StmtKind::If { .. }
+            | StmtKind::Switch { .. }
+            | StmtKind::For { .. }
+            | StmtKind::While { .. }
+            | StmtKind::Return(_)
+            | StmtKind::Put(_)
+            | StmtKind::Error(_) => false,
+        }
     }
 }

@@ -137,17 +137,17 @@ impl Writer<'_> {
         }
         Ok(if parts.is_empty() { "[]".into() } else { parts.join(" ++ ") })
     }
-    /// Translates a call in an expression, which may change nothing outside of its function.
+    /// Translates a call in an expression, which may have no effect besides its result.
     fn pure_call(
         &mut self,
         function: FunctionId,
         arguments: &[Argument],
         span: Span,
     ) -> Result<String> {
-        if self.writes[function.index()] {
+        if self.effects[function.index()] {
             return unsupported(
                 span,
-                "a call that writes outside of its function is an operand; assign it first",
+                "a call that writes outside of its function, or assumes, is an operand; assign it first",
             );
         }
         let arguments = self.arguments(function, arguments)?;

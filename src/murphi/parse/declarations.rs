@@ -24,6 +24,12 @@ impl Parser<'_> {
             out.push(Declaration { kind, names, span: from.to(self.last()) });
             self.semicolons();
         }
+        let is_section = matches!(self.peek(), Tok::Key(Key::Const | Key::Type | Key::Var));
+        let is_declared = [":", ","].iter().any(|sign| self.is_sign_at(1, sign));
+        if is_declared && matches!(self.peek(), Tok::Key(_)) && !is_section {
+            // The error about a reserved word.
+            self.name("a name")?;
+        }
         // A name that begins neither a statement nor a rule is a declaration without its colon.
         let begins = [":=", "(", ".", "["].iter().any(|sign| self.is_sign_at(1, sign));
         let words = ["assume", "choose", "cover", "liveness", "externfun", "externproc", "pctl"];

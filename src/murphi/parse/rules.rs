@@ -108,6 +108,12 @@ impl Parser<'_> {
             // The grammars of both tools read a name here as the begin of a condition.
             let is_statement =
                 self.claim_word().is_some() || self.written(self.span()).starts_with("multiset");
+            let begins_condition = self.peek() == Tok::Name && !is_statement
+                || ["(", "!", "~"].iter().any(|sign| self.is(sign));
+            if begins_condition && let Some(span) = self.mistaken_arrow() {
+                let message = format!("found `{}`, expected `==>`", self.written(span));
+                return Err(self.fail(span, message));
+            }
             if self.peek() == Tok::Name && !is_statement {
                 return Err(self.unexpected("a condition with `==>`, or `begin`"));
             }
@@ -117,6 +123,23 @@ impl Parser<'_> {
         let body = self.statements()?;
         self.end(Key::Endrule, opened)?;
         Ok(RuleKind::Rule { priority, title, guard, declarations, body })
+    }
+    /// Returns the place of `=>`, or of `->` with a body behind it, which were written for `==>`.
+    fn mistaken_arrow(&self) -> Option<Span> {
+        for pair in self.tokens[self.at..].windows(2) {
+            let [token, next] = pair else { continue };
+            match (token.tok, next.tok) {
+                (Tok::Sign("="), Tok::Sign(">")) if token.span.end == next.span.start => {
+                    return Some(token.span.to(next.span));
+                }
+                (Tok::Sign("->"), Tok::Key(Key::Begin | Key::Const | Key::Type | Key::Var)) => {
+                    return Some(token.span);
+                }
+                (Tok::Sign(";") | Tok::Key(_), _) => return None,
+                _ => {}
+            }
+        }
+        None
     }
     /// True if this rule has a condition: `==>` comes before any word that only statements,
     /// declarations and other rules have.

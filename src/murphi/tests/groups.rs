@@ -9,6 +9,7 @@ mod by_groups;
 use by_groups::by_groups;
 use mu_base::limits::{Budget, Limits};
 use mu_base::{SourceMap, Stop};
+use mu_model::Model;
 use mu_murphi::model::ProtocolModel;
 use mu_murphi::search::{Deadlocks, SearchOptions, explore};
 use mu_murphi::{Settings, compile, read};
@@ -70,9 +71,52 @@ fn small_models_agree() {
          startstate for k: 0..3 do a[k] := k; end; i := 0; end;
          ruleset k: 0..3 do rule begin i := k; end; end; rule begin a[i] := a[(i + 1) % 4]; end;
          rule begin down(a[i]); end; rule i = 3 ==> switch a[i] case 0: a[0] := 1; else clear i; end; end;",
+        // Errors: of an assumption about a result or a start state, and of a guard that has a
+        // higher number than a rule that is enabled.
+        "var x: 0..3; y: 0..1; startstate x := 0; end; rule x < 3 ==> x := x + 1; end;
+         assume x = 0 | y = 1;",
+        "var x: 0..3; y: 0..1; startstate x := 0; end; rule x < 3 ==> x := x + 1; end;
+         assume y = 1;",
+        "var x: 0..3; y: 0..1; startstate x := 0; end; rule 1 x < 3 ==> x := x + 1; end;
+         rule 2 y = 1 ==> x := 0; end;",
+        "var x: 0..3; a: array [0..1] of 0..3; startstate x := 0; a[1] := 0; end;
+         rule x < 3 ==> x := x + 1; end; ruleset i: 0..1 do assume x = 0 | a[i] >= x; end;",
     ];
     for (n, text) in models.into_iter().enumerate() {
         assert!(compare(&format!("model {n}"), text).is_some(), "model {n} is compared");
+    }
+}
+
+/// A stored search goes on only with the model of which it is: with the same ranges, parameters,
+/// priorities, claims, start states and names.
+#[test]
+fn models_that_differ_have_different_fingerprints() {
+    let text = "type t: scalarset(2); var x: 0..5; a: array [t] of 0..1;
+        startstate x := 0; for i: t do a[i] := 0; end; end;
+        ruleset i: t do rule \"inc\" x < 4 ==> x := x + 1; a[i] := 1; end; end;
+        rule \"zero\" x = 3 ==> switch x case 3: x := 0; case 4: x := 1; end; end;
+        invariant \"small\" x < 5; -- a comment";
+    let of = |text: &str| {
+        let mut sources = SourceMap::new();
+        let source = sources.add("model", text);
+        let typed = read(source, text, &Settings::default()).expect("a model");
+        ProtocolModel::new(typed).expect("groups").fingerprint()
+    };
+    let own = of(text);
+    assert_eq!(of(&text.replace("-- a comment", "")), own);
+    for (old, new) in [
+        ("0..5", "0..6"),
+        ("scalarset(2)", "0..1"),
+        ("x < 4", "x < 3"),
+        ("case 3", "case 2"),
+        ("case 4", "case 5"),
+        ("rule \"zero\"", "rule 2 \"zero\""),
+        ("\"inc\"", "\"more\""),
+        ("\"small\"", "\"little\""),
+        ("invariant", "assume"),
+        ("startstate x := 0", "startstate x := 1"),
+    ] {
+        assert_ne!(of(&text.replace(old, new)), own, "{old} -> {new}");
     }
 }
 

@@ -7,9 +7,10 @@ use mu_murphi::{Model, Settings, read};
 /// Declarations that the models share, and a start state behind them.
 const HEAD: &str = "const N: 3;
 type P: scalarset(N); Q: scalarset(N); E: enum {A, B, C}; H: enum {Home}; U: union {H, P};
+  V: union {boolean, E};
   R: record f: 0..7; g: boolean end; T: array [P] of 0..7;
 var x: 0..7; b: boolean; e: E; p: P; q: Q; u: U; r: R; t: T; m: multiset [2] of R; s: R;
-  a: array [0..3] of boolean;
+  a: array [0..3] of boolean; either: V;
 ";
 
 #[allow(clippy::result_large_err)]
@@ -60,6 +61,9 @@ fn rejected_expressions() {
         ("b := ⟦p = q⟧;", "`=` between `P` and `Q`, expected two values of equal types"),
         ("b := ⟦e = b⟧;", "`=` between `E` and boolean"),
         ("b := ⟦u = q⟧;", "`=` between `U` and `Q`"),
+        ("b := ⟦either & b⟧;", "`&` between `V` and boolean, expected two booleans"),
+        ("if ⟦either⟧ then x := 1; end;", "a value of `V`, expected boolean"),
+        ("b := !⟦either⟧;", "the operand of `!` is a value of `V`, expected boolean"),
         ("b := ⟦x & b⟧;", "expected two booleans or two numbers"),
         ("b := ⟦x && x⟧;", "expected two booleans"),
         ("b := !⟦x⟧;", "the operand of `!` is a value of `0..7`, expected boolean"),
@@ -353,4 +357,46 @@ fn deep_and_long_texts() {
     assert!(error.message.contains("more than 3000"), "{}", error.message);
     let text = format!("var x: {}boolean; startstate end;", "array [0..0] of ".repeat(1000));
     accepts(&text);
+}
+
+/// Signs and words of other languages are errors at their place.
+#[test]
+fn signs_of_other_languages() {
+    for (text, message, note) in [
+        ("rule \"a\" x == 0 ⟦=>⟧ begin end;", "found `=>`, expected `==>`", ""),
+        ("rule \"a\" (x = 0) ⟦->⟧ begin end;", "found `->`, expected `==>`", ""),
+        ("rule ⟦(⟧x = 0) | x = 1 begin end;", "found `(`, expected `end`", ""),
+        ("var ⟦end⟧: 0..1;", "the keyword `end`", "reserved word"),
+        ("⟦#⟧ a comment", "unexpected character", "a comment is `-- …`"),
+        ("⟦/⟧/ a comment", "found `/`", "a comment is `-- …`"),
+    ] {
+        let text = format!("{HEAD}{text}\nstartstate end;");
+        rejects(&text, message);
+        let plain = text.replace(['⟦', '⟧'], "");
+        let (_, rendered) = checked(&plain, &Settings::default()).expect_err("a mistake");
+        assert!(rendered.contains(note), "{rendered}");
+    }
+}
+
+/// A call in an expression has no effect in the translation, so functions with one are rejected.
+#[test]
+fn translations_keep_effects_of_functions() {
+    let head = "var x: 0..9; y: 0..9; startstate x := 0; y := 0; end;
+        function write(): 0..9; begin y := 5; return 1; end;";
+    let alias = "function f(): 0..9; begin alias v: write() do return v; end; end;";
+    let assume = "function f(): 0..9; begin assume x < 2; return 1; end;";
+    let pure =
+        "function f(): 0..9; var z: 0..9; begin z := 1; alias v: z do v := 2; end; return z; end;";
+    for (function, is_pure) in [(alias, false), (assume, false), (pure, true)] {
+        for (body, is_operand) in [
+            ("rule begin x := f(); end;", false),
+            ("rule begin alias v: f() do x := v; end; end;", false),
+            ("rule begin x := f() + 0; end;", true),
+            ("rule f() = 1 ==> begin x := 1; end;", true),
+        ] {
+            let model = accepts(&format!("{head} {function} {body}"));
+            let accepted = mu_murphi::expand(&model).is_ok();
+            assert_eq!(accepted, is_pure || !is_operand, "{function} {body}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use mu_base::SourceMap;
 use mu_base::limits::Budget;
 use mu_murphi::code::Fault;
 use mu_murphi::path::{Path, path};
-use mu_murphi::search::{Broken, Deadlocks, Explored, SearchOptions, explore};
+use mu_murphi::search::{Broken, Culprit, Deadlocks, Explored, SearchOptions, explore};
 use mu_murphi::{Settings, compile, read};
 
 /// Explores a model without symmetries, unless `symmetry`. Deadlocks are no failures.
@@ -383,4 +383,66 @@ fn an_invariant_fails_in_the_first_state_that_changes_what_it_reads() {
         rule x < 9 ==> x := x + 1; end; rule x = 4 & y < 9 ==> y := y + 1; end;
         invariant y < 3; invariant x < 9 | y = 9;";
     assert_eq!(failure(text), (Broken::Invariant(0), 8));
+}
+
+/// An error in an assumption is an error, and the path ends in the state before the step. An
+/// assumption that is false for some values of its parameters discards, in any order of the values.
+#[test]
+fn errors_in_assumptions_are_errors() {
+    let model = |start: &str, assumptions: &str| {
+        format!(
+            "var x: 0..3; y: 0..1; a: array [0..1] of 0..3;
+             startstate x := 0; {start} end; rule \"inc\" x < 3 ==> x := x + 1; end; {assumptions}"
+        )
+    };
+    assert_eq!(fault(&model("", "assume x = 0 | y = 1;")), (Fault::Undefined, 1));
+    assert_eq!(fault(&model("", "assume x < 3 | y = 1;")), (Fault::Undefined, 3));
+    assert_eq!(fault(&model("", "assume y = 1;")), (Fault::Undefined, 0));
+    assert_eq!(counts(&model("", "assume x = 0; assume x = 0 | y = 1;"), false), (1, 1));
+    assert_eq!(fault(&model("", "assume x = 0 | y = 1; assume x = 0;")), (Fault::Undefined, 1));
+    for (start, is_error) in
+        [("a[0] := 0;", false), ("a[1] := 0;", false), ("a[1] := 3;", true), ("a[0] := 3;", true)]
+    {
+        let text = model(start, "ruleset i: 0..1 do assume x = 0 | a[i] >= x; end;");
+        match is_error {
+            true => assert_eq!(fault(&text), (Fault::Undefined, 1), "{start}"),
+            false => assert_eq!(counts(&text, false), (1, 1), "{start}"),
+        }
+    }
+}
+
+/// The path to a failure has only rules that may fire: none with a number above the lowest.
+#[test]
+fn paths_respect_priorities() {
+    let text = "var x: 0..3; startstate x := 0; end;
+        rule 5 \"later\" x < 3 ==> x := x + 1; end; rule 1 \"first\" x < 2 ==> x := x + 1; end;
+        CLAIM";
+    let names = |claim: &str| {
+        let steps = run(&text.replace("CLAIM", claim), false).1.expect("a path").steps;
+        steps.into_iter().map(|s| s.0).collect::<Vec<_>>()
+    };
+    assert_eq!(names("invariant x < 2;"), ["startstate 1", "first", "first"]);
+    assert_eq!(names("invariant x < 3;"), ["startstate 1", "first", "first", "later"]);
+    // The error of a rule that may not fire does not happen.
+    let text = "var x: 0..3; startstate x := 0; end; rule 5 \"later\" begin error \"no\"; end;
+        rule 1 \"first\" begin x := x + 1; end;";
+    let (explored, found) = run(text, false);
+    let culprit = explored.failure.map(|f| f.culprit);
+    assert_eq!(culprit, Some(Culprit::Rule(1)));
+    assert_eq!(found.map(|p| p.failure.culprit), culprit);
+}
+
+#[test]
+fn the_place_of_a_multiset_is_evaluated_once() {
+    for statement in
+        ["multisetremovepred(i: nets[next()], true);", "x := multisetcount(i: nets[next()], true);"]
+    {
+        let text = format!(
+            "type m: record k: 0..1; end; var nets: array [0..1] of multiset [2] of m; calls: 0..9; x: 0..2;
+             function next(): 0..1; begin calls := calls + 1; return calls % 2; end;
+             startstate undefine nets; calls := 0; x := 0; end;
+             rule calls = 0 ==> begin {statement} end; invariant calls < 2;"
+        );
+        assert_eq!(counts(&text, false).0, 2, "{statement}");
+    }
 }
