@@ -160,6 +160,18 @@ fn translations_have_the_states_of_the_model() {
             3,
             "failed_later inc startstate",
         ),
+        // An element is removed once.
+        (
+            "var net: multiset [2] of 0..1; x: 0..1; n: 0..3;
+             startstate undefine net; undefine x; n := 0; end;
+             rule \"send\" n = 0 ==> var m: 0..1; begin m := 1; multisetadd(m, net); n := 1; end;
+             choose i: net do rule \"receive\" n = 1 ==> multisetremove(i, net); n := 2; end; end;
+             choose i: net do rule \"twice\" n = 1 ==>
+               multisetremove(i, net); multisetremove(i, net); n := 3; end; end;"
+                .into(),
+            4,
+            "failed_twice receive send startstate",
+        ),
         (
             "type N: 0..1; var x: 0..3; y: 0..1; startstate x := 0; end;
              rule \"inc\" x < 3 ==> begin x := x + 1; end; assume x < 2 | y = 1;"

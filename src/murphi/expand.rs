@@ -53,7 +53,7 @@ struct Writer<'m> {
     globals: Vec<u64>,
     /// Number of cells of the state.
     state: u64,
-    /// Functions with an effect besides their result.
+    /// Functions that do more than compute their result.
     effects: Vec<bool>,
     /// First cells of the locals of the current body, behind the cells of the result.
     locals: Vec<u64>,

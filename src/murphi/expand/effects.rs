@@ -1,4 +1,4 @@
-//! Functions with an effect besides their result.
+//! Functions that do more than compute their result.
 
 use crate::typed::{
     AliasTarget, Argument, Claim, ExprKind, Frame, LocalId, LocalKind, Model, Place, Root, Stmt,

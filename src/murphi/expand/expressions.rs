@@ -137,7 +137,7 @@ impl Writer<'_> {
         }
         Ok(if parts.is_empty() { "[]".into() } else { parts.join(" ++ ") })
     }
-    /// Translates a call in an expression, which may have no effect besides its result.
+    /// Translates a call in an expression, which may do nothing but compute its result.
     fn pure_call(
         &mut self,
         function: FunctionId,

@@ -115,7 +115,8 @@ impl Writer<'_> {
             }
             StmtKind::MultisetRemove { position, multiset } => {
                 let (_, block) = self.blocks(multiset)?;
-                format!("store(m, {}, blank({block}))", self.local(*position).read())
+                let place = self.local(*position).read();
+                format!("if(get(m, {place}) == ok(1), store(m, {place}, blank({block})), fail)")
             }
             StmtKind::MultisetRemovePredicate { local, multiset, predicate } => {
                 return self.remove_predicate(*local, multiset, predicate);
