@@ -360,7 +360,17 @@ impl CompiledChoice {
                 DecisionNode::WeightCase(at) => return Ok(at),
                 DecisionNode::Test(at) => {
                     let (test, [yes, no]) = &self.tests[at];
-                    next = if engine.eval(test, before)?.is_true() { *yes } else { *no };
+                    let value = engine.eval(test, before)?;
+                    if !value.is_true() && !value.is_false() {
+                        let text = engine.text(&value, 60);
+                        return Err(Diagnostic::new(
+                            Stage::Data,
+                            format!(
+                                "a condition in a probability is neither true nor false: {text}"
+                            ),
+                        ));
+                    }
+                    next = if value.is_true() { *yes } else { *no };
                 }
             }
         }

@@ -210,6 +210,10 @@ impl Naive {
         match builtin {
             Equal => self.same(&args[0], &args[1]).map(|b| self.boolean(b)),
             NotEqual => self.same(&args[0], &args[1]).map(|b| self.boolean(!b)),
+            // Sets and bags are compared by inclusion, also as parts, which is no total order.
+            Less | LessEqual | Greater | GreaterEqual if args.iter().any(|e| self.has_set(e)) => {
+                None
+            }
             Less | LessEqual | Greater | GreaterEqual => {
                 let order = self.order(&args[0], &args[1])?;
                 let b = match builtin {
@@ -451,6 +455,18 @@ impl Naive {
             inside |= self.same(x, &item)?;
         }
         Some(inside)
+    }
+
+    /// True if a set or bag is a part of a normal form.
+    fn has_set(&self, e: &Expr) -> bool {
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let of_sets = matches!(
+                self.spec.signature.sorts.kind(e.sort),
+                SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_)
+            );
+            of_sets
+                || matches!(&e.kind, ExprKind::Apply(_, args) if args.iter().any(|a| self.has_set(a)))
+        })
     }
 
     fn is_bag(&self, e: &Expr) -> bool {

@@ -4,3 +4,5 @@
 mod answer_cache;
 #[path = "../../src/compile/tests/decision_tree.rs"]
 mod decision_tree;
+#[path = "../../src/compile/tests/termination.rs"]
+mod termination;

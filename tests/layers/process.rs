@@ -1,5 +1,9 @@
 //! All tests of the layer `process` that use public items only, in one binary.
 
+#[path = "../../src/process/tests/labels.rs"]
+mod labels;
+#[path = "../../src/process/tests/linearise.rs"]
+mod linearise;
 #[path = "../../src/process/tests/print.rs"]
 mod print;
 #[path = "../../src/process/tests/typecheck.rs"]

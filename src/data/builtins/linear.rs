@@ -182,10 +182,10 @@ pub fn compare(
         let low = least(numeric_sort(p, sort_of, atom));
         let relation_value = |op, x: Value, y: Value| Some(stuck2(op, x, y));
         if relation == NumberRelation::Equal {
-            if c % k != 0 {
+            if c.checked_rem(*k)? != 0 {
                 return Some(Value::Bool(false));
             }
-            let n = c.checked_neg()? / k;
+            let n = c.checked_neg()?.checked_div(*k)?;
             if low.is_some_and(|l| n < l) || greatest(p, atom).is_some_and(|h| n > h) {
                 return Some(Value::Bool(false));
             }

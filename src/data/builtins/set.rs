@@ -19,6 +19,9 @@ use std::rc::Rc;
 /// Largest element sort with its full set represented as a finite set.
 const MAX_FULL_SET: usize = 4096;
 
+/// Largest element sort that is listed to compare a complement with a finite set.
+const MAX_LISTED_SET: usize = 1 << 16;
+
 /// Converts a finite set or bag to the target sort of a coercion.
 pub fn retag(p: &Program, op: OpId, a: Value) -> Value {
     let sort = p.op(op).range;
@@ -29,9 +32,12 @@ pub fn retag(p: &Program, op: OpId, a: Value) -> Value {
     }
 }
 
-/// Returns the first element of a finite set or bag; `None` if it is empty.
+/// Returns the first element of a finite set or bag; `None` if it is empty, or if unknowns may
+/// change the order of its elements.
 pub fn pick(a: &Value) -> Option<Value> {
     match a.as_rich()? {
+        Rich::Set(_, elements) if elements.len() > 1 && a.is_open() => None,
+        Rich::Bag(_, entries) if entries.len() > 1 && a.is_open() => None,
         Rich::Set(_, elements) => elements.first().cloned(),
         Rich::Bag(_, entries) => entries.first().map(|e| e.0.clone()),
         _ => None,
@@ -475,7 +481,7 @@ impl EvaluationMachine {
         a: Value,
         b: Value,
     ) -> Outcome<Value> {
-        if let (Some(x), Some(_)) = (a.as_bag(), b.as_bag()) {
+        if let Some(x) = a.as_bag() {
             return self.zip_bags(p, op, Builtin::Difference, &x.clone(), a.clone(), b);
         }
         let sort = p.op(op).range;
@@ -509,8 +515,11 @@ impl EvaluationMachine {
         a: Value,
         b: Value,
     ) -> Outcome<Value> {
-        if let (Some(x), Some(_)) = (a.as_bag(), b.as_bag()) {
+        if let Some(x) = a.as_bag() {
             return self.zip_bags(p, op, Builtin::Intersection, &x.clone(), a.clone(), b);
+        }
+        if let Some(y) = b.as_bag() {
+            return self.zip_bags(p, op, Builtin::Intersection, &y.clone(), b.clone(), a);
         }
         let sort = p.op(op).range;
         for (x, y) in [(&a, &b), (&b, &a)] {
@@ -548,17 +557,10 @@ impl EvaluationMachine {
         b: Value,
     ) -> Outcome<Value> {
         let sort = p.op(op).range;
-        let Some(y) = b.as_bag().cloned() else { return Ok(stuck2(op, a, b)) };
+        let Some(count) = p.sort(sort).count else { return Ok(stuck2(op, a, b)) };
         let mut out = Vec::new();
         for (e, n) in x {
-            let mut other = Value::Int(0);
-            for (f, m) in y.iter() {
-                match self.equal(p, element_sort(p, sort), e, f)? {
-                    Value::Bool(true) => other = m.clone(),
-                    Value::Bool(false) => {}
-                    _ => return Ok(stuck2(op, a, b)),
-                }
-            }
+            let other = self.count(p, count, e, &b)?;
             match combine(how, n, &other) {
                 Some(Value::Int(0)) => {}
                 Some(n) => out.push((e.clone(), n)),
@@ -702,16 +704,47 @@ impl EvaluationMachine {
                 let (s, t) = (s.clone(), t.clone());
                 self.equal(p, sort, &s, &t).map(Some)
             }
-            // A set over an infinite sort and a complement of a finite one: complements of full
-            // finite sorts are finite sets.
             (Some((Builtin::Complement, [s])), None) if finite(s) && finite(b) => {
-                Ok(Some(Value::Bool(false)))
+                self.complements(p, sort, s, b)
             }
             (None, Some((Builtin::Complement, [s]))) if finite(s) && finite(a) => {
-                Ok(Some(Value::Bool(false)))
+                self.complements(p, sort, s, a)
             }
             _ => enumerate::equal_comprehensions(self, p, sort, a, b),
         }
+    }
+
+    /// Decides whether a finite set is the complement of another one: both together contain each
+    /// element once. `None` if undecided.
+    fn complements(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        a: &Value,
+        b: &Value,
+    ) -> Outcome<Option<Value>> {
+        let element = element_sort(p, sort);
+        let (Some(x), Some(y)) = (a.as_set(), b.as_set()) else { return Ok(None) };
+        if p.sort(element).user_equal.is_some() {
+            return Ok(None);
+        }
+        let size = x.len() + y.len();
+        let all = match enumerate::values_of(self, p, element, MAX_LISTED_SET)? {
+            Some(all) => all,
+            // The elements of both cannot be all elements of the sort.
+            None if size < enumerate::least_size(p, element) => {
+                return Ok(Some(Value::Bool(false)));
+            }
+            None => return Ok(None),
+        };
+        if size < all.len() {
+            return Ok(Some(Value::Bool(false)));
+        }
+        if !a.is_data() || !b.is_data() || !all.iter().all(Value::is_data) {
+            return Ok(None);
+        }
+        let disjoint = x.iter().all(|e| y.binary_search(e).is_err());
+        Ok(Some(Value::Bool(size == all.len() && disjoint)))
     }
 }
 

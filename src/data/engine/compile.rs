@@ -60,6 +60,8 @@ pub struct SortInfo {
     pub insert: Option<OpId>,
     /// `in`, for a list, set or bag.
     pub member: Option<OpId>,
+    /// `count`, for a bag.
+    pub count: Option<OpId>,
     /// The empty list, set or bag.
     pub empty: Option<OpId>,
     /// The coercion from the finite to the general set or bag.
@@ -193,6 +195,7 @@ fn complete_signature(signature: &mut Signature) -> Vec<SortInfo> {
             free: true,
             insert: None,
             member: None,
+            count: None,
             empty: None,
             coerce: None,
         };
@@ -219,6 +222,10 @@ fn complete_signature(signature: &mut Signature) -> Vec<SortInfo> {
         {
             let at = function(signature, vec![e, sort], basic::BOOL);
             info.member = Some(signature.builtin(In, at));
+        }
+        if let SortKind::FBag(e) | SortKind::Bag(e) = kind {
+            let at = function(signature, vec![e, sort], basic::NAT);
+            info.count = Some(signature.builtin(Count, at));
         }
         let finite = match kind {
             SortKind::Set(e) => Some((SortKind::FSet(e), FSetToSet)),

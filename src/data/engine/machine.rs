@@ -277,8 +277,9 @@ impl EvaluationMachine {
             return Ok(v.clone());
         }
         let suspended = std::mem::take(&mut self.suspended);
-        let v = self.eval(p, body, base)?;
+        let v = self.eval(p, body, base);
         self.suspended = suspended;
+        let v = v?;
         if id >= self.shared.len() {
             self.shared.resize(id + 1, None);
         }

@@ -15,6 +15,7 @@ use crate::sort::basic;
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::{OpId, SortId, VarId};
 use mu_base::narrow;
+use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 /// Limit on the leaves of a tree; beyond it, a sequence of trees is used.
@@ -63,10 +64,7 @@ fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
         };
         match &e.kind {
             ExprKind::Var(v) => Ok(Pattern::Var(*v, e.sort)),
-            ExprKind::Number(n) => Ok(Pattern::Head(
-                n.to_i64().map_or_else(|| Key::Number(n.clone()), Key::Int),
-                vec![],
-            )),
+            ExprKind::Number(n) => Ok(Pattern::Head(number_key(n), vec![])),
             ExprKind::Op(_) | ExprKind::Apply(..) => {
                 if let Some((builtin, args)) = e.as_builtin(signature) {
                     use Builtin::*;
@@ -89,10 +87,13 @@ fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
                             return number(signature, basic::INT, &args[0]);
                         }
                         Negate if args.len() == 1 => {
-                            if let Pattern::Head(Key::Int(n), _) =
-                                strip(pattern(signature, &args[0])?)
-                            {
-                                return Ok(Pattern::Head(Key::Int(-n), vec![]));
+                            let number = match strip(pattern(signature, &args[0])?) {
+                                Pattern::Head(Key::Int(n), _) => Some(BigInt::from(n)),
+                                Pattern::Head(Key::Number(n), _) => Some(n),
+                                _ => None,
+                            };
+                            if let Some(n) = number {
+                                return Ok(Pattern::Head(number_key(&-n), vec![]));
                             }
                         }
                         _ => {}
@@ -124,6 +125,10 @@ fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
             )),
         }
     })
+}
+
+fn number_key(n: &BigInt) -> Key {
+    n.to_i64().map_or_else(|| Key::Number(n.clone()), Key::Int)
 }
 
 fn strip(p: Pattern) -> Pattern {

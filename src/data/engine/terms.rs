@@ -60,6 +60,8 @@ pub(crate) trait Terms: Sized {
         element: &Value,
         container: &Value,
     ) -> Outcome<Value>;
+    /// Returns the multiplicity of an element in a bag.
+    fn count(&mut self, p: &Program, op: OpId, element: &Value, bag: &Value) -> Outcome<Value>;
     /// Returns the set of these elements.
     fn set_of(&mut self, p: &Program, sort: SortId, elements: Vec<Value>) -> Outcome<Value>;
     /// Returns a bag with `count` more of an element.
@@ -184,6 +186,10 @@ impl Terms for EvaluationMachine {
         container: &Value,
     ) -> Outcome<Value> {
         EvaluationMachine::contains(self, p, op, element, container)
+    }
+
+    fn count(&mut self, p: &Program, op: OpId, element: &Value, bag: &Value) -> Outcome<Value> {
+        EvaluationMachine::count(self, p, op, element, bag)
     }
 
     fn set_of(&mut self, p: &Program, sort: SortId, elements: Vec<Value>) -> Outcome<Value> {

@@ -17,8 +17,8 @@ use crate::expr::Binder;
 use crate::signature::Builtin;
 use crate::sort::{SortKind, basic};
 use crate::value::{Closure, Rich, Value};
-use mu_base::Stage;
 use mu_base::ids::SortId;
+use mu_base::{Diagnostic, Stage};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -306,8 +306,8 @@ pub(crate) fn search_difference<T: Terms>(
     })
 }
 
-/// Decides equality of sets that are not both finite: searches for an element in exactly one of
-/// them.
+/// Decides equality of sets or bags that are not both finite: searches for an element in exactly
+/// one of the sets, or with different multiplicities in the bags.
 pub(crate) fn equal_comprehensions<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -315,29 +315,49 @@ pub(crate) fn equal_comprehensions<T: Terms>(
     a: &Value,
     b: &Value,
 ) -> Outcome<Option<Value>> {
-    let element = match p.signature.sorts.kind(sort) {
-        SortKind::Set(e) => *e,
-        _ => return Ok(None),
+    let (SortKind::Set(element) | SortKind::Bag(element)) = *p.signature.sorts.kind(sort) else {
+        return Ok(None);
     };
-    let Some(member) = p.sort(sort).member else { return Ok(None) };
     if a.is_open() || b.is_open() {
         return Ok(None);
     }
     let mark = m.mark();
     let x = m.unknown(element);
     let wanted = m.unknowns().since(mark).collect();
-    let in_a = m.contains(p, member, &x, a)?;
-    let in_b = m.contains(p, member, &x, b)?;
+    let verdict = difference(m, p, sort, &x, [a, b]).and_then(|differ| {
+        if differ.is_false() {
+            return Ok(Some(Value::Bool(true)));
+        }
+        search_difference(m, p, wanted, differ, "a comparison of sets")
+    });
+    m.undo(mark);
+    verdict
+}
+
+/// Returns the condition that an element distinguishes two sets or bags.
+fn difference<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    x: &Value,
+    [a, b]: [&Value; 2],
+) -> Outcome<Value> {
+    let info = *p.sort(sort);
+    if let Some(count) = info.count {
+        let (in_a, in_b) = (m.count(p, count, x, a)?, m.count(p, count, x, b)?);
+        let same = m.equal(p, basic::NAT, &in_a, &in_b)?;
+        return Ok(m.not(p, same));
+    }
+    let Some(member) = info.member else {
+        return Err(Box::new(Diagnostic::internal("a set without membership")));
+    };
+    let (in_a, in_b) = (m.contains(p, member, x, a)?, m.contains(p, member, x, b)?);
     if in_a == in_b {
-        m.undo(mark);
-        return Ok(Some(Value::Bool(true)));
+        return Ok(Value::Bool(false));
     }
     let (not_a, not_b) = (m.not(p, in_a.clone()), m.not(p, in_b.clone()));
     let (one, other) = (m.and(p, in_a, not_b), m.and(p, not_a, in_b));
-    let condition = m.or(p, one, other);
-    let verdict = search_difference(m, p, wanted, condition, "a comparison of sets");
-    m.undo(mark);
-    verdict
+    Ok(m.or(p, one, other))
 }
 
 /// Returns the quantifier of an existential condition: an `exists`, or a negated `forall`.

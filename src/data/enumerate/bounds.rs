@@ -128,7 +128,8 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
                         changed = true;
                     }
                 } else {
-                    let from = -(limit.div_euclid(-*k));
+                    let Some(k) = k.checked_neg() else { continue };
+                    let from = -(limit.div_euclid(k));
                     if bounds[at].0.is_none_or(|b| from > b) {
                         bounds[at].0 = Some(from);
                         changed = true;

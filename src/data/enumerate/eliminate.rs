@@ -198,7 +198,7 @@ fn find_solved<T: Terms>(
                     .iter()
                     .enumerate()
                     .all(|(j, t)| i == j || numeric_sort(p, &sort_of, &t.0) != basic::REAL);
-            if !open.contains(u) || !exact || k.abs() != 1 {
+            if !open.contains(u) || !exact || k.unsigned_abs() != 1 {
                 return None;
             }
             let value = form.value(p, i, -k)?;

@@ -175,6 +175,67 @@ fn list_functions<T: Terms>(
     Ok(Some(out))
 }
 
+/// Returns a lower bound of the number of elements of a sort that [`values_of`] does not list with
+/// a limit of at least [`MAX_FUNCTIONS`].
+pub(crate) fn least_size(p: &Program, sort: SortId) -> usize {
+    if has_unknown_size(p, sort, &mut Vec::new()) {
+        1
+    } else if infinite(p, sort, &mut Vec::new()) {
+        usize::MAX
+    } else {
+        MAX_FUNCTIONS
+    }
+}
+
+/// True if a sort without constructors, of any number of elements, occurs in a sort.
+fn has_unknown_size(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
+    if path.contains(&sort) {
+        return false;
+    }
+    path.push(sort);
+    let answer = match p.signature.sorts.kind(sort) {
+        SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => false,
+        // Lists and bags over any sort are infinitely many.
+        SortKind::List(_) | SortKind::Bag(_) | SortKind::FBag(_) => false,
+        SortKind::Set(e) | SortKind::FSet(e) => has_unknown_size(p, *e, path),
+        SortKind::Function(domain, range) => {
+            // There is one function to a sort with one element.
+            is_single(p, *range)
+                || has_unknown_size(p, *range, path)
+                || domain.iter().any(|d| has_unknown_size(p, *d, path))
+        }
+        SortKind::Named(n) => {
+            let constructors = &p.signature.sorts.named[*n as usize].constructors;
+            constructors.is_empty()
+                || constructors.iter().any(|c| {
+                    p.op(*c).flags != 0
+                        || p.signature
+                            .domain_range(p.signature.op(*c).sort)
+                            .0
+                            .iter()
+                            .any(|d| has_unknown_size(p, *d, path))
+                })
+        }
+    };
+    path.pop();
+    answer
+}
+
+/// True if a sort has one constructor, with arguments of such sorts only.
+fn is_single(p: &Program, sort: SortId) -> bool {
+    match p.signature.sorts.kind(sort) {
+        SortKind::Named(n) => match p.signature.sorts.named[*n as usize].constructors[..] {
+            [c] => {
+                let domain = p.signature.domain_range(p.signature.op(c).sort).0;
+                domain.iter().all(|d| *d != sort && is_single(p, *d))
+            }
+            _ => false,
+        },
+        SortKind::Function(_, range) => is_single(p, *range),
+        _ => false,
+    }
+}
+
 /// True if a sort has infinitely many elements, or elements that cannot be listed.
 pub(super) fn infinite(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
     match p.signature.sorts.kind(sort) {

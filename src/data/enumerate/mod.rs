@@ -22,7 +22,7 @@ mod eliminate;
 mod finite;
 
 pub(crate) use binders::{comprehend, equal_comprehensions, quantify, search_difference};
-pub(crate) use finite::values_of;
+pub(crate) use finite::{least_size, values_of};
 
 use bounds::bounds;
 use branch::{branch, is_recursive};

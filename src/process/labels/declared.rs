@@ -7,12 +7,12 @@
 
 use super::{ActionDecl, ActionLabels, MultiAction, untimed};
 use mu_base::ids::{ActId, LabelId, OpId, SortId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Span, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::print;
 use mu_data::signature::Signature;
-use mu_data::typecheck::check_expression;
+use mu_data::typecheck::{Checker, check_expression};
 use mu_syntax::ast::Data;
 use std::sync::Arc;
 
@@ -133,20 +133,32 @@ pub(super) fn ordered(signature: &Signature, mut values: MultiAction) -> MultiAc
     values
 }
 
-/// Finds the declared action that matches, and types its arguments.
+/// Finds the declared action that matches, and types its arguments. Of several overloads, it is
+/// the one with the fewest conversions, as in a formula.
 fn act(
     name: &str,
     args: &[Data],
     data: &mut DataSpec,
     actions: &[ActionDecl],
 ) -> Result<(ActId, Vec<Expr>), Diagnostic> {
+    let overloads: Vec<usize> = (0..actions.len())
+        .filter(|i| actions[*i].name == name && actions[*i].sorts.len() == args.len())
+        .collect();
+    if overloads.len() > 1 {
+        let candidates: Vec<Vec<SortId>> =
+            overloads.iter().map(|i| actions[*i].sorts.clone()).collect();
+        let mut checker = Checker::new(std::mem::take(data));
+        let found = checker.check_call("action", name, Span::default(), args, &candidates);
+        *data = checker.data;
+        if let Ok((i, args)) = found {
+            return Ok((ActId::new(overloads[i]), args));
+        }
+    }
     let mut refusal = None;
-    for (i, declared) in
-        actions.iter().enumerate().filter(|(_, a)| a.name == name && a.sorts.len() == args.len())
-    {
+    for i in overloads {
         let checked: Result<Vec<Expr>, Diagnostic> = args
             .iter()
-            .zip(&declared.sorts)
+            .zip(&actions[i].sorts)
             .map(|(arg, sort)| check_expression(arg, data, Some(*sort)))
             .collect();
         match checked {

@@ -20,6 +20,10 @@ use std::sync::Arc;
 /// this part.
 pub const TIME_STAMP: &str = "@";
 
+/// Name of the action that a lineariser adds for a successful termination. If a specification
+/// declares an action of this name, a number follows it.
+pub const TERMINATE: &str = "Terminate";
+
 /// Parses the actions of a label, without its time. `None` if the text is not a multi-action.
 fn untimed(text: &str) -> Option<Vec<(Ident, Vec<Data>)>> {
     match label_time::split(text) {

@@ -11,7 +11,7 @@ use super::composition;
 use super::network::{Combined, NetworkPart, one_point};
 use super::sequential::{Automaton, Location};
 use crate::anatomy::Anatomy;
-use crate::labels::ActionDecl;
+use crate::labels::{ActionDecl, TERMINATE};
 use crate::linear::{Act, Chance, LinearProcess, Param, ParamRole, Summand};
 use crate::spec::ProcSpec;
 use ahash::AHashMap;
@@ -200,7 +200,12 @@ fn termination(
         Expr::equal(signature, param_exprs[control].clone(), here)
     };
     let action = ActId::new(declared.len());
-    declared.push(ActionDecl { name: "Terminate".into(), sorts: vec![] });
+    // A fresh name, as in the reference, if the specification has an action of this name.
+    let name = std::iter::once(TERMINATE.to_string())
+        .chain((1u32..).map(|n| format!("{TERMINATE}{n}")))
+        .find(|name| declared.iter().all(|a| a.name != *name))
+        .expect("finitely many names are declared");
+    declared.push(ActionDecl { name, sorts: vec![] });
     let mut guard = Expr::boolean(&mut data.signature, true);
     for (automaton, placement) in automata.iter().zip(placements) {
         if automaton.phase {

@@ -861,9 +861,9 @@ impl<'a> AutomatonBuilder<'a> {
         let ends = std::mem::take(&mut self.ends);
         // All pops are recomputed: `expand` is complete for all known locations, so only new kinds
         // of frames can add edges.
-        let mut done: AHashSet<(usize, Vec<Expr>, Vec<Act>, usize)> = AHashSet::new();
+        let mut done: AHashSet<(usize, Vec<Expr>, Vec<Act>, Option<Expr>, usize)> = AHashSet::new();
         for e in &self.edges {
-            done.insert((e.from, e.guard.clone(), e.acts.clone(), e.to));
+            done.insert((e.from, e.guard.clone(), e.acts.clone(), e.time.clone(), e.to));
         }
         for end in &ends {
             let stack_now = Expr::var(self.signature, var);
@@ -896,7 +896,8 @@ impl<'a> AutomatonBuilder<'a> {
                     guard.extend(target.guard);
                     let step = OpenEdge { guard, ..end.clone() };
                     let to = target.to.expect("the continuation of a frame is not empty");
-                    if done.insert((step.from, step.guard.clone(), step.acts.clone(), to)) {
+                    let time = step.time.clone();
+                    if done.insert((step.from, step.guard.clone(), step.acts.clone(), time, to)) {
                         self.edges.push(step.to(to, target.assigns, target.chance));
                     }
                 }
@@ -905,7 +906,8 @@ impl<'a> AutomatonBuilder<'a> {
             let empty = Expr::op(self.signature, empty);
             guard.push(Expr::equal(self.signature, stack_now, empty));
             let terminated = self.location(Sequence::EMPTY);
-            if done.insert((end.from, guard.clone(), end.acts.clone(), terminated)) {
+            let key = (end.from, guard.clone(), end.acts.clone(), end.time.clone(), terminated);
+            if done.insert(key) {
                 self.edges.push(OpenEdge { guard, ..end.clone() }.to(terminated, Vec::new(), None));
             }
         }

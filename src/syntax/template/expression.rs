@@ -384,7 +384,7 @@ impl TemplateExpr {
         match (op, a.value(scope)?, b.value(scope)?) {
             (TemplateOp::Add, TemplateValue::Any { param, plus }, TemplateValue::Int(n))
             | (TemplateOp::Add, TemplateValue::Int(n), TemplateValue::Any { param, plus })
-                if plus + n >= 0 =>
+                if plus.checked_add(n).is_none_or(|sum| sum >= 0) =>
             {
                 return Ok(TemplateValue::Any {
                     param,
@@ -394,7 +394,8 @@ impl TemplateExpr {
             (TemplateOp::Subtract, TemplateValue::Any { param, plus }, TemplateValue::Int(n))
                 if plus >= n =>
             {
-                return Ok(TemplateValue::Any { param, plus: plus - n });
+                let plus = plus.checked_sub(n).ok_or_else(|| self.overflow())?;
+                return Ok(TemplateValue::Any { param, plus });
             }
             (
                 TemplateOp::Less

@@ -55,6 +55,32 @@ fn membership_of_patterns() {
     solve(&["i", "c"], "i < 3 && c == buf . i && adr(c) == a0", &["0 r(a0, 1)", "2 r(a0, 3)"]);
 }
 
+/// The elements of a set with unknowns are in the order of their values only after these are known.
+#[test]
+fn sets_with_unknown_elements() {
+    let (x, y) = ("w(x, b0, 0)", "w(y, b1, 0)");
+    solve(&["x", "y"], &format!("pick({{{x}, {y}}}) == {x}"), &["a0 a0", "a0 a1", "a1 a1"]);
+    solve(&["x", "y"], &format!("pick({{{x}: 1, {y}: 2}}) == {y}"), &["a1 a0"]);
+    solve(&["x"], "!{x} == {a1}", &["a0"]);
+    solve(&["x", "y"], "!{x} == {y}", &["a0 a1", "a1 a0"]);
+    solve(&["i", "j"], "i < 2 && j < 2 && !{i} == {j}", &[]);
+}
+
+#[test]
+fn the_least_machine_integer() {
+    solve(&["z"], "-9223372036854775808 == z && z < 0", &["-9223372036854775808"]);
+    solve(&["z"], "-9223372036854775808 * z <= 3 && -2 < z && z < 2", &["0", "1"]);
+    solve(&["z"], "(exists n: Int. -9223372036854775808 * n == z) && z == 0", &["0"]);
+}
+
+/// An error within a shared closed part of a condition behind undecided ones.
+#[test]
+fn errors_behind_undecided_conditions() {
+    let text = "map loop: Nat; eqn loop = loop + 1; glob n: Nat;";
+    let error = Fixture::new(text).solutions(&["n"], "n > 3 && n == loop").unwrap_err();
+    assert!(error.message.contains("does not end"), "{error:?}");
+}
+
 #[test]
 fn membership_of_undecided_calls() {
     for where_it_is in ["in {a0, a1}", "in [a0, a1, a0]", "in {a0: 1, a1: 2}"] {

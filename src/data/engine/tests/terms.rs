@@ -123,6 +123,27 @@ fn sets_and_bags() {
             ("Bag2Set({1: 2})", "{1}"),
             ("Set2Bag({1, 2})", "{1: 1, 2: 1}"),
             ("{head([]), d1}", "@set_insert(head([]), {d1})"),
+            ("{ n: Nat | n } == {1: 1}", "false"),
+            ("{ n: Nat | n } == { n: Nat | n * n }", "false"),
+            ("{ n: Nat | n + n } == { n: Nat | 2 * n }", "true"),
+            ("{ n: Nat | n } * {2: 1, 3: 5}", "{2: 1, 3: 3}"),
+            ("{2: 1, 3: 5} - { n: Nat | n }", "{3: 2}"),
+        ],
+    );
+}
+
+/// Complements of sorts with too many elements to list each complement.
+#[test]
+fn complements_in_large_sorts() {
+    table(
+        "sort D = struct d0 | d1 | d2 | d3 | d4 | d5 | d6 | d7; P = struct p(D, D, D, D, D)?is_p;
+         map all: Set(P); eqn all = { x: P | is_p(x) };",
+        &[
+            ("!{} == all", "true"),
+            ("!{p(d0, d0, d0, d0, d0)} == all", "false"),
+            ("!{p(d0, d0, d0, d0, d0)} == all - {p(d0, d0, d0, d0, d0)}", "true"),
+            ("!{p(d0, d0, d0, d0, d0)} == all - {p(d0, d0, d0, d0, d1)}", "false"),
+            ("!{} == {p(d0, d0, d0, d0, d0)}", "false"),
         ],
     );
 }
@@ -193,7 +214,8 @@ fn matching() {
              p(0) = 100; p(5) = 500; n > 5 -> p(n) = 7; p(n) = 1;
              dup(x |> x |> ds) = true; dup(x |> ds) = dup(ds); dup([]) = false;
              late(n) = n + 1; late(3) = 0;
-             q(Pos2Int(i)) = 1; q(0) = 2; q(-1) = 3;
+             q(Pos2Int(i)) = 1; q(0) = 2; q(-1) = 3; q(-99999999999999999999) = 4;
+             q(-9223372036854775808) = 5;
              two([n, m]) = n + m; two(l) = 0;
              g(n) = k(n); k(0) = g(0);
              s(s(x)) = x; r(a, y) = 1; r(x, b) = 2; r(s(x), y) = 3;
@@ -215,6 +237,8 @@ fn matching() {
             ("q(0)", "2"),
             ("q(-1)", "3"),
             ("q(-2)", "q(-2)"),
+            ("q(-99999999999999999999)", "4"),
+            ("q(-9223372036854775808)", "5"),
             ("two([1, 2])", "3"),
             ("two([1, 2, 3])", "0"),
             ("s(s(s(a)))", "s(a)"),
