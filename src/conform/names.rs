@@ -44,6 +44,8 @@ fn unify<T: Copy + PartialEq>(all: &mut Vec<Option<T>>, at: usize, to: T) -> Opt
 }
 
 impl Renaming {
+    /// Extends the renaming so that an operation of the test becomes one of the machine; `None` if
+    /// that is impossible.
     fn operation(&mut self, test: &Operation, machine: &Operation) -> Option<()> {
         let form = |o: &Operation| (o.kind, o.mark, o.exclusive, o.depends);
         if form(test) != form(machine) {
@@ -71,14 +73,14 @@ fn match_threads(
     test: &[Vec<Operation>],
     machine: &[Vec<Operation>],
     taken: &mut Vec<usize>,
-    by: Renaming,
+    renaming: Renaming,
 ) -> Option<Renaming> {
-    let Some(thread) = test.get(taken.len()) else { return Some(by) };
+    let Some(thread) = test.get(taken.len()) else { return Some(renaming) };
     for (i, own) in machine.iter().enumerate().filter(|(_, own)| own.len() == thread.len()) {
         if taken.contains(&i) {
             continue;
         }
-        let mut next = by.clone();
+        let mut next = renaming.clone();
         if thread.iter().zip(own).all(|(t, m)| next.operation(t, m).is_some()) {
             taken.push(i);
             let found = match_threads(test, machine, taken, next);
@@ -96,7 +98,8 @@ impl NameMap {
     /// histories are in different classes.
     pub fn of(test: &History, machine: &History, names: &LabelNames) -> Option<NameMap> {
         let mut taken = Vec::new();
-        let by = match_threads(&test.threads, &machine.threads, &mut taken, Renaming::default())?;
+        let renaming =
+            match_threads(&test.threads, &machine.threads, &mut taken, Renaming::default())?;
         // A test uses all numbers below its greatest one, so that each has a name.
         let value = |v: &Option<u64>| names.values.get(usize::try_from((*v)?).ok()?).cloned();
         let address = |(l, values): (&Option<u32>, &Vec<Option<u64>>)| {
@@ -105,7 +108,12 @@ impl NameMap {
         };
         Some(NameMap {
             processors: taken.iter().map(|&i| names.processors[i].clone()).collect(),
-            addresses: by.locations.iter().zip(&by.values).map(address).collect::<Option<_>>()?,
+            addresses: renaming
+                .locations
+                .iter()
+                .zip(&renaming.values)
+                .map(address)
+                .collect::<Option<_>>()?,
         })
     }
 

@@ -83,7 +83,7 @@ pub trait Oracle {
     }
 }
 
-/// Never approximates.
+/// Oracle that proposes nothing, so that the search never approximates.
 pub struct Exact;
 
 impl Oracle for Exact {
@@ -132,7 +132,7 @@ struct CheckedImage {
 
 /// A waiting cube, ordered by number of processes, number of atoms, and index of its node.
 struct WaitingCube {
-    turn: (usize, usize, usize),
+    rank: (usize, usize, usize),
     cube: Cube,
 }
 
@@ -171,9 +171,12 @@ pub struct BackwardSearch<'a> {
     /// Number of cubes removed since the batch was computed.
     removed: usize,
     portions: Portions,
+    /// Number of checks of the limits, which are made rarely.
     ticks: u32,
-    most: usize,
-    begun: bool,
+    /// Limit on the cubes of this run; beyond it the search ends, and can be continued.
+    max_cubes: usize,
+    /// True after the unsafe cubes have been added.
+    has_begun: bool,
     /// The cube with an unrepresentable pre-image.
     pub stuck: Option<Cube>,
 }
@@ -194,14 +197,14 @@ impl<'a> BackwardSearch<'a> {
             removed: 0,
             portions: Portions::new(threads),
             ticks: 0,
-            most: usize::MAX,
-            begun: false,
+            max_cubes: usize::MAX,
+            has_begun: false,
             stuck: None,
         }
     }
-    /// Runs or continues the search, up to `most` cubes.
-    pub fn run(&mut self, oracle: &mut dyn Oracle, most: usize) -> SearchEnd {
-        self.most = most;
+    /// Runs or continues the search, up to `max_cubes` cubes.
+    pub fn run(&mut self, oracle: &mut dyn Oracle, max_cubes: usize) -> SearchEnd {
+        self.max_cubes = max_cubes;
         match self.go(oracle) {
             Ok(end) => end,
             Err(SearchFailure::Stopped(s)) => SearchEnd::Stopped(s),
@@ -209,8 +212,8 @@ impl<'a> BackwardSearch<'a> {
         }
     }
     fn go(&mut self, oracle: &mut dyn Oracle) -> Result<SearchEnd, SearchFailure> {
-        if !self.begun {
-            self.begun = true;
+        if !self.has_begun {
+            self.has_begun = true;
             if let Some(end) = self.begin()? {
                 return Ok(end);
             }
@@ -226,7 +229,7 @@ impl<'a> BackwardSearch<'a> {
                 self.portions.map(batch.len(), 1, |i| self.look(&batch[i])).into_iter();
             batch.reverse();
             while let Some(next) = batch.pop() {
-                let taken = if self.nodes.len() > self.most {
+                let taken = if self.nodes.len() > self.max_cubes {
                     Err(SearchFailure::Stopped(Stop::States))
                 } else {
                     self.take(&next, expansions.next().flatten(), oracle)
@@ -240,7 +243,7 @@ impl<'a> BackwardSearch<'a> {
                         // The search may continue later: these cubes are expanded then, one of them
                         // again, and it covers its earlier pre-images.
                         self.waiting
-                            .extend(batch.into_iter().chain([next]).map(|n| Reverse(n.turn)));
+                            .extend(batch.into_iter().chain([next]).map(|n| Reverse(n.rank)));
                         return ended.map(|end| end.expect("the search has ended"));
                     }
                 }
@@ -256,12 +259,12 @@ impl<'a> BackwardSearch<'a> {
     /// Returns the next cubes to expand: several once there are many, so that threads can process
     /// them in parallel. The number does not depend on the threads.
     fn batch(&mut self) -> Vec<WaitingCube> {
-        let most = if self.index.len() < MANY_CUBES { 1 } else { BATCH };
+        let batch_size = if self.index.len() < MANY_CUBES { 1 } else { BATCH };
         let mut batch = Vec::new();
-        while batch.len() < most
-            && let Some(Reverse(turn)) = self.waiting.pop()
+        while batch.len() < batch_size
+            && let Some(Reverse(rank)) = self.waiting.pop()
         {
-            batch.extend(self.alive(turn.2).map(|cube| WaitingCube { turn, cube }));
+            batch.extend(self.alive(rank.2).map(|cube| WaitingCube { rank, cube }));
         }
         batch
     }
@@ -270,7 +273,7 @@ impl<'a> BackwardSearch<'a> {
     fn look(&self, next: &WaitingCube) -> Option<Result<ExpansionData, Trouble>> {
         self.budget.check(0).ok()?;
         let signature = &self.rules.signature;
-        let own = Some(self.assumptions + next.turn.2);
+        let own = Some(self.assumptions + next.rank.2);
         let mut target = MatchedCube::new(signature, &next.cube);
         let superseded = self.index.cover(&mut target, own).is_some()
             || self.index.covered(&mut target, own, MAX_OPEN);
@@ -316,7 +319,7 @@ impl<'a> BackwardSearch<'a> {
         look: Option<Result<ExpansionData, Trouble>>,
         oracle: &mut dyn Oracle,
     ) -> Result<Option<SearchEnd>, SearchFailure> {
-        let (node, own) = (next.turn.2, self.assumptions + next.turn.2);
+        let (node, own) = (next.rank.2, self.assumptions + next.rank.2);
         if self.alive(node).is_none() {
             return Ok(None);
         }

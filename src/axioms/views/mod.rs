@@ -96,7 +96,8 @@ struct SplitText {
     statements: Vec<Statement>,
 }
 
-fn cut(source: mu_base::SourceId, text: &str) -> Result<SplitText, Diagnostic> {
+/// Splits the statements off a text.
+fn split_statements(source: mu_base::SourceId, text: &str) -> Result<SplitText, Diagnostic> {
     let mut out = SplitText { text: String::new(), statements: Vec::new() };
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -177,7 +178,7 @@ impl Views {
     /// `sources`.
     pub fn compile(sources: &mut SourceMap, name: &str, text: &str) -> Result<Views, Diagnostic> {
         let source = sources.add(name, text);
-        let SplitText { text: cat, statements } = cut(source, text)?;
+        let SplitText { text: cat, statements } = split_statements(source, text)?;
         let (vocabulary, parameters, initially, program_order) = Self::names();
         let source = sources.add_source(Source {
             name: name.into(),

@@ -40,7 +40,7 @@ struct MovedEntry {
 }
 
 /// Runs a task for each number up to `helpers` concurrently; the last one runs in this thread.
-fn together<T: Send>(helpers: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
+fn run_concurrently<T: Send>(helpers: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let task = &task;
         let running: Vec<_> = (0..helpers).map(|i| scope.spawn(move || task(i))).collect();
@@ -56,10 +56,14 @@ fn together<T: Send>(helpers: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T>
 
 /// Allocates new segments in parallel: the first thread to touch the pages zeroes them, which takes
 /// most of the time.
-fn made<T: Send>(count: usize, helpers: usize, make: impl Fn() -> T + Sync) -> Vec<T> {
+fn allocate_in_parallel<T: Send>(
+    count: usize,
+    helpers: usize,
+    make: impl Fn() -> T + Sync,
+) -> Vec<T> {
     let helpers = helpers.min(count.saturating_sub(1));
     let share = |i: usize| count * i / (helpers + 1)..count * (i + 1) / (helpers + 1);
-    together(helpers, |i| share(i).map(|_| make()).collect::<Vec<T>>())
+    run_concurrently(helpers, |i| share(i).map(|_| make()).collect::<Vec<T>>())
         .into_iter()
         .flatten()
         .collect()
@@ -84,7 +88,9 @@ impl<A: Default + Send> Chunks<A> {
             self.segments.push((0..entries.min(full)).map(|_| A::default()).collect());
         }
         let missing = (entries.div_ceil(full) as usize).saturating_sub(self.segments.len());
-        self.segments.extend(made(missing, helpers, || (0..full).map(|_| A::default()).collect()));
+        self.segments.extend(allocate_in_parallel(missing, helpers, || {
+            (0..full).map(|_| A::default()).collect()
+        }));
     }
 }
 
@@ -180,7 +186,7 @@ impl StateTable {
 impl<C: TableCell> Cells<C> {
     fn widen(&mut self, growth: Growth) {
         let buckets = 1 << self.bits;
-        self.segments.extend(made(
+        self.segments.extend(allocate_in_parallel(
             StateTable::more(self.segments.len(), growth.generous),
             growth.helpers,
             || Self::segment(buckets),
@@ -214,7 +220,7 @@ impl<C: TableCell> Sweep<'_, C> {
             let parts = helpers as u64 + 1;
             let bound = |i: u64| low + (high - low) * i / parts;
             for (w, l) in
-                together(helpers, |i| self.part(bound(i as u64), bound(i as u64 + 1), high))
+                run_concurrently(helpers, |i| self.part(bound(i as u64), bound(i as u64 + 1), high))
             {
                 waiting.extend(w);
                 left.extend(l);

@@ -6,7 +6,8 @@ use mu_program::memory;
 use mu_program::nasm;
 use mu_safety::walks::{Unsafe, Walks, walk};
 
-fn walked(
+/// Runs random walks of a program under TSO. Error: an unsafe state.
+fn run_walks(
     data: &str,
     claim: &str,
     code: &str,
@@ -34,15 +35,15 @@ fn walked(
 #[test]
 fn words_wrap_on_walks() {
     let code = "lock inc dword [n]\ncmp dword [n], 0\njl bad\njmp fin\nbad: nop\nfin: nop";
-    assert!(walked("n dd 2147483646", "eip[$t] = bad", code, 1, false).is_ok());
-    let found = walked("n dd 2147483646", "eip[$t] = bad", code, 2, false).unwrap_err();
+    assert!(run_walks("n dd 2147483646", "eip[$t] = bad", code, 1, false).is_ok());
+    let found = run_walks("n dd 2147483646", "eip[$t] = bad", code, 2, false).unwrap_err();
     assert!(found.state.contains("n = -2147483648"), "{found:?}");
     assert!(
         found.steps.iter().any(|s| s.1.as_deref().is_some_and(|t| t.contains("inc"))),
         "{found:?}"
     );
     assert!(
-        walked(
+        run_walks(
             "n dd 4294967295",
             "eip[$t] = bad",
             "cmp dword [n], -1\nje bad\njmp fin\nbad: nop\nfin: nop",
@@ -56,12 +57,12 @@ fn words_wrap_on_walks() {
 #[test]
 fn buffers_and_registers_are_open_on_walks() {
     let claim = "eip[$t] = bad && n = 0";
-    assert!(walked("n dd 0", claim, "mov dword [n], 1\nbad: nop", 1, false).is_err());
+    assert!(run_walks("n dd 0", claim, "mov dword [n], 1\nbad: nop", 1, false).is_err());
     assert!(
-        walked("n dd 0", claim, "mov dword [n], 1\nmfence\nbad: nop", 1, false)
+        run_walks("n dd 0", claim, "mov dword [n], 1\nmfence\nbad: nop", 1, false)
             .is_ok_and(|states| states > 400)
     );
     let code = "cmp eax, 2147483647\nje bad\njmp fin\nbad: nop\nfin: nop";
-    assert!(walked("n dd 0", "eip[$t] = bad", code, 1, false).is_ok());
-    assert!(walked("n dd 0", "eip[$t] = bad", code, 1, true).is_err());
+    assert!(run_walks("n dd 0", "eip[$t] = bad", code, 1, false).is_ok());
+    assert!(run_walks("n dd 0", "eip[$t] = bad", code, 1, true).is_err());
 }
