@@ -35,15 +35,15 @@ pub(crate) struct ProbabilisticChoice {
     pub weight: Expr,
     /// Conditions that do not depend on the chosen values, each with the next node if it holds and
     /// if not.
-    tests: Vec<(Expr, [DecisionNode; 2])>,
+    tests: Vec<(Expr, [ChoiceNode; 2])>,
     /// Weights at the leaves of the decision tree.
     weighed: Vec<WeightCase>,
-    first: DecisionNode,
+    first: ChoiceNode,
 }
 
 /// Next node in the decision tree of a choice: a test or a weight, by number.
 #[derive(Clone, Copy, Debug)]
-enum DecisionNode {
+enum ChoiceNode {
     Test(usize),
     WeightCase(usize),
 }
@@ -74,14 +74,14 @@ impl ProbabilisticChoice {
             weight: weight.clone(),
             tests: Vec::new(),
             weighed: Vec::new(),
-            first: DecisionNode::WeightCase(0),
+            first: ChoiceNode::WeightCase(0),
         };
         chosen.first = chosen.split(&weight, &mut positive);
         chosen
     }
 
     /// Moves conditions that do not depend on the chosen values into the decision tree.
-    fn split(&mut self, weight: &Expr, positive: &mut Positive<'_>) -> DecisionNode {
+    fn split(&mut self, weight: &Expr, positive: &mut Positive<'_>) -> ChoiceNode {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             if let Some((Builtin::If, [test, yes, no])) = weight.as_builtin(positive.signature) {
                 let mut vars = Vec::new();
@@ -89,7 +89,7 @@ impl ProbabilisticChoice {
                 if !vars.iter().any(|v| self.vars.contains(v)) {
                     let next = [self.split(yes, positive), self.split(no, positive)];
                     self.tests.push((test.clone(), next));
-                    return DecisionNode::Test(self.tests.len() - 1);
+                    return ChoiceNode::Test(self.tests.len() - 1);
                 }
             }
             (positive.lenient, positive.calls) = (true, 0);
@@ -97,7 +97,7 @@ impl ProbabilisticChoice {
             (positive.lenient, positive.calls) = (false, 0);
             let possible = positive.condition(weight);
             self.weighed.push(WeightCase { lenient, possible, weight: weight.clone() });
-            DecisionNode::WeightCase(self.weighed.len() - 1)
+            ChoiceNode::WeightCase(self.weighed.len() - 1)
         })
     }
 }
@@ -275,8 +275,8 @@ pub(super) enum Dependency {
 
 /// Compiled probabilistic choice of a group.
 pub(super) struct CompiledChoice {
-    tests: Vec<(Code, [DecisionNode; 2])>,
-    first: DecisionNode,
+    tests: Vec<(Code, [ChoiceNode; 2])>,
+    first: ChoiceNode,
     weighed: Vec<Weight>,
     /// Number of chosen variables.
     pub width: usize,
@@ -357,8 +357,8 @@ impl CompiledChoice {
         let mut next = self.first;
         loop {
             match next {
-                DecisionNode::WeightCase(at) => return Ok(at),
-                DecisionNode::Test(at) => {
+                ChoiceNode::WeightCase(at) => return Ok(at),
+                ChoiceNode::Test(at) => {
                     let (test, [yes, no]) = &self.tests[at];
                     let value = engine.eval(test, before)?;
                     if !value.is_true() && !value.is_false() {

@@ -232,7 +232,7 @@ pub fn local_value(
 
 /// Obligations at one system state, closed under those that they imply there. `T` represents a set.
 #[derive(Clone, Copy, Debug)]
-pub enum Closure<T> {
+pub enum ObligationClosure<T> {
     /// One of them is decided: false in a conjunctive formula, true in a disjunctive one.
     Decided,
     /// None of them is decided by data.
@@ -244,12 +244,12 @@ pub enum Closure<T> {
     },
 }
 
-impl Closure<Vec<FormulaState>> {
+impl ObligationClosure<Vec<FormulaState>> {
     /// Returns all obligations, the propagated ones first; `None` if one is decided.
     pub fn members(self) -> Option<Vec<FormulaState>> {
         match self {
-            Closure::Decided => None,
-            Closure::Open { mut propagated, local } => {
+            ObligationClosure::Decided => None,
+            ObligationClosure::Open { mut propagated, local } => {
                 propagated.extend(local);
                 Some(propagated)
             }
@@ -262,7 +262,7 @@ pub fn closure(
     automaton: &mut Automaton,
     analysis: &ProductAnalysis,
     members: &[FormulaState],
-) -> Result<Closure<Vec<FormulaState>>, Diagnostic> {
+) -> Result<ObligationClosure<Vec<FormulaState>>, Diagnostic> {
     let mut seen: AHashSet<FormulaState> = AHashSet::new();
     let mut stack = members.to_vec();
     let (mut propagated, mut local) = (Vec::new(), Vec::new());
@@ -277,7 +277,7 @@ pub fn closure(
         }
         let here = automaton.here(q)?;
         if here == ObligationSet::Decided {
-            return Ok(Closure::Decided);
+            return Ok(ObligationClosure::Decided);
         }
         stack.extend(automaton.set(here).iter());
         let steps = automaton.rules().states[&node]
@@ -288,7 +288,7 @@ pub fn closure(
             propagated.push(q);
         }
     }
-    Ok(Closure::Open { propagated, local })
+    Ok(ObligationClosure::Open { propagated, local })
 }
 
 /// True if hostile obligations of one system state imply each other in a cycle, as in `mu X. X`.
@@ -390,9 +390,9 @@ pub struct Product<'a, 'm> {
     known: Vec<ObligationSet>,
     /// Obligations that are not propagated yet.
     pending: Vec<ObligationSet>,
-    closures: AHashMap<ObligationSet, Closure<ObligationSet>>,
+    closures: AHashMap<ObligationSet, ObligationClosure<ObligationSet>>,
     /// By propagated obligations and label: the closure of their successors.
-    steps: AHashMap<(ObligationSet, LabelId), Closure<ObligationSet>>,
+    steps: AHashMap<(ObligationSet, LabelId), ObligationClosure<ObligationSet>>,
     /// By known and new obligations: all, and those that were not known.
     merges: AHashMap<(ObligationSet, ObligationSet), (ObligationSet, ObligationSet)>,
     hostile_part: AHashMap<ObligationSet, ObligationSet>,
@@ -435,9 +435,12 @@ impl<'a, 'm> Product<'a, 'm> {
     }
 
     /// Returns the closure of obligations at one system state.
-    fn closure(&mut self, set: ObligationSet) -> Result<Closure<ObligationSet>, Diagnostic> {
+    fn closure(
+        &mut self,
+        set: ObligationSet,
+    ) -> Result<ObligationClosure<ObligationSet>, Diagnostic> {
         if set == ObligationSet::Decided {
-            return Ok(Closure::Decided);
+            return Ok(ObligationClosure::Decided);
         }
         if let Some(&c) = self.closures.get(&set) {
             return Ok(c);
@@ -445,8 +448,8 @@ impl<'a, 'm> Product<'a, 'm> {
         let members = self.automaton.set(set);
         self.work += members.len() as u64;
         let result = match closure(self.automaton, self.analysis, &members)? {
-            Closure::Decided => Closure::Decided,
-            Closure::Open { propagated, local } => Closure::Open {
+            ObligationClosure::Decided => ObligationClosure::Decided,
+            ObligationClosure::Open { propagated, local } => ObligationClosure::Open {
                 propagated: self.automaton.intern_set(propagated),
                 local: self.automaton.intern_set(local),
             },
@@ -460,7 +463,7 @@ impl<'a, 'm> Product<'a, 'm> {
         &mut self,
         set: ObligationSet,
         label: LabelId,
-    ) -> Result<Closure<ObligationSet>, Diagnostic> {
+    ) -> Result<ObligationClosure<ObligationSet>, Diagnostic> {
         if let Some(&r) = self.steps.get(&(set, label)) {
             return Ok(r);
         }
@@ -471,7 +474,7 @@ impl<'a, 'm> Product<'a, 'm> {
         for q in members.iter() {
             let answer = self.automaton.step(*q, label, self.labels)?;
             if answer == ObligationSet::Decided {
-                result = Some(Closure::Decided);
+                result = Some(ObligationClosure::Decided);
                 break;
             }
             next.extend(self.automaton.set(answer).iter());
@@ -557,7 +560,7 @@ impl<'a, 'm> Product<'a, 'm> {
     ) -> Result<ProductResult, Diagnostic> {
         let mut queue = VecDeque::new();
         let set = self.automaton.intern_set(roots.to_vec());
-        let Closure::Open { propagated, local } = self.closure(set)? else {
+        let ObligationClosure::Open { propagated, local } = self.closure(set)? else {
             return Ok(ProductResult::Verdict(!self.analysis.conjunctive));
         };
         let initial = self.source.initial();
@@ -580,7 +583,7 @@ impl<'a, 'm> Product<'a, 'm> {
             self.source.successors(state, &mut transitions)?;
             self.work += 1 + transitions.len() as u64;
             // Local obligations are in the same set; remove them.
-            let Closure::Open { propagated, local } = self.closure(set)? else {
+            let ObligationClosure::Open { propagated, local } = self.closure(set)? else {
                 return Err(Diagnostic::internal("a decided obligation is pending"));
             };
             if local != ObligationSet::EMPTY {
@@ -599,7 +602,8 @@ impl<'a, 'm> Product<'a, 'm> {
             }
             self.counts.steps += transitions.len() as u64;
             for &(label, target) in &transitions {
-                let Closure::Open { propagated, local } = self.step(propagated, label)? else {
+                let ObligationClosure::Open { propagated, local } = self.step(propagated, label)?
+                else {
                     self.update_counts();
                     return Ok(ProductResult::Verdict(!self.analysis.conjunctive));
                 };
@@ -631,7 +635,7 @@ impl<'a, 'm> Product<'a, 'm> {
             self.source.successors(StateId::of(s), &mut transitions)?;
             self.work += transitions.len() as u64;
             for &(label, target) in &transitions {
-                if let Closure::Open { propagated, .. } = self.step(hostile, label)?
+                if let ObligationClosure::Open { propagated, .. } = self.step(hostile, label)?
                     && self.hostile(propagated) != ObligationSet::EMPTY
                 {
                     out.push(target.number());

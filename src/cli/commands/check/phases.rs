@@ -22,7 +22,7 @@ use mu_formula::typed::TypedFormula;
 
 /// Phases, in the order in which they can follow one another.
 #[derive(Clone, Copy)]
-enum Phase {
+enum CheckPhase {
     /// Proof along paths, up to a small number of obligations.
     ShortPaths,
     /// The smallest instances.
@@ -40,7 +40,7 @@ enum Phase {
 /// End of a phase.
 enum PhaseEnd {
     /// Another phase follows.
-    Next(Phase),
+    Next(CheckPhase),
     /// The outcome is known.
     Outcome(Box<FormulaOutcome>),
 }
@@ -59,7 +59,7 @@ struct PhasedCheck<'a> {
     start: Instant,
     /// Result of the latest phase that searched for a proof.
     result: EveryValueResult,
-    /// Reason why [`Phase::ShortPaths`] found no proof.
+    /// Reason why [`CheckPhase::ShortPaths`] found no proof.
     path_obstacle: Option<Diagnostic>,
     /// True if that reason is the limit on obligations.
     path_limit_reached: bool,
@@ -79,9 +79,11 @@ pub(super) fn check_every_value(
         (Ok(model), Some(formula)) => {
             let no_phase = Diagnostic::internal("no phase has searched for a proof");
             let result = EveryValueResult::open(no_phase);
-            (Phase::ShortPaths, result, Some((model, formula)))
+            (CheckPhase::ShortPaths, result, Some((model, formula)))
         }
-        (Err(obstacle), _) => (Phase::Instances, EveryValueResult::open(obstacle.clone()), None),
+        (Err(obstacle), _) => {
+            (CheckPhase::Instances, EveryValueResult::open(obstacle.clone()), None)
+        }
         (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
     };
     let mut check = PhasedCheck {
@@ -105,14 +107,14 @@ pub(super) fn check_every_value(
 }
 
 impl PhasedCheck<'_> {
-    fn run(&mut self, phase: Phase) -> Result<PhaseEnd, Diagnostic> {
+    fn run(&mut self, phase: CheckPhase) -> Result<PhaseEnd, Diagnostic> {
         match phase {
-            Phase::ShortPaths => self.short_paths(),
-            Phase::QuickInstances => self.quick_instances(),
-            Phase::Regions => self.regions(),
-            Phase::LongPaths => self.long_paths(),
-            Phase::SpotChecks => self.spot_checks(),
-            Phase::Instances => self.instances(),
+            CheckPhase::ShortPaths => self.short_paths(),
+            CheckPhase::QuickInstances => self.quick_instances(),
+            CheckPhase::Regions => self.regions(),
+            CheckPhase::LongPaths => self.long_paths(),
+            CheckPhase::SpotChecks => self.spot_checks(),
+            CheckPhase::Instances => self.instances(),
         }
     }
 
@@ -122,16 +124,16 @@ impl PhasedCheck<'_> {
             match by_paths(self.session, self.plan, model, formula, PathLimit::Short)? {
                 ByPaths::Proved(proof, verification) => {
                     self.result = EveryValueResult::of_paths(self.plan, *proof, verification);
-                    return Ok(PhaseEnd::Next(Phase::SpotChecks));
+                    return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
                 }
                 ByPaths::Rejected(why) => {
                     self.result = EveryValueResult::open(why);
-                    return Ok(PhaseEnd::Next(Phase::Instances));
+                    return Ok(PhaseEnd::Next(CheckPhase::Instances));
                 }
                 // A limit of the run.
                 ByPaths::Open(why) if why.stop.is_some() => {
                     self.result = EveryValueResult::open(why);
-                    return Ok(PhaseEnd::Next(Phase::Instances));
+                    return Ok(PhaseEnd::Next(CheckPhase::Instances));
                 }
                 ByPaths::Limited(why) => {
                     self.path_limit_reached = true;
@@ -145,15 +147,15 @@ impl PhasedCheck<'_> {
             let text = "only a proof along paths has a certificate";
             self.result = EveryValueResult::open(Diagnostic::new(Stage::Unsupported, text));
             self.result.add_path_obstacle(self.path_obstacle.as_ref());
-            return Ok(PhaseEnd::Next(Phase::Instances));
+            return Ok(PhaseEnd::Next(CheckPhase::Instances));
         }
-        Ok(PhaseEnd::Next(Phase::QuickInstances))
+        Ok(PhaseEnd::Next(CheckPhase::QuickInstances))
     }
 
     fn quick_instances(&mut self) -> Result<PhaseEnd, Diagnostic> {
         Ok(match self.instance_search().quick_counterexample()? {
             Some(outcome) => PhaseEnd::Outcome(Box::new(outcome)),
-            None => PhaseEnd::Next(Phase::Regions),
+            None => PhaseEnd::Next(CheckPhase::Regions),
         })
     }
 
@@ -178,13 +180,13 @@ impl PhasedCheck<'_> {
                     let what = "sorts of any size are not verified";
                     Verification::Missing(format!("{what}; {ON_SAMPLES}"))
                 };
-            return Ok(PhaseEnd::Next(Phase::SpotChecks));
+            return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
         }
         if self.path_limit_reached && self.session.budget.check(0).is_ok() {
-            return Ok(PhaseEnd::Next(Phase::LongPaths));
+            return Ok(PhaseEnd::Next(CheckPhase::LongPaths));
         }
         self.result.add_path_obstacle(self.path_obstacle.as_ref());
-        Ok(PhaseEnd::Next(Phase::Instances))
+        Ok(PhaseEnd::Next(CheckPhase::Instances))
     }
 
     fn long_paths(&mut self) -> Result<PhaseEnd, Diagnostic> {
@@ -194,7 +196,7 @@ impl PhasedCheck<'_> {
                 let cases = std::mem::take(&mut self.result.cases);
                 let found = EveryValueResult::of_paths(self.plan, *proof, verification);
                 self.result = EveryValueResult { cases, ..found };
-                return Ok(PhaseEnd::Next(Phase::SpotChecks));
+                return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
             }
             ByPaths::Rejected(why) => self.result.open = Some(Box::new(why.into())),
             // A limit of the run.
@@ -205,7 +207,7 @@ impl PhasedCheck<'_> {
                 self.result.add_path_obstacle(Some(&why));
             }
         }
-        Ok(PhaseEnd::Next(Phase::Instances))
+        Ok(PhaseEnd::Next(CheckPhase::Instances))
     }
 
     fn spot_checks(&mut self) -> Result<PhaseEnd, Diagnostic> {
@@ -220,7 +222,7 @@ impl PhasedCheck<'_> {
         self.session.log(&why);
         self.result.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
         self.result.cases.push(values);
-        Ok(PhaseEnd::Next(Phase::Instances))
+        Ok(PhaseEnd::Next(CheckPhase::Instances))
     }
 
     fn instances(&mut self) -> Result<PhaseEnd, Diagnostic> {
