@@ -572,6 +572,10 @@ fn fixed(system: &mut System, file: &File) -> CheckResult<()> {
         atom.map_procs(&mut see);
     }
     for t in &mut system.transitions {
+        // Its memory may be accessed by writes alone, which do not name it.
+        if let Some(actor) = t.actor {
+            see(actor);
+        }
         t.guard.iter_mut().for_each(|a| a.map_procs(&mut see));
         t.universal.iter_mut().for_each(|u: &mut Universal| u.map_procs(&mut see));
         t.updates.iter_mut().for_each(|u| u.map_procs(&mut see));

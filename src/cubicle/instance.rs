@@ -157,7 +157,9 @@ impl Machine<'_> {
             Ok(flow) => Ok(flow),
             Err(StepObstacle::Fault(d)) => Err(d),
             Err(StepObstacle::Slot(slot)) => {
-                for value in self.open_domain(slot).ok_or_else(|| self.undetermined(slot))? {
+                for value in
+                    self.open_domain(&state, slot).ok_or_else(|| self.undetermined(slot))?
+                {
                     self.count_choice()?;
                     let mut next = state.clone();
                     next[slot as usize] = value;
@@ -342,7 +344,7 @@ impl Machine<'_> {
         let mut after = last?;
         for slot in (0..self.layout.cells).filter(|s| after[*s as usize] == ANY).collect::<Vec<_>>()
         {
-            let mut fits = self.open_domain(slot)?.into_iter().map(|value| {
+            let mut fits = self.open_domain(&after, slot)?.into_iter().map(|value| {
                 let mut state = after.clone();
                 state[slot as usize] = value;
                 state

@@ -7,14 +7,15 @@
 //! buffer; a locked one waits for the empty buffer and writes to memory directly; the oldest entry
 //! of a buffer may reach memory at any time.
 //!
-//! Undetermined cells contain [`ANY`]. A step that reads one returns `Need`, and the caller tries
-//! each value of the sort; such a state represents all its completions. (If cells may initially
-//! contain the process beyond the instance, a step assigns values at once, because it never assigns
-//! that one.) Numbers have infinitely
-//! many values: the caller lists candidates; without candidates the step is rejected by name.
+//! Undetermined cells contain [`ANY`]. A step that reads one returns `StepObstacle`, and the caller
+//! tries each value of the sort; such a state represents all its completions. (If cells may
+//! initially contain the process beyond the instance, a step assigns values at once, because it
+//! never assigns that one.) Numbers have infinitely many values: the caller lists candidates;
+//! without candidates the step is rejected by name.
 //! States that contradict an assumption (`invariant`) are unreachable. Therefore a cell that an
-//! assumption mentions gets a value whenever a step writes it (except numbers): an open cell would
-//! also represent excluded values.
+//! assumption mentions gets a value whenever a step writes it (except numbers without candidates):
+//! an open cell would also represent excluded values. A state that is excluded only for some values
+//! of an open number counts as reachable.
 //!
 //! Invariant: a step's result depends only on the cells that `Machine::reads` lists. Cost of a
 //! step: its cells and cases; reading memory through a buffer is linear in the buffer.
@@ -23,7 +24,7 @@ use crate::ground::{
     Ground, GroundAtom, GroundCell, GroundCube, GroundLayout, GroundSum, GroundTerm, GroundValue,
     Grounder, choices, for_each_read_cell, holds, sort,
 };
-use crate::system::{Claim, ComparisonOp, SymbolId, System, TypeId, residue};
+use crate::system::{Claim, ComparisonOp, Symbol, SymbolId, SymbolKind, System, TypeId, residue};
 use crate::value::{ANY, InternTable, NOTHING, NumberTable, TransitionWrites, Val};
 use mu_base::{Budget, Diagnostic, Stage, narrow};
 use num_rational::BigRational;
@@ -104,7 +105,7 @@ pub struct Machine<'s> {
     pub(crate) shape_ids: HashMap<Vec<u32>, u32>,
     /// The assumptions, for all choices of processes: cubes that never hold.
     pub(crate) assumptions: Vec<GroundCube>,
-    /// Cells, except numbers, that assumptions mention; they must have values.
+    /// Cells that assumptions mention, except numbers without candidates; they must have values.
     pub(crate) assumed_cells: BTreeSet<u32>,
     cut: AtomicBool,
     /// True if cells of processes may initially contain the process beyond the instance. Computed
@@ -191,7 +192,7 @@ impl<'s> Machine<'s> {
                 assumed_cells.insert(c.slot);
             });
         });
-        assumed_cells.retain(|slot| !sort(self.system, &self.layout, *slot).is_numeric());
+        assumed_cells.retain(|slot| self.has_domain(*slot));
         for g in ground.iter().filter(|g| !g.shape.is_empty() && !g.locked) {
             let next = narrow::index(self.shapes.len());
             if let std::collections::hash_map::Entry::Vacant(slot) =
@@ -273,8 +274,8 @@ impl<'s> Machine<'s> {
         args: &[u32],
     ) -> Val {
         let slot = self.layout.slot(symbol, args.iter().copied());
-        let buffered = self.memory == Memory::Tso
-            && self.system.symbol(symbol).kind == crate::system::SymbolKind::Weak;
+        let buffered =
+            self.memory == Memory::Tso && self.system.symbol(symbol).kind == SymbolKind::Weak;
         let by = buffered.then_some(by);
         self.val(slot, self.read(state, GroundCell { slot, by }))
     }
@@ -322,8 +323,8 @@ impl<'s> Machine<'s> {
     /// Returns the possible values of an open cell, if there are finitely many (or the candidates,
     /// for numbers): those that a step may assign, and initially also the process beyond the
     /// instance.
-    pub(crate) fn open_domain(&self, slot: u32) -> Option<Vec<u32>> {
-        let mut values = self.domain(slot)?;
+    pub(crate) fn open_domain(&self, state: &[u32], slot: u32) -> Option<Vec<u32>> {
+        let mut values = self.domain(state, slot, 1)?;
         if self.has_beyond(slot) {
             values.push(self.layout.n);
         }
@@ -342,9 +343,52 @@ impl<'s> Machine<'s> {
     fn has_beyond(&self, slot: u32) -> bool {
         self.opens_beyond() && sort(self.system, &self.layout, slot) == TypeId::PROC
     }
-    /// Returns the values that a step may assign to a slot, if there are finitely many (or the
-    /// candidates, for numbers).
-    pub(crate) fn domain(&self, slot: u32) -> Option<Vec<u32>> {
+    /// True if a step has values for an open slot: all of finitely many, or candidates.
+    pub(crate) fn has_domain(&self, slot: u32) -> bool {
+        self.has_all_values(slot) || !self.setup.candidates.is_empty()
+    }
+    /// True if a type is abstract, and store buffers may contain its elements. Then more elements
+    /// may be in use than the type has cells.
+    pub(crate) fn buffers_elements(&self, sort: TypeId) -> bool {
+        let is_weak = |s: &Symbol| s.sort == sort && s.kind == SymbolKind::Weak;
+        self.memory == Memory::Tso
+            && sort != TypeId::PROC
+            && !sort.is_numeric()
+            && self.system.type_of(sort).constructors.is_empty()
+            && self.system.symbols.iter().any(is_weak)
+    }
+    /// Returns the slots with values of the type of a slot, including the store buffers.
+    pub(crate) fn slots_of_elements(&self, slot: u32) -> Vec<u32> {
+        let of = sort(self.system, &self.layout, slot);
+        let cells = (0..self.layout.cells).filter(|s| sort(self.system, &self.layout, *s) == of);
+        let buffers = (0..self.layout.n).map(|p| narrow::index(self.buffer_slot(p)));
+        cells.chain(buffers).collect()
+    }
+    /// Returns the elements of the abstract type of a slot that a state contains, and the least
+    /// `fresh` others. Elements are interchangeable, so other ones need not be tried.
+    fn elements(&self, state: &[u32], slot: u32, fresh: usize) -> Vec<u32> {
+        let of = sort(self.system, &self.layout, slot);
+        let mut used = BTreeSet::new();
+        for s in self.slots_of_elements(slot) {
+            let code = state[s as usize];
+            if s < self.layout.cells {
+                used.insert(code);
+            } else if code != ANY {
+                for entry in self.buffers.get(code).iter() {
+                    let cells = self.shapes[entry.shape as usize].iter().zip(&entry.values);
+                    let own = cells.filter(|w| sort(self.system, &self.layout, *w.0) == of);
+                    used.extend(own.map(|w| *w.1));
+                }
+            }
+        }
+        used.retain(|code| *code != ANY && *code != NOTHING);
+        let others: Vec<u32> = (0..).filter(|code| !used.contains(code)).take(fresh).collect();
+        used.into_iter().chain(others).collect()
+    }
+    /// Returns the values that a step may assign to a slot in a state, if there are finitely many
+    /// (or the candidates, for numbers). `fresh`: number of cells that the step assigns any element
+    /// of an abstract type.
+    pub(crate) fn domain(&self, state: &[u32], slot: u32, fresh: usize) -> Option<Vec<u32>> {
         let sort = sort(self.system, &self.layout, slot);
         if sort == TypeId::PROC {
             return Some((0..self.layout.n).collect());
@@ -366,6 +410,9 @@ impl<'s> Machine<'s> {
             return (!self.setup.candidates.is_empty()).then_some(codes);
         }
         let constructors = &self.system.type_of(sort).constructors;
+        if self.buffers_elements(sort) {
+            return Some(self.elements(state, slot, fresh));
+        }
         if constructors.is_empty() {
             // An abstract type needs as many elements as there are cells of it, so that every
             // pattern of equalities exists.
@@ -375,6 +422,10 @@ impl<'s> Machine<'s> {
             return Some((0..cells.max(1)).collect());
         }
         Some(constructors.iter().map(|c| c.number()).collect())
+    }
+    /// Returns the sort of a slot.
+    pub(crate) fn sort_of(&self, slot: u32) -> TypeId {
+        sort(self.system, &self.layout, slot)
     }
     /// Returns the name of a slot's cell, `A[#1,#2]`.
     pub(crate) fn cell_name(&self, slot: u32) -> String {
@@ -503,6 +554,25 @@ impl<'s> Machine<'s> {
         }
         need.map_or(Ok(true), Err)
     }
+    /// Returns the error for a condition or value that cannot be evaluated.
+    pub(crate) fn failure(&self, need: StepObstacle) -> Diagnostic {
+        match need {
+            StepObstacle::Slot(slot) => self.undetermined(slot),
+            StepObstacle::Fault(error) => error,
+        }
+    }
+    /// Returns whether a cube holds.
+    ///
+    /// # Errors
+    ///
+    /// It depends on an undetermined number.
+    pub(crate) fn holds_or_fails(
+        &self,
+        state: &[u32],
+        cube: &GroundCube,
+    ) -> Result<bool, Diagnostic> {
+        self.holds(state, cube).map_err(|need| self.failure(need))
+    }
     fn enabled(&self, state: &[u32], g: &Ground) -> Evaluated<bool> {
         if let Some(actor) = g.actor.filter(|_| g.locked)
             && state[self.buffer_slot(actor)] != 0
@@ -572,7 +642,7 @@ impl<'s> Machine<'s> {
                     GroundValue::Any => StoredValue::Any,
                     // An undetermined number without candidates is copied without reading it.
                     GroundValue::Term(GroundTerm::Cell(c))
-                        if self.read(state, *c) == ANY && self.domain(c.slot).is_none() =>
+                        if self.read(state, *c) == ANY && !self.has_domain(c.slot) =>
                     {
                         StoredValue::Code(ANY)
                     }
@@ -596,6 +666,7 @@ impl<'s> Machine<'s> {
     ) -> Evaluated<()> {
         let Some(stored) = self.outcome(state, g)? else { return Ok(()) };
         let mut results = vec![Vec::with_capacity(stored.len())];
+        let arbitrary = stored.iter().filter(|s| matches!(s, Some(StoredValue::Any))).count();
         for (update, stored) in g.updates.iter().zip(stored) {
             let buffered = update.weak && !g.locked;
             let values = match stored {
@@ -608,7 +679,7 @@ impl<'s> Machine<'s> {
                         || self.assumed_cells.contains(&update.slot)
                         || self.has_beyond(update.slot) =>
                 {
-                    self.domain(update.slot).unwrap_or_else(|| vec![ANY])
+                    self.domain(state, update.slot, arbitrary).unwrap_or_else(|| vec![ANY])
                 }
                 Some(StoredValue::Any) => vec![ANY],
             };
@@ -681,7 +752,7 @@ impl<'s> Machine<'s> {
         Some(out)
     }
     /// True if no assumption is contradicted for all values of open cells. Assumptions that depend
-    /// on open cells are checked later.
+    /// on open cells are checked when these get values.
     pub(crate) fn assumed(&self, state: &[u32]) -> bool {
         !self.assumptions.iter().any(|cube| matches!(self.holds(state, cube), Ok(true)))
     }

@@ -7,8 +7,8 @@
 //! among them.
 //!
 //! Undetermined values of finite sorts are enumerated in the initial states. An undetermined number
-//! stays open, and reading it is an error. Steps to states that contradict an assumption are
-//! dropped.
+//! stays open, and reading it is an error, also if only an assumption depends on it. Steps to states
+//! that contradict an assumption are dropped.
 //!
 //! Codes are mapped to dense numbers (`Dense`). Candidate symmetries exchange neighbouring
 //! processes that the system does not name; a system that orders processes has none. Cost:
@@ -116,6 +116,11 @@ impl<'s> SystemModel<'s> {
     /// There is no initial state, or `init` compares an undetermined number.
     pub fn new(machine: Machine<'s>) -> Result<Self, Diagnostic> {
         let starts = machine.start(true)?;
+        for (start, cube) in
+            starts.iter().flat_map(|s| machine.assumptions.iter().map(move |c| (s, c)))
+        {
+            machine.holds_or_fails(start, cube)?;
+        }
         if starts.is_empty() {
             let place = machine.system.init.place.0;
             let n = machine.layout.n;
@@ -233,6 +238,15 @@ impl<'s> SystemModel<'s> {
         reads.push(cell.slot);
         reads.extend(cell.by.map(|by| self.machine.buffer_slot(by) as Slot));
     }
+    /// Adds the slots that a cube reads, including the buffers that must be empty.
+    fn read_all(&self, cube: &GroundCube, reads: &mut Vec<Slot>) {
+        for_each_read_cell(cube, &mut |c| self.read(c, reads));
+        for atom in cube {
+            if let GroundAtom::Empty(p) = atom {
+                reads.push(self.machine.buffer_slot(*p) as Slot);
+            }
+        }
+    }
     /// Adds the slots of assumptions that a group may break.
     fn assumed(&self, group: &mut Group) {
         for cube in &self.machine.assumptions {
@@ -251,10 +265,7 @@ impl<'s> SystemModel<'s> {
             if let Some(actor) = g.actor.filter(|_| g.locked) {
                 requires.push((self.machine.buffer_slot(actor) as Slot, 0));
             }
-            g.universal
-                .iter()
-                .flatten()
-                .for_each(|cube| for_each_read_cell(cube, &mut |c| self.read(c, &mut reads)));
+            g.universal.iter().flatten().for_each(|cube| self.read_all(cube, &mut reads));
             self.updated(g, &mut reads, &mut writes);
             let t = &self.machine.system.transitions[g.transition as usize];
             let (name, args) = (t.name.clone(), g.procs[..t.declared].to_vec());
@@ -277,14 +288,16 @@ impl<'s> SystemModel<'s> {
                 }
             }
             for (condition, value) in &u.cases {
-                for_each_read_cell(condition, &mut |c| self.read(c, reads));
-                for atom in condition {
-                    if let GroundAtom::Empty(p) = atom {
-                        reads.push(self.machine.buffer_slot(*p) as Slot);
+                self.read_all(condition, reads);
+                match value {
+                    GroundValue::Term(t) => term_cells(t, &mut |c| self.read(c, reads)),
+                    // The elements in use are tried.
+                    GroundValue::Any
+                        if self.machine.buffers_elements(self.machine.sort_of(u.slot)) =>
+                    {
+                        reads.extend(self.machine.slots_of_elements(u.slot));
                     }
-                }
-                if let GroundValue::Term(t) = value {
-                    term_cells(t, &mut |c| self.read(c, reads));
+                    GroundValue::Any => {}
                 }
             }
         }
@@ -410,6 +423,7 @@ fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
         _ if t == TypeId::PROC => Dense::Range(0, machine.layout.n + 1),
         _ if t.is_numeric() => Dense::Table(RwLock::default()),
         Some(first) => Dense::Range(first.number(), narrow::index(constructors.len())),
+        None if machine.buffers_elements(t) => Dense::Table(RwLock::default()),
         None => Dense::Range(
             0,
             narrow::index(
@@ -562,10 +576,7 @@ struct SystemWorker<'m, 's> {
 impl SystemWorker<'_, '_> {
     fn results(&mut self, movement: GroupMove) -> Result<(), Diagnostic> {
         let machine = &self.model.machine;
-        let report = |need: StepObstacle| match need {
-            StepObstacle::Slot(slot) => machine.undetermined(slot),
-            StepObstacle::Fault(d) => d,
-        };
+        let report = |need: StepObstacle| machine.failure(need);
         match movement {
             GroupMove::Fire(g) => machine
                 .fire(&self.state, &machine.ground[g as usize], true, &mut self.results)
@@ -577,7 +588,7 @@ impl SystemWorker<'_, '_> {
                 }
             }
             GroupMove::Unsafe(c) => {
-                if machine.holds(&self.state, &self.model.claims[c as usize]).map_err(report)? {
+                if machine.holds_or_fails(&self.state, &self.model.claims[c as usize])? {
                     self.results.push(Vec::new());
                 }
             }
@@ -619,7 +630,7 @@ impl Worker for SystemWorker<'_, '_> {
             let checks_assumptions = movement != GroupMove::Init
                 && !model.machine.assumptions.is_empty()
                 && !info.writes.is_empty();
-            if !checks_assumptions || model.keeps_assumptions(info, &self.state) {
+            if !checks_assumptions || model.keeps_assumptions(info, &self.state)? {
                 out.labels.push(model.labels[group]);
                 out.values.extend(info.writes.iter().map(|w| {
                     let slot = *w as usize;
@@ -666,12 +677,20 @@ impl Worker for SystemWorker<'_, '_> {
 
 impl SystemModel<'_> {
     /// True if no assumption about cells that a group writes is contradicted.
-    fn keeps_assumptions(&self, info: &Group, state: &[u32]) -> bool {
-        !self.machine.assumptions.iter().any(|cube| {
+    ///
+    /// # Errors
+    ///
+    /// An assumption depends on an undetermined number.
+    fn keeps_assumptions(&self, info: &Group, state: &[u32]) -> Result<bool, Diagnostic> {
+        for cube in &self.machine.assumptions {
             let mut own = Vec::new();
             for_each_read_cell(cube, &mut |c| self.read(c, &mut own));
-            own.iter().any(|s| info.writes.contains(s))
-                && matches!(self.machine.holds(state, cube), Ok(true))
-        })
+            if own.iter().any(|s| info.writes.contains(s))
+                && self.machine.holds_or_fails(state, cube)?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }

@@ -224,7 +224,7 @@ impl StartSearch<'_, '_> {
                 let wanted = |s: &u32| {
                     state[*s as usize] == ANY
                         && (self.eager || machine.assumed_cells.contains(s))
-                        && machine.open_domain(*s).is_some()
+                        && machine.has_domain(*s)
                 };
                 (0..machine.layout.cells).find(wanted)
             }
@@ -250,7 +250,7 @@ impl StartSearch<'_, '_> {
         choices: &Choices<'_>,
     ) -> Result<(), Diagnostic> {
         let machine = self.machine;
-        for value in machine.open_domain(slot).ok_or_else(|| machine.undetermined(slot))? {
+        for value in machine.open_domain(state, slot).ok_or_else(|| machine.undetermined(slot))? {
             machine.count_choice()?;
             let mut next = state.to_vec();
             next[slot as usize] = value;

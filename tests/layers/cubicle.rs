@@ -10,6 +10,8 @@ mod files;
 mod initial;
 #[path = "../../src/cubicle/tests/literals.rs"]
 mod literals;
+#[path = "../../src/cubicle/tests/models.rs"]
+mod models;
 #[path = "../../src/cubicle/tests/random.rs"]
 mod random;
 #[path = "../../src/cubicle/tests/words.rs"]
