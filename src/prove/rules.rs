@@ -10,10 +10,11 @@ use crate::atom::{
     TooLarge,
 };
 use crate::cube::Cube;
+use crate::decide::satisfiable;
 use crate::initial::initial;
 use crate::premises::{Premises, Refusal, premises};
 use crate::residues::{self, Residues};
-use crate::simplex::ZeroRelation;
+use crate::simplex::{SimplexAnswer, ZeroRelation};
 use mu_base::narrow;
 use mu_base::source::Place;
 use mu_cubicle::system::{self, ComparisonOp, Proc, SymbolKind, System, Term, TypeId, Update};
@@ -377,15 +378,18 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     Ok(rules)
 }
 
-/// True if no state with all processes of the file satisfies `init`, so that a cell may contain
-/// another one, as on the machine.
+/// True unless some state with all processes of the file satisfies `init` for sure: otherwise a cell
+/// may contain another process, as on the machine.
 fn is_beyond(rules: &Rules) -> bool {
     let processes = rules.signature.sorts.contains(&SymbolSort::Process);
     let Some(most) = rules.signature.most.filter(|m| processes && *m <= MAX_PROCESSES) else {
         return false;
     };
     let all = Cube { processes: most, atoms: Vec::new() };
-    matches!(initial(rules, &all), Ok(None))
+    let found = initial(rules, &all).ok().flatten();
+    !found.is_some_and(|atoms| {
+        satisfiable(&rules.signature, most, &atoms) == SimplexAnswer::Satisfiable
+    })
 }
 
 fn add_value(value: &RuleValue, found: &mut Vec<Cell>) {

@@ -278,6 +278,70 @@ unsafe () { Home = Other } transition go (p) { Other := p }";
     assert_eq!(run_of(&system(unmentioned), Memory::Sc), Some(1));
 }
 
+/// `Id` is a permutation, so `Home` is the process beyond all. With seven processes the verifier
+/// does not decide that no other state satisfies `init`.
+#[test]
+fn a_process_beyond_all_is_excluded_only_by_a_state_without_it() {
+    for processes in [2, 7] {
+        let names: Vec<String> = (0..processes).map(|i| format!("p{i}")).collect();
+        let none: Vec<String> = names.iter().map(|p| format!("Home <> {p}")).collect();
+        let text = format!(
+            "number_procs {processes} array Id[proc] : proc var Home : proc var Went : bool
+init (p q) {{ (p = q || Id[p] <> Id[q]) && Home <> Id[p] && Went = False }}
+unsafe ({}) {{ {} && Went = True }}
+transition go () requires {{ Went = False }} {{ Went := True }}",
+            names.join(" "),
+            none.join(" && ")
+        );
+        let system = system(&text);
+        let empty = "mu-check certificate 1\nmemory sc\n";
+        let refused = verify(&system, empty, &Budget::default());
+        assert_eq!(refused, Err(Refused::Safety(0)), "{processes}");
+        if processes == 2 {
+            assert_eq!(run_of(&system, Memory::Sc), Some(2));
+        }
+    }
+    // Equations of numbers and an order do not hide a state without such a process.
+    let text = "number_procs 2 var Home : proc var N : int var W : word8 array At[proc] : bool
+init (p) { p <= Home && N = 3 && W = 200 && At[p] = False && N < 4 }
+unsafe (p q) { Home <> p && Home <> q }
+transition go (p) requires { At[p] = False } { At[p] := True; N := N + 1 }";
+    assert!(is_safe(&system(text), Memory::Sc));
+}
+
+/// No initial state of one process satisfies the conditions on two.
+#[test]
+fn a_counting_invariant_holds_for_the_processes_that_the_file_admits() {
+    let text = "number_procs 1 type place = Out | In array At[proc] : place var N : word8
+init (p q) { p = q && At[p] = In && At[#1] = In && N = 0 }
+unsafe (p) { At[p] = In && N = 0 } transition t (p) requires { At[p] = Out } { At[p] := Out }";
+    let certificate = "mu-check certificate 1\nmemory sc\ncount At in {In} = word 8 1 N + 0\n";
+    let found = verify(&system(text), certificate, &Budget::default());
+    assert_eq!(found, Err(Refused::Count(0, None)));
+}
+
+#[test]
+fn a_run_passes_no_state_that_an_invariant_excludes() {
+    // Each value of `X` is excluded at one of the places between.
+    let text = "type place = A | B | C | D var X : int var At : place init () { At = A }
+invariant () { X > 5 && At = B } invariant () { X < 6 && At = C } unsafe () { At = D }
+transition one () requires { At = A } { At := B } transition two () requires { At = B } { At := C }
+transition three () requires { At = C } { At := D }";
+    assert_eq!(run_of(&system(text), Memory::Sc), None);
+    let one = text.replace("invariant () { X < 6 && At = C }", "");
+    assert_eq!(run_of(&system(&one), Memory::Sc), Some(1));
+}
+
+/// A store buffer may contain a further element, so three of them do not suffice.
+#[test]
+fn an_instance_with_elements_in_buffers_is_unsafe() {
+    let text = "type t weak var X : t array K[proc] : t array Done[proc] : bool number_procs 2
+init (p) { Done[p] = False }
+unsafe (p q) { p@X <> q@X && p@X <> K[p] && p@X <> K[q] && q@X <> K[p] && q@X <> K[q] && K[p] <> K[q] }
+transition store ([p]) requires { Done[p] = False } { X := .; Done[p] := True }";
+    assert_eq!(run_of(&system(text), Memory::Tso), Some(2));
+}
+
 #[test]
 fn a_run_has_numbers_that_satisfy_its_path() {
     let runs = [

@@ -4,7 +4,7 @@
 use mu_base::SourceId;
 use mu_base::limits::{Budget, Limits};
 use mu_cubicle::x86::{TranslationOptions, translate};
-use mu_prove::{ProofVerdict, prove};
+use mu_prove::{ProofVerdict, ProverOptions, prove};
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,6 +32,39 @@ fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
 fn jumps_on_parity_are_proved_and_refuted_for_any_number_of_threads() {
     check("mutex_xchg.asm jne jnp", TranslationOptions::default(), None);
     check("mutex_xchg.asm jne jp", TranslationOptions::default(), Some(8));
+}
+
+/// A shift by one may set the overflow flag: then sign and signed order differ.
+#[test]
+fn the_sign_of_a_shifted_word_is_that_of_the_result() {
+    let text = |first: &str, jump: &str| {
+        format!(
+            "begin shared_data\nx dd 0\nend shared_data\nbegin thread_code\nmov eax, 1073741824
+{first}\n{jump} bad\njl bad2\njmp end\nbad2: nop\njmp end\nbad: nop\nend:\nend thread_code
+begin unsafe_prop\neip[$t] = bad\nend unsafe_prop\nbegin init_code\nstart_threads\nend init_code\n"
+        )
+    };
+    for (first, jump, is_unsafe) in [
+        ("shl eax, 1", "js", true),
+        ("shl eax, 1", "jl", false),
+        ("mov eax, -2\nshr eax, 1", "js", false),
+        ("mov eax, -2\nshr eax, 1", "jl", true),
+    ] {
+        let text = text(first, jump);
+        let program = mu_program::parametric::parse(SourceId::FIRST, &text)
+            .unwrap_or_else(|d| panic!("{text}: {d}"));
+        let sign = if jump == "jl" { text.replace("jl bad2", "js bad2") } else { text.clone() };
+        let other = mu_program::parametric::parse(SourceId::FIRST, &sign)
+            .unwrap_or_else(|d| panic!("{sign}: {d}"));
+        for program in [program, other] {
+            let system = translate(&program, TranslationOptions::default())
+                .and_then(|t| mu_cubicle::check(&t.file))
+                .unwrap_or_else(|d| panic!("{text}: {d}"));
+            let found = prove(&system, ProverOptions::default(), &Budget::default());
+            let reached = matches!(found.verdict, ProofVerdict::Unsafe(_));
+            assert_eq!(reached, is_unsafe, "{first} {jump}: {:?}", found.verdict);
+        }
+    }
 }
 
 #[test]

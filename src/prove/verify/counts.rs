@@ -103,11 +103,16 @@ impl Verifier<'_> {
     }
     /// True if no process counts in an initial state, and the remainder is zero.
     fn counts_none_initially(&self, count: &Count) -> bool {
-        // The constants, and one process that stands for all others.
-        let named = self.system.fixed as usize + 1;
+        let named = self.named_for_count();
         let initial = self.initial(named);
         let mut wrong = count.wrong_initially(named).into_iter();
         wrong.all(|fact| self.meets_none_without_counts(named, vec![fact], &initial))
+    }
+    /// Returns the number of processes that decide the initial states of a counting invariant: the
+    /// constants, and one process that stands for all others, if the file admits one.
+    pub(super) fn named_for_count(&self) -> usize {
+        let named = self.system.fixed as usize + 1;
+        self.system.processes.map_or(named, |most| named.min(most as usize))
     }
     /// Checks that a transition changes the remainder by the number of its processes that begin or
     /// end to count.

@@ -8,7 +8,7 @@
 //! and the processes in variables, so that many numbers decide the question. Cost: the instances of
 //! `init` for a few numbers.
 
-use super::logic::{self, CertificateCell, Fact, OTHER, Point, Set, ValueKind, only};
+use super::logic::{self, CertificateCell, Fact, OTHER, Point, Set, ValueKind, World, only};
 use super::{ComparisonTranslator, Rejection, Verifier, choices};
 use mu_base::narrow;
 use mu_cubicle::system::Proc;
@@ -16,6 +16,9 @@ use mu_cubicle::system::Proc;
 /// Number of further sizes that are tried for an initial state if an array over processes is
 /// mentioned. If none of them has one, larger numbers are undecided.
 const MORE_SIZES: usize = 3;
+/// Limit on the choices of conjunctions for a state that satisfies `init` for sure; beyond it there
+/// counts as none.
+const MAX_CHOICES: u32 = 4_000;
 
 /// Conjunctions, one of which holds, for each of several instances.
 type Instances = Vec<Vec<Vec<Fact>>>;
@@ -80,6 +83,31 @@ impl Verifier<'_> {
             }
         }
         found
+    }
+    /// True if some state of all processes of the file satisfies `init` for sure, without a further
+    /// process in a cell. Called before it is known if there is a further one.
+    pub(super) fn surely_has_state(&self, all: usize) -> bool {
+        let mut left = MAX_CHOICES;
+        self.surely_meets(all, &[], &self.initial(all), &mut left)
+    }
+    fn surely_meets(
+        &self,
+        all: usize,
+        facts: &[Fact],
+        instances: &[Vec<Vec<Fact>>],
+        left: &mut u32,
+    ) -> bool {
+        let world = World { counts: &[], ..self.world(all) };
+        let (single, several): (Vec<_>, Vec<_>) = instances.iter().partition(|i| i.len() == 1);
+        let own = single.into_iter().flat_map(|i| i[0].clone());
+        let facts: Vec<Fact> = facts.iter().cloned().chain(own).collect();
+        let Some((first, rest)) = several.split_first() else { return world.surely_holds(&facts) };
+        let rest: Instances = rest.iter().map(|r| (*r).clone()).collect();
+        first.iter().any(|choice| {
+            *left = left.saturating_sub(1);
+            let with = [facts.as_slice(), choice].concat();
+            *left > 0 && !world.contradicts(&with) && self.surely_meets(all, &with, &rest, left)
+        })
     }
     /// True unless the machine of exactly this number of processes has no initial state.
     fn has_initial_state(&self, named: usize) -> bool {

@@ -222,10 +222,54 @@ impl World<'_> {
         if domains.is_empty() {
             return true;
         }
-        // The cell with the fewest values that occurs in a difference or an order.
+        let Some(cell) = self.open_cell(facts, &domains) else {
+            return self.disordered(facts, &domains)
+                || unequal(facts)
+                || unbalanced(*self, facts, budget)
+                || inconsistent(*self, facts, budget);
+        };
+        members(self.held(&domains, &cell)).rev().all(|v| {
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            let mut next = domains.clone();
+            next.narrow(*self, &cell, only(v));
+            self.search(facts, next, budget)
+        })
+    }
+    /// True if the facts hold in some state without unnamed processes in cells. *No* may be wrong,
+    /// *yes* is not.
+    pub fn surely_holds(&self, facts: &[Fact]) -> bool {
+        let mut budget = MAX_SPLITS;
+        super::sums::surely_holds(facts)
+            && self.domains(facts).is_some_and(|d| self.finds_state(facts, d, &mut budget))
+    }
+    /// Searches for values of the cells that facts without arithmetic relate.
+    fn finds_state(&self, facts: &[Fact], mut domains: Domains, budget: &mut u32) -> bool {
+        self.spread(facts, &mut domains);
+        if domains.is_empty() {
+            return false;
+        }
+        let Some(cell) = self.open_cell(facts, &domains) else {
+            return !self.disordered(facts, &domains) && !unequal(facts);
+        };
+        members(self.held(&domains, &cell)).rev().any(|v| {
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            let mut next = domains.clone();
+            next.narrow(*self, &cell, only(v));
+            self.finds_state(facts, next, budget)
+        })
+    }
+    /// Returns the cell with the fewest values, more than one, that occurs in a difference or an
+    /// order; `None` if all these are decided.
+    fn open_cell(&self, facts: &[Fact], domains: &Domains) -> Option<CertificateCell> {
         let mut open: Option<(u32, CertificateCell)> = None;
         let mut offer = |c: &CertificateCell| {
-            let size = self.held(&domains, c).count_ones();
+            let size = self.held(domains, c).count_ones();
             if size > 1 && open.is_none_or(|o| size < o.0) {
                 open = Some((size, *c));
             }
@@ -234,7 +278,7 @@ impl World<'_> {
             match f {
                 Fact::Twins(a, b, false)
                     if self.is_discrete(a)
-                        && self.held(&domains, a) & self.held(&domains, b) & !self.unnamed(a)
+                        && self.held(domains, a) & self.held(domains, b) & !self.unnamed(a)
                             != 0 =>
                 {
                     offer(a);
@@ -250,21 +294,7 @@ impl World<'_> {
                 _ => {}
             }
         }
-        let Some((_, cell)) = open else {
-            return self.disordered(facts, &domains)
-                || unequal(facts)
-                || unbalanced(*self, facts, budget)
-                || inconsistent(*self, facts, budget);
-        };
-        members(self.held(&domains, &cell)).rev().all(|v| {
-            if *budget == 0 {
-                return false;
-            }
-            *budget -= 1;
-            let mut next = domains.clone();
-            next.narrow(*self, &cell, only(v));
-            self.search(facts, next, budget)
-        })
+        open.map(|o| o.1)
     }
     /// Returns the unnamed processes, as values of the cell: two cells may contain different ones.
     fn unnamed(&self, cell: &CertificateCell) -> Set {

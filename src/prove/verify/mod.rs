@@ -374,11 +374,11 @@ impl Verifier<'_> {
         let spent = Some(&self.spent);
         World { kinds: &self.kinds, named, fixed, closed, counts: &self.counts, spent }
     }
-    /// True if no state with all processes of the file satisfies `init`, so that a cell may contain
-    /// another one.
+    /// True unless some state with all processes of the file satisfies `init` for sure: otherwise a
+    /// cell may contain another process.
     fn is_beyond(&self) -> bool {
         match self.system.processes.map(|m| m as usize) {
-            Some(all) if all <= MAX_CLOSED => self.meets_none(all, Vec::new(), &self.initial(all)),
+            Some(all) if all <= MAX_CLOSED => !self.surely_has_state(all),
             _ => true,
         }
     }

@@ -221,8 +221,7 @@ impl SmtWriter<'_> {
     /// Prints the obligation that a counting invariant holds initially.
     pub(super) fn count_initiation(&mut self, count: &Count) {
         let v = self.verifier;
-        // The constants, and one process that stands for all others.
-        let named = v.system.fixed as usize + 1;
+        let named = v.named_for_count();
         let mut text = Text { verifier: v, named, cells: BTreeSet::new(), body: String::new() };
         let wrong = count.wrong_initially(named);
         let wrong: Vec<String> = wrong.iter().map(|f| text.fact(f)).collect();

@@ -4,9 +4,11 @@
 //! exceeds 127 bits, the derived sum is dropped, which can only reject a certificate.
 
 use super::logic::{CertificateCell, Fact, World};
+use super::words::WordSum;
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const MAX_CONSTRAINTS: usize = 400;
@@ -234,6 +236,53 @@ pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
         Some(differ) => empty(world, rows, &differ, budget),
         None => true,
     }
+}
+
+/// True if the comparisons of numbers among the facts hold for some integers: those that equations
+/// of one cell give, and zero. *No* may be wrong, *yes* is not.
+pub fn surely_holds(facts: &[Fact]) -> bool {
+    let mut values: BTreeMap<CertificateCell, i128> = BTreeMap::new();
+    for fact in facts {
+        match fact {
+            Fact::Sum(s) if s.sign == Sign::Zero => {
+                if let [(cell, factor)] = *s.terms
+                    && s.constant % factor == 0
+                {
+                    values.insert(cell, -s.constant / factor);
+                }
+            }
+            Fact::Words(w) if w.sign == Sign::Zero => {
+                if let [(cell, 1)] = w.left.terms[..] {
+                    values.insert(cell, (-w.left.constant).rem_euclid(1 << w.bits));
+                }
+            }
+            _ => {}
+        }
+    }
+    let sum = |terms: &[(CertificateCell, i128)], constant: i128| {
+        terms.iter().try_fold(constant, |sum: i128, (cell, factor)| {
+            let value = values.get(cell).copied().unwrap_or(0);
+            sum.checked_add(value.checked_mul(*factor)?)
+        })
+    };
+    let compared = |sign: Sign, left: i128, right: i128| match sign {
+        Sign::AtMost => left <= right,
+        Sign::Less => left < right,
+        Sign::Zero => left == right,
+        Sign::NotZero => left != right,
+    };
+    facts.iter().all(|fact| match fact {
+        Fact::Sum(s) => sum(&s.terms, s.constant).is_some_and(|sum| compared(s.sign, sum, 0)),
+        Fact::Words(w) => {
+            let side = |part: &WordSum| {
+                sum(&part.terms, part.constant).map(|sum| sum.rem_euclid(1 << w.bits))
+            };
+            side(&w.left)
+                .zip(side(&w.right))
+                .is_some_and(|(left, right)| compared(w.sign, left, right))
+        }
+        _ => true,
+    })
 }
 
 /// Returns the differences that must be split into less and greater; `None` if one fails. A
