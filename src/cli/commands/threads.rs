@@ -249,7 +249,9 @@ fn limit<'t>(
     outcome: &ProofOutcome,
 ) -> Option<&'t (String, Span)> {
     let ProofVerdict::Unsafe(run) = &outcome.verdict else { return None };
-    translate.translation.limits.get(run.claim.0.checked_sub(translate.translation.claims)?)
+    // A claim of the program has any number of cubes: none if it never holds. These have one each.
+    let limits = &translate.translation.limits;
+    limits.get(run.claim.0.checked_sub(translate.system.unsafes.len() - limits.len())?)
 }
 
 fn model(args: &ProveArgs) -> &'static dyn MemoryModel {

@@ -148,11 +148,16 @@ impl Translator<'_> {
         let right = Right::Cases(vec![(None, Value::Term(constant("False")))]);
         Update { by: None, name: name(&ghost.array), args: vec![name("k")], right }
     }
-    /// True if some comparison or some sum may overflow, so that sign and order differ.
+    /// True if some comparison, sum, or shift may overflow, so that sign and order differ.
     pub(super) fn overflows(&self) -> bool {
         self.source.code.iter().enumerate().any(|(at, i)| {
             if self.analysis.at[at].is_none() || self.is_bounded(i) {
                 return false;
+            }
+            if let Some(InstructionKind::Arithmetic(BinOp::Shl | BinOp::Shr)) =
+                i.entry.map(|e| e.kind)
+            {
+                return true;
             }
             let values = |o: &Operand| self.analysis.operand(at, o);
             let one = super::values::WordValues::one;

@@ -233,7 +233,8 @@ impl Translator<'_> {
                 let top = num_rational::BigRational::from_integer(num_bigint::BigInt::from(
                     1u64 << (self.source.bits - 1),
                 ));
-                if (needs.sign || needs.less) && *mask >= top {
+                // The parity is that of the result, which `ZF` then contains.
+                if (needs.sign || needs.less) && *mask >= top || needs.parity {
                     return Ok(None);
                 }
                 (number(0), never(), never(), Some(masked))

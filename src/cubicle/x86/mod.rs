@@ -479,11 +479,12 @@ impl<'a> Translator<'a> {
                 Comparison::Greater => Cmp::Gt,
                 Comparison::AtLeast => Cmp::Ge,
             };
+            let is_known = matches!((a, b), (ComparedSide::Number(_), ComparedSide::Number(_)));
             let (a, b) = (
                 self.side(a, &threads, &watcher, *span)?,
                 self.side(b, &threads, &watcher, *span)?,
             );
-            let ordered = self.options.words && !matches!(cmp, Cmp::Eq | Cmp::Neq);
+            let ordered = self.options.words && !matches!(cmp, Cmp::Eq | Cmp::Neq) && !is_known;
             let signed = |t: Term| if ordered { Term::Signed(Box::new(t)) } else { t };
             atoms.push(compare(signed(a), cmp, signed(b)));
         }
