@@ -7,8 +7,8 @@
 //! among them.
 //!
 //! Undetermined values of finite sorts are enumerated in the initial states. An undetermined number
-//! stays open, and reading it is an error, also if only an assumption depends on it. Steps to states
-//! that contradict an assumption are dropped.
+//! stays open, and reading it is an error, also if only an assumption depends on it. Steps to
+//! states that contradict an assumption are dropped.
 //!
 //! Codes are mapped to dense numbers (`Dense`). Candidate symmetries exchange neighbouring
 //! processes that the system does not name; a system that orders processes has none. Cost:

@@ -378,8 +378,8 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     Ok(rules)
 }
 
-/// True unless some state with all processes of the file satisfies `init` for sure: otherwise a cell
-/// may contain another process, as on the machine.
+/// True unless some state with all processes of the file satisfies `init` for sure: otherwise a
+/// cell may contain another process, as on the machine.
 fn is_beyond(rules: &Rules) -> bool {
     let processes = rules.signature.sorts.contains(&SymbolSort::Process);
     let Some(most) = rules.signature.most.filter(|m| processes && *m <= MAX_PROCESSES) else {
