@@ -319,4 +319,10 @@ transition c ([p]) requires { At[p] = 2 && forall_other q. X[q] = False } { S[p]
         assert_eq!(run(&[&arguments[..], &["--buffer", "1"]].concat()).1, bounded, "{formula}");
         assert_eq!(run(&arguments).1, all, "{formula}");
     }
+    // The value of a real-valued formula depends on all transitions.
+    for (bound, expected) in [("1", "unknown"), ("4", "false")] {
+        let formula = "--formula=-(-([true* . unsafe]false))";
+        let arguments = ["check", &system, "-D", "processes=2", formula, "--buffer", bound];
+        assert_eq!(run(&arguments).1, expected, "{bound}");
+    }
 }

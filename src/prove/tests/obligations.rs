@@ -259,3 +259,24 @@ transition u () requires { X = 2 } { X := 0 }
     let kinds = unsatisfiable(&written(&system, &certificate));
     assert!(kinds["initiation"] > 0 && kinds["safety"] == 1, "{kinds:?}");
 }
+
+/// Either process that `Home` contains excludes `Ready`, so both together exclude it.
+#[test]
+fn obligations_name_all_processes_if_the_file_limits_them() {
+    let text = "number_procs 2 var Home : proc var Ready : bool var Bad : bool
+init (p) { Ready = False && Bad = False }
+unsafe () { Bad = True }
+transition own (p) requires { Home = p && Ready = True } { Bad := True }
+transition both (p q) requires { Ready = True } { Bad := True }
+";
+    let certificate = "mu-check certificate 1\nmemory sc\nnever\n  Bad in {True}
+never p1\n  Home in {p1}\n  Ready in {True}\n";
+    let system = parsed(text);
+    assert!(mu_prove::verify(&system, certificate, &Budget::default()).is_ok());
+    let kinds = unsatisfiable(&written(&system, certificate));
+    assert!(kinds["consecution"] >= 2, "{kinds:?}");
+    // With a third process it may be that one.
+    let more = parsed(&text.replace("number_procs 2", "number_procs 3"));
+    assert!(mu_prove::verify(&more, certificate, &Budget::default()).is_err());
+    assert!(is_satisfiable(&written(&more, certificate), "consecution"));
+}

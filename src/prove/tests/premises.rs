@@ -296,7 +296,7 @@ transition go () requires {{ Went = False }} {{ Went := True }}",
         let system = system(&text);
         let empty = "mu-check certificate 1\nmemory sc\n";
         let refused = verify(&system, empty, &Budget::default());
-        assert_eq!(refused, Err(Refused::Safety(0)), "{processes}");
+        assert_eq!(refused, Err(Rejection::Safety(0)), "{processes}");
         if processes == 2 {
             assert_eq!(run_of(&system, Memory::Sc), Some(2));
         }
@@ -317,7 +317,7 @@ init (p q) { p = q && At[p] = In && At[#1] = In && N = 0 }
 unsafe (p) { At[p] = In && N = 0 } transition t (p) requires { At[p] = Out } { At[p] := Out }";
     let certificate = "mu-check certificate 1\nmemory sc\ncount At in {In} = word 8 1 N + 0\n";
     let found = verify(&system(text), certificate, &Budget::default());
-    assert_eq!(found, Err(Refused::Count(0, None)));
+    assert_eq!(found, Err(Rejection::Count(0, None)));
 }
 
 #[test]

@@ -189,6 +189,12 @@ impl Text<'_> {
                 let n = 1u64 << bits;
                 let _ = writeln!(out, "(assert (and (<= 0 {name}) (< {name} {n})))");
             }
+            // If all processes are named, a cell contains one of them.
+            if kind == ValueKind::Process && self.verifier.world(self.named).closed {
+                let values = (0..self.named).map(|p| format!("(= {name} p{p})"));
+                let values = values.collect::<Vec<_>>().join(" ");
+                let _ = writeln!(out, "(assert (or false {values}))");
+            }
         }
         out + &self.body + "(check-sat)\n"
     }
