@@ -9,7 +9,7 @@
 //! the few cubes that remain. Cubes that together cover another one are found if each requires one
 //! further atom (see [`Index::covered`]).
 
-use crate::atom::{Atom, Cell, JOINT, Literal, Signature, SymbolSort};
+use crate::atom::{Atom, Cell, JOINT, Literal, NONE, Signature, SymbolSort};
 use crate::cube::{Cube, Mix};
 use crate::decide::Decider;
 use crate::simplex::SimplexAnswer;
@@ -345,6 +345,21 @@ impl<'a> MatchedCube<'a> {
         }
         false
     }
+    /// True if a cube concerns a process alone: its own cells and views, and cells that never change.
+    fn concerns(&self, cube: &Cube, process: u8) -> bool {
+        let is_own = |c: &Cell| match c.view() {
+            Some((p, _)) => p == process,
+            None => {
+                self.signature.rigid[c.symbol()]
+                    || !self.signature.weak[c.symbol()]
+                        && c.args().iter().all(|p| [NONE, process].contains(p))
+            }
+        };
+        cube.atoms.iter().all(|a| match a {
+            Atom::Fence(p, _) => *p == process,
+            a => a.cells().iter().all(is_own),
+        })
+    }
     /// Returns the possible positions of the end of the run for the pattern: it is not before any
     /// stage.
     fn ends(&self, pattern: &CubePattern, assignment: &Assignment) -> Vec<StageImage> {
@@ -357,9 +372,10 @@ impl<'a> MatchedCube<'a> {
         if let [alone] = members.as_slice()
             && past
             && assignment.stage.iter().all(|s| s.0.0 == *alone)
+            && self.concerns(&pattern.cube, *alone)
         {
             // The view of a single process at the end may be at any stage that is not before its
-            // others.
+            // others: the run up to that read is one too. Cells of other processes may be later.
             let last = assignment.stage.last().and_then(|s| s.1);
             let own = &self.stages[usize::from(assignment.to[usize::from(*alone)])];
             found.extend(

@@ -309,6 +309,33 @@ transition go (p) requires { At[p] = False } { At[p] := True; N := N + 1 }";
     assert!(is_safe(&system(text), Memory::Sc));
 }
 
+/// A process that waits with a store in its buffer reads memory before another one enters. The
+/// first claim is about one moment, at which nobody is inside; the read of the second is before.
+#[test]
+fn a_read_before_a_claim_about_two_processes_is_not_its_moment() {
+    let text = "type place = Start | Done | Bad | Idle | Crit
+array At[proc] : place weak var X : bool weak var Z : bool
+init (p) { (At[p] = Start || At[p] = Idle) && X = False && Z = False }
+unsafe (p q) { At[p] = Done && p @ X = False && At[q] = Crit }
+unsafe (p q) { At[p] = Bad && At[q] = Crit }
+transition w ([p]) requires { At[p] = Start } { Z := True; At[p] := Done }
+transition r ([p]) requires { At[p] = Done && X = False } { At[p] := Bad }
+transition enter ([q]) requires { At[q] = Idle && Z = False } { X := True; At[q] := Crit }";
+    let system = system(text);
+    assert_eq!(run_of(&system, Memory::Tso), Some(2));
+    let certificate = "mu-check certificate 1\nmemory tso
+never p1 p2\n  At[p1] in {Crit}\n  At[p2] in {Done}\n  p2@*.X in {False}
+never p1 p2\n  At[p1] in {Crit}\n  At[p2] in {Bad}
+never p1 p2\n  At[p1] in {Bad}\n  At[p2] in {Idle}\n  Z in {False}
+never p1 p2\n  At[p1] in {Crit}\n  At[p2] in {Start}\n  p2@*.X in {False}
+never p1 p2\n  At[p1] in {Done}\n  At[p2] in {Idle}\n  p1@0.X in {False}\n  Z in {False}\n";
+    let refused = verify(&system, certificate, &Budget::default()).expect_err("unsafe");
+    assert_eq!(refused, Rejection::Consecution { cube: 1, transition: 1 });
+    // Without the second claim and the read there is none.
+    let first = text.replace("unsafe (p q) { At[p] = Bad && At[q] = Crit }", "");
+    assert!(is_safe(&self::system(&first), Memory::Tso));
+}
+
 /// No initial state of one process satisfies the conditions on two.
 #[test]
 fn a_counting_invariant_holds_for_the_processes_that_the_file_admits() {

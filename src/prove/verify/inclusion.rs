@@ -29,6 +29,10 @@ pub(super) struct MatchingPlan {
     mentions: Vec<Vec<usize>>,
     /// The values that some cell of a symbol must be known to have.
     wanted: Vec<(usize, Set)>,
+    /// True if it concerns one process alone, so that its end of the run may be any stage: the run
+    /// up to that read is one too, and the process has the same cells there. Cells of others may be
+    /// later.
+    is_alone: bool,
 }
 
 /// Returns the symbols that facts mention.
@@ -65,7 +69,12 @@ fn needs(kinds: &[ValueKind], fact: &Fact, named: usize) -> Set {
 
 impl MatchingPlan {
     /// Prepares the cube.
-    pub(super) fn new(kinds: &[ValueKind], fixed: usize, cube: &ExcludedCube) -> MatchingPlan {
+    pub(super) fn new(
+        kinds: &[ValueKind],
+        fixed: usize,
+        cube: &ExcludedCube,
+        is_alone: bool,
+    ) -> MatchingPlan {
         let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
         let mut order: Vec<u8> = (narrow::byte(fixed)..narrow::byte(cube.named)).collect();
         order.sort_by_key(|p| {
@@ -100,6 +109,7 @@ impl MatchingPlan {
             symbols: symbols(&cube.facts),
             mentions,
             wanted,
+            is_alone,
         }
     }
 }
@@ -278,15 +288,14 @@ impl<'a> MatchedCube<'a> {
         let process = names[usize::from(view.0)];
         let previous = places.iter().rfind(|x| x.0.0 == view.0).map(|x| x.1);
         let shared = places.iter().find(|x| x.0.1 == JOINT && view.1 == JOINT).map(|x| x.1);
-        let options: Vec<Option<u8>> =
-            if view.1 == JOINT && plan.views.iter().any(|v| v.0 != view.0) {
-                // The end of the run is that of the cube, if there is one, or now. Any process has
-                // a view of that moment.
-                let shares = self.stages.iter().any(|s| s.contains(&JOINT));
-                shares.then_some(Some(JOINT)).into_iter().chain([None]).collect()
-            } else {
-                self.stages[usize::from(process)].iter().copied().map(Some).chain([None]).collect()
-            };
+        let options: Vec<Option<u8>> = if view.1 == JOINT && !plan.is_alone {
+            // The end of the run is that of the cube, if there is one, or now. Any process has
+            // a view of that moment.
+            let shares = self.stages.iter().any(|s| s.contains(&JOINT));
+            shares.then_some(Some(JOINT)).into_iter().chain([None]).collect()
+        } else {
+            self.stages[usize::from(process)].iter().copied().map(Some).chain([None]).collect()
+        };
         for option in options {
             let in_order = match (previous, option) {
                 (None, _) | (Some(_), None) => true,

@@ -29,7 +29,7 @@ use crate::premises::{Refusal, premises};
 use crate::rules::Memory;
 use counts::Count;
 use inclusion::{MatchedCube, MatchingPlan};
-use logic::{CertificateCell, Fact, JOINT, ValueKind, World, recell};
+use logic::{CertificateCell, Fact, JOINT, ValueKind, World, cells, recell, stages_of};
 use mu_base::limits::{Budget, Stop};
 use mu_base::narrow;
 use mu_cubicle::system::{Atom, CellAccess, Claim, Proc, System, Term, Transition, TypeId};
@@ -211,7 +211,10 @@ fn prepare<'a>(
     verifier.plans = verifier
         .cubes
         .iter()
-        .map(|c| MatchingPlan::new(&verifier.kinds, system.fixed as usize, c))
+        .map(|c| {
+            let is_alone = verifier.concerns_one_process(c);
+            MatchingPlan::new(&verifier.kinds, system.fixed as usize, c, is_alone)
+        })
         .collect();
     Ok((verifier, count))
 }
@@ -524,6 +527,23 @@ impl Verifier<'_> {
             .flat_map(|a| &a.args)
             .all(|p| changing.iter().flat_map(|a| &a.args).next() == Some(p));
         one && changing.iter().all(|a| !self.weak[a.symbol.index()])
+    }
+    /// True if all views of a cube are those of one process, and all its cells without a view that
+    /// transitions update are not in memory and belong to this process.
+    fn concerns_one_process(&self, cube: &ExcludedCube) -> bool {
+        let Some((process, _)) = cube.facts.iter().flat_map(stages_of).next() else { return true };
+        let is_updated = |c: &CertificateCell| {
+            let updates = self.system.transitions.iter().flat_map(|t| &t.updates);
+            updates.into_iter().any(|u| u.symbol().index() == c.symbol())
+        };
+        let is_own = |c: &CertificateCell| match c.look {
+            Some((p, _)) => p == process,
+            None => !is_updated(c) || !self.weak[c.symbol()] && c.args().all(|p| p == process),
+        };
+        cube.facts.iter().all(|f| match f {
+            Fact::Fence(p, _) => *p == process,
+            f => cells(f).iter().all(is_own),
+        })
     }
     /// Returns the conditions of a cube on an initial state, in which all reads read memory now.
     fn at_the_start(&self, cube: &ExcludedCube) -> Vec<Fact> {

@@ -251,7 +251,7 @@ impl SmtWriter<'_> {
                 if (0..fixed).any(|p| usize::from(names[p]) != p) {
                     continue;
                 }
-                for places in placements(cube, inner, &names) {
+                for places in placements(v, cube, inner, &names) {
                     let facts: Vec<String> = inner
                         .facts
                         .iter()
@@ -268,7 +268,13 @@ impl SmtWriter<'_> {
 
 /// Returns the possible maps of the stages of the inner cube to stages of the outer one, or to now,
 /// with fences where the inner has them.
-fn placements(cube: &ExcludedCube, inner: &ExcludedCube, names: &[u8]) -> Vec<Places> {
+fn placements(
+    verifier: &Verifier<'_>,
+    cube: &ExcludedCube,
+    inner: &ExcludedCube,
+    names: &[u8],
+) -> Vec<Places> {
+    let is_alone = verifier.concerns_one_process(inner);
     let views: BTreeSet<(u8, u8)> = inner.facts.iter().flat_map(stages_of).collect();
     let mut list: Vec<Places> = vec![Vec::new()];
     let shares = cube.facts.iter().flat_map(stages_of).any(|v| v.1 == JOINT);
@@ -277,7 +283,7 @@ fn placements(cube: &ExcludedCube, inner: &ExcludedCube, names: &[u8]) -> Vec<Pl
         let stages: BTreeSet<u8> =
             cube.facts.iter().flat_map(stages_of).filter(|v| v.0 == process).map(|v| v.1).collect();
         let mut options: Vec<Option<u8>> = stages.into_iter().map(Some).chain([None]).collect();
-        if view.1 == JOINT && views.iter().any(|v| v.0 != view.0) {
+        if view.1 == JOINT && !is_alone {
             options = shares.then_some(Some(JOINT)).into_iter().chain([None]).collect();
         }
         let fits = |so_far: &Places, option: &Option<u8>| {
