@@ -345,7 +345,7 @@ impl<'a> MatchedCube<'a> {
         }
         false
     }
-    /// True if a cube concerns a process alone: its own cells and views, and cells that never change.
+    /// True if a cube concerns a process alone: its cells and views, and cells that never change.
     fn concerns(&self, cube: &Cube, process: u8) -> bool {
         let is_own = |c: &Cell| match c.view() {
             Some((p, _)) => p == process,
