@@ -717,12 +717,9 @@ impl Assembler {
             }
             Operand::Register(t, target_view, _) => {
                 let set = Self::assign(t, &target_view, width, new).1;
-                // The target may be a part of the accumulator: `cmpxchg ah, dl`. Otherwise its old
-                // value is written back, which clears the upper half.
-                let unequal = match t == accumulator {
-                    true => fetched,
-                    false => Self::assign(t, &target_view, width, found).1,
-                };
+                // The target may be a part of the accumulator: `cmpxchg ah, dl`. The upper half of
+                // another target keeps its value, as processors do.
+                let unequal = if t == accumulator { fetched } else { Expr::Register(t) };
                 let chosen = Expr::If(Box::new(equal), Box::new(set), Box::new(unequal));
                 let mut assigns = vec![(FLAGS, flags), (t, chosen)];
                 if t != accumulator {
