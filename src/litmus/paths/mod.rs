@@ -347,7 +347,6 @@ pub fn run(
         let mut values: Values = vec![any; layout.cells().len()];
         let mut origins = Origins::new(threads, layout);
         let mut rounds = 0;
-        let mut speculated = None;
         loop {
             let mut runs = Runs::default();
             let mut borders = Vec::new();
@@ -390,16 +389,13 @@ pub fn run(
                 continue;
             }
             // Reads may justify each other through branches and addresses: no path has stored
-            // their values so far.
-            if speculated.is_none() {
-                let (grown, complete) = origins.speculate(threads, layout, &mut values);
-                speculated = Some(complete);
-                if grown {
-                    rounds = 0;
-                    continue;
-                }
+            // their values so far. New values may give stores new addresses.
+            let (grown, complete) = origins.speculate(threads, layout, &mut values);
+            if grown {
+                rounds = 0;
+                continue;
             }
-            runs.constants = speculated == Some(false);
+            runs.constants = !complete;
             return Ok(runs);
         }
     }

@@ -225,6 +225,17 @@ fn reads_may_justify_each_other_through_addresses() {
                 P0 | P1 ;\n LDR X0,[X1] | LDR X0,[X1] ;\n STR X1,[X0] | STR X1,[X0] ;\nexists (0:X0=z /\\ 1:X0=x)\n";
     assert_eq!(verdict(Arch::AArch64, text), Verdict::Ok);
     assert_eq!(answer(text, &super::usual(Arch::AArch64)).answer.observation(), "Never");
+    // Each of three stores has an address that another one stores.
+    let thread = |t: u32, own: &str, stored: &str| format!("{t}:X1={own}; {t}:X2={stored};");
+    let text = format!(
+        "AArch64 t\n{{ int64_t x; int64_t y; int64_t z; int64_t a; x=a; y=a; z=a; {} {} {} }}\n P0 | P1 | P2 ;\n \
+         LDR X0,[X1] | LDR X0,[X1] | LDR X0,[X1] ;\n STR X2,[X0] | STR X2,[X0] | STR X2,[X0] ;\n\
+         exists (0:X0=y /\\ 1:X0=z /\\ 2:X0=x)\n",
+        thread(0, "x", "z"),
+        thread(1, "y", "x"),
+        thread(2, "z", "y"),
+    );
+    assert_eq!(verdict(Arch::AArch64, &text), Verdict::Ok);
 }
 
 /// The stored constants are computed from what is read, without depending on it.
