@@ -74,6 +74,25 @@ fn a_certificate_names_the_values_of_all_parameters() {
     assert_eq!(files.verify("proof", &["--check-samples", "100"]).code, 2);
 }
 
+/// A certificate for seven constants is none for any number of them.
+#[test]
+fn a_certificate_is_none_for_a_sort_of_any_size() {
+    let model = "$param N: Nat = 3;\n$param K: Nat = 3;
+        sort D = struct $for i in 0 .. K join \" | \" { d${i} };
+        act a: Nat; b: D; bad;
+        proc P(n: Nat, d: D, c: Nat) = (n < ${N}) -> a(n) . P(n + 1, d, c)
+          + sum y: D. (d < y) -> b(y) . P(n, y, c + 1) + (c >= 7) -> bad . P(n, d, c);
+        init sum y: D. b(y) . P(0, y, 0);";
+    let files = Files::new(model, "[true* . bad]false");
+    let proved = files.certify(&["-D", "K=7"]);
+    assert_eq!(proved.code, 0, "{}", proved.stderr);
+    let text = std::fs::read_to_string(files.path("proof")).unwrap();
+    assert!(text.contains("define K=7"), "{text}");
+    std::fs::write(files.path("proof"), text.replace("define K=7", "define K=any")).unwrap();
+    let verified = files.verify("proof", &[]);
+    assert_eq!(verified.code, 3, "{}", verified.json);
+}
+
 #[test]
 fn the_verifier_keeps_the_limits_of_the_run() {
     let is_timeout = |json: &serde_json::Value| json.to_string().contains("timeout");

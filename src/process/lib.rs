@@ -9,6 +9,7 @@ pub mod direct_steps;
 pub mod labels;
 pub mod linear;
 pub mod linearise;
+pub mod open_constants;
 pub mod print;
 pub mod simplify;
 pub mod spec;

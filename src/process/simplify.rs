@@ -12,6 +12,7 @@
 
 use super::anatomy::Anatomy;
 use super::linear::{LinearProcess, Summand};
+use super::open_constants::OpenConstants;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::VarId;
@@ -46,6 +47,7 @@ struct Site {
 /// Reachable values of the parameters, as far as known.
 struct ReachableValues<'a> {
     process: &'a LinearProcess,
+    open: &'a OpenConstants,
     /// Values by parameter; `None` if unrestricted. Sorted, so that the result at a limit is
     /// deterministic.
     values: Vec<Option<BTreeSet<ValueId>>>,
@@ -99,7 +101,7 @@ impl ReachableValues<'_> {
             return *known;
         }
         self.evaluations += 1;
-        if self.evaluations > MAX_EVALUATIONS {
+        if self.evaluations > MAX_EVALUATIONS || self.open.is_hidden_in(e) {
             return None;
         }
         let value = self.engine()?.from_expr(e).ok();
@@ -121,7 +123,7 @@ impl ReachableValues<'_> {
 
     fn evaluate(&mut self, site: &Site, value: ValueId) -> Option<ValueId> {
         self.evaluations += 1;
-        if self.evaluations > MAX_EVALUATIONS {
+        if self.evaluations > MAX_EVALUATIONS || self.open.is_hidden_in(&site.expr) {
             return None;
         }
         if !self.codes.contains_key(&site.number) {
@@ -164,7 +166,7 @@ struct AnalysedSummand {
 }
 
 /// Returns for each summand whether it is reachable, according to the values of single parameters.
-fn reachable(process: &LinearProcess) -> Vec<bool> {
+fn reachable(process: &LinearProcess, open: &OpenConstants) -> Vec<bool> {
     let of_var: AHashMap<VarId, usize> =
         process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
     // Summands of one composition have most of their conditions and updates in common.
@@ -191,6 +193,7 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
         .collect();
     let mut reach = ReachableValues {
         process,
+        open,
         values: vec![None; process.params.len()],
         engine: None,
         evaluations: 0,
@@ -281,9 +284,9 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
 }
 
 /// Removes unreachable summands: their conditions are false for all values that some parameter ever
-/// has, such as unreachable control locations.
-pub fn control(process: &mut LinearProcess) {
-    let mut enabled = reachable(process).into_iter();
+/// has, such as unreachable control locations. `open`: operations that are not evaluated.
+pub fn control(process: &mut LinearProcess, open: &OpenConstants) {
+    let mut enabled = reachable(process, open).into_iter();
     process.summands.retain(|_| enabled.next().expect("one for each summand"));
 }
 
@@ -343,8 +346,9 @@ fn drop_unused_sums(s: &mut Summand) {
     s.sum_vars.retain(|v| vars.contains(v));
 }
 
-/// Replaces sums over small finite sorts by a summand for each value.
-pub fn instantiate(process: &mut LinearProcess) -> Result<(), Diagnostic> {
+/// Replaces sums over small finite sorts by a summand for each value. `open`: operations that are
+/// not evaluated.
+pub fn instantiate(process: &mut LinearProcess, open: &OpenConstants) -> Result<(), Diagnostic> {
     let mut engine = Engine::new(Program::compile(&process.data)?);
     // Values may need operations that only the engine has.
     process.data.signature = engine.program().signature().clone();
@@ -375,7 +379,8 @@ pub fn instantiate(process: &mut LinearProcess) -> Result<(), Diagnostic> {
             let mut possible = true;
             for c in summand.guard.conjuncts(&process.data.signature) {
                 let c = c.substitute(&by);
-                let value = if c.is_closed() { engine.from_expr(&c).ok() } else { None };
+                let is_value = c.is_closed() && !open.is_hidden_in(&c);
+                let value = if is_value { engine.from_expr(&c).ok() } else { None };
                 match value {
                     Some(v) if v.is_true() => {}
                     Some(v) if v.is_false() => possible = false,

@@ -28,6 +28,7 @@ use self::range::combinations;
 use self::shape::{FieldTree, Keys, ShapeBuilder, SplitFields};
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
+use super::open_constants::OpenConstants;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::{OpId, SortId, VarId};
@@ -144,15 +145,18 @@ struct Unfolding<'a> {
     positions: bool,
     /// Constants of sorts of which the values must not be enumerated.
     any_size: &'a [String],
+    /// Operations that are not evaluated.
+    open_constants: &'a OpenConstants,
 }
 
 /// Unfolds parameters if that reduces dependencies. `positions`: splits summands by the values of
 /// parameters that select fields as well. `any_size`: constants of sorts of which the values must
-/// not be enumerated.
+/// not be enumerated. `open_constants`: operations that are not evaluated.
 pub fn unfold(
     process: &mut LinearProcess,
     positions: bool,
     any_size: &[String],
+    open_constants: &OpenConstants,
 ) -> Result<(), Diagnostic> {
     let sort_of = |process: &LinearProcess, p: &Param| process.data.signature.var(p.var).sort;
     let signature = &process.data.signature;
@@ -185,6 +189,7 @@ pub fn unfold(
         ranges: AHashMap::new(),
         positions,
         any_size,
+        open_constants,
     };
     for param in 0..unfolding.process.params.len() {
         unfolding.candidate(param, usize::MAX, Keys::new());
@@ -216,14 +221,17 @@ impl Unfolding<'_> {
             return;
         }
         let init = self.init(param);
-        let engine = &mut self.engine;
+        let (engine, hidden) = (&mut self.engine, self.open_constants);
         let mut shaper = ShapeBuilder {
             signature: &mut self.process.data.signature,
             special: &self.special,
             lists,
             keys: &keys,
             unused: &self.process.anatomy.unused,
-            apply: &mut |e| engine.open(e, &[]).ok(),
+            apply: &mut |e| match hidden.is_hidden_in(e) {
+                true => None,
+                false => engine.open(e, &[]).ok(),
+            },
             fields: Vec::new(),
         };
         if let Some(shape) = shaper.shape(&var.name, var.sort, init.as_ref())
@@ -377,6 +385,9 @@ impl Unfolding<'_> {
             return known.clone();
         }
         self.evaluations += 1;
+        if self.open_constants.is_hidden_in(e) {
+            return None;
+        }
         let mut vars = Vec::new();
         e.free_vars(&mut vars);
         // A large limit first: code that inspects one part of a structure after the other is
@@ -435,7 +446,7 @@ impl Unfolding<'_> {
         for c in condition.conjuncts(signature) {
             let mut vars = Vec::new();
             c.free_vars(&mut vars);
-            if vars.iter().all(|v| bound.contains(v)) {
+            if vars.iter().all(|v| bound.contains(v)) && !self.open_constants.is_hidden_in(&c) {
                 bounds = Expr::and(signature, bounds, c);
             }
         }

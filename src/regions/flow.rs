@@ -599,9 +599,7 @@ impl<'a> Flow<'a> {
         match (builtin, &types[..]) {
             (Equal | NotEqual, [a, b]) => {
                 self.unify(a, b);
-                if self.has_function(a, &mut AHashSet::new()) {
-                    self.mark(a, e.span, "is in a function that is compared here");
-                }
+                self.compared_functions(a, e.span);
                 FlowSort::Named(basic::BOOL)
             }
             (Less | LessEqual | Greater | GreaterEqual, [a, b]) => {
@@ -651,20 +649,24 @@ impl<'a> Flow<'a> {
             }
             (In, [a, FlowSort::List(b) | FlowSort::Set(b) | FlowSort::Bag(b)]) => {
                 self.unify(a, b);
+                self.compared_functions(a, e.span);
                 FlowSort::Named(basic::BOOL)
             }
             (Count, [a, FlowSort::Bag(b)]) => {
                 self.unify(a, b);
+                self.compared_functions(a, e.span);
                 let result = self.fresh(e.sort);
                 self.mark(&result, e.span, "is a number of copies here");
                 result
             }
             (SetInsert, [a, FlowSort::Set(b)]) => {
                 self.unify(a, b);
+                self.compared_functions(a, e.span);
                 types[1].clone()
             }
             (BagInsert, [a, n, FlowSort::Bag(b)]) => {
                 self.unify(a, b);
+                self.compared_functions(a, e.span);
                 self.mark(n, e.span, "is a number of copies here");
                 types[2].clone()
             }
@@ -683,6 +685,13 @@ impl<'a> Flow<'a> {
                 types[0].clone()
             }
             _ => self.opaque(&types, e, &format!("is given to `{}` here", builtin.name())),
+        }
+    }
+
+    /// Marks the numbers in functions of data that are compared.
+    fn compared_functions(&mut self, ty: &FlowSort, span: Span) {
+        if self.has_function(ty, &mut AHashSet::new()) {
+            self.mark(ty, span, "is in a function that is compared here");
         }
     }
 

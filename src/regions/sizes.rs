@@ -285,6 +285,19 @@ impl Family {
     /// Checks the equations.
     pub(crate) fn data(&self, data: &DataSpec) -> Result<(), Diagnostic> {
         for equation in &data.equations {
+            // A variable that occurs twice in a pattern compares its values.
+            let mut seen = AHashSet::new();
+            let mut open = vec![&equation.lhs];
+            while let Some(e) = open.pop() {
+                match &e.kind {
+                    ExprKind::Var(v) if !seen.insert(*v) && self.over(&data.signature, e.sort) => {
+                        let text = format!("functions of `{}` are compared", self.name);
+                        return refused(text, equation.span);
+                    }
+                    ExprKind::Apply(_, args) => open.extend(args),
+                    _ => {}
+                }
+            }
             for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
                 self.expr(&data.signature, e).map_err(|d| d.or_span(equation.span))?;
             }
@@ -328,9 +341,9 @@ impl Family {
                 );
                 let compared = matches!(
                     signature.op(*op).kind,
-                    OpKind::Builtin(Builtin::Equal | Builtin::NotEqual)
+                    OpKind::Builtin(Builtin::Equal | Builtin::NotEqual | Builtin::In)
                 );
-                let (from, _) = match signature.sorts.kind(signature.op(*op).sort) {
+                let (from, to) = match signature.sorts.kind(signature.op(*op).sort) {
                     SortKind::Function(from, to) => (from.to_vec(), *to),
                     _ => (Vec::new(), e.sort),
                 };
@@ -349,7 +362,16 @@ impl Family {
                         e.span,
                     );
                 }
-                if compared && from.iter().any(|s| self.over(signature, *s)) {
+                // A set or bag compares its elements.
+                let collects = |s: &SortId| {
+                    use SortKind::{Bag, FBag, FSet, Set};
+                    matches!(signature.sorts.kind(*s), Set(_) | FSet(_) | Bag(_) | FBag(_))
+                        && self.over(signature, *s)
+                };
+                let is_builtin = matches!(signature.op(*op).kind, OpKind::Builtin(_));
+                if compared && from.iter().any(|s| self.over(signature, *s))
+                    || is_builtin && from.iter().chain([&to]).any(collects)
+                {
                     return refused(format!("functions of `{}` are compared", self.name), e.span);
                 }
                 Ok(())
@@ -444,6 +466,14 @@ impl Family {
                 ),
                 v.span,
             );
+        }
+        if let Some(v) = fixed.get(self.constants.len()) {
+            let (v, most) = (signature.var(*v), self.constants.len());
+            let text = format!(
+                "the formula quantifies over more than {most} constants of `{}`",
+                self.name
+            );
+            return refused(text, v.span);
         }
         let mut found: Vec<(Vec<OpId>, usize)> = vec![(Vec::new(), 0)];
         for _ in &outer_variables {

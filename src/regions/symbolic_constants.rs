@@ -12,10 +12,11 @@
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, VarId};
 use mu_base::{Diagnostic, Span, Stage, narrow};
-use mu_data::expr::{DataSpec, Equation, Expr, ExprKind, Substitution};
+use mu_data::expr::{DataSpec, Expr, Substitution};
 use mu_data::signature::OpKind;
 use mu_data::sort::basic;
 use mu_process::linear::{LinearProcess, Param, ParamRole};
+use mu_process::open_constants::OpenConstants;
 
 /// A symbolic constant.
 #[derive(Clone, Debug)]
@@ -86,7 +87,7 @@ pub fn with_parameters(
     while process.components.len() <= component as usize {
         process.components.push("parameters".into());
     }
-    let hiding = written_out(&process.data, &mut by);
+    let OpenConstants { constants: by, hiding } = OpenConstants::new(&process.data.equations, by);
     let reached = |e: &Expr| reached(&process.data, e, &hiding);
     for summand in &process.summands {
         let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
@@ -134,49 +135,6 @@ pub fn with_parameters(
         }
     }
     Ok((process, SymbolicConstants { rigid, constants: by, initial }))
-}
-
-/// Adds to `by` all constants that one unconditional equation defines through known ones. Returns
-/// the operations with other equations that use one, with the position.
-fn written_out(data: &DataSpec, by: &mut AHashMap<OpId, Expr>) -> AHashMap<OpId, Span> {
-    let mut equations: AHashMap<OpId, Vec<&Equation>> = AHashMap::new();
-    for e in &data.equations {
-        if let Some(op) = e.lhs.head() {
-            equations.entry(op).or_default().push(e);
-        }
-    }
-    let mut hiding: AHashMap<OpId, Span> = AHashMap::new();
-    loop {
-        let mut more = false;
-        for (op, list) in &equations {
-            if by.contains_key(op) || hiding.contains_key(op) {
-                continue;
-            }
-            let uses = |e: &Expr| {
-                let mut found = false;
-                e.each_op(&mut |o| found |= by.contains_key(&o));
-                found
-            };
-            let Some(equation) =
-                list.iter().find(|e| uses(&e.rhs) || e.condition.as_ref().is_some_and(&uses))
-            else {
-                continue;
-            };
-            more = true;
-            match (&list[..], &equation.lhs.kind) {
-                ([_], ExprKind::Op(_)) if equation.condition.is_none() => {
-                    let definition = equation.rhs.replace_operations(by);
-                    by.insert(*op, definition);
-                }
-                _ => {
-                    hiding.insert(*op, equation.span);
-                }
-            }
-        }
-        if !more {
-            return hiding;
-        }
-    }
 }
 
 /// Finds an operation that hides a constant and that the evaluation of an expression may use.

@@ -63,7 +63,7 @@ impl Differences {
 
     /// True if all solutions satisfy `x - y <= c`.
     pub fn implies(&self, x: usize, y: usize, c: i64) -> bool {
-        self.bound(x, y) <= c
+        self.bound(x, y) != NONE && self.bound(x, y) <= c
     }
 
     /// True if no solution satisfies `x - y <= c`.

@@ -229,8 +229,7 @@ impl<'a> Prover<'a> {
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
         let mut signature = formula.data.signature.clone();
-        let positions =
-            Positions::new(process, &mut signature, question.constants, &formula.formula)?;
+        let positions = Positions::new(process, &mut signature, question.constants, formula)?;
         let pool = crate::certificate::numbers(&mut signature, 2 * MAX_NUMBERS, basic::NAT);
         let data =
             DataSpec { signature: signature.clone(), equations: formula.data.equations.clone() };

@@ -13,8 +13,9 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Binder, Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
-use mu_formula::typed::{Action, Regular, StateKind, TypedStateFormula};
+use mu_formula::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_process::linear::{LinearProcess, Summand};
+use mu_process::open_constants::OpenConstants;
 
 /// A position.
 #[derive(Clone, Debug)]
@@ -65,8 +66,9 @@ const DEEPEST: u32 = 60;
 struct Builder<'a> {
     process: &'a LinearProcess,
     signature: &'a mut Signature,
-    /// Constants with expressions over the parameters of the process.
-    constants: &'a AHashMap<OpId, Expr>,
+    /// Constants with expressions over the parameters of the process, and operations that use
+    /// them.
+    open: OpenConstants,
     all: Vec<Position>,
     priorities: Vec<u32>,
     /// The parameters and the position of each fixed point around.
@@ -79,24 +81,25 @@ impl Positions {
     ///
     /// # Errors
     ///
-    /// Diamonds, with their places: paths of an abstraction do not show that a step exists.
+    /// Diamonds, with their places: paths of an abstraction do not show that a step exists. A
+    /// mapping with equations that use a symbolic parameter, which evaluation does not see.
     pub fn new(
         process: &LinearProcess,
         signature: &mut Signature,
         constants: &AHashMap<OpId, Expr>,
-        formula: &TypedStateFormula,
+        formula: &TypedFormula,
     ) -> Result<Self, Diagnostic> {
         let arguments = labels(process, signature);
         let mut builder = Builder {
             process,
             signature,
-            constants,
+            open: OpenConstants::new(&formula.data.equations, constants.clone()),
             all: Vec::new(),
             priorities: Vec::new(),
             fixes: AHashMap::new(),
             arguments,
         };
-        let start = builder.state(formula, true, 0)?;
+        let start = builder.state(&formula.formula, true, 0)?;
         let Builder { all, priorities, arguments, .. } = builder;
         let live = live(process, &all, &arguments);
         let chooses = all.iter().any(|p| matches!(p, Position::Any(_) | Position::Exists(..)));
@@ -126,8 +129,12 @@ impl Builder<'_> {
     }
 
     /// Replaces constants by their expressions.
-    fn expr(&self, e: &Expr) -> Expr {
-        e.replace_operations(self.constants)
+    fn expr(&self, e: &Expr) -> Result<Expr, Diagnostic> {
+        if self.open.is_hidden_in(e) {
+            let text = "the equations of a mapping in the formula use a symbolic parameter";
+            return Err(Diagnostic::new(Stage::Unsupported, text).or_span(e.span));
+        }
+        Ok(e.replace_operations(&self.open.constants))
     }
 
     fn state(
@@ -142,7 +149,7 @@ impl Builder<'_> {
                 Ok(self.push(if truth { Position::True } else { Position::False }))
             }
             StateKind::Val(e) => {
-                let e = self.expr(e);
+                let e = self.expr(e)?;
                 Ok(self.push(Position::Test(e, sign, f.span)))
             }
             StateKind::Not(g) => self.state(g, !sign, depth),
@@ -170,8 +177,9 @@ impl Builder<'_> {
                 self.regular(r, next, depth)
             }
             StateKind::Fix { least, var, params, body } => {
-                let (vars, values): (Vec<VarId>, Vec<Expr>) =
-                    params.iter().map(|(v, e)| (*v, self.expr(e))).unzip();
+                let vars: Vec<VarId> = params.iter().map(|p| p.0).collect();
+                let values: Vec<Expr> =
+                    params.iter().map(|p| self.expr(&p.1)).collect::<Result<_, _>>()?;
                 let entry = self.fix(*least == sign, depth)?;
                 let before = self.fixes.insert(*var, (vars.clone(), entry));
                 let body = self.state(body, sign, depth + 1)?;
@@ -186,7 +194,8 @@ impl Builder<'_> {
                 let Some((vars, entry)) = self.fixes.get(x).cloned() else {
                     return Err(Diagnostic::internal("a fixed-point variable is not bound"));
                 };
-                let values = args.iter().map(|e| self.expr(e));
+                let values: Vec<Expr> =
+                    args.iter().map(|e| self.expr(e)).collect::<Result<_, _>>()?;
                 let set = vars.into_iter().zip(values).collect();
                 Ok(self.push(Position::Assign(set, entry)))
             }
@@ -272,7 +281,7 @@ impl Builder<'_> {
             Ok(match a {
                 Action::True => truth(self, true),
                 Action::False => truth(self, false),
-                Action::Val(e) => self.expr(e),
+                Action::Val(e) => self.expr(e)?,
                 Action::Not(a) => {
                     let inner = self.matches(a, summand)?;
                     Expr::negate(self.signature, inner)
@@ -344,7 +353,7 @@ impl Builder<'_> {
             for (at, (_, args)) in order.iter().zip(acts) {
                 for (i, e) in args.iter().enumerate() {
                     let argument = self.arguments[summand][starts[*at] + i];
-                    let (x, e) = (Expr::var(self.signature, argument), self.expr(e));
+                    let (x, e) = (Expr::var(self.signature, argument), self.expr(e)?);
                     let equal = Expr::equal(self.signature, x, e);
                     all = Expr::and(self.signature, all, equal);
                 }

@@ -29,6 +29,7 @@ use self::fold::Fold;
 use self::network::{ActionNames, Combined, Composer, Name, Network};
 use self::sequential::{Automaton, AutomatonBuilder};
 use crate::linear::LinearProcess;
+use crate::open_constants::{self, OpenConstants};
 use crate::spec::{Proc, ProcKind, ProcSpec};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, ProcId, VarId};
@@ -66,6 +67,9 @@ pub struct LineariserOptions {
     /// With `unfold`: constants of sorts that stand for sorts of any size. Sums over these sorts
     /// are not replaced by a summand for each constant.
     pub any_size: Vec<String>,
+    /// Constants without a value, which stand for any value. Terms that depend on one are not
+    /// evaluated.
+    pub open_constants: Vec<String>,
     /// Limit on summands above which composition folds the locations of components into data.
     pub fold_above: usize,
     /// Minimum factor by which folding must reduce the summands, since those of folded components
@@ -87,6 +91,7 @@ impl Default for LineariserOptions {
             unfold: true,
             positions: true,
             any_size: Vec::new(),
+            open_constants: Vec::new(),
             fold_above: 5_000,
             fold_gain: 50,
             max_summands: 2_000_000,
@@ -114,15 +119,19 @@ impl LineariserOptions {
     }
 
     /// Returns options for processes with sorts that may stand for sorts of any size: the result
-    /// names no values that the specification does not name.
-    pub fn of_any_size() -> Self {
-        Self { positions: false, ..Self::default() }
+    /// names no values that the specification does not name. `open_constants`: constants without a
+    /// value.
+    pub fn of_any_size(open_constants: &[String]) -> Self {
+        let open_constants = open_constants.to_vec();
+        Self { positions: false, open_constants, ..Self::default() }
     }
 
     /// Returns options for processes with any number of equal components: the form of a summand
-    /// depends only on the components that take part in it.
-    pub fn of_any_number() -> Self {
+    /// depends only on the components that take part in it. `open_constants`: constants without a
+    /// value, including lists of all identities.
+    pub fn of_any_number(open_constants: &[String]) -> Self {
         Self {
+            open_constants: open_constants.to_vec(),
             unfold: false,
             control: false,
             positions: false,
@@ -182,6 +191,8 @@ pub fn linearise(
     }
     let ends = termination::terminating(&bodies);
     bodies.iter_mut().flatten().for_each(|body| *body = termination::trim(body, &ends));
+    let (open, back) =
+        OpenConstants::named(&mut data.signature, &data.equations, &options.open_constants);
     let mut names = ActionNames::new(&spec.actions);
     let mut layout = NetworkBuilder {
         spec,
@@ -190,6 +201,7 @@ pub fn linearise(
         components: Vec::new(),
         calls: Vec::new(),
         engine: None,
+        open: &open,
     };
     let network = layout.network(&spec.init, &Substitution::new())?;
     let components = layout.components;
@@ -221,7 +233,7 @@ pub fn linearise(
         for value in [true, false] {
             Expr::boolean(&mut data.signature, value);
         }
-        let mut evaluator = simplify::Evaluator::new(&data);
+        let mut evaluator = simplify::Evaluator::new(&data, &open);
         automata.iter_mut().for_each(|a| evaluator.automaton(a));
     }
     let mut unused = Unused::default();
@@ -231,20 +243,33 @@ pub fn linearise(
         assemble::assemble(spec, data, &automata, combined, unused, options.eliminate)?;
     process.components = titles;
     composition::operators(&network, &names, &mut process.anatomy);
+    open_constants::replace(&mut process, &|e| e.replace_operations(&open.constants));
+    simplified(&mut process, options, &open)?;
+    open_constants::replace(&mut process, &|e| e.substitute(&back));
+    Ok(process)
+}
+
+/// Applies the simplifications of a whole process, in which variables stand for constants without a
+/// value.
+fn simplified(
+    process: &mut LinearProcess,
+    options: &LineariserOptions,
+    open: &OpenConstants,
+) -> Result<(), Diagnostic> {
     let plain = !process.is_probabilistic() && !process.is_timed();
     if options.unfold && plain {
-        crate::unfold::unfold(&mut process, options.positions, &options.any_size)?;
+        crate::unfold::unfold(process, options.positions, &options.any_size, open)?;
     }
     if options.instantiate {
-        crate::simplify::instantiate(&mut process)?;
+        crate::simplify::instantiate(process, open)?;
     }
     if options.control && process.summands.len() <= MAX_CONTROL_FLOW {
-        crate::simplify::control(&mut process);
+        crate::simplify::control(process, open);
     }
     if options.dead {
-        crate::simplify::dead(&mut process);
+        crate::simplify::dead(process);
     }
-    Ok(process)
+    Ok(())
 }
 
 /// Composes the components. Returns them, and the summands of the whole. If composition reaches its
@@ -405,6 +430,7 @@ struct NetworkBuilder<'a> {
     calls: Vec<(ProcId, Vec<Expr>)>,
     /// Evaluates arguments and conditions; created at first use.
     engine: Option<Engine>,
+    open: &'a OpenConstants,
 }
 
 /// Limit on equations applied to evaluate an argument or a condition of the parallel layer; beyond
@@ -418,7 +444,7 @@ impl NetworkBuilder<'_> {
     /// expressions are unchanged.
     fn value(&mut self, e: &Expr, by: &Substitution) -> Result<(Expr, Option<bool>), Diagnostic> {
         let e = e.substitute(by);
-        if !e.is_closed() {
+        if !e.is_closed() || self.open.is_used_by(&e) {
             return Ok((e, None));
         }
         if self.engine.is_none() {

@@ -8,6 +8,7 @@
 //! Cost: (locations + edges) times variables, a few rounds.
 
 use super::sequential::Automaton;
+use crate::open_constants::OpenConstants;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::VarId;
 use mu_data::engine::{Engine, Program};
@@ -40,14 +41,15 @@ const MAX_FAILURES: u32 = 100;
 /// disappear.
 pub(super) struct Evaluator<'a> {
     data: &'a DataSpec,
+    open: &'a OpenConstants,
     engine: Option<Engine>,
     known: AHashMap<Expr, Option<Expr>>,
     failures: u32,
 }
 
 impl<'a> Evaluator<'a> {
-    pub(super) fn new(data: &'a DataSpec) -> Self {
-        Self { data, engine: None, known: AHashMap::new(), failures: 0 }
+    pub(super) fn new(data: &'a DataSpec, open: &'a OpenConstants) -> Self {
+        Self { data, open, engine: None, known: AHashMap::new(), failures: 0 }
     }
 
     /// Evaluates the terms of an automaton, and removes edges with a false condition.
@@ -122,7 +124,7 @@ impl<'a> Evaluator<'a> {
         closed.each_op(&mut |op| {
             needed |= !matches!(self.data.signature.op(op).kind, OpKind::Constructor(_))
         });
-        if !needed {
+        if !needed || self.open.is_used_by(closed) {
             return None;
         }
         if let Some(known) = self.known.get(closed) {

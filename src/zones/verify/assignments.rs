@@ -21,8 +21,12 @@ use std::rc::Rc;
 type Row = (Vec<OpId>, usize);
 
 /// Returns the choices of values for some variables over a family of constants, of which any number
-/// may be equal. `others`: constants that are no part of it.
-fn rows(count: usize, constants: &[OpId], others: &[OpId]) -> Vec<Row> {
+/// may be equal. `others`: constants that are no part of it. Error: there are not enough constants
+/// for different values.
+fn rows(count: usize, constants: &[OpId], others: &[OpId]) -> Result<Vec<Row>, Diagnostic> {
+    if count > constants.len() {
+        return Err(fails("the formula quantifies over too many constants"));
+    }
     let mut all: Vec<Row> = vec![(Vec::new(), 0)];
     for _ in 0..count {
         let longer = |(row, tracked): &Row| {
@@ -33,7 +37,7 @@ fn rows(count: usize, constants: &[OpId], others: &[OpId]) -> Vec<Row> {
         };
         all = all.iter().flat_map(longer).collect();
     }
-    all
+    Ok(all)
 }
 
 impl Product<'_> {
@@ -83,7 +87,7 @@ impl Product<'_> {
         };
         for own in &merged {
             let chosen = self.quantified_over(&signature, own.sort)?;
-            extend(rows(chosen.len(), &own.constants, &own.others));
+            extend(rows(chosen.len(), &own.constants, &own.others)?);
             variables.push(chosen);
         }
         if let Some(given) = given {
@@ -103,7 +107,7 @@ impl Product<'_> {
                 return Err(fails("an identity with parts"));
             }
             let chosen = self.quantified_over(&signature, given.sort)?;
-            extend(rows(chosen.len(), &given.constants, &others));
+            extend(rows(chosen.len(), &given.constants, &others)?);
             variables.push(chosen);
         }
         for rows in all {

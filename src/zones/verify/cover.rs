@@ -6,10 +6,12 @@
 
 use super::Checker;
 use super::evaluate::{Values, fails, wrong};
+use super::numbers::Constraint;
 use crate::certificate::Obligation;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::VarId;
+use mu_data::builtins::linear::least;
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
@@ -132,10 +134,14 @@ impl Checker<'_> {
         for i in self.at.get(&(position, key)).into_iter().flatten() {
             let o = &self.certificate.obligations[*i];
             let case = numbers.case.borrow();
+            // The numbers of an obligation belong to their sorts.
+            let lowest = o.sorts.iter().enumerate();
+            let lowest: Vec<Constraint> =
+                lowest.filter_map(|(k, sort)| Some((0, k + 1, -least(*sort)?))).collect();
             let implied = |sums: &[Option<(usize, i64)>]| {
                 let at = |x: usize| if x == 0 { Some((0, 0)) } else { sums[x - 1] };
                 sums.iter().all(Option::is_some)
-                    && o.bounds.iter().all(|(x, y, c)| match (at(*x), at(*y)) {
+                    && o.bounds.iter().chain(&lowest).all(|(x, y, c)| match (at(*x), at(*y)) {
                         (Some((a, p)), Some((b, q))) => c
                             .checked_sub(p)
                             .and_then(|c| c.checked_add(q))

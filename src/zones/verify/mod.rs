@@ -85,7 +85,7 @@ struct Checker<'a> {
 pub fn verify(question: &Question, text: &str) -> Result<Verified, Diagnostic> {
     let Question { process, formula, .. } = question;
     let mut signature = formula.data.signature.clone();
-    let positions = Positions::new(process, &mut signature, question.constants, &formula.formula)?;
+    let positions = Positions::new(process, &mut signature, question.constants, formula)?;
     let pool = number_variables(&mut signature);
     // All operations that values need.
     let data = DataSpec { signature, equations: formula.data.equations.clone() };

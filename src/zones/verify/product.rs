@@ -198,8 +198,7 @@ pub(super) struct Product<'a> {
 pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verified, Diagnostic> {
     let Question { process, formula, .. } = question;
     let mut signature = formula.data.signature.clone();
-    let mut positions =
-        Positions::new(process, &mut signature, question.constants, &formula.formula)?;
+    let mut positions = Positions::new(process, &mut signature, question.constants, formula)?;
     if positions.chooses {
         return Err(fails("the formula leaves choices to a strategy"));
     }

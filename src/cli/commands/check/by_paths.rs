@@ -6,6 +6,7 @@
 //! left to the regions. Cost: bounded by a number of obligations, and by the limits of the run.
 
 use super::every_value::{Abstract, abstracted};
+use super::phases::has_paths;
 use super::plan::CheckPlan;
 use super::spent::Spent;
 use super::verified::Verification;
@@ -191,7 +192,7 @@ pub(super) fn by_paths(
 }
 
 /// Basis of an answer that is not verified.
-pub(super) const ON_SAMPLES: &str = "the answer rests on regions, checked by samples";
+const ON_SAMPLES: &str = "the answer rests on regions, checked by samples";
 
 /// Verifies an answer of the regions: the checker proves the formula by itself. `search`: processor
 /// time of the search.
@@ -277,6 +278,10 @@ pub(crate) fn verify_formula(
     let values = values_of_parameters();
     let found = match expect_values(&required, &values)? {
         Some(why) => Err(why),
+        None if !any.is_empty() && !has_paths(&model) => {
+            let text = "a certificate is for numbers without a value, not for a sort of any size or components of any number";
+            Err(Diagnostic::new(Stage::Unsupported, text))
+        }
         None => verify(&question, &text),
     };
     let seconds = start.elapsed().as_secs_f64();

@@ -82,7 +82,8 @@ impl ComponentText {
         };
         let names = constant_counts::constants(size, &tree, &above).map_err(depends)?.names;
         let spec = mu_process::typecheck::check_specification(&tree)?;
-        let process = session.linearise(&spec, &linearise::LineariserOptions::of_any_number())?;
+        let process =
+            session.linearise(&spec, &linearise::LineariserOptions::of_any_number(&[]))?;
         Ok(ExpandedInstance { process, names })
     }
 }

@@ -42,7 +42,7 @@ use mu_model::Model;
 use mu_pbes::symbolic::{CheckOptions, SymbolicAnswer, check_with_options};
 use mu_pbes::{Answer, Options, Verdict, check};
 use mu_process::linear::{LinearProcess, ParamRole};
-use mu_process::linearise;
+use mu_process::linearise::LineariserOptions;
 use mu_process::spec::ProcSpec;
 use mu_regions::constant_counts::{self, ConstantCount};
 use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
@@ -442,18 +442,20 @@ impl SymbolicProcess {
         });
         let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
         let spec = mu_process::typecheck::check_specification(tree)?;
-        let options = if crowd.is_some() {
-            linearise::LineariserOptions::of_any_number()
+        let names_of_constants: Vec<String> = constants.iter().map(|c| c.1.clone()).collect();
+        let options = if let Some(counted) = crowd {
+            let lists = counted.list.iter();
+            let open: Vec<String> = names_of_constants.iter().chain(lists).cloned().collect();
+            LineariserOptions::of_any_number(&open)
         } else {
-            linearise::LineariserOptions {
+            LineariserOptions {
                 any_size: any_size.to_vec(),
-                ..linearise::LineariserOptions::of_any_size()
+                ..LineariserOptions::of_any_size(&names_of_constants)
             }
         };
         let process = session.linearise(&spec, &options)?;
         let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;
         let plain = process.clone();
-        let names_of_constants: Vec<String> = constants.iter().map(|c| c.1.clone()).collect();
         let (mut process, mut defined) = with_parameters(process, &names_of_constants)?;
         for (rigid, (parameter, _)) in defined.rigid.iter_mut().zip(constants) {
             rigid.name.clone_from(parameter);

@@ -6,7 +6,7 @@
 //! checks, or from all admitted values; *false* comes from an instance only. Cost: that of the
 //! phases, each with limits of its own.
 
-use super::by_paths::{ByPaths, ON_SAMPLES, PathLimit, by_paths, confirmed};
+use super::by_paths::{ByPaths, PathLimit, by_paths, confirmed};
 use super::every_value::{Abstract, EveryValueResult, FormulaReport, for_all};
 use super::instances::{InstanceSearchResult, Instances};
 use super::plan::CheckPlan;
@@ -174,11 +174,8 @@ impl PhasedCheck<'_> {
             self.result.figures.verification =
                 if self.plan.search.without.contains(&Reduction::Verify) {
                     Verification::Missing("`--without verify`".into())
-                } else if model.families.is_empty() {
-                    confirmed(self.session, model, formula, spent.so_far())
                 } else {
-                    let what = "sorts of any size are not verified";
-                    Verification::Missing(format!("{what}; {ON_SAMPLES}"))
+                    confirmed(self.session, model, formula, spent.so_far())
                 };
             return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
         }
@@ -269,7 +266,7 @@ fn no_model() -> Diagnostic {
 }
 
 /// True if evaluation along paths supports a model.
-fn has_paths(model: &Abstract) -> bool {
+pub(super) fn has_paths(model: &Abstract) -> bool {
     let only_numbers = model.families.is_empty() && model.replicas.is_none();
     only_numbers && !model.defined.rigid.is_empty() && model.refused.is_none()
 }

@@ -117,8 +117,9 @@ impl AnyNumber {
             .collect();
         show_actions(&mut spec, &judged);
         hide_actions(&mut spec, &observed);
-        let process = session.linearise(&spec, &linearise::LineariserOptions::of_any_size())?;
         let constants: Vec<String> = expanded.constants.iter().map(|c| c.1.clone()).collect();
+        let options = linearise::LineariserOptions::of_any_size(&constants);
+        let process = session.linearise(&spec, &options)?;
         let (mut process, mut defined) = with_parameters(process, &constants)?;
         for (rigid, (parameter, _)) in defined.rigid.iter_mut().zip(&expanded.constants) {
             rigid.name.clone_from(parameter);

@@ -22,7 +22,7 @@ fn instance(text: &str, n: usize) -> ExpandedInstance {
     let names = constant_counts::constants(n, &tree(n), &tree(n + 1)).unwrap().names;
     let spec = mu_process::typecheck::check_specification(&tree(n)).unwrap();
     ExpandedInstance {
-        process: linearise(&spec, &linearise::LineariserOptions::of_any_number()).unwrap(),
+        process: linearise(&spec, &linearise::LineariserOptions::of_any_number(&[])).unwrap(),
         names,
     }
 }

@@ -36,7 +36,7 @@ fn process_of_any_size(text: &str, any_size: &[String]) -> Result<LinearProcess,
         &mu_process::typecheck::check_specification(&tree)?,
         &linearise::LineariserOptions {
             any_size: any_size.to_vec(),
-            ..linearise::LineariserOptions::of_any_size()
+            ..linearise::LineariserOptions::of_any_size(&["N".into()])
         },
     )
 }

@@ -162,6 +162,28 @@ fn what_depends_on_the_size_is_refused_by_name() {
         refused(&text.replace("w != none &&", "(m != start || v == none) &&"), property)
             .contains("compared")
     );
+    // Elements of lists, sets, and bags, and equal variables of a pattern are compared, too.
+    for compared in
+        ["!(m in [start])", "#({m} - {start}) == 0", "count(m, {start: 1}) == 0", "same(m, start)"]
+    {
+        let text = text.replace("w != none &&", &format!("{compared} &&")).replace(
+            "map start",
+            "map same: (A -> V) # (A -> V) -> Bool;\n  var s, t: A -> V; eqn same(s, s) = true;\nmap start",
+        );
+        let text = if compared.starts_with("same") {
+            text
+        } else {
+            text.replace("eqn same(s, s)", "eqn same(s, t)")
+        };
+        assert!(refused(&text, property).contains("compared"), "{compared}");
+    }
+    // There is no case for more different values than there are constants.
+    let names: Vec<String> = (0..=SIZE).map(|i| format!("x{i}")).collect();
+    let equal = |i: usize| (0..i).map(move |j| format!("x{i} == x{j}"));
+    let equal: Vec<String> = (0..=SIZE).flat_map(equal).collect();
+    let (names, equal) = (names.join(", "), equal.join(" || "));
+    let many = format!("forall {names}: V, a: A. [store(a, x0)] val({equal})");
+    assert!(refused(&text, &many).contains("more than 7 constants"));
     assert!(refused(&text, "forall a: A. [store(a, v1)] false").contains("`v1` is named"));
     assert!(refused(&text, "exists a: A. [store(a, none)] false").contains("`exists`"));
     assert!(refused(&text, "forall a: A. <store(a, none)> true").contains("diamond"));

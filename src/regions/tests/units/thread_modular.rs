@@ -55,8 +55,9 @@ pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, D
         let (tree, names) =
             constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS);
         let spec = mu_process::typecheck::check_specification(&tree)?;
+        let open: Vec<String> = constants.iter().chain(&counted.list).cloned().collect();
         let process = with_list(
-            linearise(&spec, &linearise::LineariserOptions::of_any_number())?,
+            linearise(&spec, &linearise::LineariserOptions::of_any_number(&open))?,
             counted.list.as_deref(),
         )?;
         let (process, defined) = with_parameters(process, constants)?;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId::FIRST, text)?;
     let spec = mu_process::typecheck::check_specification(&tree)?;
-    linearise(&spec, &linearise::LineariserOptions::of_any_size())
+    linearise(&spec, &linearise::LineariserOptions::of_any_size(&["N".into()]))
 }
 
 fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
@@ -115,6 +115,51 @@ fn table(cases: &[(&str, &str, &str)]) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn constants_without_a_value_are_no_values() {
+    let violates = "violate the formula";
+    let map = "map f: Nat -> Bool; var x: Nat; eqn f(9) = true; f(x) = false;";
+    let one =
+        |condition: &str| format!("{map} proc C = ({condition}) -> bad(0) . C + a . C; init C;");
+    let hiding = "map lim: Nat -> Nat; var y: Nat; eqn lim(y) = y + N;";
+    table(&[
+        (&one("f(N)"), "", violates),
+        (&one("((lambda z: Nat. true)[N -> false])(9) == false"), "", violates),
+        (&one("f(M)").replacen("map", "map M: Nat; eqn M = N + 1; map", 1), "", violates),
+        (
+            &format!("{map} proc C(b: Bool) = b -> bad(0) . C(b) + a . C(f(N)); init C(false);"),
+            "",
+            violates,
+        ),
+        // Equations that use the constant are not evaluated without its value.
+        (
+            &format!("{map} {hiding} proc C(n: Nat) = (n < N) -> u(n) . C(n + 1); init C(0);"),
+            "[true*] val(!f(lim(0)))",
+            "use a symbolic parameter",
+        ),
+    ]);
+}
+
+#[test]
+fn numbers_of_a_certificate_belong_to_their_sorts() {
+    let text = |condition: &str| {
+        format!(
+            "{HEAD}proc C(n: Nat, s: Bool) = (n < N && s) -> a . C(n + 1, s) + s -> b . C(0, false)
+               + ({condition} && !s) -> bad(0) . C(n, s); init C(N, true);"
+        )
+    };
+    let (never, violated) = (text("n == 1 && n == 2"), text("n == 0"));
+    let Ok(Answer::True(proof)) = answer(&never, NO_BAD, 4_000) else { panic!("no proof") };
+    let certificate = proof.certificate.expect("it was wanted");
+    assert!(checked(&never, NO_BAD, &certificate).is_ok());
+    // Without zero, no obligation has a violation, but `b` leads to zero.
+    let without_zero = certificate.replace("numbers Nat", "numbers Pos");
+    assert_ne!(certificate, without_zero);
+    for text in [never, violated] {
+        assert!(checked(&text, NO_BAD, &without_zero).is_err(), "{without_zero}");
+    }
 }
 
 #[test]

@@ -49,9 +49,11 @@ fn linearised(
     let larger = cores.map(|c| constant_counts::unbounded_specification(tree, c, EXTRA_CONSTANTS));
     let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
     let spec = mu_process::typecheck::check_specification(tree).unwrap();
+    let list = cores.iter().flat_map(|c| &c.list);
+    let open: Vec<String> = constants.iter().chain(list).cloned().collect();
     let options = match cores {
-        Some(_) => linearise::LineariserOptions::of_any_number(),
-        None => linearise::LineariserOptions::of_any_size(),
+        Some(_) => linearise::LineariserOptions::of_any_number(&open),
+        None => linearise::LineariserOptions::of_any_size(&open),
     };
     let process = linearise(&spec, &options).unwrap();
     let process = with_list(process, cores.and_then(|c| c.list.as_deref())).unwrap();

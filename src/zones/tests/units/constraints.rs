@@ -18,6 +18,14 @@ fn valuations(n: usize) -> Vec<Vec<i64>> {
 
 type Constraint = (usize, usize, i64);
 
+#[test]
+fn the_greatest_machine_integer_is_no_bound() {
+    let mut zone = Differences::default();
+    let x = zone.add(Some(0));
+    assert!(!zone.implies(x, 0, i64::MAX) && !zone.excludes(x, 0, i64::MAX));
+    assert!(zone.constrain(x, 0, i64::MAX - 1) && zone.implies(x, 0, i64::MAX));
+}
+
 fn satisfies(v: &[i64], (x, y, c): Constraint) -> bool {
     let at = |x: usize| if x == 0 { 0 } else { v[x - 1] };
     at(x) - at(y) <= c
