@@ -190,16 +190,21 @@ fn a_growing_list_does_not_hide_a_small_counterexample() {
 
 #[test]
 fn chance_is_named_as_what_is_not_supported() {
-    let model = "$param N: Nat = 3;\nact a: Nat; h;
-        proc P(x: Nat) = (x < ${N}) -> a(x) . dist b: Bool[if(b, 1/3, 2/3)]. b -> P(x + 1) <> P(x + 2);
-        init P(0);";
-    let found = Files::new(model, "[true* . a(0) . true* . a(0)]false").check(&[]);
-    let result = &found.json["results"][0];
-    let tried = result["tried"].as_str().unwrap_or_default();
-    assert!(
-        found.code == 3 && !tried.contains("there is no model") && tried.contains("dist"),
-        "{result}"
-    );
+    let chance = "dist b: Bool[if(b, 1/3, 2/3)]. ";
+    for (before, after) in [("", chance), (chance, "")] {
+        let model = format!(
+            "$param N: Nat = 3;\nact a: Nat; h;
+             proc P(x: Nat) = (x < ${{N}}) -> {before}a(x) . ({after}b -> P(x + 1) <> P(x + 2));
+             init P(0);"
+        );
+        let found = Files::new(&model, "[true* . a(0) . true* . a(0)]false").check(&[]);
+        let result = &found.json["results"][0];
+        let tried = result["tried"].as_str().unwrap_or_default();
+        assert!(
+            found.code == 3 && !tried.contains("there is no model") && tried.contains("dist"),
+            "{result}"
+        );
+    }
 }
 
 /// Only specifications have parameters without a value.

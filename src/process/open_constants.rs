@@ -9,7 +9,7 @@
 //! all equations, for each level of calls.
 
 use crate::linear::LinearProcess;
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashMap;
 use mu_base::Span;
 use mu_base::ids::OpId;
 use mu_data::expr::{Equation, Expr, ExprKind, Substitution};

@@ -23,11 +23,12 @@ type Sums = Vec<Option<(usize, i64)>>;
 /// Obligations by position and shape.
 pub(super) type Index = AHashMap<(usize, u64), Vec<usize>>;
 
-/// True if a binder occurs in a term.
-fn has_binder(e: &Expr) -> bool {
+/// True if a binder or a real number occurs in a term: equal values may have different terms.
+fn has_several_terms(e: &Expr) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+        _ if e.sort == basic::REAL => true,
         ExprKind::Bind(..) | ExprKind::Where(..) => true,
-        ExprKind::Apply(f, xs) => has_binder(f) || xs.iter().any(has_binder),
+        ExprKind::Apply(f, xs) => has_several_terms(f) || xs.iter().any(has_several_terms),
         _ => false,
     })
 }
@@ -157,8 +158,7 @@ impl Checker<'_> {
         }
         let shown: Vec<String> = own.iter().map(|e| self.by.shown(e)).collect();
         let text = format!("no obligation covers a successor: {}", shown.join(", "));
-        // Equal functions may have different terms.
-        Err(if own.iter().any(has_binder) { fails(text) } else { wrong(text) })
+        Err(if own.iter().any(has_several_terms) { fails(text) } else { wrong(text) })
     }
 
     /// Matches values with those of an obligation, collections in any order. True if the sums in

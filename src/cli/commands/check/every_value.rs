@@ -384,6 +384,10 @@ pub(super) fn abstracted(
             .map(|replicas| (families, Some(replicas)))
     });
     let ((families, replicas), refused) = match found {
+        Ok(_) if plain.is_probabilistic() => {
+            let text = "every value of a parameter of a process with chance (`dist`)";
+            ((Vec::new(), None), Some(Diagnostic::new(Stage::Unsupported, text)))
+        }
         Ok(found) => (found, None),
         Err(why) if why.stage == Stage::Internal => return Err(why),
         Err(why) => ((Vec::new(), None), Some(why)),

@@ -95,7 +95,7 @@ fn order(case: &Case, sample: &Sample) -> Vec<usize> {
     let pairs = sample
         .numbers
         .iter()
-        .flat_map(|a| sample.numbers.iter().map(move |b| a.cmp(b) as usize + 1));
+        .flat_map(|a| sample.numbers.iter().map(move |b| (a.cmp(b) as usize).wrapping_add(1)));
     sample.numbers.iter().map(interval).chain(pairs.map(|o| o % 3)).collect()
 }
 
