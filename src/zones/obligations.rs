@@ -583,7 +583,10 @@ impl<'a> Prover<'a> {
                 }
             }
         }
-        let most_values = seen.iter().max_by_key(|(pair, all)| (all.len(), **pair));
+        // A difference explains more than one of its numbers.
+        let is_difference = |(x, y): (u64, u64)| x != ZERO && y != ZERO;
+        let most_values =
+            seen.iter().max_by_key(|(pair, all)| (all.len(), is_difference(**pair), **pair));
         let what = match most_values {
             Some(((x, y), all)) if all.len() > 20 => {
                 format!("{} takes more and more values", self.difference(*x, *y))
