@@ -4,9 +4,9 @@
 //! In: a data specification, names of constants that no equation defines. Out: the operations with
 //! an evaluation that may use one of these; expressions over variables for those that are
 //! constants. The rewriter takes a constant without equations for a value of its own: of
-//! `f(400) = true; f(x) = false` the second equation applies to `f(N)`, which is wrong if `N` stands
-//! for 400. With a variable in its place, the evaluation of `f(N)` stops. Cost: the operations of
-//! all equations, for each level of calls.
+//! `f(400) = true; f(x) = false` the second equation applies to `f(N)`, which is wrong if `N`
+//! stands for 400. With a variable in its place, the evaluation of `f(N)` stops. Cost: the
+//! operations of all equations, for each level of calls.
 
 use crate::linear::LinearProcess;
 use ahash::AHashMap;
