@@ -467,7 +467,7 @@ impl Family {
                 v.span,
             );
         }
-        if let Some(v) = fixed.get(self.constants.len()) {
+        if let Some(v) = outer_variables.get(self.constants.len()) {
             let (v, most) = (signature.var(*v), self.constants.len());
             let text = format!(
                 "the formula quantifies over more than {most} constants of `{}`",
