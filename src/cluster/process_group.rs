@@ -13,7 +13,7 @@ use super::checkpoints::PartitionStore;
 use super::dataflow::{Checkpointing, SearchDriver, SearchEnd};
 use super::leader_work::run_on_leader;
 use super::wire::{Health, Wire};
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stop};
 use mu_explore::{
     JointOutcome, JointSearch, LeafLayout, Options, Partition, PathGoal, Peers, Progress,
     RejectedSymmetry, Stamp, Symmetries, SymmetryGroup, Tally, Work, with_verified_symmetries,
@@ -241,7 +241,7 @@ impl SearchGroup {
             self.broken = true;
             kept.set(resumed.map(|s| s.number));
             if let Some(stamp) = resumed {
-                expect_group(symmetries, stamp)?;
+                stamp.symmetries.expect(symmetries)?;
             }
             let (group, leaves) = (SymmetryGroup::of(symmetries), options.leaves.clone());
             let shelf = shelf.map(|shelf| Checkpointing {
@@ -497,7 +497,7 @@ impl SearchGroup {
         let resumed = shelf.as_ref().and_then(|s| s.resumed());
         if let Some(stamp) = resumed {
             kept.set(Some(stamp.number));
-            expect_group(symmetries, stamp)?;
+            stamp.symmetries.expect(symmetries)?;
         }
         let options = &match self.with_layout(model, options, budget, (symmetries, resumed))? {
             Ok(options) => options,
@@ -594,28 +594,6 @@ pub fn explore(
     let outcome = together.explore(task);
     drop(together);
     outcome
-}
-
-/// Checks that the symmetries are those of a checkpoint. Symmetries that the earlier search
-/// rejected fail here as well.
-fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Diagnostic> {
-    let own = SymmetryGroup::of(symmetries);
-    if own == stamp.symmetries {
-        return Ok(());
-    }
-    match (symmetries, own.candidates_missing_in(&stamp.symmetries)) {
-        (Some(symmetries), more) if !more.is_empty() => {
-            symmetries.fail(&more);
-            Err(symmetries.refute())
-        }
-        _ => {
-            Err(Diagnostic::new(Stage::File, "the checkpoint is of a search with other symmetries")
-                .note(format!(
-                    "that one had {}, this one has {}; the identity counts",
-                    stamp.symmetries.order, own.order
-                )))
-        }
-    }
 }
 
 #[cfg(test)]

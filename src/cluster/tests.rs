@@ -319,6 +319,33 @@ fn path(
     ways.remove(0)
 }
 
+/// Two groups make one step, and one of them is wanted.
+#[test]
+fn a_step_that_several_groups_make_is_found_if_one_is_wanted() {
+    let maker = || {
+        let mut model = HandModel::new();
+        let slot = model.slot("a", 0, false, 0);
+        for name in ["first", "second"] {
+            model.group(name, &[(slot, 0)], &[slot], &[slot], |_, e| e.step("tau", &[1]));
+        }
+        model
+    };
+    let budget = &Budget::default();
+    for (count, wanted) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
+        let run = |_: usize, connections: Connections| {
+            let model = maker();
+            let step = |group: usize, _: mu_base::ids::LabelId| group == wanted;
+            let sought = PathGoal::Step(&step);
+            let found = search(&model, budget, connections, Some(sought)).unwrap();
+            let states = found.path.expect("a path");
+            mu_explore::path_through(&model, &options(), sought, &states).unwrap().steps[0].group
+        };
+        for group in met(count, budget, &run) {
+            assert_eq!(group.unwrap(), wanted, "{count} processes");
+        }
+    }
+}
+
 #[test]
 fn paths_are_shortest_and_equal_for_any_number_of_processes() {
     let shape = Shape { slots: 5, values: 4, components: 3, groups: 9, labels: 3 };

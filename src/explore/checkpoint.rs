@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 
 use bincode::{Decode, Encode};
 
+use super::distributed::checkpoint::SymmetryGroup;
 use super::store::{Child, Parts, Store};
 use super::table::{Growth, Insert, Payload, TableSizes};
 use mu_base::{Diagnostic, Stage, narrow};
@@ -23,7 +24,7 @@ use mu_base::{Diagnostic, Stage, narrow};
 /// First bytes of a checkpoint.
 const MAGIC: [u8; 8] = *b"muckpt\r\n";
 /// Version of the format.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Limit on the length of a section; longer lengths are rejected as damaged.
 const MOST_SECTION: usize = u32::MAX as usize;
 
@@ -56,7 +57,7 @@ pub struct AnnotationTable {
 }
 
 /// Counts of a search so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct SearchCounts {
     pub transitions: u64,
     pub deadlocks: u64,
@@ -65,8 +66,8 @@ pub(crate) struct SearchCounts {
     pub initial: u64,
     /// Sum over expanded states of (orbit size - 1).
     pub surplus: u64,
-    /// Order of the group of symmetries.
-    pub symmetries: u64,
+    /// The group of symmetries: states are representatives under this group only.
+    pub symmetries: SymmetryGroup,
     /// True if an annotation reached an expanded state.
     pub backward: bool,
 }
@@ -129,7 +130,7 @@ impl CheckpointImage<'_> {
         out.write_all(&VERSION.to_le_bytes())?;
         put_section(out, header)?;
         let records = self.annotations.as_ref().map(|a| &a.records);
-        put_section(out, (self.store.parts(), self.counts, records))?;
+        put_section(out, (self.store.parts(), &self.counts, records))?;
         put(out, self.states())?;
         let mut before = 0u64;
         for (place, key) in self.store.table.entries() {

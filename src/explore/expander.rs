@@ -167,9 +167,15 @@ pub struct CacheStatistics {
 /// Up to this number steps are compared in pairs; more are looked up by their hashes.
 const FEW: usize = 24;
 
-/// Removes duplicate (label, target) pairs, keeping the first, or the first preferred one. Updates
-/// the owner hashes, if there are any.
-fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<StepTest<'_>>) {
+/// Removes duplicate (label, target) pairs, keeping the first, or the first preferred one. With
+/// `by_group`, steps of different groups are no duplicates. Updates the owner hashes, if there are
+/// any.
+fn merge(
+    steps: &mut Vec<Successor>,
+    sums: &mut Vec<u64>,
+    preferred: Option<StepTest<'_>>,
+    by_group: bool,
+) {
     let summed = !sums.is_empty();
     let prefers = |s: &Successor| preferred.is_some_and(|test| test(s.group as usize, s.label));
     // By hash: one more than the index of the retained step.
@@ -181,7 +187,9 @@ fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<Step
     let mut kept = 0;
     for i in 0..steps.len() {
         let step = steps[i];
-        let same = |o: &Successor| o.key == step.key && o.label == step.label;
+        let same = |o: &Successor| {
+            o.key == step.key && o.label == step.label && (!by_group || o.group == step.group)
+        };
         let known = if places.is_empty() {
             steps[..kept].iter().position(same)
         } else {
@@ -257,6 +265,8 @@ pub(crate) struct Expander<'m> {
     pub(super) owner_hash: OwnerHash,
     /// Selects which of several steps with one label and target is retained.
     preferred: Option<StepTest<'m>>,
+    /// True if steps of different groups with one label and target are all retained.
+    by_group: bool,
     /// With symmetries: for each successor, the element that took it to its representative (0:
     /// none).
     pub moved: Vec<u32>,
@@ -307,6 +317,7 @@ impl<'m> Expander<'m> {
             stable_hashes: StableHashes::default(),
             owner_hash: OwnerHash::default(),
             preferred: None,
+            by_group: false,
             moved: Vec::new(),
             members: Vec::new(),
             chooser: None,
@@ -346,6 +357,12 @@ impl<'m> Expander<'m> {
     /// Prefers steps that satisfy `test` among those with one label and target.
     pub fn preferring(mut self, test: Option<StepTest<'m>>) -> Self {
         self.preferred = test;
+        self
+    }
+
+    /// Retains all groups with steps of one label and target, for tests of groups.
+    pub fn by_group(mut self) -> Self {
+        self.by_group = true;
         self
     }
 
@@ -505,7 +522,7 @@ impl<'m> Expander<'m> {
             }
             self.owner_hash.successor_hashes.clear();
         }
-        merge(out, &mut self.owner_hash.successor_hashes, self.preferred);
+        merge(out, &mut self.owner_hash.successor_hashes, self.preferred, self.by_group);
         if self.orbits.is_some() {
             self.moved.clear();
             self.members.clear();

@@ -109,6 +109,11 @@ impl<'m> OnTheFlySuccessors<'m> {
         self.expander = self.expander.with_partial_order_reduction(stubborn);
         self
     }
+    /// Retains each group with a step of one label and target; for [`OnTheFlySuccessors::steps`] only.
+    pub(crate) fn by_group(mut self) -> Self {
+        self.expander = self.expander.by_group();
+        self
+    }
     /// Returns the savings of the reduction since the last call.
     pub(crate) fn take_savings(&mut self) -> ReductionSavings {
         self.expander.take_savings()
@@ -171,8 +176,9 @@ impl<'m> OnTheFlySuccessors<'m> {
         }
         Ok(())
     }
-    /// Computes the steps of a known state, each label and target once, with one of the groups that
-    /// make it. Does not cache them.
+    /// Computes the steps of a known state with their groups, without caching. Each label and
+    /// target occurs once, with the first group that has it; after
+    /// [`OnTheFlySuccessors::by_group`], with each such group.
     pub fn steps(
         &mut self,
         state: StateId,

@@ -286,29 +286,9 @@ pub fn explore_with(
             spill,
             ..search::Goal::default()
         };
-        if let Some(restored) = restored.as_ref() {
-            let (order, before) =
-                (symmetries.map_or(1, Symmetries::order) as u64, restored.counts.symmetries);
-            if order > before && before > 1 {
-                // That search rejected some symmetries, which fail here as well.
-                return search::run(
-                    model,
-                    options,
-                    budget,
-                    progress,
-                    search::Goal { checkpoints: None, ..goal },
-                );
-            }
-            if order != before {
-                return Err(Diagnostic::new(
-                    mu_base::Stage::File,
-                    "the checkpoint is of a search with other symmetries",
-                )
-                .note(format!(
-                    "that one had {}, this one has {order}; the identity counts",
-                    restored.counts.symmetries
-                )));
-            }
+        if let Some(restored) = &restored {
+            // Refutes symmetries that the earlier search rejected, before the search is consumed.
+            restored.counts.symmetries.expect(symmetries)?;
         }
         search::run_from(model, options, budget, progress, goal, (restored.take(), None))
     })?;

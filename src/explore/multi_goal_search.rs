@@ -17,7 +17,7 @@ use mu_base::components::{self, components};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_model::Model;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 /// Goal of the search.
@@ -111,6 +111,8 @@ pub fn find_paths(
     .transpose();
     let lazy = OnTheFlySuccessors::new(model, &options)?
         .with_partial_order_reduction(stubborn.as_ref().ok().and_then(Option::as_ref));
+    // Another group than the wanted one may have the same step.
+    let lazy = if matches!(sought, PathGoal::Step(_)) { lazy.by_group() } else { lazy };
     let mut search = PathSearch { lazy, parents: vec![(0, 0, LabelId::TAU)] };
     let mut paths = Vec::new();
     let mut steps: Vec<FoundStep> = Vec::new();
@@ -143,8 +145,10 @@ pub fn find_paths(
                 paths.push(path);
             }
             PathGoal::Step(test) => {
+                let mut met = HashSet::new();
+                let wanted = steps.iter().filter(|s| test(s.0 as usize, s.1));
                 for (group, label, target) in
-                    steps.iter().filter(|s| test(s.0 as usize, s.1)).take(most - paths.len())
+                    wanted.filter(|s| met.insert((s.1, s.2))).take(most - paths.len())
                 {
                     let mut path = search.path_to(state.number());
                     path.push(PathStep {

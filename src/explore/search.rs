@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use super::annotate::{AnnotationWorker, Annotator};
 use super::checkpoint::{CheckpointImage, CheckpointWriter, RestoredSearch, SearchCounts};
+use super::distributed::checkpoint::SymmetryGroup;
 use super::expander::{CacheStatistics, Halt, Successor};
 use super::group_cache::SharedGroupCache;
 use super::intern::held;
@@ -162,7 +163,8 @@ pub(crate) fn run(
     run_from(model, options, budget, progress, goal, (None, None))
 }
 
-/// Rejects a checkpoint of another kind of search, and an unsuitable model.
+/// Rejects a checkpoint of another kind of search or with other symmetries, and an unsuitable
+/// model.
 fn expect_searchable(
     model: &dyn Model,
     restored: Option<&RestoredSearch>,
@@ -170,6 +172,9 @@ fn expect_searchable(
 ) -> Result<(), Diagnostic> {
     if restored.is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
         return Err(Diagnostic::new(Stage::File, "the checkpoint is of another kind of search"));
+    }
+    if let Some(restored) = restored {
+        restored.counts.symmetries.expect(goal.symmetries)?;
     }
     if model.is_probabilistic() {
         return Err(Diagnostic::new(
@@ -563,7 +568,7 @@ impl<'a> Shared<'a> {
                 frontier_bytes: totals.frontier_bytes,
                 initial: totals.initial,
                 surplus: totals.surplus,
-                symmetries: self.goal.symmetries.map_or(1, |s| s.order() as u64),
+                symmetries: SymmetryGroup::of(self.goal.symmetries),
                 backward: self.backward.load(Ordering::Relaxed),
             },
             annotations,

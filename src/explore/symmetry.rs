@@ -155,7 +155,7 @@ pub fn with_verified_symmetries<T>(
 
 /// Reasons.
 const FAILED_TRIAL: &str = "some step close to the initial state has no image";
-const FAILED_SEARCH: &str = "some explored step has no image";
+const FAILED_SEARCH: &str = "some explored step has no image, or the resumed search did not use it";
 const FAILED_TOGETHER: &str = "confluent tau steps form a cycle";
 const COSTLY: &str = "its verification costs more than it saves";
 const TOO_MANY: &str = "the group would be too large";

@@ -7,7 +7,7 @@ use models::{Shape, arcx, counters, random, ring};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Limits, Stage};
 use mu_model::hand::HandModel;
-use mu_model::{Steps, Worker};
+use mu_model::{Steps, Symmetry, Worker};
 
 #[path = "../../tests/support/models.rs"]
 pub(crate) mod models;
@@ -355,6 +355,18 @@ fn a_step_that_several_groups_make_passes_a_test_if_one_of_them_does() {
             )
             .unwrap();
             assert_eq!(found.path.unwrap()[0].group, group);
+            let found = find_paths(
+                &model,
+                &options(1, true),
+                &Budget::default(),
+                PathGoal::Step(&test),
+                2000,
+                &mut |_| Ok(()),
+            )
+            .unwrap();
+            // One for each step of each state.
+            assert_eq!(found.paths.len(), (width * width) as usize, "group {group}");
+            assert!(found.paths.iter().all(|p| p.steps.last().unwrap().group == group));
         }
     }
 }
@@ -633,6 +645,101 @@ fn a_resumed_search_has_the_same_result() {
             );
         }
     }
+}
+
+/// Model with swaps of two slots each as candidates for symmetries.
+struct Swapped {
+    inner: HandModel,
+    swaps: Vec<Symmetry>,
+}
+
+struct SwappedWorker<'m>(Box<dyn Worker + 'm>);
+
+impl Model for Swapped {
+    fn slots(&self) -> &[mu_model::SlotInfo] {
+        self.inner.slots()
+    }
+    fn groups(&self) -> &[mu_model::Group] {
+        self.inner.groups()
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.inner.initial()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(SwappedWorker(self.inner.worker()))
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        self.inner.label_text(label)
+    }
+    fn label_count(&self) -> usize {
+        self.inner.label_count()
+    }
+    fn value_text(&self, slot: u32, value: u32) -> String {
+        self.inner.value_text(slot, value)
+    }
+    fn symmetries(&self) -> &[Symmetry] {
+        &self.swaps
+    }
+}
+
+impl Worker for SwappedWorker<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        self.0.steps(group, reads, out)
+    }
+    fn image(&mut self, _: usize, _: u32, value: u32) -> Result<Option<u32>, Diagnostic> {
+        Ok(Some(value))
+    }
+    fn image_label(&mut self, _: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        Ok(Some(label))
+    }
+}
+
+/// Of seven swaps, six are used. The search refutes the first one after its trial and uses the
+/// other six, which are as many elements.
+fn seven_pairs() -> Swapped {
+    let mut inner = HandModel::new();
+    let slots: Vec<u32> = (0..15).map(|i| inner.slot(format!("s{i}"), 0, false, 0)).collect();
+    for &slot in &slots[..14] {
+        inner.group("up", &[(slot, 0)], &[slot], &[slot], |_, e| e.step("up", &[1]));
+    }
+    inner.group("late", &[(14, 0)], &slots, &[14], |read, e| {
+        if read[..14].iter().sum::<u32>() == 5 && (read[0], read[1]) == (1, 0) {
+            e.step("late", &[1]);
+        }
+    });
+    let swap = |pair: u32| {
+        let mut to: Vec<u32> = (0..15).collect();
+        to.swap(2 * pair as usize, 2 * pair as usize + 1);
+        Symmetry { name: format!("swap {pair}"), slots: to, points: vec![0] }
+    };
+    Swapped { inner, swaps: (0..7).map(swap).collect() }
+}
+
+/// The resumed search first takes the swaps that the kept one started with.
+#[test]
+fn a_resumed_search_uses_the_symmetries_of_the_kept_one() {
+    let header =
+        super::CheckpointHeader { fingerprint: "pairs".into(), values: vec![], names: Vec::new() };
+    let options = options(1, true);
+    let model = seven_pairs();
+    let plain = Options { symmetry: false, ..options.clone() };
+    let whole = explore(&model, &plain, &Budget::default(), &Silent).unwrap();
+    let checkpoints = InMemory { header, always: false, bytes: Default::default() };
+    let budget = Budget::new(Limits { max_states: Some(9_000), ..Limits::default() });
+    let stopped =
+        super::explore_with(&model, &options, &budget, &Silent, keeping(&checkpoints)).unwrap();
+    assert_eq!(stopped.stop, Stop::States);
+    assert!(stopped.stored < stopped.states / 3, "{stopped:?}");
+    let bytes = checkpoints.bytes.into_inner().unwrap();
+    let restored = super::RestoredSearch::read(&mut &bytes[..], &mut |_| Ok(())).unwrap();
+    let extras = super::CountExtras { restored: Some(restored), ..Default::default() };
+    let end =
+        super::explore_with(&seven_pairs(), &options, &Budget::default(), &Silent, extras).unwrap();
+    assert_eq!(
+        (end.states, end.transitions, end.deadlocks, &end.stop),
+        (whole.states, whole.transitions, whole.deadlocks, &Stop::Complete)
+    );
+    assert!(end.stored < end.states / 3, "{end:?}");
 }
 
 fn keeping(checkpoints: &dyn super::CheckpointWriter) -> super::CountExtras<'_> {

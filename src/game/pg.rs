@@ -47,9 +47,13 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
         let place = scan.place();
         let id = scan.number("the identifier of a vertex")?;
         let priority = scan.number("a priority below 2^32 - 1")?;
-        let owner = match scan.rest().chars().next() {
-            Some('0') if scan.take("0") => Player::Even,
-            Some('1') if scan.take("1") => Player::Odd,
+        let rest = scan.rest();
+        let is_number = |text| {
+            rest.strip_prefix(text).is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let owner = match (is_number("0"), is_number("1")) {
+            (true, _) if scan.take("0") => Player::Even,
+            (_, true) if scan.take("1") => Player::Odd,
             _ => return Err(scan.refuse("the owner, 0 or 1")),
         };
         let from = moves.len();

@@ -19,7 +19,7 @@ use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::channel::Channel;
 use super::obligations::{EMPTY, Set, Sets};
 use super::parallel_product::{
-    AutomatonOwner, ObligationWorker, ProductTask, SearchResult, Symmetry,
+    AutomatonOwner, ObligationWorker, ProductTask, SearchResult, Symmetry, group_name,
 };
 use super::priority::{self, Priority};
 use super::product::{
@@ -30,13 +30,12 @@ use super::proviso::ReductionUse;
 use super::transitions::LazyTransitions;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
-use mu_base::mixing::{FNV_BASIS, fnv};
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop, narrow};
 use mu_evidence::Builder;
 use mu_explore::{
     AnnotationWorker, JointOutcome, JointSearch, Partition, Peers, PortableAnnotator,
-    ReductionObstacle, Symmetries, SymmetryGroup, TraceState, Transfer, with_verified_symmetries,
+    ReductionObstacle, Symmetries, TraceState, Transfer, with_verified_symmetries,
 };
 use std::cell::RefCell;
 
@@ -247,11 +246,8 @@ fn search_with(
     oracle.group = symmetries;
     let order = symmetries.map_or(1, Symmetries::order);
     let confluent = task.explore.confluent.iter().any(|c| *c);
-    // A search that rejects a candidate starts again, sometimes with as many symmetries.
-    let candidates = SymmetryGroup::of(symmetries).candidates;
-    let group = fnv(FNV_BASIS, candidates.iter().flat_map(|c| c.to_le_bytes())) & 0xffff_ffff;
     let priority = if confluent { "p" } else { "" };
-    let name = format!("{}{priority}s{order}-{group:08x}", task.name);
+    let name = format!("{}{priority}{}", task.name, group_name(symmetries));
     let oracle = RefCell::new(oracle);
     let mut final_report = |share: &mut Partition<'_>| {
         let mut counts =

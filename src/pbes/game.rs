@@ -21,7 +21,8 @@ use mu_process::labels::ActionLabels;
 const TRUE: VertexId = VertexId::of(0);
 const FALSE: VertexId = VertexId::of(1);
 
-/// Instantiates the game; the inner `Err` is the limit that was reached.
+/// Instantiates the game, with all steps of the model; the inner `Err` is the limit that was
+/// reached.
 pub fn game(
     model: &dyn Model,
     labels: &dyn ActionLabels,
@@ -30,7 +31,9 @@ pub fn game(
     budget: &Budget,
 ) -> Result<Game, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
-    let mut source = LazyTransitions::new(model, options)?;
+    // Priority of confluent steps preserves only some formulas.
+    let plain = options.without_confluence();
+    let mut source = LazyTransitions::new(model, &plain)?;
     let mut game = Game { initial: VertexId::of(2), ..Game::default() };
     game.push(Player::Even, 0, [TRUE]);
     game.push(Player::Odd, 1, [FALSE]);

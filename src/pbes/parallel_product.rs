@@ -36,11 +36,12 @@ use super::product::{
 use super::proviso::{self, ReductionUse};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
+use mu_base::mixing::{FNV_BASIS, fnv};
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
 use mu_data::engine::image_of;
 use mu_explore::{
     AnnotateExtras, AnnotationTable, AnnotationWorker, Annotator, CheckpointWriter, Cyclic, Peers,
-    Progress, RejectedSymmetry, RestoredSearch, Symmetries, Transfer, Visibility,
+    Progress, RejectedSymmetry, RestoredSearch, Symmetries, SymmetryGroup, Transfer, Visibility,
     with_verified_symmetries,
 };
 use mu_model::{Model, Worker};
@@ -731,10 +732,7 @@ fn search_with(
     let (sets, confluent_priority) = (&sets, task.explore.confluent.iter().any(|c| *c));
     let priority = if confluent_priority { "p" } else { "" };
     let stored_as = task.checkpoint_store.map(|checkpoint_store| {
-        (
-            checkpoint_store,
-            format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order)),
-        )
+        (checkpoint_store, format!("{}{priority}{}", task.name, group_name(symmetries)))
     });
     let ProductTask { model, explore, budget, progress, .. } = task;
     let search = OneSearch {
@@ -777,6 +775,14 @@ fn search_with(
     counts.symmetries = found.symmetries;
     (observations.reached, observations.order) = (std::mem::take(&mut found.reached), found.order);
     Ok(Some((conclude(found, task, automaton, analysis, symmetries)?, counts)))
+}
+
+/// Returns the name of a group of symmetries in the checkpoint store. A search that rejects a
+/// candidate starts again, sometimes with as many symmetries, but not with the same candidates.
+pub(super) fn group_name(symmetries: Option<&Symmetries>) -> String {
+    let SymmetryGroup { candidates, order } = SymmetryGroup::of(symmetries);
+    let hash = fnv(FNV_BASIS, candidates.iter().flat_map(|c| c.to_le_bytes())) & 0xffff_ffff;
+    format!("s{order}-{hash:08x}")
 }
 
 /// A search, independent of the thread that answers its queries.

@@ -13,6 +13,7 @@ use mu_formula::direct;
 use mu_formula::typed::{Action, Regular, StateKind, TypedFormula, TypedStateFormula};
 use mu_lts::{Labels, Lts};
 use mu_model::from_lts::LtsModel;
+use mu_model::hand::HandModel;
 use mu_process::labels::ActionDecl;
 use mu_process::labels::{ActionLabels, MultiAction};
 use std::sync::Arc;
@@ -435,4 +436,31 @@ fn every_method_agrees_with_direct_evaluation() {
         );
         assert!(symbolic_games > cases / 20 && symbolically_confirmed > cases / 40);
     }
+}
+
+/// The priority of a confluent step delays `b`.
+#[test]
+fn a_game_has_the_steps_that_confluent_ones_delay() {
+    let mut model = HandModel::new();
+    let (x, y) = (model.slot("x", 0, false, 0), model.slot("y", 1, false, 0));
+    model.group("quiet", &[(x, 0)], &[x], &[x], |_, e| e.step("tau", &[1])).tau = true;
+    model.group("b", &[(y, 0)], &[y], &[y], |_, e| e.step("b", &[1]));
+    let table = Table([vec![], vec![(ActId::of(1), vec![])]].map(Arc::new).into());
+    let w = world();
+    let step = Regular::Action(Action::Multi(vec![(ActId::of(1), vec![])]));
+    let formula = TypedFormula {
+        data: w.data.clone(),
+        actions: w.actions.clone(),
+        fix_names: Vec::new(),
+        formula: at(StateKind::May(Box::new(step), Box::new(at(StateKind::True)))),
+        as_written: false,
+    };
+    let explore = mu_explore::Options { confluent: vec![true, false], ..Default::default() };
+    let game = game::game(&model, &table, &formula, &explore, &Budget::default()).unwrap();
+    let solution = mu_game::solve::Solver::solve(
+        &mu_game::solve::zielonka::Zielonka,
+        &game,
+        &Budget::default(),
+    );
+    assert_eq!(solution.unwrap().winner(game.initial), mu_game::Player::Even);
 }

@@ -79,12 +79,38 @@ impl SymmetryGroup {
         }
     }
     /// Returns the candidates of this group that `other` lacks.
-    pub fn candidates_missing_in(&self, other: &SymmetryGroup) -> Vec<usize> {
+    fn candidates_missing_in(&self, other: &SymmetryGroup) -> Vec<usize> {
         self.candidates
             .iter()
             .filter(|c| !other.candidates.contains(c))
             .map(|c| *c as usize)
             .collect()
+    }
+    /// Checks that this group, of a checkpoint, is that of the resumed search. Symmetries that the
+    /// earlier search did not use are refuted here. Groups of equal order may differ.
+    ///
+    /// # Errors
+    /// The groups differ. If the error is that of refuted symmetries, the search is repeated
+    /// without them.
+    pub fn expect(&self, symmetries: Option<&Symmetries>) -> Result<(), Diagnostic> {
+        let own = Self::of(symmetries);
+        if own == *self {
+            return Ok(());
+        }
+        match (symmetries, own.candidates_missing_in(self)) {
+            (Some(symmetries), more) if !more.is_empty() => {
+                symmetries.fail(&more);
+                Err(symmetries.refute())
+            }
+            _ => Err(Diagnostic::new(
+                Stage::File,
+                "the checkpoint is of a search with other symmetries",
+            )
+            .note(format!(
+                "that one had {}, this one has {}; the identity counts",
+                self.order, own.order
+            ))),
+        }
     }
 }
 

@@ -71,6 +71,10 @@ impl<'m> Partition<'m> {
     pub fn with_goal(mut self, sought: PathGoal<'m>, options: &Options) -> Self {
         self.store =
             store(self.model, options, self.expander.symmetries.is_some(), Payload::Number);
+        // Another group than the wanted one may have the same step.
+        if matches!(sought, PathGoal::Step(_)) {
+            self.expander = self.expander.by_group();
+        }
         self.goal.sought = Some(sought);
         self
     }
@@ -175,7 +179,7 @@ pub fn path_through(
         ));
     };
     let broken = || Diagnostic::internal("the states of a path are not connected by steps");
-    let mut lazy = OnTheFlySuccessors::new(model, &options.without_confluence())?;
+    let mut lazy = OnTheFlySuccessors::new(model, &options.without_confluence())?.by_group();
     let (mut at, mut steps, mut found) = (StateId::of(0), Vec::new(), Vec::new());
     let first = states.first().ok_or_else(broken)?;
     if imported(portable, model.slots().len(), first)? != lazy.vector(at) {

@@ -44,6 +44,7 @@ fn refusals_name_place_and_text() {
         ("", "no vertices"),
         ("parity 3", "line 1, column 9: expected ';', found the end of the text"),
         ("parity 0;\n0 1 2 0;", "line 2, column 5: expected the owner, 0 or 1, found \"2 0;\""),
+        ("0 3 10,2;", "line 1, column 5: expected the owner, 0 or 1, found \"10,2;\""),
         ("0 1 0 1;", "line 1, column 7: vertex 1 is a successor but is not given"),
         ("0 1 0 0;\n0 1 0 0;", "line 2, column 1: vertex 0 is given twice"),
         ("5 1 0 5;", "vertex 5 is given, but some vertex below it is not"),
