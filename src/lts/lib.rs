@@ -25,6 +25,7 @@ pub mod preorder;
 pub mod reduce;
 mod refine;
 pub mod relabel;
+mod shared_sets;
 mod signature;
 mod simulation;
 pub mod tau;

@@ -2,12 +2,16 @@
 //! bisimulation, which on deterministic systems is trace equivalence. All states accept: the traces
 //! of a state are its finite sequences of labels (weak: without the taus).
 //!
-//! Works on the quotient by strong (weak: branching) bisimulation. Cost: up to exponential in its
-//! states.
+//! Works on the quotient by strong (weak: branching) bisimulation. Where paths of tau steps are
+//! long, subsets share their parts ([`super::shared_sets`]): they are then unions of a few sets of
+//! states after tau steps. Cost: up to exponential in its states.
 
 use super::Lts;
 use super::reduce::{Inert, Partition, branching, classes, strong};
+use super::shared_sets::{EMPTY, SharedSet};
 use super::signature::Interner;
+use super::weak::{SharedSteps, has_long_tau_paths};
+use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 
@@ -80,6 +84,14 @@ fn prepare(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
 /// Applies the subset construction to single states; returns also the subset of each of them. With
 /// `weak`, subsets are closed under tau.
 fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
+    if weak && has_long_tau_paths(lts) {
+        shared_subsets(lts, roots)
+    } else {
+        listed_subsets(lts, weak, roots)
+    }
+}
+
+fn listed_subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
     let mut sets: Interner<u32> = Interner::default();
     let mut seen = vec![0u32; lts.state_count()];
     let mut stamp = 0;
@@ -136,4 +148,61 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
         next += 1;
     }
     (Lts { initial: StateId::of(0), offsets, labels, targets, table: lts.table.clone() }, of)
+}
+
+/// The same with `weak`, for long paths of tau steps.
+fn shared_subsets(lts: &Lts, roots: &[u32]) -> (Lts, Vec<u32>) {
+    let mut weak = SharedSteps::of(lts);
+    let mut numbers: AHashMap<SharedSet, u32> = AHashMap::new();
+    let mut subsets: Vec<SharedSet> = Vec::new();
+    let mut number = |subsets: &mut Vec<SharedSet>, set: SharedSet| {
+        *numbers.entry(set).or_insert_with(|| {
+            subsets.push(set);
+            narrow::index(subsets.len()) - 1
+        })
+    };
+    let of = roots.iter().map(|&r| number(&mut subsets, weak.quiet[r as usize])).collect();
+    let (mut offsets, mut labels, mut targets) = (vec![0], Vec::new(), Vec::new());
+    let mut next = 0;
+    while next < subsets.len() {
+        let (mut rest, mut steps) = (subsets[next], EMPTY);
+        while rest != EMPTY {
+            // All states after its tau steps are in the subset.
+            let state = weak.order[weak.sets.greatest(rest) as usize] as usize;
+            steps = weak.maps.union(steps, weak.visible[state], &mut weak.sets);
+            rest = weak.sets.difference(rest, weak.quiet[state]);
+        }
+        for (label, set) in weak.maps.entries(steps) {
+            labels.push(label);
+            targets.push(StateId::of(number(&mut subsets, set)));
+        }
+        offsets.push(targets.len() as u64);
+        next += 1;
+    }
+    (Lts { initial: StateId::of(0), offsets, labels, targets, table: lts.table.clone() }, of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::naive::random_lts;
+    use mu_base::random::Random;
+
+    #[test]
+    fn shared_subsets_equal_listed_ones() {
+        let mut random = Random::new(13);
+        for case in 0..5_000 {
+            let (states, edges) = (1 + random.below(12), random.below(30));
+            let lts = random_lts(&mut random, states, edges, 3);
+            let (_, small) = prepare(&lts, true, 1);
+            let roots: Vec<u32> = (0..narrow::index(small.state_count())).collect();
+            for roots in [&roots[..], &[small.initial.number()]] {
+                assert_eq!(
+                    shared_subsets(&small, roots),
+                    listed_subsets(&small, true, roots),
+                    "case {case}"
+                );
+            }
+        }
+    }
 }

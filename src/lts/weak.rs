@@ -6,14 +6,22 @@
 //! a transition that follows from others through tau steps is dropped (on an acyclic tau relation
 //! the rest is unique).
 //!
+//! Where paths of tau steps are long, sets share their parts ([`super::shared_sets`]). There, a
+//! system without cycles is partitioned in one pass from its ends: the classes of all successors of
+//! a state are known.
+//!
 //! Cost: that of the signatures that change; a signature can have as many entries as there are
-//! labels times states.
+//! labels times states. With shared parts, that of the parts in which signatures of neighbours
+//! differ.
 
 use super::levels::Bisimulation;
 use super::reduce::{Inert, Partition, branching, classes};
+use super::shared_sets::{EMPTY, SharedMaps, SharedSet, SharedSets};
 use super::signature::{Interner, SignatureEntry};
 use super::tau::{components, in_breadth_first_order};
 use super::{Lts, levels};
+use ahash::AHashMap;
+use mu_base::components::Graph;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 
@@ -21,11 +29,88 @@ use mu_base::narrow;
 pub fn partition(lts: &Lts, threads: usize) -> Partition {
     let (fine, _) = branching(lts, false, threads);
     let small = classes(lts, &fine, Inert::Drop, &[]);
-    let coarse = levels::refine(&small, Bisimulation::Weak, None);
-    Partition::normal(
-        fine.block_of.iter().map(|&b| coarse.block_of[b as usize]).collect(),
-        coarse.blocks,
-    )
+    let found = if has_long_tau_paths(&small) { from_ends(&small) } else { None };
+    let (coarse, blocks) = match found {
+        Some(found) => found,
+        None => {
+            let found = levels::refine(&small, Bisimulation::Weak, None);
+            (found.block_of, found.blocks)
+        }
+    };
+    Partition::normal(fine.block_of.iter().map(|&b| coarse[b as usize]).collect(), blocks)
+}
+
+/// Mean length of tau paths from which on sets share their parts.
+const LONG: u64 = 32;
+
+/// True if tau paths are so long that shared sets are smaller than lists. Tau is acyclic.
+pub fn has_long_tau_paths(lts: &Lts) -> bool {
+    let mut length = vec![0u64; lts.state_count()];
+    for s in tau_order(lts) {
+        let steps = lts.successors(StateId::of(s)).filter(|(l, _)| *l == LabelId::TAU);
+        length[s as usize] = steps.map(|(_, t)| length[t.index()] + 1).max().unwrap_or(0);
+    }
+    length.iter().sum::<u64>() > LONG * length.len() as u64
+}
+
+struct AllSteps<'a>(&'a Lts);
+
+impl Graph for AllSteps<'_> {
+    fn vertices(&self) -> usize {
+        self.0.state_count()
+    }
+    fn edges(&self, state: u32) -> std::ops::Range<u64> {
+        self.0.offsets[state as usize]..self.0.offsets[state as usize + 1]
+    }
+    fn target(&self, edge: u64) -> Option<u32> {
+        Some(self.0.targets[edge as usize].number())
+    }
+}
+
+/// Computes the classes of the states of a system without cycles, and their number; `None` if it
+/// has cycles.
+///
+/// The steps of a state lead to states with known classes, so its signature is known but for its
+/// own class, which it reaches by no step at all. It is in a class if its signature is that of the
+/// class, or the part of it without the class itself.
+fn from_ends(lts: &Lts) -> Option<(Vec<u32>, usize)> {
+    let parts = mu_base::components::components(&AllSteps(lts));
+    let loops = |s: u32| lts.successors(StateId::of(s)).any(|(_, t)| t.number() == s);
+    if parts.count() < lts.state_count() || (0..narrow::index(lts.state_count())).any(loops) {
+        return None;
+    }
+    let (mut sets, mut maps) = (SharedSets::default(), SharedMaps::default());
+    let mut class_of = vec![0u32; lts.state_count()];
+    // By class: the classes after tau steps, itself included, and those after a label.
+    let mut signatures: Vec<(SharedSet, SharedSet)> = Vec::new();
+    // Classes by their whole signature, and by the part without the class itself.
+    let mut by_signature: AHashMap<(SharedSet, SharedSet), u32> = AHashMap::new();
+    let mut by_steps: AHashMap<(SharedSet, SharedSet), u32> = AHashMap::new();
+    for &s in parts.iter().flatten() {
+        let (mut quiet, mut visible) = (EMPTY, EMPTY);
+        for (label, t) in lts.successors(StateId::of(s)) {
+            let (after_tau, after) = signatures[class_of[t.index()] as usize];
+            if label == LabelId::TAU {
+                quiet = sets.union(quiet, after_tau);
+                visible = maps.union(visible, after, &mut sets);
+            } else {
+                let single = maps.single(label, after_tau);
+                visible = maps.union(visible, single, &mut sets);
+            }
+        }
+        let steps = (quiet, visible);
+        let known = by_signature.get(&steps).or_else(|| by_steps.get(&steps)).copied();
+        class_of[s as usize] = known.unwrap_or_else(|| {
+            let class = narrow::index(signatures.len());
+            let own = sets.single(class);
+            let whole = (sets.union(quiet, own), visible);
+            signatures.push(whole);
+            by_signature.insert(whole, class);
+            by_steps.insert(steps, class);
+            class
+        });
+    }
+    Some((class_of, signatures.len()))
 }
 
 /// Computes the smallest quotient of an LTS by weak bisimilarity.
@@ -36,11 +121,92 @@ pub fn reduce(lts: &Lts, threads: usize) -> Lts {
 }
 
 /// Weak steps of all states.
-struct Weak {
+enum Weak {
+    Listed(ListedSteps),
+    Shared(SharedSteps),
+}
+
+impl Weak {
+    fn of(lts: &Lts) -> Self {
+        if has_long_tau_paths(lts) {
+            Weak::Shared(SharedSteps::of(lts))
+        } else {
+            Weak::Listed(weak_sets(lts))
+        }
+    }
+    /// True if there is a weak step; for tau, also one without steps.
+    fn has(&self, s: StateId, label: LabelId, t: StateId) -> bool {
+        match self {
+            Weak::Listed(ListedSteps { sets, of }) => {
+                let entry = SignatureEntry::step(label, t.number());
+                sets.get(of[s.index()]).binary_search(&entry).is_ok()
+            }
+            Weak::Shared(weak) => {
+                let set = match label {
+                    LabelId::TAU => weak.quiet[s.index()],
+                    _ => weak.maps.get(weak.visible[s.index()], label),
+                };
+                weak.sets.contains(set, weak.place[t.index()])
+            }
+        }
+    }
+}
+
+/// Weak steps as lists.
+struct ListedSteps {
     /// Sets of `(label, state)`; the entries of tau, which come first, include the state itself.
     sets: Interner<SignatureEntry>,
     /// Number of the set of each state.
     of: Vec<u32>,
+}
+
+/// Weak steps as sets that share their parts. Members are places in [`SharedSteps::order`], so that
+/// the greatest member of a set that is closed under tau is a state from which no other one leads
+/// to it.
+pub struct SharedSteps {
+    /// Sets of states.
+    pub sets: SharedSets,
+    /// Maps from visible labels to sets.
+    pub maps: SharedMaps,
+    /// States, such that tau steps lead to earlier ones.
+    pub order: Vec<u32>,
+    /// Place of each state.
+    pub place: Vec<u32>,
+    /// States after tau steps, the state itself included.
+    pub quiet: Vec<SharedSet>,
+    /// By label: the states after tau steps, a step with the label, and tau steps.
+    pub visible: Vec<SharedSet>,
+}
+
+impl SharedSteps {
+    /// Computes the weak steps. Tau is acyclic.
+    pub fn of(lts: &Lts) -> Self {
+        let (mut sets, mut maps) = (SharedSets::default(), SharedMaps::default());
+        let order = tau_order(lts);
+        let mut place = vec![0u32; order.len()];
+        let mut quiet = vec![EMPTY; order.len()];
+        for (number, &s) in (0u32..).zip(&order) {
+            place[s as usize] = number;
+            let mut set = sets.single(number);
+            for (_, t) in lts.successors(StateId::of(s)).filter(|(l, _)| *l == LabelId::TAU) {
+                set = sets.union(set, quiet[t.index()]);
+            }
+            quiet[s as usize] = set;
+        }
+        let mut visible = vec![EMPTY; order.len()];
+        for &s in &order {
+            let mut map = EMPTY;
+            for (label, t) in lts.successors(StateId::of(s)) {
+                let more = match label {
+                    LabelId::TAU => visible[t.index()],
+                    _ => maps.single(label, quiet[t.index()]),
+                };
+                map = maps.union(map, more, &mut sets);
+            }
+            visible[s as usize] = map;
+        }
+        Self { sets, maps, order, place, quiet, visible }
+    }
 }
 
 /// Orders states so that tau steps lead to earlier ones. Tau is acyclic.
@@ -54,7 +220,7 @@ fn tau_order(lts: &Lts) -> Vec<u32> {
 }
 
 /// Computes the weak steps of each state.
-fn weak_sets(lts: &Lts) -> Weak {
+fn weak_sets(lts: &Lts) -> ListedSteps {
     let order = tau_order(lts);
     let mut closure: Interner<u32> = Interner::default();
     let mut closure_of = vec![0u32; order.len()];
@@ -90,19 +256,18 @@ fn weak_sets(lts: &Lts) -> Weak {
         set.dedup();
         of[s as usize] = sets.intern(&set);
     }
-    Weak { sets, of }
+    ListedSteps { sets, of }
 }
 
 /// Drops transitions `s -a-> t` with `s =tau*=> s' -a-> t' =tau*=> t` by another transition. Tau is
 /// acyclic.
 fn without_redundant(lts: &Lts) -> Lts {
-    let weak = weak_sets(lts);
-    let can = |s: StateId, l: LabelId, t: StateId| {
-        weak.sets
-            .get(weak.of[s.index()])
-            .binary_search(&SignatureEntry::step(l, t.number()))
-            .is_ok()
-    };
+    without_steps_of(lts, &Weak::of(lts))
+}
+
+/// The same with the weak steps of the system.
+fn without_steps_of(lts: &Lts, weak: &Weak) -> Lts {
+    let can = |s: StateId, l: LabelId, t: StateId| weak.has(s, l, t);
     let mut offsets = vec![0];
     let (mut labels, mut targets) = (Vec::new(), Vec::new());
     for s in 0..lts.state_count() {
@@ -120,4 +285,75 @@ fn without_redundant(lts: &Lts) -> Lts {
         offsets.push(targets.len() as u64);
     }
     Lts { initial: lts.initial, offsets, labels, targets, table: lts.table.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Labels;
+    use mu_base::random::Random;
+
+    /// Returns the branching quotient of a random system without cycles.
+    fn random_acyclic(random: &mut Random) -> Lts {
+        let states = 2 + random.below(14);
+        let edges: Vec<_> = (0..random.below(4 * states))
+            .map(|_| {
+                let from = random.below(states - 1);
+                let to = from + 1 + random.below(states - 1 - from);
+                let label = [0, 0, 0, 1, 2][random.below(5)];
+                (StateId::new(from), LabelId::of(label), StateId::new(to))
+            })
+            .collect();
+        let table = Labels { texts: ["tau", "a", "b"].map(String::from).into() };
+        let lts = Lts::from_edges(StateId::of(0), states, &edges, table);
+        let (fine, _) = branching(&lts, false, 1);
+        classes(&lts, &fine, Inert::Drop, &[])
+    }
+
+    #[test]
+    fn classes_from_the_ends_are_those_of_refinement() {
+        let mut random = Random::new(11);
+        let mut coarser = 0;
+        for case in 0..20_000 {
+            let lts = random_acyclic(&mut random);
+            let (of, blocks) = from_ends(&lts).expect("no cycle");
+            let levels = levels::refine(&lts, Bisimulation::Weak, None);
+            let same = |of: &[u32], blocks| Partition::normal(of.to_vec(), blocks).block_of;
+            assert_eq!(
+                same(&of, blocks),
+                same(&levels.block_of, levels.blocks),
+                "case {case}: {lts:?}"
+            );
+            coarser += u32::from(blocks < lts.state_count());
+        }
+        assert!(coarser > 100, "{coarser}");
+    }
+
+    #[test]
+    fn shared_steps_equal_listed_ones() {
+        let mut random = Random::new(12);
+        let mut dropped = 0;
+        for case in 0..5_000 {
+            let lts = random_acyclic(&mut random);
+            let shared = without_steps_of(&lts, &Weak::Shared(SharedSteps::of(&lts)));
+            assert_eq!(shared, without_steps_of(&lts, &Weak::Listed(weak_sets(&lts))), "{case}");
+            dropped += u32::from(shared.targets.len() < lts.targets.len());
+        }
+        assert!(dropped > 1_000, "{dropped}");
+    }
+
+    /// The signatures of this chain have 10^7 entries.
+    #[test]
+    fn long_chains_are_reduced() {
+        let states = 4_000;
+        let edges: Vec<_> = (0..2 * (states - 1))
+            .map(|i| (StateId::new(i / 2), LabelId::new(i % 2), StateId::new(i / 2 + 1)))
+            .collect();
+        let table = Labels { texts: ["tau", "a"].map(String::from).into() };
+        let lts = Lts::from_edges(StateId::of(0), states, &edges, table);
+        // No two states can do the same number of steps.
+        assert_eq!(reduce(&lts, 1), lts);
+        let traces = crate::trace::determinise(&lts, true, 1);
+        assert_eq!((traces.state_count(), traces.transition_count()), (states, states - 1));
+    }
 }
