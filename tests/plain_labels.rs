@@ -206,3 +206,62 @@ fn long_chains() {
     }
     assert_eq!(run(folder.path(), "reduce @a.aut -e weak").json["reduced"]["states"], 20_001);
 }
+
+/// Actions with arguments as CADP writes them, and multi-actions.
+#[test]
+fn labels_are_found_by_their_actions() {
+    let folder =
+        folder(&[("a.aut", "des (0,3,4)\n(0,\"PUT !2\",1)\n(1,\"PUT !1\",2)\n(2,\"b|a(1)\",3)\n")]);
+    let find = |action: &str| {
+        let path = folder.path().join("a.aut").display().to_string();
+        let words = ["explore", &path, "--action", action].map(String::from);
+        let found = mu_check(&words);
+        found.json["ways"][0]["steps"].as_array().map(Vec::len)
+    };
+    for (action, length) in [
+        ("PUT", Some(1)),
+        ("PUT !1", Some(2)),
+        ("PUT !3", None),
+        ("a", Some(3)),
+        ("a(1)|b", Some(3)),
+        ("a|b", Some(3)),
+        ("a|a", None),
+        ("b|c", None),
+    ] {
+        assert_eq!(find(action), length, "{action}");
+    }
+}
+
+/// A transition from an unreachable state does not decide if a state is a termination.
+#[test]
+fn terminations_are_reached_by_their_actions() {
+    let folder = folder(&[
+        ("unreachable.aut", "des (0,2,3)\n(0,\"Terminate\",1)\n(2,\"x\",1)\n"),
+        ("multi.aut", "des (0,1,2)\n(0,\"a|done !1\",1)\n"),
+    ]);
+    assert_eq!(run(folder.path(), "explore @unreachable.aut --deadlock").code, 0);
+    let counts = run(folder.path(), "explore @unreachable.aut").json["ends"].clone();
+    assert_eq!(counts["terminated"], 1, "{counts}");
+    assert_eq!(run(folder.path(), "explore @multi.aut --deadlock").code, 1);
+    assert_eq!(run(folder.path(), "explore @multi.aut --deadlock --terminal done").code, 0);
+}
+
+/// Multi-actions with the same actions in any order are one label; `tau` as a new name hides.
+#[test]
+fn relabelled_multi_actions_have_no_order() {
+    let folder = folder(&[
+        ("two.aut", "des (0,2,3)\n(0,\"a|b\",1)\n(0,\"b|a\",2)\n"),
+        ("zed.aut", "des (0,2,3)\n(0,\"a|b\",1)\n(0,\"b|z\",2)\n"),
+        ("b.aut", "des (0,1,2)\n(0,\"b\",1)\n"),
+        ("ab.aut", "des (0,1,2)\n(0,\"a|b\",1)\n"),
+        ("m.mcrl2", "act a, b;\ninit a.b.delta;\n"),
+    ]);
+    let folder = folder.path();
+    let info = run(folder, "info @two.aut").json;
+    assert_eq!((&info["deterministic"], &info["labels"]), (&false.into(), &1.into()));
+    assert_eq!(run(folder, "reduce @two.aut").json["reduced"]["transitions"], 1);
+    assert_eq!(run(folder, "reduce @zed.aut --rename a=z").json["reduced"]["transitions"], 1);
+    assert_eq!(run(folder, "compare @ab.aut @b.aut --rename a=tau").code, 0);
+    assert_eq!(run(folder, "compare @ab.aut @b.aut --hide a").code, 0);
+    assert_eq!(run(folder, "check @m.mcrl2 -f <tau><b>true --rename a=tau").code, 0);
+}

@@ -63,3 +63,50 @@ fn each_form_of_a_timed_model_keeps_the_order_of_times() {
     }
     std::fs::remove_dir_all(&folder).expect("the folder is removed");
 }
+
+/// The time of a label is not a part of its last action.
+#[test]
+fn actions_at_times_are_found_and_hidden_by_name() {
+    let folder = folder("named-times");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let model = "act b, c: Nat; d, e;\ninit (b(1)|c(2))@3 . (e|d)@4 . d@5 . delta;\n";
+    std::fs::write(path("m.mcrl2"), model).expect("the model");
+    let out = |options: &[&str]| {
+        let words = ["explore", &path("m.mcrl2"), "--out", &path("out.aut")].map(String::from);
+        let options: Vec<String> = options.iter().map(|o| o.to_string()).collect();
+        let written = mu_check(&[&words[..], &options].concat());
+        assert_eq!(written.code, 0, "{options:?}: {}", written.stderr);
+        let text = std::fs::read_to_string(path("out.aut")).expect("the system");
+        let labels = text.lines().skip(1).map(|l| l.split('"').nth(1).unwrap().to_string());
+        labels.collect::<Vec<String>>()
+    };
+    assert_eq!(out(&["--hide", "c"]), ["b(1) @ 3", "d|e @ 4", "d @ 5"]);
+    assert_eq!(out(&["--hide", "d"]), ["b(1)|c(2) @ 3", "e @ 4", "tau @ 5"]);
+    assert_eq!(out(&["--rename", "d=tau,e=f"]), ["b(1)|c(2) @ 3", "f @ 4", "tau @ 5"]);
+    assert_eq!(out(&[]), ["b(1)|c(2) @ 3", "d|e @ 4", "d @ 5"]);
+    for model in ["m.mcrl2", "out.aut"] {
+        for (action, length) in [
+            ("c", Some(1)),
+            ("c(2)", Some(1)),
+            ("c(2)|b", Some(1)),
+            ("c|c", None),
+            ("e", Some(2)),
+            ("e|d", Some(2)),
+            ("d @ 5", Some(3)),
+            ("d @ 3", None),
+        ] {
+            let words = ["explore", &path(model), "--action", action].map(String::from);
+            let found = mu_check(&words);
+            assert_eq!(found.code, i32::from(length.is_some()), "{model}: {action}");
+            let steps = found.json["ways"][0]["steps"].as_array().map(Vec::len);
+            assert_eq!(steps, length, "{model}: {action}: {}", found.json);
+        }
+        let words = ["explore", &path(model), "--deadlock", "--terminal", "d"].map(String::from);
+        assert_eq!(mu_check(&words).code, 0, "{model}");
+    }
+    std::fs::write(path("other.aut"), "des (0,1,2)\n(0,\"c|a @ 3\",1)\n").expect("a system");
+    std::fs::write(path("order.aut"), "des (0,1,2)\n(0,\"a|c @ 3\",1)\n").expect("a system");
+    let words = ["compare", &path("other.aut"), &path("order.aut")].map(String::from);
+    assert_eq!(mu_check(&words).code, 0);
+    std::fs::remove_dir_all(&folder).expect("the folder is removed");
+}

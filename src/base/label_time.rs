@@ -28,7 +28,7 @@ pub fn join(actions: &str, time: &str) -> String {
 }
 
 /// True if each bracket closes the latest open one of its kind.
-fn is_balanced(text: &str) -> bool {
+pub fn is_balanced(text: &str) -> bool {
     let mut open = Vec::new();
     text.chars().all(|c| match c {
         '(' | '[' | '{' => {

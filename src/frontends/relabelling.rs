@@ -2,8 +2,9 @@
 //! `simulate`).
 //!
 //! A specification becomes `hide({…}, rename({…}, init))`, so that its labels keep their types and
-//! evidence shows what is hidden. A stored system is relabelled by [`mu_lts::relabel`]. New names
-//! are declared with the sorts of the old ones. Cost: linear in the names.
+//! evidence shows what is hidden; actions with the new name `tau` are hidden before. A stored
+//! system is relabelled by [`mu_lts::relabel`]. New names are declared with the sorts of the old
+//! ones. Cost: linear in the names.
 
 use crate::{FrontEnd, Input};
 use mu_base::{Diagnostic, Span, Stage};
@@ -24,7 +25,14 @@ pub(crate) fn relabelled(
     for (option, name) in olds {
         expect_action(&spec.actions, option, name)?;
     }
-    for (old, new) in rename {
+    // The first renaming of a name counts.
+    let is_first = |i: usize, old: &str| rename[..i].iter().all(|(other, _)| other != old);
+    let first = || rename.iter().enumerate().filter(|(i, (old, _))| is_first(*i, old));
+    let internal: Vec<String> =
+        first().filter(|(_, pair)| pair.1 == "tau").map(|(_, pair)| pair.0.clone()).collect();
+    let rename: Vec<(String, String)> =
+        first().filter(|(_, pair)| pair.1 != "tau").map(|(_, pair)| pair.clone()).collect();
+    for (old, new) in &rename {
         expect_name("--rename", new)?;
         declare(&mut spec.actions, old, new);
     }
@@ -37,6 +45,9 @@ pub(crate) fn relabelled(
         let span = init.span;
         spec.init = Proc { kind: with(Box::new(init)), span };
     };
+    if !internal.is_empty() {
+        apply(&mut spec, &|init| ProcKind::Hide(internal.clone(), init));
+    }
     if !rename.is_empty() {
         apply(&mut spec, &|init| ProcKind::Rename(rename.clone(), init));
     }

@@ -9,7 +9,7 @@ use crate::{FrontEnd, Input, LoadOptions, Loaded, Loading, Properties, specifica
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
 use mu_lts::Lts;
-use mu_lts::relabel::{Relabel, name_of, with_internal, with_texts};
+use mu_lts::relabel::{Relabel, merge_orders, name_of, with_internal, with_texts};
 use mu_process::labels::ActionDecl;
 use mu_process::labels::declared::DeclaredLabels;
 use mu_process::typecheck::check_specification;
@@ -47,7 +47,7 @@ impl FrontEnd for TransitionSystems {
         loading.journal.begin_stage("reading a transition system");
         let (lts, declarations) = system(input)?;
         let lts = with_internal(lts, &loading.options.internal);
-        let [mut lts] = loading.options.relabel.apply([lts])?;
+        let [mut lts] = loading.options.relabel.apply([merge_orders(lts)])?;
         let mut labels = declared_labels(input, loading, &lts.table.texts, declarations.clone())?;
         if let Some(texts) = labels.as_ref().and_then(|labels| texts_of_models(&lts, labels)) {
             lts = with_texts(lts, &texts);

@@ -1,9 +1,11 @@
 //! Hiding and renaming of labels in explicit transition systems.
 //!
-//! A label is a multi-action, `send(1)|tick`: its parts are separated by `|` outside brackets and
-//! quotes; the name of a part is the text before its arguments. Renaming comes first, then hiding;
-//! a label is tau if all its parts are hidden, and labels that become the same text become one. A
-//! part can also be named by its whole text, `send(1)`.
+//! A label is a multi-action, `send(1)|tick`, perhaps with a time, `send(1)|tick @ 3`: its parts
+//! are separated by `|` outside brackets and quotes; the name of a part is the text before its
+//! arguments. Renaming comes first, then hiding; a part with the new name `tau` is hidden as well.
+//! A label is tau if all its parts are hidden; at a time, this is `tau @ 3`. Labels with the same
+//! parts in any order become one. A part can also be named by its whole text, `send(1)`, and with
+//! its time, `send(1) @ 3`.
 //!
 //! Cost: linear in the label table, and one pass over the transitions. Invariant: states and
 //! transitions are unchanged.
@@ -14,7 +16,7 @@ use std::collections::HashMap;
 use super::typed::TypedDeclarations;
 use super::{Labels, Lts};
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, label_time};
 
 /// Names to rename and to hide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,37 +35,45 @@ impl Relabel {
 
     /// Renames and hides labels of some systems. Error: a name occurs in no label of any of them;
     /// the error lists the names.
-    pub fn apply<const N: usize>(&self, mut systems: [Lts; N]) -> Result<[Lts; N], Diagnostic> {
+    pub fn apply<const N: usize>(&self, systems: [Lts; N]) -> Result<[Lts; N], Diagnostic> {
         for name in self.rename.iter().map(|(old, _)| old).chain(&self.hide) {
             let labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
             let made =
                 self.rename.iter().any(|(_, new)| new == name || name_of(new) == name_of(name));
-            if !made && !labels.flat_map(|t| parts(t)).any(|p| matches(p, name)) {
+            let has = |label: &String| {
+                parts(label).into_iter().any(|p| matches(p, label_time::split(label).1, name))
+            };
+            if !made && !labels.into_iter().any(has) {
                 return Err(unknown(name, &systems));
             }
         }
-        if !self.is_empty() {
-            systems.iter_mut().for_each(|lts| renumber(lts, |label| self.text(label)));
+        if self.is_empty() {
+            return Ok(systems);
         }
-        Ok(systems)
+        Ok(systems.map(|mut lts| {
+            renumber(&mut lts, |label| self.text(label));
+            merge_orders(lts)
+        }))
     }
 
     /// Renames the parts of typed labels as well.
     pub fn rename_typed(&self, typed: &mut TypedDeclarations) {
         typed.rename(|part| {
-            let (old, new) = self.rename.iter().find(|(old, _)| matches(part, old))?;
+            let (old, new) = self.rename.iter().find(|(old, _)| matches(part, None, old))?;
             // The arguments of a whole new text have unknown sorts.
-            match part == old && name_of(new) != new {
+            match new == "tau" || part == old && name_of(new) != new {
                 true => None,
-                false => Some((self.rename_part(part), new.clone())),
+                false => Some((self.rename_part(part, None), new.clone())),
             }
         });
     }
 
     /// Returns a part under its new name, if it has one.
-    fn rename_part(&self, part: &str) -> String {
-        match self.rename.iter().find(|(old, _)| matches(part, old)) {
-            Some((old, new)) if part == old => new.clone(),
+    fn rename_part(&self, part: &str, time: Option<&str>) -> String {
+        match self.rename.iter().find(|(old, _)| matches(part, time, old)) {
+            // Tau has no arguments.
+            Some((_, new)) if new == "tau" => new.clone(),
+            Some((old, new)) if part == label_time::split(old).0 => new.clone(),
             Some((_, new)) => format!("{new}{}", &part[name_of(part).len()..]),
             None => part.to_string(),
         }
@@ -71,20 +81,35 @@ impl Relabel {
 
     /// Returns the new text of a label; empty if all of it is hidden.
     fn text(&self, label: &str) -> String {
+        let time = label_time::split(label).1;
         let mut left = Vec::new();
         for part in parts(label) {
-            let part = self.rename_part(part);
-            if !self.hide.iter().any(|name| matches(&part, name)) {
+            let part = self.rename_part(part, time);
+            if part != "tau" && !self.hide.iter().any(|name| matches(&part, time, name)) {
                 left.push(part);
             }
         }
-        left.join("|")
+        let actions = left.join("|");
+        match time {
+            Some(_) if left.is_empty() => at_time("tau", time),
+            _ => at_time(&actions, time),
+        }
     }
 }
 
-/// True if a name denotes a part.
-fn matches(part: &str, name: &str) -> bool {
-    part == name || name_of(part) == name
+/// Adds the text of a time to actions.
+fn at_time(actions: &str, time: Option<&str>) -> String {
+    match time {
+        Some(time) => format!("{actions}{}{time}", label_time::TIME_MARK),
+        None => actions.to_string(),
+    }
+}
+
+/// True if a name denotes a part of a label with this time. A name with a time denotes parts at
+/// this time.
+fn matches(part: &str, time: Option<&str>, name: &str) -> bool {
+    let (name, at) = label_time::split(name);
+    (part == name || name_of(part) == name) && (at.is_none() || at == time)
 }
 
 /// Sorts the parts of each multi-action by their texts, so that `b|a` and `a|b` are one label.
@@ -94,11 +119,30 @@ pub fn in_order(mut lts: Lts) -> Lts {
     lts
 }
 
-/// Sorts the parts of a multi-action by their texts.
+/// Gives multi-actions with the same parts in any order the text of the first one.
+#[must_use]
+pub fn merge_orders(mut lts: Lts) -> Lts {
+    let mut first: HashMap<String, String> = HashMap::new();
+    for label in lts.table.texts.iter().skip(1).filter(|label| label.contains('|')) {
+        first.entry(ordered(label)).or_insert_with(|| label.clone());
+    }
+    let is_first = |label: &String| {
+        !label.contains('|') || first.get(&ordered(label)).is_none_or(|first| first == label)
+    };
+    if !lts.table.texts.iter().skip(1).all(is_first) {
+        renumber(&mut lts, |label| match first.get(&ordered(label)) {
+            Some(first) if label.contains('|') => first.clone(),
+            _ => label.to_string(),
+        });
+    }
+    lts
+}
+
+/// Sorts the parts of a multi-action by their texts; a time remains at the end.
 pub fn ordered(label: &str) -> String {
     let mut all = parts(label);
     all.sort_unstable();
-    all.join("|")
+    at_time(&all.join("|"), label_time::split(label).1)
 }
 
 /// Makes labels of these texts internal, as `i` in files of CADP. A text without label has no
@@ -138,24 +182,32 @@ fn renumber(lts: &mut Lts, new: impl Fn(&str) -> String) {
     lts.table = table;
 }
 
-/// Splits a multi-action's text into parts.
+/// Splits a multi-action's text into parts, without its time.
 pub fn parts(label: &str) -> Vec<&str> {
-    let (mut depth, mut quoted, mut from) = (0usize, false, 0);
+    split(label_time::split(label).0, '|')
+}
+
+/// Splits a text at a separator outside brackets and quotes. A quote after `\` does not end a
+/// quoted text.
+pub fn split(text: &str, separator: char) -> Vec<&str> {
+    let (mut depth, mut quoted, mut escaped, mut from) = (0usize, false, false, 0);
     let mut out = Vec::new();
-    for (i, c) in label.char_indices() {
+    for (i, c) in text.char_indices() {
         match c {
+            _ if std::mem::take(&mut escaped) => {}
             '"' => quoted = !quoted,
+            '\\' if quoted => escaped = true,
             _ if quoted => {}
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            '|' if depth == 0 => {
-                out.push(label[from..i].trim());
-                from = i + 1;
+            _ if c == separator && depth == 0 => {
+                out.push(text[from..i].trim());
+                from = i + c.len_utf8();
             }
             _ => {}
         }
     }
-    out.push(label[from..].trim());
+    out.push(text[from..].trim());
     out
 }
 
@@ -203,6 +255,8 @@ mod tests {
     fn parts_are_cut_outside_brackets_and_quotes() {
         assert_eq!(parts("a(x || y)|b"), ["a(x || y)", "b"]);
         assert_eq!(parts("PUT !\"p|q\""), ["PUT !\"p|q\""]);
+        assert_eq!(parts(r#"a !"\"|"|b"#), [r#"a !"\"|""#, "b"]);
+        assert_eq!(split("a(1,2), b !\"x,y\" ,c", ','), ["a(1,2)", "b !\"x,y\"", "c"]);
         assert_eq!((name_of("a(1)(2)"), name_of("PUT !1"), name_of("tick")), ("a", "PUT", "tick"));
     }
 
@@ -232,6 +286,48 @@ mod tests {
         // An occurrence in one of two systems suffices.
         assert!(relabel(&[], &["d"]).apply([lts(), system(&["d"])]).is_ok());
         assert!(error.message.contains("`d`") && error.notes[0].contains("a, b, c"), "{error:?}");
+    }
+
+    fn renamed(labels: &[&str], rename: &[(&str, &str)], hide: &[&str]) -> Vec<String> {
+        let relabel = Relabel {
+            rename: rename.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect(),
+            hide: hide.iter().map(|h| h.to_string()).collect(),
+        };
+        let [lts] = relabel.apply([system(labels)]).unwrap();
+        texts(&lts).into_iter().skip(1).map(String::from).collect()
+    }
+
+    #[test]
+    fn actions_renamed_to_tau_are_hidden() {
+        assert_eq!(
+            renamed(&["a(1)|b", "a(1)", "c"], &[("a", "tau"), ("c", "tau")], &[]),
+            ["b", "tau", "tau"]
+        );
+    }
+
+    #[test]
+    fn renamed_parts_in_any_order_are_one_label() {
+        assert_eq!(renamed(&["a|b", "b|z"], &[("a", "z")], &[]), ["z|b", "z|b"]);
+    }
+
+    #[test]
+    fn times_are_no_part_of_actions() {
+        let labels = ["a(1)|b @ 3", "b @ 3", "b @ 4"];
+        assert_eq!(renamed(&labels, &[], &["b"]), ["a(1) @ 3", "tau @ 3", "tau @ 4"]);
+        assert_eq!(renamed(&labels, &[], &["a"]), ["b @ 3", "b @ 3", "b @ 4"]);
+        assert_eq!(renamed(&labels, &[], &["b @ 3"]), ["a(1) @ 3", "tau @ 3", "b @ 4"]);
+        assert_eq!(
+            renamed(&labels, &[("b", "c"), ("a(1)", "d")], &[]),
+            ["d|c @ 3", "c @ 3", "c @ 4"]
+        );
+        assert_eq!(ordered("c|a(1) @ (1 / 2)"), "a(1)|c @ (1 / 2)");
+    }
+
+    #[test]
+    fn orders_get_the_first_text() {
+        let lts = merge_orders(system(&["b|a", "c", "a|b", "a|b @ 3", "b|a @ 3"]));
+        assert_eq!(lts.table.texts, ["tau", "b|a", "c", "a|b @ 3"]);
+        assert_eq!(lts.labels, [0, 1, 2, 1, 3, 3].map(LabelId::of));
     }
 
     #[test]

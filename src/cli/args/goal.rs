@@ -11,7 +11,8 @@ pub struct GoalArgs {
     #[arg(long, conflicts_with_all = ["action", "divergence"])]
     pub deadlock: bool,
     /// Search for a shortest path to a transition with this action, hidden or not; with arguments,
-    /// as in `load(c1, x, v0)`, to a visible one with these.
+    /// as in `load(c1, x, v0)`, to a visible one with these; with several actions, `a|b`, to a
+    /// visible one with all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "divergence")]
     pub action: Option<String>,
     /// Search for a shortest path to a cycle of hidden transitions.

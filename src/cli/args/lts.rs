@@ -40,21 +40,10 @@ impl Relabelling {
     }
 }
 
-/// Splits a text at the commas outside brackets.
+/// Splits a text at the commas outside brackets and quotes.
 pub(super) fn split_at_commas(text: &str) -> Vec<String> {
-    let (mut depth, mut out) = (0usize, vec![String::new()]);
-    for c in text.chars() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        match out.last_mut() {
-            Some(last) if c != ',' || depth > 0 => last.push(c),
-            _ => out.push(String::new()),
-        }
-    }
-    out.iter().map(|s| s.trim().to_string()).filter(|s| !s.is_empty()).collect()
+    let items = mu_lts::relabel::split(text, ',').into_iter();
+    items.filter(|item| !item.is_empty()).map(String::from).collect()
 }
 
 /// `reduce`
@@ -185,7 +174,8 @@ mod tests {
 
     #[test]
     fn lists_of_actions() {
-        assert_eq!(split_at_commas("a, b(1,2),c"), ["a", "b(1,2)", "c"]);
+        assert_eq!(split_at_commas("a, b(1,2),c,"), ["a", "b(1,2)", "c"]);
+        assert_eq!(split_at_commas("PUT !\"x,y\",c"), ["PUT !\"x,y\"", "c"]);
         let ok = Relabelling { hide: vec!["a,b".into(), "c".into()], rename: vec!["x=y".into()] }
             .relabel()
             .unwrap();

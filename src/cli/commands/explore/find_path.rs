@@ -21,7 +21,7 @@ use crate::pipeline::memory;
 use crate::pipeline::operation_log;
 use crate::pipeline::{Session, file_error};
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Span, Stage, Stop, narrow};
+use mu_base::{Diagnostic, Span, Stage, Stop, label_time, narrow};
 use mu_conform::interface::Interface;
 use mu_data::typecheck::with_suggestions;
 use mu_evidence::{Evidence, EvidenceStep, TakenStep};
@@ -29,7 +29,8 @@ use mu_explore::{
     LassoPath, PartialOrder, PathGoal, PathStep, ReductionObstacle, ReductionSavings, SearchTarget,
     Visibility, find, find_paths,
 };
-use mu_lts::relabel::Relabel;
+use mu_lts::relabel::{Relabel, name_of, parts, split};
+use mu_lts::tau::reachable_states;
 use mu_lts::typed::TypedDeclarations;
 use mu_model::Model;
 use mu_model::deadlock::{DeadlockExplainer, End};
@@ -92,28 +93,37 @@ impl EndCounts {
     }
 }
 
-/// Returns for each state of a stored transition system if all transitions into it are `Terminate`
-/// or have an action of `terminal`.
-fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Diagnostic> {
-    let name = |text: &str| text.split('(').next().unwrap_or_default().trim().to_string();
-    let names: BTreeSet<String> = lts.table.texts.iter().map(|t| name(t)).collect();
-    if let Some(unknown) = terminal.iter().find(|t| !names.contains(*t)) {
+/// Returns for each state of a stored transition system if there are transitions into it from
+/// reachable states, and all of these are `Terminate` or have an action of `terminal`.
+fn terminations(
+    lts: &mu_lts::Lts,
+    reachable: &[bool],
+    terminal: &[String],
+) -> Result<Vec<bool>, Diagnostic> {
+    let by_label: Vec<Vec<&str>> =
+        lts.table.texts.iter().map(|t| parts(t).into_iter().map(name_of).collect()).collect();
+    let names: BTreeSet<&str> = by_label.iter().flatten().copied().collect();
+    if let Some(unknown) = terminal.iter().find(|t| !names.contains(t.as_str())) {
         let message = format!("`--terminal {unknown}`: no transition has an action of this name");
         let error = Diagnostic::new(Stage::Usage, message);
-        let name = name(unknown);
-        return Err(match names.contains(&name) {
+        let name = name_of(unknown);
+        return Err(match names.contains(name) {
             true => {
                 error.note(format!("expected the name of an action without arguments, `{name}`"))
             }
-            false => with_suggestions(error, unknown, names.iter().map(String::as_str), "actions"),
+            false => with_suggestions(error, unknown, names.iter().copied(), "actions"),
         });
     }
+    let is_terminal: Vec<bool> = (by_label.iter())
+        .map(|names| {
+            *names == ["Terminate"] || names.iter().any(|name| terminal.iter().any(|t| t == name))
+        })
+        .collect();
     let mut ends = vec![None; lts.state_count()];
-    for (label, target) in lts.labels.iter().zip(&lts.targets) {
-        let name = name(&lts.table.texts[label.index()]);
-        let is_terminal = name == "Terminate" || terminal.contains(&name);
-        let end = &mut ends[target.index()];
-        *end = Some(end.unwrap_or(true) && is_terminal);
+    let rows = lts.offsets.windows(2).zip(reachable).filter(|(_, reachable)| **reachable);
+    for i in rows.flat_map(|(row, _)| row[0] as usize..row[1] as usize) {
+        let end = &mut ends[lts.targets[i].index()];
+        *end = Some(end.unwrap_or(true) && is_terminal[lts.labels[i].index()]);
     }
     Ok(ends.into_iter().map(|e| e == Some(true)).collect())
 }
@@ -125,7 +135,8 @@ pub(crate) fn stored_ends(
     terminal: &[String],
 ) -> Result<EndCounts, Diagnostic> {
     let mut ends = EndCounts::default();
-    let rows = terminations(lts, terminal)?.into_iter().zip(lts.offsets.windows(2)).zip(reachable);
+    let terminated = terminations(lts, reachable, terminal)?;
+    let rows = terminated.into_iter().zip(lts.offsets.windows(2)).zip(reachable);
     for ((terminated, range), reachable) in rows {
         if *reachable && range[0] == range[1] {
             ends.add(if terminated { End::Terminated } else { End::Hang }, 1);
@@ -149,7 +160,7 @@ impl<'m> EndClassifier<'m> {
         terminal: &[String],
         stored: Option<&mu_lts::Lts>,
     ) -> Result<Self, Diagnostic> {
-        let ends = stored.map(|lts| terminations(lts, terminal));
+        let ends = stored.map(|lts| terminations(lts, &reachable_states(lts), terminal));
         let explainer = model.deadlock_explainer(terminal)?;
         if explainer.is_none() && ends.is_none() && !terminal.is_empty() {
             return Err(Diagnostic::new(
@@ -353,66 +364,103 @@ struct FoundPaths {
 /// Largest number of actions that a warning lists.
 const MAX_NAMES: usize = 12;
 
-/// The action of `--action`: a name, or a label with arguments.
-struct WantedAction<'a> {
+/// One of the actions of `--action`.
+struct WantedPart<'a> {
     name: &'a str,
     /// The label without spaces, if it has arguments.
     label: Option<String>,
 }
 
+impl<'a> WantedPart<'a> {
+    fn of(text: &'a str) -> Self {
+        let name = name_of(text);
+        Self { name, label: (name != text).then(|| without_spaces(text)) }
+    }
+    fn is(&self, part: &str) -> bool {
+        match &self.label {
+            Some(wanted) => without_spaces(part) == *wanted,
+            None => name_of(part) == self.name,
+        }
+    }
+}
+
+/// The value of `--action`: a name, or a label with arguments; several of them, separated by `|`,
+/// are a part of a multi-action. With a time, only steps at this time are meant.
+struct WantedAction<'a> {
+    /// Labels with arguments come first: what these do not need can match a name.
+    parts: Vec<WantedPart<'a>>,
+    time: Option<&'a str>,
+}
+
 impl<'a> WantedAction<'a> {
     fn of(text: &'a str) -> Self {
-        let name = mu_lts::relabel::name_of(text.trim());
-        Self { name, label: text.contains('(').then(|| without_spaces(text)) }
+        let mut parts: Vec<_> = parts(text.trim()).into_iter().map(WantedPart::of).collect();
+        parts.sort_by_key(|part| part.label.is_none());
+        Self { parts, time: label_time::split(text.trim()).1 }
     }
-    /// True if an action of a multi-action is this one.
+    /// True if each of the actions is another one of a multi-action.
     fn is_in(&self, label: &str) -> bool {
-        mu_lts::relabel::parts(label).into_iter().any(|part| match &self.label {
-            Some(wanted) => without_spaces(part) == *wanted,
-            None => mu_lts::relabel::name_of(part).trim() == self.name,
-        })
+        let mut left = parts(label);
+        let mut take = |wanted: &WantedPart<'_>| {
+            let place = left.iter().position(|part| wanted.is(part));
+            place.map(|place| left.swap_remove(place)).is_some()
+        };
+        self.parts.iter().all(&mut take)
+            && self.time.is_none_or(|time| label_time::split(label).1 == Some(time))
     }
-    /// Returns the number of arguments of the label; `None` if its brackets do not match.
+    /// Returns the name of a hidden action that is this one; hidden actions have no arguments, and
+    /// no others at their side.
+    fn hidden(&self) -> Option<&'a str> {
+        match &self.parts[..] {
+            [WantedPart { name, label: None }] if self.time.is_none() => Some(name),
+            _ => None,
+        }
+    }
+    /// Returns the name of an action of each step that is sought.
+    fn name(&self) -> &'a str {
+        self.parts[0].name
+    }
+    /// Returns the number of arguments of a label; `None` if its brackets do not match.
     fn argument_count(label: &str) -> Option<usize> {
         let (_, rest) = label.split_once('(')?;
         let arguments = rest.strip_suffix(')')?;
-        let (mut depth, mut count) = (0usize, 1);
-        for c in arguments.chars() {
-            match c {
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth = depth.checked_sub(1)?,
-                ',' if depth == 0 => count += 1,
-                _ => {}
-            }
-        }
-        (depth == 0 && !arguments.is_empty()).then_some(count)
+        let count = split(arguments, ',').len();
+        (label_time::is_balanced(arguments) && !arguments.is_empty()).then_some(count)
     }
-    /// Warns if the model has no action of this name, or none with this number of arguments:
-    /// nothing is found then.
+    /// Warns if the model has no action of a name, or none with this number of arguments: nothing is
+    /// found then.
     ///
     /// # Errors
     /// The text is neither a name nor a label.
     fn expect_known(&self, session: &Session, loaded: &Loaded) -> Result<(), Diagnostic> {
-        let count = self.label.as_deref().map(Self::argument_count);
-        // Labels of stored systems may have any text.
+        self.parts.iter().try_for_each(|part| Self::expect_known_part(part, session, loaded))
+    }
+
+    fn expect_known_part(
+        part: &WantedPart<'_>,
+        session: &Session,
+        loaded: &Loaded,
+    ) -> Result<(), Diagnostic> {
+        let WantedPart { name, label } = part;
+        // Labels of stored systems may have arguments in the notation of CADP.
+        let is_usual = |label: &&str| loaded.stored.is_none() || !label.contains(['!', '?']);
+        let count = label.as_deref().filter(is_usual).map(Self::argument_count);
         if count == Some(None) && !loaded.actions.is_empty() {
-            let label = self.label.as_deref().unwrap_or_default();
-            let text = format!("`--action {label}` is no label: its brackets do not match");
+            let label = label.as_deref().unwrap_or_default();
+            let flaw = if label.contains('(') { ": its brackets do not match" } else { "" };
+            let text = format!("`--action {label}` is no label{flaw}");
             return Err(Diagnostic::new(Stage::Usage, text)
                 .note("expected a name, such as `a`, or a label, such as `a(1, true)`"));
         }
-        let own: Vec<usize> = (loaded.actions.iter())
-            .filter(|a| a.name == self.name)
-            .map(|a| a.sorts.len())
-            .collect();
+        let own: Vec<usize> =
+            loaded.actions.iter().filter(|a| a.name == *name).map(|a| a.sorts.len()).collect();
         if let Some(Some(count)) = count
             && !own.is_empty()
             && !own.contains(&count)
         {
             let arities: Vec<String> = own.iter().map(ToString::to_string).collect();
             let text = format!(
-                "the action `{}` has not {count} but {} arguments",
-                self.name,
+                "the action `{name}` has not {count} but {} arguments",
                 arities.join(" or ")
             );
             let warning = (Span::default(), text);
@@ -420,12 +468,12 @@ impl<'a> WantedAction<'a> {
         }
         let mut known: BTreeSet<&str> = loaded.actions.iter().map(|a| a.name.as_str()).collect();
         let stored = loaded.stored.iter().flat_map(|lts| &lts.table.texts);
-        known.extend(stored.flat_map(|t| mu_lts::relabel::parts(t)).map(mu_lts::relabel::name_of));
-        if loaded.actions.is_empty() || known.contains(self.name) {
+        known.extend(stored.flat_map(|t| parts(t)).map(name_of));
+        if loaded.actions.is_empty() || known.contains(name) {
             return Ok(());
         }
         let names: Vec<&str> = known.into_iter().take(MAX_NAMES).collect();
-        let text = format!("the model has no action `{}`; it has {}", self.name, names.join(", "));
+        let text = format!("the model has no action `{name}`; it has {}", names.join(", "));
         let warning = (Span::default(), text);
         crate::output::notes::warn(&session.sources, session.common.quiet, &[warning]);
         Ok(())
@@ -476,8 +524,7 @@ fn search(
     let wanted = WantedAction::of(goal.action.as_deref().unwrap_or_default());
     let named = RefCell::new(Vec::<Option<bool>>::new());
     let has_name = |label: LabelId| wanted.is_in(&model.label_text(label));
-    // Hidden steps have no arguments.
-    let is_hidden = |h: &String| wanted.label.is_none() && *h == wanted.name;
+    let is_hidden = |h: &String| wanted.hidden() == Some(h.as_str());
     let hidden: Vec<bool> = model.groups().iter().map(|g| g.hidden.iter().any(is_hidden)).collect();
     let of_name = |group: usize, label: LabelId| {
         let mut named = named.borrow_mut();
@@ -521,7 +568,7 @@ fn search(
         several(report)
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
-        let visibility = Visibility::action(model, wanted.name);
+        let visibility = Visibility::action(model, wanted.name());
         let target = if goal.deadlock {
             SearchTarget::Deadlock
         } else {

@@ -11,6 +11,7 @@ use crate::pipeline::read_text;
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop, narrow};
 use mu_conform::interface::Interface;
 use mu_explore::walk::{Walk, WalkStep};
+use mu_lts::relabel::{name_of, parts};
 use mu_model::Model;
 use mu_report::chart::chart;
 use mu_report::printed_evidence::{PrintedEvidence, PrintedStep, printed_step, values};
@@ -298,14 +299,15 @@ impl<'m> Interpreter<'m> {
     /// a hidden action in it.
     fn named(&self, action: &str) -> Result<usize, Diagnostic> {
         let moves = self.moves()?;
-        let name = |text: &str| text.split('(').next().unwrap_or(text).trim().to_string();
         let of = |fits: &dyn Fn(&PrintedStep) -> bool| {
             (0..moves.len()).filter(|&i| fits(&moves[i])).collect::<Vec<usize>>()
         };
         let ways: [&dyn Fn(&PrintedStep) -> bool; 3] = [
             &|m| trace::same(&m.action, action),
-            &|m| m.action.split('|').any(|a| trace::same(&name(a), action)),
-            &|m| m.hidden().iter().any(|h| trace::same(h, action) || trace::same(&name(h), action)),
+            &|m| parts(&m.action).iter().any(|a| trace::same(name_of(a), action)),
+            &|m| {
+                m.hidden().iter().any(|h| trace::same(h, action) || trace::same(name_of(h), action))
+            },
         ];
         for fits in ways {
             match of(fits)[..] {
