@@ -109,7 +109,8 @@ impl<'m> OnTheFlySuccessors<'m> {
         self.expander = self.expander.with_partial_order_reduction(stubborn);
         self
     }
-    /// Retains each group with a step of one label and target; for [`OnTheFlySuccessors::steps`] only.
+    /// Retains each group with a step of one label and target; for
+    /// [`OnTheFlySuccessors::steps`] only.
     pub(crate) fn by_group(mut self) -> Self {
         self.expander = self.expander.by_group();
         self

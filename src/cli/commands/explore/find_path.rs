@@ -427,8 +427,8 @@ impl<'a> WantedAction<'a> {
         let count = split(arguments, ',').len();
         (label_time::is_balanced(arguments) && !arguments.is_empty()).then_some(count)
     }
-    /// Warns if the model has no action of a name, or none with this number of arguments: nothing is
-    /// found then.
+    /// Warns if the model has no action of a name, or none with this number of arguments: then
+    /// nothing is found.
     ///
     /// # Errors
     /// The text is neither a name nor a label.
