@@ -464,8 +464,8 @@ impl Naive {
                 self.spec.signature.sorts.kind(e.sort),
                 SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_)
             );
-            of_sets
-                || matches!(&e.kind, ExprKind::Apply(_, args) if args.iter().any(|a| self.has_set(a)))
+            let args: &[Expr] = if let ExprKind::Apply(_, args) = &e.kind { args } else { &[] };
+            of_sets || args.iter().any(|a| self.has_set(a))
         })
     }
 
