@@ -54,13 +54,8 @@ impl TerminationAnalysis {
     /// # Errors
     /// A constant cannot be evaluated, or a limit is reached.
     pub fn new(model: &Compiled) -> Result<Self, Diagnostic> {
-        // An action of a component is one of the specification, whatever its name.
         let named = |a: &mu_process::linear::Act| {
-            let name = &model.process.actions[a.action.index()].name;
-            let number = name.strip_prefix(TERMINATE);
-            number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
-                && a.args.is_empty()
-                && a.from.is_empty()
+            model.process.actions[a.action.index()].name == TERMINATE && a.args.is_empty()
         };
         let terminates =
             |group: usize| matches!(&model.codes[group].actions[..], [only] if named(only));

@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// this part.
 pub const TIME_STAMP: &str = "@";
 
-/// Name of the action that a lineariser adds for a successful termination. If a specification
-/// declares an action of this name, a number follows it.
+/// Name of the action, without arguments, that a lineariser adds for a successful termination. An
+/// action of a specification with this name is the same: a printed linear process has it.
 pub const TERMINATE: &str = "Terminate";
 
 /// Parses the actions of a label, without its time. `None` if the text is not a multi-action.

@@ -199,13 +199,11 @@ fn termination(
         let here = Expr::number(narrow::index(location) + 1, basic::POS);
         Expr::equal(signature, param_exprs[control].clone(), here)
     };
-    let action = ActId::new(declared.len());
-    // A fresh name, as in the reference, if the specification has an action of this name.
-    let name = std::iter::once(TERMINATE.to_string())
-        .chain((1u32..).map(|n| format!("{TERMINATE}{n}")))
-        .find(|name| declared.iter().all(|a| a.name != *name))
-        .expect("finitely many names are declared");
-    declared.push(ActionDecl { name, sorts: vec![] });
+    let known = declared.iter().position(|a| a.name == TERMINATE && a.sorts.is_empty());
+    let action = ActId::new(known.unwrap_or_else(|| {
+        declared.push(ActionDecl { name: TERMINATE.into(), sorts: vec![] });
+        declared.len() - 1
+    }));
     let mut guard = Expr::boolean(&mut data.signature, true);
     for (automaton, placement) in automata.iter().zip(placements) {
         if automaton.phase {
