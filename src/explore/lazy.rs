@@ -178,8 +178,8 @@ impl<'m> OnTheFlySuccessors<'m> {
         Ok(())
     }
     /// Computes the steps of a known state with their groups, without caching. Each label and
-    /// target occurs once, with the first group that has it; after
-    /// [`OnTheFlySuccessors::by_group`], with each such group.
+    /// target occurs once, with the first group that has it; after `by_group`, with each such
+    /// group.
     pub fn steps(
         &mut self,
         state: StateId,
