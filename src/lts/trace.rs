@@ -3,7 +3,7 @@
 //! of a state are its finite sequences of labels (weak: without the taus).
 //!
 //! Works on the quotient by strong (weak: branching) bisimulation. Where paths of tau steps are
-//! long, subsets share their parts ([`super::shared_sets`]): they are then unions of a few sets of
+//! long, subsets share their parts (`shared_sets`): they are then unions of a few sets of
 //! states after tau steps. Cost: up to exponential in its states.
 
 use super::Lts;

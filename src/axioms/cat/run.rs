@@ -286,7 +286,7 @@ impl ModelRun<'_, '_> {
         });
         Ok(ModelVerdict { allowed: false, failed, flags: Vec::new() })
     }
-    /// Returns the flags of an allowed execution, after [`ModelRun::coherence`].
+    /// Returns the flags of an allowed execution, after [`ModelRun::set_coherence`].
     ///
     /// # Errors
     /// Those of the model's functions.
