@@ -110,15 +110,32 @@ fn is_refused(mnemonic: &str) -> bool {
         || mnemonic.strip_prefix("ld").or(mnemonic.strip_prefix("st")).is_some_and(is_operation)
 }
 
-/// Returns the fence of an instruction.
-fn fence_of(text: &str) -> Option<Fence> {
-    let mnemonic = text.split_whitespace().next()?;
-    match mnemonic {
+/// Returns the fence of a barrier of Arm. A number is the field `CRm` of its encoding, which is
+/// `ld` or `st` by its last two bits, else a full barrier: reserved numbers are that too.
+fn barrier(text: &str) -> Option<Fence> {
+    let Some((mnemonic, number)) = text.split_once('#') else { return fence_named(text) };
+    let (digits, base) = number.strip_prefix("0x").map_or((number, 10), |d| (d, 16));
+    let kind = match u8::from_str_radix(digits, base).ok().filter(|n| *n < 16)? % 4 {
+        1 => "ld",
+        2 => "st",
+        _ => "sy",
+    };
+    fence_named(&format!("{mnemonic} {kind}"))
+}
+
+/// Returns the fence of an instruction; `None` if it is none. Error: an unknown kind of a barrier
+/// of Arm.
+fn fence_of(code: Word<'_>) -> Result<Option<Fence>, Diagnostic> {
+    let text = code.text;
+    Ok(match text.split_whitespace().next().unwrap_or("") {
         "fence" if text == "fence" => Some(Fence::FULL),
         "fence" | "fence.tso" | "mfence" | "sfence" | "lfence" => fence_named(text),
-        "dmb" | "dsb" => fence_named(text).or(Some(Fence::FULL)),
+        "dmb" | "dsb" => Some(barrier(text).ok_or_else(|| {
+            code.error(format!("`{text}` is no barrier of Arm"))
+                .note("kinds: sy, ld, st, and these after ish, osh and nsh")
+        })?),
         _ => None,
-    }
+    })
 }
 
 impl Gem5Reader {
@@ -217,7 +234,10 @@ impl LineReader for Gem5Reader {
                     .error("the line has an access, but no processor or no instruction"));
             }
             None if is_instruction => {
-                let fence = words.iter().skip(1).find_map(|w| fence_of(w.text));
+                let mut fence = None;
+                for word in &words[1..] {
+                    fence = fence.or(fence_of(*word)?);
+                }
                 if let Some(fence) = fence.filter(|f| !f.is_empty())
                     && let Some(thread) = self.thread(&words[0])
                 {

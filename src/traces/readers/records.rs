@@ -551,18 +551,35 @@ fn set<'a>(
     Ok(())
 }
 
+/// Returns the fence of a barrier of Arm, as in the model of AArch64. `dsb st` orders stores also
+/// with later loads, since no later instruction is executed before it completes.
+fn barrier(name: &str) -> Option<Fence> {
+    let mut words = name.split_whitespace();
+    let (mnemonic, kind) = (words.next()?, words.next().unwrap_or("sy"));
+    let kind =
+        ["sy", "ish", "osh", "nsh"].iter().find_map(|d| kind.strip_prefix(d)).unwrap_or(kind);
+    match (mnemonic, kind) {
+        _ if words.next().is_some() => None,
+        ("dmb" | "dsb", "") => Some(Fence::FULL),
+        ("dmb" | "dsb", "ld") => Some(Fence::ACQUIRE),
+        ("dmb", "st") => Some(Fence::WW),
+        ("dsb", "st") => Some(Fence::WR.union(Fence::WW)),
+        _ => None,
+    }
+}
+
 /// Returns the fence with a name of RISC-V, x86, AArch64, POWER, or its general name. `None` if no
 /// fence has it.
 pub fn fence_named(name: &str) -> Option<Fence> {
     let name = name.trim().to_lowercase();
     Some(match name.as_str() {
-        "full" | "sync" | "hwsync" | "mfence" | "dmb" | "dmb sy" | "dmb ish" | "dsb sy"
-        | "dsb ish" | "seq_cst" | "true" => Fence::FULL,
+        "full" | "sync" | "hwsync" | "mfence" | "seq_cst" | "true" => Fence::FULL,
         "tso" | "fence.tso" | "lwsync" => Fence::TSO,
-        "acquire" | "dmb ld" | "dmb ishld" => Fence::ACQUIRE,
+        "acquire" => Fence::ACQUIRE,
         "release" => Fence::RELEASE,
         "lfence" => Fence::RR,
-        "sfence" | "dmb st" | "dmb ishst" | "eieio" => Fence::WW,
+        "sfence" | "eieio" => Fence::WW,
+        _ if name.starts_with("dmb") || name.starts_with("dsb") => return barrier(&name),
         _ => {
             let pair = name.strip_prefix("fence").unwrap_or(&name).trim();
             let (before, after) = pair.split_once([',', '-', '.'])?;

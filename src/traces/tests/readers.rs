@@ -454,6 +454,22 @@ fn gem5() {
         &log("MOV_R_M : ld   r11d, DS:[rbx] : MemRead :  D=0x7 A=0x80"),
         &["system.cpu: M[0x80] == 7"],
     );
+    // Barriers of Arm by name and by number.
+    for (code, fence) in [
+        ("dmb", "sync"),
+        ("dmb   ish", "sync"),
+        ("dmb oshld", "fence r,rw"),
+        ("dsb ishst", "fence w,rw"),
+        ("dmb #0xa", "fence w,w"),
+        ("dsb   #15", "sync"),
+        ("dmb #9", "fence r,rw"),
+    ] {
+        let expected = format!("system.cpu: {fence}");
+        expect("gem5", &log(&format!("{code} : MemBarrier : ")), &[&expected]);
+    }
+    for code in ["dmb full", "dmb ishsy", "dsb #16", "dmb ish ld"] {
+        refuse("gem5", &log(&format!("{code} : MemBarrier : ")), (1, 31), "no barrier of Arm");
+    }
     refuse("gem5", "1x0: system.cpu: ld : MemRead : D=0x1 A=0x8\n", (1, 23), "no processor");
 }
 
