@@ -54,9 +54,14 @@ impl FrontEnd for Murphi {
             start.elapsed().as_secs_f64()
         ));
         for (name, new) in model.renamed() {
-            loading.journal.warn(&format!(
-                "`{name}` is a word of formulas, so labels and formulas have `{new}` for it"
-            ));
+            loading.journal.warn(&match name.as_str() {
+                "true" | "false" => {
+                    format!("`{name}` in a union has the name `{new}` in labels and formulas")
+                }
+                _ => format!(
+                    "`{name}` is a word of formulas, so labels and formulas have `{new}` for it"
+                ),
+            });
         }
         for (name, action) in model.numbered_actions() {
             loading.journal.warn(&format!(

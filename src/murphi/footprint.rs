@@ -44,6 +44,15 @@ pub fn footprint(program: &Program, entry: u32) -> Footprint {
     scan.found
 }
 
+/// True if the code that is entered at an instruction, or a function that it calls, has an
+/// `assume`. An over-approximation: each call may be one of each function.
+pub(crate) fn has_assumption(program: &Program, entry: u32) -> bool {
+    let code = |at: u32| reachable(program, at).into_iter().map(|at| program.code[at as usize]);
+    let discards = |at: u32| code(at).any(|op| matches!(op, Op::Discard));
+    let calls = code(entry).any(|op| matches!(op, Op::Call { .. }));
+    discards(entry) || calls && program.entries.iter().any(|at| *at != u32::MAX && discards(*at))
+}
+
 fn reachable(program: &Program, entry: u32) -> Vec<u32> {
     let mut seen = ahash::AHashSet::from([entry]);
     let mut open = vec![entry];

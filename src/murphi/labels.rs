@@ -5,12 +5,13 @@
 //! of its name: `sort Node = struct Node_1 | Node_2;`. Types that share members, a union and its
 //! parts, share a sort, of which each is a subset ([`NamedSubset`]). Ranges are numbers: `Nat`, or
 //! `Int` if the range has a negative number. A type or member with a name that is a word or
-//! function of formulas has a sort or constant with a number behind the name (`Set_2`, `count_2`).
+//! function of formulas has a sort or constant with a number behind the name (`Set_2`, `count_2`),
+//! and so have booleans as members of a union (`true_2`).
 //! Invariant: every label is of a declared action. Cost: linear.
 
 use crate::actions::{is_word, words_of_constants};
 use crate::symmetry::Exchange;
-use crate::typed::{Model, TypeId, TypeKind};
+use crate::typed::{Model, Type, TypeId, TypeKind};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use std::collections::BTreeSet;
@@ -179,8 +180,8 @@ pub fn renamed_types(model: &Model) -> Vec<(String, String)> {
     all.filter(|(name, sort)| name != sort).collect()
 }
 
-/// Gives members of enumerations other names if formulas have another meaning for them. Returns
-/// the old and the new names.
+/// Gives members of enumerations, and booleans in unions, other names if formulas have another
+/// meaning for them. Returns the old and the new names.
 pub(crate) fn rename_members(model: &mut Model) -> Vec<(String, String)> {
     let words = words_of_constants();
     let mut used: BTreeSet<String> = BTreeSet::new();
@@ -213,6 +214,19 @@ pub(crate) fn rename_members(model: &mut Model) -> Vec<(String, String)> {
                 renamed.push((member.name.clone(), new.clone()));
             }
             member.name = new;
+        }
+    }
+    let types = &mut model.types;
+    let has_booleans = |ty: &Type| match &ty.kind {
+        TypeKind::Union { members } => members.contains(&TypeId::BOOLEAN),
+        _ => false,
+    };
+    if types.all.iter().any(has_booleans) {
+        for name in &mut types.union_booleans {
+            let mut numbered = (2..).map(|n: u32| format!("{name}_{n}"));
+            let new = numbered.find(|name| !used.contains(name)).unwrap_or_default();
+            renamed.push((name.clone(), new.clone()));
+            *name = new;
         }
     }
     renamed

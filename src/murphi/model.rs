@@ -30,7 +30,7 @@ use crate::labels::{
 use crate::normal::Normal;
 use crate::path::{property_name, rule_name};
 use crate::run::{Ended, Machine, read, write};
-use crate::search::priorities;
+use crate::search::{discarding, priorities};
 use crate::symmetry::{Exchange, exchanges};
 use crate::typed::{Binding, Claim, Model as Typed, TypeKind};
 use crate::variables::{Variable, variables};
@@ -86,6 +86,8 @@ pub struct ProtocolModel {
     error: LabelId,
     starts: Vec<Vec<u64>>,
     assumptions: Vec<(u32, Footprint)>,
+    /// Invariants that discard states, as [`discarding`].
+    discarding: Vec<u32>,
     priorities: Vec<i64>,
     fingerprint: String,
     symmetries: Vec<Symmetry>,
@@ -118,13 +120,14 @@ impl ProtocolModel {
             return Err(Diagnostic::new(Stage::Unsupported, text)
                 .note("supported by `explore` without other options"));
         }
-        let starts = starts(&typed, &program)?;
+        let own_properties = typed.properties.len() - conditions;
+        let discarding = discarding(&typed, &program, own_properties);
+        let starts = starts(&typed, &program, &discarding)?;
         let assumptions = (0..program.properties.len() as u32)
             .filter(|at| claim(&typed, &program, *at) == Claim::Assume)
             .map(|at| (at, footprint(&program, program.properties[at as usize].guard)))
             .collect();
         let priorities = priorities(&typed, &program);
-        let own_properties = typed.properties.len() - conditions;
         let names = rule_actions(&typed);
         let renamed = rename_members(&mut typed);
         let mut model = Self {
@@ -143,6 +146,7 @@ impl ProtocolModel {
             error: LabelId::TAU,
             starts,
             assumptions,
+            discarding,
             priorities,
             fingerprint: String::new(),
             symmetries: Vec::new(),
@@ -264,6 +268,11 @@ impl ProtocolModel {
             let mut discards = body.discards || guards[at].discards;
             for (_, assumption) in &self.assumptions {
                 reads.extend(&assumption.reads);
+                discards = true;
+            }
+            for invariant in &self.discarding {
+                let guard = self.program.properties[*invariant as usize].guard;
+                reads.extend(footprint(&self.program, guard).reads);
                 discards = true;
             }
             let (tests, mut reads, writes) =
@@ -467,7 +476,11 @@ fn group(
 }
 
 /// Computes the start states that satisfy the assumptions, without repetitions.
-fn starts(typed: &Typed, program: &Program) -> Result<Vec<Vec<u64>>, Diagnostic> {
+fn starts(
+    typed: &Typed,
+    program: &Program,
+    discarding: &[u32],
+) -> Result<Vec<Vec<u64>>, Diagnostic> {
     let mut machine = Machine::new(program, typed.claims.len(), || false);
     let mut normal = Normal::new(typed, program, false);
     let mut all: Vec<Vec<u64>> = Vec::new();
@@ -490,6 +503,7 @@ fn starts(typed: &Typed, program: &Program) -> Result<Vec<Vec<u64>>, Diagnostic>
         let assumptions = (0..program.properties.len() as u32)
             .filter(|at| claim(typed, program, *at) == Claim::Assume);
         match machine.assumed(assumptions, &state) {
+            Ok(true) if machine.discards(discarding, &state) => continue,
             Ok(true) => {}
             Ok(false) => continue,
             Err(at) => return Err(fails("an assumption about a start state", at)),
@@ -666,7 +680,9 @@ impl ProtocolWorker<'_> {
         self.normal.sort(&mut self.machine.memory);
         let after = self.machine.memory[..self.state.len()].to_vec();
         let assumptions = self.model.assumptions.iter().map(|(at, _)| *at);
-        if !self.machine.assumed(assumptions, &after)? {
+        if !self.machine.assumed(assumptions, &after)?
+            || self.machine.discards(&self.model.discarding, &after)
+        {
             return Ok(None);
         }
         Ok(Some(()))

@@ -140,6 +140,26 @@ impl<'p> Machine<'p> {
         }
         failed.map_or(Ok(true), |(_, pc)| Err(pc))
     }
+    /// True if an `assume` in a function of an invariant discards a state, which the memory has
+    /// before and after. As in Rumur, an invariant that is false or fails before, in the order of
+    /// the text, is a violation instead. The order of the values of parameters has no influence.
+    pub(crate) fn discards(&mut self, invariants: &[u32], state: &[u64]) -> bool {
+        let mut broken: Option<u32> = None;
+        for at in invariants {
+            let property = &self.program.properties[*at as usize];
+            if broken.is_some_and(|number| number != property.number) {
+                return false;
+            }
+            let (number, ended) = (property.number, self.run(property.guard));
+            self.memory[..state.len()].copy_from_slice(state);
+            match ended {
+                Ended::Yes => {}
+                Ended::Discarded => return true,
+                _ => broken = Some(number),
+            }
+        }
+        false
+    }
     /// Begins a call. Returns the first instruction, the window and the top of the stack. `None` if
     /// calls are nested too deeply.
     fn enter(

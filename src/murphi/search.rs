@@ -15,7 +15,7 @@
 //! rule for each that is enabled.
 
 use crate::code::{Fault, Instance, Program};
-use crate::footprint::footprint;
+use crate::footprint::{footprint, has_assumption};
 use crate::guards::Guards;
 use crate::liveness::followed;
 use crate::normal::Normal;
@@ -195,6 +195,8 @@ struct Search<'p> {
     /// Instances of properties by kind.
     invariants: Vec<u32>,
     assumptions: Vec<u32>,
+    /// Invariants that discard states, as [`discarding`].
+    discarding: Vec<u32>,
     covers: Vec<u32>,
     liveness: Vec<u32>,
     covered: Vec<bool>,
@@ -276,6 +278,7 @@ fn explore_with(
         stop: Stop::Complete,
         invariants: checked(of(Claim::Assert)),
         assumptions: of(Claim::Assume),
+        discarding: discarding(model, program, model.properties.len()),
         covers: checked(of(Claim::Cover)),
         liveness: checked(of(Claim::Liveness)),
         covered: Vec::new(),
@@ -294,6 +297,19 @@ fn explore_with(
 /// Returns the mask of the scalarsets that are no symmetry.
 pub(crate) fn sets(asymmetries: &[Asymmetry]) -> u64 {
     asymmetries.iter().fold(0, |n, a| n | a.sets)
+}
+
+/// Returns the instances of the first `own` properties that are invariants, up to the last one with
+/// an `assume` in a function, which discards the state; none if no invariant has one.
+pub(crate) fn discarding(model: &Model, program: &Program, own: usize) -> Vec<u32> {
+    let is_invariant = |at: &u32| {
+        let number = program.properties[*at as usize].number as usize;
+        number < own && model.properties[number].claim == Claim::Assert
+    };
+    let discards = |at: &u32| has_assumption(program, program.properties[*at as usize].guard);
+    let mut all: Vec<u32> = (0..program.properties.len() as u32).filter(is_invariant).collect();
+    all.truncate(all.iter().rposition(discards).map_or(0, |last| last + 1));
+    all
 }
 
 /// Returns the priorities of the instances of rules; none if all are equal.
@@ -677,6 +693,12 @@ impl Search<'_> {
         }
         if !self.assumptions.is_empty() && !self.is_assumed(parent) {
             return;
+        }
+        if !self.discarding.is_empty() {
+            let state = self.machine.memory[..words].to_vec();
+            if self.machine.discards(&self.discarding, &state) {
+                return;
+            }
         }
         self.normal.canonical(&mut self.machine.memory);
         let state = &self.machine.memory[..words];

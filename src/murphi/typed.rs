@@ -148,6 +148,8 @@ pub struct Type {
 pub struct Types {
     /// Types by id.
     pub all: Vec<Type>,
+    /// Texts of false and true as members of unions.
+    pub union_booleans: [String; 2],
 }
 
 impl Default for Types {
@@ -162,6 +164,7 @@ impl Default for Types {
                 builtin(Some("boolean"), TypeKind::Boolean),
                 builtin(None, TypeKind::Integer),
             ],
+            union_booleans: ["false".into(), "true".into()],
         }
     }
 }
@@ -284,6 +287,9 @@ impl Types {
             },
             TypeKind::Union { members } => {
                 match members.iter().find(|m| self.position(**m, value).is_some()) {
+                    Some(member) if matches!(self.kind(*member), TypeKind::Boolean) => {
+                        self.union_booleans[usize::from(value == 1)].clone()
+                    }
                     Some(member) => self.value_text(*member, value),
                     None => value.to_string(),
                 }

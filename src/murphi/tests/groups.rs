@@ -81,6 +81,12 @@ fn small_models_agree() {
          rule 2 y = 1 ==> x := 0; end;",
         "var x: 0..3; a: array [0..1] of 0..3; startstate x := 0; a[1] := 0; end;
          rule x < 3 ==> x := x + 1; end; ruleset i: 0..1 do assume x = 0 | a[i] >= x; end;",
+        // Assumptions in functions of invariants.
+        "var x: 0..9; y: 0..9; function f(): boolean; begin assume x < 4; return true; end;
+         startstate x := 0; y := 0; end; startstate x := 7; y := 0; end;
+         rule x < 5 ==> x := x + 1; end; rule y < 2 ==> y := y + 1; end; invariant f() & x < 4;",
+        "var x: 0..9; function f(): boolean; begin assume x < 4; return true; end;
+         startstate x := 0; end; rule x < 5 ==> x := x + 1; end; invariant x < 4; invariant f();",
     ];
     for (n, text) in models.into_iter().enumerate() {
         assert!(compare(&format!("model {n}"), text).is_some(), "model {n} is compared");

@@ -211,6 +211,31 @@ fn claims_are_checked() {
     assert_eq!((explored.uncovered_claims, explored.states, explored.rules), (vec![1], 4, 3));
 }
 
+/// As in Rumur, an `assume` in a function of an invariant discards the state, unless an earlier
+/// invariant is false.
+#[test]
+fn assumptions_in_functions_of_invariants_discard_states() {
+    for function in [
+        "function f(): boolean; begin assume x < 2; return true; end;",
+        "function f(): boolean; begin if x = 9 then return f(); end; assume x < 2; return true; end;",
+    ] {
+        let model = format!(
+            "var x: 0..9; {function} startstate x := 0; end; startstate x := 7; end;
+            rule x < 5 ==> x := x + 1; end;"
+        );
+        let with = |claims: &str| format!("{model} {claims}");
+        assert_eq!(counts(&with("invariant f();"), false), (2, 2));
+        assert_eq!(
+            counts(&with("invariant x = x; invariant f(); invariant x < 2;"), false),
+            (2, 2)
+        );
+        let first = with("assume x != 7; invariant x < 2; invariant f();");
+        assert!(matches!(failure(&first), (Broken::Invariant(1), 3)));
+        let parameters = "ruleset i: 0..1 do invariant (i = 0 | f()) & x < 2; end;";
+        assert_eq!(counts(&with(parameters), false), (2, 2));
+    }
+}
+
 #[test]
 fn rules_with_the_lowest_priority_number_fire() {
     let text = "var x: 0..5; startstate x := 0; end;

@@ -1,6 +1,7 @@
 //! Words of formulas as names of a model: labels, sorts and constants with other names.
 
 use mu_base::SourceMap;
+use mu_base::ids::LabelId;
 use mu_model::Model;
 use mu_murphi::model::ProtocolModel;
 use mu_murphi::{Settings, read};
@@ -92,6 +93,29 @@ fn words_become_other_names() {
         }
     }
     assert!(tested > 350, "{tested} names");
+}
+
+/// Booleans are words of formulas, and thus no constants of the sort of a union.
+#[test]
+fn booleans_in_unions_have_names() {
+    let model = loaded(
+        "type E: enum {A, true_2}; U: union {boolean, E}; var u: U; b: boolean;
+         startstate u := true; b := true; end;
+         ruleset v: U do rule \"set\" true ==> u := v; end; end;
+         ruleset v: boolean do rule \"put\" true ==> b := v; end; end;",
+    )
+    .expect("a model");
+    let declarations = model.declarations();
+    assert!(declarations.contains("struct false_2 | true_3 | A | true_2;"), "{declarations}");
+    let labels: Vec<String> =
+        (0..model.label_count()).map(|n| model.label_text(LabelId::new(n))).collect();
+    for label in ["set(true_3)", "set(false_2)", "set(true_2)", "put(true)"] {
+        assert!(labels.iter().any(|l| l == label), "{labels:?}");
+    }
+    let initial = model.initial();
+    for (slot, value) in initial.iter().enumerate() {
+        assert_eq!(model.value_text(slot as u32, *value), "true");
+    }
 }
 
 /// An element of a scalarset, a member, and an invariant with one name stay apart.
