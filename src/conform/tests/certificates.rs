@@ -95,6 +95,27 @@ fn checked(design: Design, certificate: &Certificate) -> Result<VerificationCoun
     verify(certificate, &interface, &mut Evaluated(design.model()), &Budget::default())
 }
 
+/// Under partial store order a fence of two stores only is no fence of the patterns, so a
+/// certificate that takes it for one that orders nothing proves nothing.
+#[test]
+fn certificates_of_pso_with_fences_of_stores_only_are_rejected() {
+    let design =
+        Design { slots: [2, 0], in_order: false, fence: Some(false), update: None, ..RIGHT };
+    let right = certified(design, ProcessorOrder::Pso);
+    let with = |fence: &str| {
+        let interface = design.interface().replace("fence fence(p)", &format!("{fence} fence(p)"));
+        let interface = Interface::parse(SourceId::FIRST, &interface).unwrap();
+        verify(&right, &interface, &mut Evaluated(design.model()), &Budget::default())
+    };
+    for fence in ["fence", "fence r,rw"] {
+        with(fence).unwrap_or_else(|why| panic!("{fence}: {}", why.message));
+    }
+    for fence in ["fence ww", "fence w,r"] {
+        let why = with(fence).unwrap_err();
+        assert!(why.message.contains("a certificate of `tso`"), "{fence}: {}", why.message);
+    }
+}
+
 #[test]
 fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected() {
     let orders = [

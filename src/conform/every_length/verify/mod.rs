@@ -24,7 +24,9 @@ use ahash::{AHashMap, AHashSet};
 use labels::{LabelPart, Labels, OperationPart};
 use mu_axioms::EventKind;
 use mu_base::{Budget, Diagnostic, Stage, narrow};
-use patterns::{Digits, Dimensions, HistoryPattern, PatternAccess, RoleValues, Strength};
+use patterns::{
+    Digits, Dimensions, HistoryPattern, MAX_PLACES, PatternAccess, RoleValues, Strength,
+};
 
 /// The steps of a machine, evaluated one state at a time.
 pub trait NaiveMachine {
@@ -107,6 +109,7 @@ pub fn verify(
         happenings.push(labels.happenings(label)?);
     }
     expect_judged(interface, &labels, &happenings)?;
+    expect_form(certificate, interface, &happenings, strength)?;
     let [initial, first, second, other] = certificate.roles.each_ref().map(|v| labels.value(v));
     let values = RoleValues { initial, first, second, other };
     if [first, second].contains(&initial) || first == second || [first, second].contains(&other) {
@@ -251,6 +254,33 @@ fn expect_judged(
     }
     if !some(&commits) && !updates {
         return Err(fails("no label of the machine is a commit"));
+    }
+    Ok(())
+}
+
+/// Checks that the patterns are all violations of the model: no cycle has more places, and under
+/// partial store order each fence orders a store with all that follows, or with nothing.
+fn expect_form(
+    certificate: &Certificate,
+    interface: &Interface,
+    happenings: &[Vec<OperationPart>],
+    strength: Strength,
+) -> Result<(), Diagnostic> {
+    if certificate.addresses.len() > MAX_PLACES {
+        return Err(fails(format!("at most {MAX_PLACES} addresses are supported")));
+    }
+    let is_half = |h: &OperationPart| match h {
+        OperationPart::Whole(_, f) | OperationPart::End(_, f) => {
+            let line = &interface.operations[f.line];
+            line.kind == EventKind::Fence
+                && line.mark.orders(true, false) != line.mark.orders(true, true)
+        }
+        _ => false,
+    };
+    if strength == Strength::Pso && happenings.iter().flatten().any(is_half) {
+        return Err(fails(
+            "a fence orders a store with later loads only, or with later stores only: expected a certificate of `tso`",
+        ));
     }
     Ok(())
 }
