@@ -409,12 +409,14 @@ fn threads_of_a_litmus_test_terminate() {
         path.display().to_string()
     };
     let path = at("SB.litmus", STORE_BUFFERING);
-    let output = run(&["explore", &path]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    expect(
-        &text(&output),
-        &["states       25", "deadlocks    1", "1 terminated", "mu-check litmus"],
-    );
+    for engine in ["explicit", "auto"] {
+        let output = run(&["explore", &path, "--engine", engine]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        expect(
+            &text(&output),
+            &["states       25", "deadlocks    1", "1 terminated", "mu-check litmus"],
+        );
+    }
     // Without a formula the same; there is no hang to show.
     let output = run(&[&path]);
     assert!(!text(&output).contains("a deadlock"), "{}", text(&output));

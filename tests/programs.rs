@@ -310,8 +310,21 @@ transition c ([p]) requires { At[p] = 2 && forall_other q. X[q] = False } { S[p]
     assert_eq!(run(&["check", &large, "-f", reached, "--buffer", "5"]), verdict("true", 0));
     // What the steps that are left show is so.
     assert_eq!(run(&["check", &large, "-f", "<true* . write(0,Z,1)>true"]), verdict("true", 0));
-    let explored = mu_check(&["explore", &large]);
-    assert_eq!((explored.code, explored.json["stop"].as_str()), (3, Some("buffer-bound")));
+    let (explore, reduce) = (["explore", &large], ["reduce", &large]);
+    for words in [&explore[..], &[&explore[..], &["--processes", "2"]].concat(), &reduce] {
+        let found = mu_check(words);
+        assert_eq!(
+            (found.code, found.json["stop"].as_str()),
+            (3, Some("buffer-bound")),
+            "{words:?}"
+        );
+    }
+    // Parts of systems decide nothing about their relation.
+    for other in [&large, &small] {
+        let found = mu_check(&["compare", &large, other]);
+        let shown = (found.code, found.json["verdict"].as_str(), found.json["stop"].as_str());
+        assert_eq!(shown, (3, Some("unknown"), Some("buffer-bound")), "{other}");
+    }
     for (formula, bounded, all) in
         [("[true* . unsafe]false", "unknown", "false"), ("<true* . unsafe>true", "unknown", "true")]
     {

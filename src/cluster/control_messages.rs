@@ -65,8 +65,15 @@ pub(super) enum ControlMessage {
     },
 }
 
-const STOPS: [Stop; 6] =
-    [Stop::Complete, Stop::States, Stop::Memory, Stop::Time, Stop::Interrupted, Stop::Lost];
+const STOPS: [Stop; 7] = [
+    Stop::Complete,
+    Stop::States,
+    Stop::Memory,
+    Stop::Time,
+    Stop::Interrupted,
+    Stop::Lost,
+    Stop::Buffer,
+];
 const STAGES: [Stage; 10] = [
     Stage::Usage,
     Stage::File,

@@ -2,7 +2,8 @@
 //!
 //! A slot is a cell, or the buffer of a process. A group is a transition for given processes, the
 //! flush of a set of cells from a process's buffer, or a test for an unsafe state: a self-loop
-//! labelled [`UNSAFE`]. Labels are `t(1,2)` with the declared processes, `flush(1)`, `unsafe`. If
+//! labelled [`UNSAFE`]. Labels are `t(1,2)` with the declared processes, `flush(1)`, `unsafe`. The
+//! action of a transition `tau` has another name, because `tau` is the hidden action. If
 //! there are several initial states, one additional slot and one group, labelled `init`, choose
 //! among them.
 //!
@@ -33,6 +34,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub const UNSAFE: &str = "unsafe";
 const INIT: &str = "init";
 pub(crate) const FLUSH: &str = "flush";
+const HIDDEN: &str = "tau";
 
 /// The move of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +156,7 @@ impl<'s> SystemModel<'s> {
             groups: Vec::new(),
             moves: Vec::new(),
             labels: Vec::new(),
-            names: LabelTable::new(("tau".into(), Vec::new())),
+            names: LabelTable::new((HIDDEN.into(), Vec::new())),
             claims: Vec::new(),
             starts,
             dense,
@@ -166,6 +168,13 @@ impl<'s> SystemModel<'s> {
         model.init_group();
         model.symmetries = model.candidates();
         model
+    }
+    /// Returns the action of a transition `tau`, which is not hidden; `None` if there is none.
+    pub fn action_of_tau(&self) -> Option<String> {
+        let transitions = &self.machine.system.transitions;
+        let is_taken = |name: &str| transitions.iter().any(|t| t.name == name);
+        let mut free = (2..).map(|n| format!("{HIDDEN}_{n}")).filter(|name| !is_taken(name));
+        if is_taken(HIDDEN) { free.next() } else { None }
     }
     /// Returns the move of a group.
     pub fn movement(&self, group: usize) -> GroupMove {
@@ -258,6 +267,7 @@ impl<'s> SystemModel<'s> {
         }
     }
     fn fire_groups(&mut self) {
+        let action_of_tau = self.action_of_tau();
         for at in 0..self.machine.ground.len() {
             let g = &self.machine.ground[at];
             let (mut requires, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
@@ -268,7 +278,9 @@ impl<'s> SystemModel<'s> {
             g.universal.iter().flatten().for_each(|cube| self.read_all(cube, &mut reads));
             self.updated(g, &mut reads, &mut writes);
             let t = &self.machine.system.transitions[g.transition as usize];
-            let (name, args) = (t.name.clone(), g.procs[..t.declared].to_vec());
+            let renamed = action_of_tau.clone().filter(|_| t.name == HIDDEN);
+            let (name, args) =
+                (renamed.unwrap_or_else(|| t.name.clone()), g.procs[..t.declared].to_vec());
             let text =
                 self.machine.act_text(&crate::machine::Act::Fire(g.transition, g.procs.clone()));
             let mut group = Group::new(text, requires, reads, writes);

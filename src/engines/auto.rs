@@ -8,8 +8,9 @@
 //! four times as long. So the cost of the slower engine stays within a small factor of the faster
 //! one. The symbolic engine gets half of the memory; if it exceeds that, it gets no more slices.
 //! This engine supports what either engine supports, and reports the reason for its choice.
-//! Verdicts and the counts of `explore` do not depend on the choice. The equations and the evidence
-//! of a formula are those of the engine that answers, which depends on time beyond 200,000 states.
+//! Verdicts and the counts of `explore` do not depend on the choice; only explicit search
+//! classifies the deadlocks. The equations and the evidence of a formula are those of the engine
+//! that answers, which depends on time beyond 200,000 states.
 
 use crate::explicit::Explicit;
 use crate::symbolic::Symbolic;
@@ -197,13 +198,24 @@ impl Engine for Auto {
             let counted = Explicit.count(model, task, extras)?;
             return Ok(CountResult { reason: Some(reason), ..counted });
         }
-        alternate(task.budget, None, |found| Some(&found.stop), &mut |turn, budget, reason| {
+        // The deadlocks of the last slice only: those of earlier ones were counted in part.
+        let mut dead: Vec<(Vec<u32>, u64)> = Vec::new();
+        let wants_ends = extras.ends.is_some();
+        let mut ask = |turn, budget: &Budget, reason| {
+            dead.clear();
             let engine: &dyn Engine = if turn == Slice::Symbolic { &Symbolic } else { &Explicit };
-            Ok(CountResult {
-                reason: Some(reason),
-                ..engine.count(model, EngineTask { budget, ..task }, CountExtras::default())?
-            })
-        })
+            let mut keep = |state: &[u32], count: u64| dead.push((state.to_vec(), count));
+            let ends = wants_ends.then_some(&mut keep as &mut dyn FnMut(&[u32], u64));
+            let extras = CountExtras { ends, ..CountExtras::default() };
+            let counted = engine.count(model, EngineTask { budget, ..task }, extras)?;
+            Ok(CountResult { reason: Some(reason), ..counted })
+        };
+        let found =
+            alternate(task.budget, None, |found: &CountResult| Some(&found.stop), &mut ask)?;
+        if let Some(ends) = extras.ends.filter(|_| found.shown_ends) {
+            dead.iter().for_each(|(state, count)| ends(state, *count));
+        }
+        Ok(found)
     }
     fn check(
         &self,

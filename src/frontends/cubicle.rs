@@ -51,6 +51,11 @@ impl FrontEnd for Cubicle {
             model.groups().len(),
             start.elapsed().as_secs_f64()
         ));
+        if let Some(action) = model.action_of_tau() {
+            loading.journal.warn(&format!(
+                "the action of transition `tau` is `{action}`, because `tau` is the hidden action"
+            ));
+        }
         let loaded = Loaded::inferred(model.clone())?;
         Ok(Loaded { buffers: Some(model), parameters, ..loaded })
     }

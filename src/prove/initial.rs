@@ -3,7 +3,7 @@
 
 use crate::atom::{Atom, Cell, Literal, OTHER, Point, Signature, SymbolSort};
 use crate::cube::{Cube, simplify};
-use crate::decide::satisfiable;
+use crate::decide::{Decider, satisfiable};
 use crate::image::{Binding, Trouble, for_each_binding};
 use crate::rules::{Comparison, ComparisonScope, FIXED, RuleValue, Rules, instantiate};
 use crate::simplex::SimplexAnswer;
@@ -13,6 +13,9 @@ use std::ops::ControlFlow::{Break, Continue};
 /// Number of further sizes that are tried for an initial state if `init` mentions an array over
 /// processes. If none of them has one, larger numbers are undecided.
 pub(crate) const MORE_SIZES: usize = 3;
+
+/// Limit on the case splits of a conjunction that must be satisfiable.
+const SURE_SPLITS: u32 = 2_000;
 
 /// Limit on the choices of processes for a claim or for `init`; more are [`Trouble::Cases`].
 const MAX_BINDINGS: usize = 1 << 20;
@@ -163,7 +166,7 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
             a => atoms.push(a),
         }
     }
-    Ok(meet(signature, processes, atoms, &instances(rules, processes)?))
+    Ok(meet(signature, processes, atoms, &instances(rules, processes)?, Certainty::Possible))
 }
 
 /// Returns the instances of `init` for all maps of its parameters to the processes; of each, one of
@@ -191,8 +194,10 @@ fn instances(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, 
 /// The existence of an initial state for some number of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existence {
-    /// Some number has one, or that is undecided.
+    /// Some number has one.
     Some,
+    /// No number is known to have one, and some number up to the bound is undecided.
+    Undecided,
     /// None has one.
     None,
     /// None up to this number has one, and larger numbers are undecided.
@@ -222,12 +227,18 @@ pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
         cells.iter().partition(|c| c.processes().next().is_none());
     let bound = least + variables.len() + if arrays.is_empty() { 0 } else { MORE_SIZES };
     let most = rules.signature.most.unwrap_or(usize::MAX);
+    let mut undecided = false;
     for processes in least..=bound.min(most) {
-        if has_state(rules, processes)? {
-            return Ok(Existence::Some);
+        if has_state(rules, processes, Certainty::Possible)? {
+            if has_state(rules, processes, Certainty::Sure)? {
+                return Ok(Existence::Some);
+            }
+            undecided = true;
         }
     }
-    Ok(if arrays.is_empty() || most <= bound {
+    Ok(if undecided {
+        Existence::Undecided
+    } else if arrays.is_empty() || most <= bound {
         Existence::None
     } else {
         Existence::NoneUpTo(bound)
@@ -279,9 +290,18 @@ fn excluded(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, T
     Ok(found)
 }
 
-/// True if the machine of exactly this number of processes has an initial state, or that is
-/// undecided.
-fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
+/// The treatment of conjunctions that are undecided within the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Certainty {
+    /// They count as satisfiable.
+    Possible,
+    /// They count as unsatisfiable; the budget is larger.
+    Sure,
+}
+
+/// True if the machine of exactly this number of processes has an initial state. Undecided
+/// conjunctions count according to `certainty`.
+fn has_state(rules: &Rules, processes: usize, certainty: Certainty) -> Result<bool, Trouble> {
     let signature = &rules.signature;
     let found = instances(rules, processes)?;
     let excluded = excluded(rules, processes)?;
@@ -289,8 +309,18 @@ fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
     let cells = cells_of_processes(&all, signature);
     let named = |c: &Cell| Atom::In(*c, (1 << processes) - 1);
     let inside: Vec<Atom> = cells.iter().map(named).collect();
-    if meet(signature, processes, inside.clone(), &found).is_some() {
-        return Ok(excluded.is_empty() || meet(signature, processes, inside, &all).is_some());
+    let has = |instances: &[Vec<Vec<Literal>>], certainty| {
+        meet(signature, processes, inside.clone(), instances, certainty).is_some()
+    };
+    if has(&found, Certainty::Possible) {
+        let remains = excluded.is_empty() && certainty == Certainty::Possible;
+        if remains || has(&all, certainty) {
+            return Ok(true);
+        }
+        // Without certainty about this case, a state with the further process is possible only.
+        if certainty == Certainty::Sure || has(&found, Certainty::Sure) {
+            return Ok(false);
+        }
     }
     // The first cell that contains the further process; other cells contain the same one or one of
     // the instance.
@@ -309,7 +339,7 @@ fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
         };
         let choices: Vec<_> =
             all.iter().cloned().chain(cells[first + 1..].iter().map(same)).collect();
-        meet(signature, processes, atoms, &choices).is_some()
+        meet(signature, processes, atoms, &choices, certainty).is_some()
     }))
 }
 
@@ -318,15 +348,23 @@ fn meet(
     processes: usize,
     atoms: Vec<Atom>,
     instances: &[Vec<Vec<Literal>>],
+    certainty: Certainty,
 ) -> Option<Vec<Atom>> {
     let Some((first, rest)) = instances.split_first() else {
         let mut simple = atoms;
-        if !simplify(signature, processes, &mut simple)
-            || satisfiable(signature, processes, &simple) == SimplexAnswer::Unsatisfiable
-        {
+        if !simplify(signature, processes, &mut simple) {
             return None;
         }
-        return Some(simple);
+        let holds = match certainty {
+            Certainty::Possible => {
+                satisfiable(signature, processes, &simple) != SimplexAnswer::Unsatisfiable
+            }
+            Certainty::Sure => {
+                Decider::of(signature, processes, &simple).check_within(SURE_SPLITS)
+                    == SimplexAnswer::Satisfiable
+            }
+        };
+        return holds.then_some(simple);
     };
     for choice in first {
         let mut next = atoms.clone();
@@ -341,7 +379,7 @@ fn meet(
         {
             continue;
         }
-        if let Some(found) = meet(signature, processes, next, rest) {
+        if let Some(found) = meet(signature, processes, next, rest, certainty) {
             return Some(found);
         }
     }

@@ -72,6 +72,8 @@ pub enum UnknownReason {
     NoInitialState,
     /// No state of up to this number of processes satisfies `init`; larger numbers are not decided.
     NoInitialStateUpTo(usize),
+    /// A proof, of a system for which it is not decided if some state satisfies `init`.
+    InitialStateUndecided,
     /// A limit.
     Stopped(Stop),
     /// A cube is not representable.
@@ -226,22 +228,29 @@ pub fn prove(system: &System, options: ProverOptions, budget: &Budget) -> ProofO
     let rules = match translate(system, options.memory) {
         Ok(rules) => rules,
         Err(refusal) => {
-            let empty = no_initial_state(system, None, least);
-            let found = if empty.is_some() {
-                (None, None)
-            } else {
-                instances(system, options, options.memory, budget)
+            return match has_initial_state(system, None, least) {
+                Err(why) => nothing(why, (None, None)),
+                Ok(_) => {
+                    let found = instances(system, options, options.memory, budget);
+                    nothing(UnknownReason::Refused(refusal), found)
+                }
             };
-            return nothing(empty.unwrap_or(UnknownReason::Refused(refusal)), found);
         }
     };
-    if let Some(why) = no_initial_state(system, Some(&rules), least) {
-        return nothing(why, (None, None));
-    }
+    let has_initial_state = match has_initial_state(system, Some(&rules), least) {
+        Err(why) => return nothing(why, (None, None)),
+        Ok(has_one) => has_one,
+    };
+    let unless_vacuous = |verdict| match verdict {
+        ProofVerdict::Safe { .. } if !has_initial_state => {
+            ProofVerdict::Unknown(UnknownReason::InitialStateUndecided)
+        }
+        verdict => verdict,
+    };
     let empty_from = empty_from(&rules, least);
-    if let Some(mut found) = by_counting(system, &rules, options, budget) {
-        found.empty_from = empty_from;
-        return found;
+    if let Some(found) = by_counting(system, &rules, options, budget) {
+        let verdict = unless_vacuous(found.verdict);
+        return ProofOutcome { empty_from, verdict, ..found };
     }
     let mut prover = Prover::new(system, &rules, options, budget);
     let (verdict, searched) = match prover.run() {
@@ -258,7 +267,7 @@ pub fn prove(system: &System, options: ProverOptions, budget: &Budget) -> ProofO
         stuck.filter(|_| matches!(verdict, ProofVerdict::Unknown(UnknownReason::Trouble(_))));
     let assumed = rules.premises.assumed.len();
     ProofOutcome {
-        verdict,
+        verdict: unless_vacuous(verdict),
         counts,
         searches,
         refuted,
@@ -272,16 +281,26 @@ pub fn prove(system: &System, options: ProverOptions, budget: &Budget) -> ProofO
     }
 }
 
-/// Returns the reason if no number of processes is known to have an initial state. Memory models
-/// agree on `init`; under sequential consistency all assumptions of the file are meaningful.
-fn no_initial_state(system: &System, rules: Option<&Rules>, least: usize) -> Option<UnknownReason> {
+/// True if some number of processes is known to have an initial state, or the system is
+/// unsupported; false if that is undecided. Memory models agree on `init`; under sequential
+/// consistency all assumptions of the file are meaningful.
+///
+/// # Errors
+/// No number of processes has one, or none up to a bound.
+fn has_initial_state(
+    system: &System,
+    rules: Option<&Rules>,
+    least: usize,
+) -> Result<bool, UnknownReason> {
     if rules.is_some_and(|rules| empty_from(rules, least) == Some(least)) {
-        return Some(UnknownReason::NoInitialState);
+        return Err(UnknownReason::NoInitialState);
     }
-    match existence(&translate(system, Memory::Sc).ok()?, least) {
-        Ok(Existence::None) => Some(UnknownReason::NoInitialState),
-        Ok(Existence::NoneUpTo(n)) => Some(UnknownReason::NoInitialStateUpTo(n)),
-        Ok(Existence::Some) | Err(_) => None,
+    let Ok(plain) = translate(system, Memory::Sc) else { return Ok(true) };
+    match existence(&plain, least) {
+        Ok(Existence::None) => Err(UnknownReason::NoInitialState),
+        Ok(Existence::NoneUpTo(n)) => Err(UnknownReason::NoInitialStateUpTo(n)),
+        Ok(Existence::Undecided) => Ok(false),
+        Ok(Existence::Some) | Err(_) => Ok(true),
     }
 }
 

@@ -84,6 +84,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         session.log(format!("wrote {}", out.display()));
     }
     draw(session, args.draw.as_deref(), &args.input, &small)?;
+    let stop = if session.buffers_were_cut() { Stop::Buffer } else { Stop::Complete };
     match session.common.format {
         Format::Json => {
             let object = json!({
@@ -93,7 +94,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
                 "reduced": { "equivalence": equivalence.name(), "states": small.state_count(), "transitions": small.transition_count() },
                 "seconds": start.elapsed().as_secs_f64(),
                 "peak_memory_bytes": session.peak_memory(),
-                "stop": Stop::Complete.word(),
+                "stop": stop.word(),
             });
             output::print_object(object)?;
         }

@@ -349,10 +349,12 @@ fn search(
     let options =
         mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
     let options = if sought.is_some() { options.without_confluence() } else { options };
-    let mut counter =
-        if sought.is_some() { None } else { EndCounter::new(model, &args.goal.terminal)? };
+    let counter = || EndCounter::new(model, &args.goal.terminal);
+    let has_ends = sought.is_none() && counter()?.is_some();
+    // Called again if a symmetry is refuted and the search is repeated.
     let mut ends = |share: &mut mu_explore::Partition<'_>, halted: bool| {
-        let Some(mut counter) = counter.take().filter(|_| !halted) else { return Ok(Vec::new()) };
+        let counter = if has_ends && !halted { counter()? } else { None };
+        let Some(mut counter) = counter else { return Ok(Vec::new()) };
         share.each_deadlock(&mut |state, states| counter.count(state, states));
         let EndCounts { terminated, finished, hangs } = counter.ends();
         Ok([terminated, finished, hangs].map(u64::to_le_bytes).concat())

@@ -2,6 +2,7 @@
 //! the small engine reaches. Invariants about open numbers, `fence` below quantifiers, elements of
 //! abstract types in store buffers.
 
+use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, SourceId};
 use mu_cubicle::machine::{Machine, Memory, Setup};
 use mu_cubicle::model::{SystemModel, UNSAFE};
@@ -147,4 +148,29 @@ transition store () { #2 @ X := True }";
     assert_eq!(system(text).fixed, 2);
     assert!(Machine::new(&system(text), 1, Memory::Tso, setup(&[])).is_err());
     assert!(engine_is_unsafe(text, 2, Memory::Tso, &[]));
+}
+
+#[test]
+fn a_transition_tau_is_not_hidden() {
+    let text = "array A[proc] : bool
+init (p) { A[p] = False }
+unsafe (p) { A[p] = True }
+transition tau () { }
+transition tau_2 ([p]) { A[p] := True }
+transition other () { }";
+    let system = system(text);
+    let machine = Machine::new(&system, 1, Memory::Sc, setup(&[])).expect("a machine");
+    let model = SystemModel::new(machine).expect("a model");
+    assert_eq!(model.action_of_tau().as_deref(), Some("tau_3"));
+    let mut worker = model.worker();
+    let mut labels = BTreeSet::new();
+    for (at, group) in model.groups().iter().enumerate() {
+        let state = model.initial();
+        let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
+        let mut steps = Steps::default();
+        worker.steps(at, &reads, &mut steps).expect("steps");
+        assert!(!steps.labels.contains(&LabelId::TAU), "{}", group.name);
+        labels.extend(steps.labels.iter().map(|l| model.label_text(*l)));
+    }
+    assert!(labels.contains("tau_3") && labels.contains("other"), "{labels:?}");
 }

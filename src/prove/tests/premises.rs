@@ -278,6 +278,28 @@ unsafe () { Home = Other } transition go (p) { Other := p }";
     assert_eq!(run_of(&system(unmentioned), Memory::Sc), Some(1));
 }
 
+/// `Z` and `W` are 0, so no multiple of three is between the bounds. Case splits of the unbounded
+/// numbers do not end.
+#[test]
+fn a_proof_is_void_if_no_initial_state_is_known() {
+    let text = |above: u32| {
+        let sum = "X + X + X + Z + W";
+        system(&format!(
+            "var X : int var Y : int var Z : int var W : int array S[proc] : bool
+init (z) {{ {sum} > Y + Y + Y && {sum} < Y + Y + Y + {above} && Z >= 0 && W >= 0 && Z + W < 1 && S[z] = False }}
+unsafe (x) {{ S[x] = True }}
+transition t ([p]) requires {{ S[p] = False }} {{ X := X + 1 }}"
+        ))
+    };
+    for memory in [Memory::Sc, Memory::Tso] {
+        let found = outcome(&text(3), memory).verdict;
+        let is_undecided =
+            matches!(found, ProofVerdict::Unknown(UnknownReason::InitialStateUndecided));
+        assert!(is_undecided, "{found:?}");
+        assert!(is_safe(&text(4), memory));
+    }
+}
+
 /// `Id` is a permutation, so `Home` is the process beyond all. With seven processes the verifier
 /// does not decide that no other state satisfies `init`.
 #[test]

@@ -17,8 +17,8 @@ use crate::output::answers;
 use crate::pipeline::Session;
 use crate::pipeline::files::{system_and, write_text};
 use crate::pipeline::load::Loaded;
-use mu_base::Diagnostic;
 use mu_base::host::Instant;
+use mu_base::{Diagnostic, Stop};
 use mu_lts::distinguish::Difference;
 use mu_lts::equivalence::{Equivalence, Evidence, distinguish};
 use mu_lts::preorder::{Preorder, excess};
@@ -69,6 +69,10 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown_verdict(session, &stop),
         systems => systems?,
     };
+    // Both a relation and a difference of parts of the systems may be untrue of the whole ones.
+    if session.buffers_were_cut() {
+        return unknown_verdict(session, &Stop::Buffer);
+    }
     let [a, b] = relabel.apply([a, b])?;
     crate::commands::lts::note_internal(session, &[&a, &b], question.abstracts());
     let (a, b) = (relabel::in_order(a), relabel::in_order(b));

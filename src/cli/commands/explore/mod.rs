@@ -135,11 +135,11 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
     }
     if args.distribution.is_requested() {
         return match cluster::run(session, args, &loaded)? {
-            Ok(report) => ExplorationReport {
-                warnings: notes::report_flaws(session, &*loaded.model)?,
-                ..report
+            Ok(report) => {
+                let warnings = notes::report_flaws(session, &*loaded.model)?;
+                let report = ExplorationReport { warnings, ..report };
+                with_bounds(session, report).print(session, start)
             }
-            .print(session, start),
             Err(code) => Ok(code),
         };
     }
@@ -240,6 +240,12 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
     finish(session, args, report, start, deadlock_path)
 }
 
+/// Replaces the stop reason of a complete search if a bound on store buffers cut transitions.
+fn with_bounds(session: &Session, report: ExplorationReport) -> ExplorationReport {
+    let is_cut = report.stop == Stop::Complete && session.buffers_were_cut();
+    ExplorationReport { stop: if is_cut { Stop::Buffer } else { report.stop }, ..report }
+}
+
 /// Prints the counts, followed by the path to a deadlock.
 fn finish(
     session: &Session,
@@ -257,9 +263,7 @@ fn finish(
             args.model.display()
         );
     }
-    if report.stop == Stop::Complete && session.buffers_were_cut() {
-        report.stop = Stop::Buffer;
-    }
+    report = with_bounds(session, report);
     report.register(session, start, deadlock_path.as_deref().unwrap_or_default());
     answers::finish(session.common.format)
 }

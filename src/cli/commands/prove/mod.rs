@@ -278,6 +278,9 @@ pub(crate) fn why(
         UnknownReason::Refused(refusal) => placed(session, refusal),
         UnknownReason::NoInitialState => "no initial state: no state satisfies `init`".into(),
         UnknownReason::NoInitialStateUpTo(n) => no_small_initial_state(*n),
+        UnknownReason::InitialStateUndecided => {
+            "an invariant was found, and it is not decided if any state satisfies `init`".into()
+        }
         // Only a program has a limit of its own.
         UnknownReason::Stopped(Stop::States) if session.common.max_states.is_none() => {
             "neither a proof nor an unsafe state was found in the steps that each form of the program gets".into()
