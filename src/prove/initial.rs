@@ -3,7 +3,7 @@
 
 use crate::atom::{Atom, Cell, Literal, OTHER, Point, Signature, SymbolSort};
 use crate::cube::{Cube, simplify};
-use crate::decide::{Decider, satisfiable};
+use crate::decide::satisfiable;
 use crate::image::{Binding, Trouble, for_each_binding};
 use crate::rules::{Comparison, ComparisonScope, FIXED, RuleValue, Rules, instantiate};
 use crate::simplex::SimplexAnswer;
@@ -13,9 +13,6 @@ use std::ops::ControlFlow::{Break, Continue};
 /// Number of further sizes that are tried for an initial state if `init` mentions an array over
 /// processes. If none of them has one, larger numbers are undecided.
 pub(crate) const MORE_SIZES: usize = 3;
-
-/// Limit on the case splits of a conjunction that must be satisfiable.
-const SURE_SPLITS: u32 = 2_000;
 
 /// Limit on the choices of processes for a claim or for `init`; more are [`Trouble::Cases`].
 const MAX_BINDINGS: usize = 1 << 20;
@@ -295,7 +292,7 @@ fn excluded(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, T
 enum Certainty {
     /// They count as satisfiable.
     Possible,
-    /// They count as unsatisfiable; the budget is larger.
+    /// They count as unsatisfiable.
     Sure,
 }
 
@@ -355,14 +352,10 @@ fn meet(
         if !simplify(signature, processes, &mut simple) {
             return None;
         }
+        let answer = satisfiable(signature, processes, &simple);
         let holds = match certainty {
-            Certainty::Possible => {
-                satisfiable(signature, processes, &simple) != SimplexAnswer::Unsatisfiable
-            }
-            Certainty::Sure => {
-                Decider::of(signature, processes, &simple).check_within(SURE_SPLITS)
-                    == SimplexAnswer::Satisfiable
-            }
+            Certainty::Possible => answer != SimplexAnswer::Unsatisfiable,
+            Certainty::Sure => answer == SimplexAnswer::Satisfiable,
         };
         return holds.then_some(simple);
     };
