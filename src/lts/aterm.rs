@@ -95,6 +95,8 @@ pub struct TermReader<'a> {
     /// The same for stored output terms.
     stored: Vec<(Symbol, u64)>,
     arguments: Vec<Term>,
+    /// No symbol so far is `x` with this many primes, or more.
+    unused_primes: usize,
 }
 
 impl<'a> TermReader<'a> {
@@ -110,6 +112,7 @@ impl<'a> TermReader<'a> {
             terms: Vec::new(),
             stored: Vec::new(),
             arguments: Vec::new(),
+            unused_primes: 1,
         };
         if reader.take(8)? != 0 || reader.take(16)? != MAGIC {
             return Err(Diagnostic::new(
@@ -177,6 +180,9 @@ impl<'a> TermReader<'a> {
         if arity > MAX_LENGTH || self.symbols.len() > MAX_LENGTH as usize * 64 {
             return Err(damaged("a symbol has too many arguments"));
         }
+        if let Some(primes) = name.strip_prefix('x').filter(|p| p.bytes().all(|b| b == b'\'')) {
+            self.unused_primes = self.unused_primes.max(primes.len() + 1);
+        }
         self.symbols.push((name, arity as usize));
         Ok(())
     }
@@ -237,6 +243,11 @@ impl<'a> TermReader<'a> {
         self.stored.push((symbol, self.arguments.len() as u64));
         self.arguments.extend(arguments);
         Some(term)
+    }
+
+    /// Returns a name of a variable that no term so far contains.
+    pub fn unused_name(&self) -> String {
+        format!("x{}", "'".repeat(self.unused_primes))
     }
 
     /// Returns the name of a symbol.

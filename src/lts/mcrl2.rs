@@ -326,8 +326,13 @@ impl Texts<'_> {
                     break;
                 }
                 ("@cDub", &[bit, rest]) => {
-                    let (name, _) = self.application(bit)?;
-                    value += BigInt::from(u8::from(name == "true")) << shift;
+                    // Rewriting leaves bits that are not constant: that is no numeral.
+                    let bit = match self.application(bit)? {
+                        ("true", []) => 1u8,
+                        ("false", []) => 0,
+                        _ => return None,
+                    };
+                    value += BigInt::from(bit) << shift;
                     (shift, term) = (shift + 1, rest);
                 }
                 ("@cNat" | "@cInt", &[inner]) => term = inner,

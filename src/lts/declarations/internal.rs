@@ -13,9 +13,6 @@ use crate::mcrl2::{MAX_TEXT, refuse};
 use mu_base::Diagnostic;
 use std::fmt::Write;
 
-/// Variable of printed functions: no other expression contains it.
-const X: &str = "x'";
-
 /// Templates of operations on numbers and finite collections: `%1` is the first operand.
 const FORMS: [(&str, usize, &str); 22] = [
     ("@monus", 2, "if(%1 <= %2, 0, Int2Nat(%1 - %2))"),
@@ -122,8 +119,8 @@ impl Printer<'_> {
             return if out.len() > MAX_TEXT { Err(too_long()) } else { Ok(()) };
         }
         if POINTWISE.iter().any(|(n, count, _)| *n == name && *count == args.len()) {
-            let sort = self.element(head, args)?;
-            out.push_str(&format!("(lambda {X}: "));
+            let (sort, x) = (self.element(head, args)?, self.texts.0.unused_name());
+            out.push_str(&format!("(lambda {x}: "));
             self.sort(sort, false, out)?;
             out.push_str(". ");
             out.push_str(&self.at(name, args)?);
@@ -172,7 +169,7 @@ impl Printer<'_> {
         of.first().copied().ok_or_else(|| refuse("the file is damaged: a function has no argument"))
     }
 
-    /// Prints a function applied to the variable [`X`].
+    /// Prints a function applied to the unused variable.
     fn applied_to_x(&self, function: Term) -> Result<String, Diagnostic> {
         let (name, args) = match self.texts.0.content(function) {
             Content::Apply("DataAppl", [head, args @ ..]) => (self.texts.operation(*head), args),
@@ -181,11 +178,11 @@ impl Printer<'_> {
         match name.filter(|n| POINTWISE.iter().any(|(m, count, _)| m == n && *count == args.len()))
         {
             Some(name) => stacker::maybe_grow(64 << 10, 1 << 20, || self.at(name, args)),
-            None => Ok(format!("{}({X})", self.operand(function)?)),
+            None => Ok(format!("{}({})", self.operand(function)?, self.texts.0.unused_name())),
         }
     }
 
-    /// Prints a pointwise operation applied to the variable [`X`].
+    /// Prints a pointwise operation applied to the unused variable.
     fn at(&self, name: &str, args: &[Term]) -> Result<String, Diagnostic> {
         let operands = args.iter().map(|a| self.applied_to_x(*a)).collect::<Result<Vec<_>, _>>()?;
         let form = POINTWISE.iter().find(|p| p.0 == name).map_or("", |p| p.2);
@@ -197,8 +194,8 @@ impl Printer<'_> {
         Ok(out)
     }
 
-    /// Prints the set or bag that a function describes; `change` maps the function's value at [`X`]
-    /// to the body.
+    /// Prints the set or bag that a function describes; `change` maps the function's value
+    /// at the unused variable to the body.
     fn comprehension(
         &self,
         head: Term,
@@ -219,7 +216,8 @@ impl Printer<'_> {
             .list(elements)?
             .first()
             .ok_or_else(|| refuse("the file is damaged: a function has no argument"))?;
-        _ = write!(out, "{{ {X}: ");
+        let x = self.texts.0.unused_name();
+        _ = write!(out, "{{ {x}: ");
         self.sort(element, false, out)?;
         _ = write!(out, " | {} }}", change(self.applied_to_x(function)?));
         Ok(())
@@ -240,35 +238,35 @@ impl Printer<'_> {
             out.push(')');
             return Ok(());
         }
-        // A comprehension in the source has its own variable.
+        let (given, empty) = (self.operand(finite)?, self.is_empty(finite));
+        // A comprehension in the source has its own variable. It must not capture a variable of the
+        // finite part.
         if let Content::Apply("Binder", &[kind, vars, body]) = self.texts.0.content(function)
             && self.texts.name(kind) == "Lambda"
             && let [var] = self.texts.list(vars)?[..]
-            && (is_set || self.is_empty(finite))
+            && let name = self.texts.operation(var).unwrap_or_default()
+            && (empty || is_set && !given.contains(name))
         {
             out.push_str("{ ");
             self.variable(var, out)?;
             out.push_str(" | ");
             self.expression(body, out)?;
-            if !self.is_empty(finite) {
-                _ = write!(out, " != ({} in ", self.texts.operation(var).unwrap_or_default());
-                self.expression(finite, out)?;
-                out.push(')');
+            if !empty {
+                _ = write!(out, " != ({name} in {given})");
             }
             out.push_str(" }");
             return Ok(());
         }
-        let given = self.operand(finite)?;
-        let empty = self.is_empty(finite);
+        let x = self.texts.0.unused_name();
         self.comprehension(
             head,
             function,
             |f| match (empty, is_set) {
                 (true, _) => f,
-                (false, true) => format!("{f} != ({X} in {given})"),
+                (false, true) => format!("{f} != ({x} in {given})"),
                 // The count in the finite part replaces that of the function, and equal counts give
                 // none.
-                (false, false) => format!("if(count({X}, {given}) == 0, {f}, if({f} == count({X}, {given}), 0, count({X}, {given})))"),
+                (false, false) => format!("if(count({x}, {given}) == 0, {f}, if({f} == count({x}, {given}), 0, count({x}, {given})))"),
             },
             out,
         )

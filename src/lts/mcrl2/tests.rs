@@ -23,7 +23,7 @@ fn rows(lts: &Lts) -> Vec<(usize, &str, u32)> {
     (0..lts.state_count()).flat_map(of).collect()
 }
 
-const LABELS: [&str; 23] = [
+const LABELS: [&str; 26] = [
     "a( 1)",
     "a",
     "a(0)",
@@ -47,6 +47,9 @@ const LABELS: [&str; 23] = [
     "k(-0)",
     "tau2",
     "l('ü')",
+    "a @ 3",
+    "a @ 03",
+    "tau @ 00",
 ];
 
 #[test]
@@ -132,6 +135,96 @@ fn values_print_as_mcrl2_prints_them() {
     out.finish().unwrap();
     let lts = read(&bytes[..]).unwrap();
     assert_eq!(rows(&lts), [(0, "send([2, x], {x}, -5 / 3)", 1)]);
+}
+
+/// Reads the text of an argument of a label, as the toolset shares it.
+fn text_of_argument(argument: impl Fn(&mut TermWriter<'_>) -> Term) -> String {
+    let mut bytes = Vec::new();
+    let mut out = TermWriter::new(Box::new(&mut bytes), 16).unwrap();
+    let mark = out.symbol("labelled_transition_system", 0).unwrap();
+    out.output(mark, &[]).unwrap();
+    (0..5).for_each(|_| out.output_number(0).unwrap());
+    let empty = out.symbol("<empty_list>", 0).unwrap();
+    out.output(empty, &[]).unwrap();
+    out.output(empty, &[]).unwrap();
+    let (name, none) = (out.share("a", &[]).unwrap(), out.share_list(&[]).unwrap());
+    let declaration = out.share("ActId", &[name, none]).unwrap();
+    let argument = argument(&mut out);
+    let arguments = out.share_list(&[argument]).unwrap();
+    let action = out.share("Action", &[declaration, arguments]).unwrap();
+    let actions = out.share_list(&[action]).unwrap();
+    let time = variable(&mut out, "@undefined_real", "Real");
+    let transition = out.symbol("transition", 0).unwrap();
+    let label = out.symbol("TimedMultAct", 2).unwrap();
+    out.output(transition, &[]).unwrap();
+    out.output_number(0).unwrap();
+    out.output(label, &[actions, time]).unwrap();
+    out.output_number(0).unwrap();
+    let start = out.symbol("initial_state", 0).unwrap();
+    out.output(start, &[]).unwrap();
+    out.output_number(1).unwrap();
+    out.output_number(0).unwrap();
+    out.finish().unwrap();
+    rows(&read(&bytes[..]).unwrap())[0].1.to_string()
+}
+
+fn variable(out: &mut TermWriter<'_>, name: &str, sort: &str) -> Term {
+    let (name, sort) = (out.share(name, &[]).unwrap(), named_sort(out, sort).unwrap());
+    out.share("DataVarId", &[name, sort]).unwrap()
+}
+
+fn applied(out: &mut TermWriter<'_>, name: &str, arguments: &[Term]) -> Term {
+    let mut all = vec![constant(out, name, "S").unwrap()];
+    all.extend(arguments);
+    out.share("DataAppl", &all).unwrap()
+}
+
+/// Shares the set of the Booleans that a function describes, with exceptions.
+fn set(out: &mut TermWriter<'_>, function: Term, exceptions: Term) -> Term {
+    let boolean = named_sort(out, "Bool").unwrap();
+    let domain = out.share_list(&[boolean]).unwrap();
+    let arrow = out.share("SortArrow", &[domain, boolean]).unwrap();
+    let (of, name) = (out.share_list(&[arrow]).unwrap(), out.share("@set", &[]).unwrap());
+    let sort = out.share("SortArrow", &[of, boolean]).unwrap();
+    let head = out.share("OpIdNoIndex", &[name, sort]).unwrap();
+    out.share("DataAppl", &[head, function, exceptions]).unwrap()
+}
+
+/// Shares `lambda v: Bool. v == w`.
+fn equal_to(out: &mut TermWriter<'_>, v: &str, w: &str) -> Term {
+    let (v, w) = (variable(out, v, "Bool"), variable(out, w, "Bool"));
+    let (body, vars) = (applied(out, "==", &[v, w]), out.share_list(&[v]).unwrap());
+    let kind = out.share("Lambda", &[]).unwrap();
+    out.share("Binder", &[kind, vars, body]).unwrap()
+}
+
+/// Rewriting leaves numbers with bits that are not constant.
+#[test]
+fn numbers_with_variable_bits_are_no_numerals() {
+    let text = text_of_argument(|out| {
+        let (bit, one) = (variable(out, "b", "Bool"), constant(out, "@c1", "Pos").unwrap());
+        applied(out, "@cDub", &[bit, one])
+    });
+    assert_eq!(text, "a(2 * (1) + if((b), 1, 0))");
+}
+
+#[test]
+fn printed_functions_capture_no_variables() {
+    let text = text_of_argument(|out| {
+        let function = equal_to(out, "y", "x'");
+        let (function, none) =
+            (applied(out, "@not_", &[function]), constant(out, "{}", "S").unwrap());
+        set(out, function, none)
+    });
+    assert_eq!(text, "a({ x'': Bool | !((lambda y: Bool. (y == x')))(x'') })");
+    // The exception is the value of another variable named `y`.
+    let text = text_of_argument(|out| {
+        let (function, y) = (equal_to(out, "y", "z"), variable(out, "y", "Bool"));
+        let none = constant(out, "{}", "S").unwrap();
+        let exceptions = applied(out, "@fset_insert", &[y, none]);
+        set(out, function, exceptions)
+    });
+    assert_eq!(text, "a({ x': Bool | ((lambda y: Bool. (y == z)))(x') != (x' in ({y})) })");
 }
 
 #[test]

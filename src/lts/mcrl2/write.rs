@@ -188,14 +188,15 @@ fn output_actions(out: &mut TermWriter<'_>, actions: &[Term]) -> std::io::Result
     output_list(out, actions)
 }
 
-/// Returns the actions of a label and its time, if this is a number. A label that is not a
-/// multi-action is an action without arguments.
+/// Returns the actions of a label and its time, if this is a number as printed. A
+/// label that is not a multi-action is an action without arguments.
 fn parts_of(label: &str) -> (Vec<(&str, Vec<&str>)>, Option<BigInt>) {
     let (text, time) = label_time::split(label);
     let parts = if text == "tau" { Some(Vec::new()) } else { actions_of(text) };
-    match (parts, time.map(str::parse)) {
+    let number = |time: &str| time.parse().ok().filter(|n: &BigInt| n.to_string() == time);
+    match (parts, time.map(number)) {
         (Some(parts), None) => (parts, None),
-        (Some(parts), Some(Ok(time))) => (parts, Some(time)),
+        (Some(parts), Some(Some(time))) => (parts, Some(time)),
         _ => (vec![(label, Vec::new())], None),
     }
 }
