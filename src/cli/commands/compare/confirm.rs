@@ -226,16 +226,23 @@ impl LabelTyping {
         })
     }
 
-    /// Returns the multi-actions of the labels of a pair; a label of the other system alone gets
-    /// the empty one.
-    fn of(&self, pair: &Pair) -> LabelMultiActions {
-        let mut found = vec![Arc::default(); pair.texts.len()];
+    /// Returns the multi-actions of the labels of a system of the pair; a label without transitions
+    /// in it gets the empty one. Error: a transition has a label without multi-action.
+    fn of(&self, pair: &Pair, lts: &Lts) -> Result<LabelMultiActions, Diagnostic> {
+        let mut found = vec![None; pair.texts.len()];
         for (text, same) in pair.texts.iter().zip(&pair.canonical_label) {
             if let Some(multi) = self.labels.get(text) {
-                found[*same] = multi.clone();
+                found[*same] = Some(multi.clone());
             }
         }
-        LabelMultiActions(found)
+        // Label 0 is tau.
+        found[0] = Some(Arc::default());
+        if let Some(label) = lts.labels.iter().find(|label| found[label.index()].is_none()) {
+            let text = &pair.texts[label.index()];
+            let message = format!("the label `{text}` has no multi-action");
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        }
+        Ok(LabelMultiActions(found.into_iter().map(Option::unwrap_or_default).collect()))
     }
 }
 
@@ -288,7 +295,7 @@ pub(crate) fn checkable(
     }
     let verdict = |lts: &Arc<Lts>, typing: &LabelTyping| {
         let formula = typing.read(&written)?;
-        holds(session, lts, &typing.of(pair), &formula)
+        holds(session, lts, &typing.of(pair, lts)?, &formula)
     };
     let expected = |holds: bool| if holds { Verdict::True } else { Verdict::False };
     match (verdict(&pair.a, typings[0]), verdict(&pair.b, typings[1])) {
@@ -321,5 +328,20 @@ mod tests {
         );
         assert_eq!(pair.text("<label_1>[tau* . label_2]X12"), "<PUT !1>[tau* . x]X12");
         assert_eq!(pair.labels("<label_1>[tau* . label_3]X12"), BTreeSet::from(["PUT !1", "y"]));
+    }
+
+    /// A label without multi-action must not count as tau.
+    #[test]
+    fn labels_of_transitions_need_multi_actions() {
+        let read = |text: &str| aut::read(text.as_bytes(), &Default::default()).unwrap();
+        let (a, b) = (
+            read("des (0, 2, 1)\n(0, tau, 0)\n(0, x, 0)\n"),
+            read("des (0, 2, 1)\n(0, y, 0)\n(0, x, 0)\n"),
+        );
+        let pair = Pair::new(&a, &b);
+        let typing = LabelTyping::from_texts(&a).unwrap();
+        assert!(typing.of(&pair, &pair.a).is_ok());
+        let error = typing.of(&pair, &pair.b).err().unwrap();
+        assert_eq!(error.message, "the label `y` has no multi-action");
     }
 }
