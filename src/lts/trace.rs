@@ -2,9 +2,9 @@
 //! bisimulation, which on deterministic systems is trace equivalence. All states accept: the traces
 //! of a state are its finite sequences of labels (weak: without the taus).
 //!
-//! Works on the quotient by strong (weak: branching) bisimulation. Where paths of tau steps are
-//! long, subsets share their parts (`shared_sets`): they are then unions of a few sets of
-//! states after tau steps. Cost: up to exponential in its states.
+//! Works on the quotient by strong (weak: branching) bisimulation. On long paths of tau steps,
+//! subsets share their parts (`shared_sets`): they are unions of a few sets of states after tau
+//! steps. Cost: up to exponential in its states.
 
 use super::Lts;
 use super::reduce::{Inert, Partition, branching, classes, strong};

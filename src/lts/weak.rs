@@ -6,9 +6,9 @@
 //! a transition that follows from others through tau steps is dropped (on an acyclic tau relation
 //! the rest is unique).
 //!
-//! Where paths of tau steps are long, sets share their parts ([`super::shared_sets`]). There, a
-//! system without cycles is partitioned in one pass from its ends: the classes of all successors of
-//! a state are known.
+//! Long paths of tau steps have sets with shared parts ([`super::shared_sets`]). A system of this
+//! kind without cycles is partitioned in one pass from its ends: the classes of all successors of a
+//! state are known.
 //!
 //! Cost: that of the signatures that change; a signature can have as many entries as there are
 //! labels times states. With shared parts, that of the parts in which signatures of neighbours

@@ -84,7 +84,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         session.log(format!("wrote {}", out.display()));
     }
     draw(session, args.draw.as_deref(), &args.input, &small)?;
-    let stop = if session.buffers_were_cut() { Stop::Buffer } else { Stop::Complete };
+    let stop = session.stop_with_bounds(Stop::Complete);
     match session.common.format {
         Format::Json => {
             let object = json!({

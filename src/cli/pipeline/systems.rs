@@ -4,7 +4,7 @@
 use crate::args::TranslationArgs;
 use crate::commands::threads;
 use crate::pipeline::Session;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, Stop};
 use mu_cubicle::system::System;
 use mu_frontends::cubicle::CUBICLE;
 use mu_frontends::murphi::MURPHI;
@@ -96,6 +96,12 @@ impl Session {
     /// True if a bound on store buffers cut transitions from a searched model.
     pub(crate) fn buffers_were_cut(&self) -> bool {
         self.buffers.iter().any(|b| b.were_cut())
+    }
+
+    /// Returns the stop reason of a search: `buffer-bound` if it is complete, but a bound on store
+    /// buffers cut transitions from the model.
+    pub(crate) fn stop_with_bounds(&self, stop: Stop) -> Stop {
+        if stop == Stop::Complete && self.buffers_were_cut() { Stop::Buffer } else { stop }
     }
 }
 

@@ -224,6 +224,32 @@ impl Origins {
         }
         (needs & own == 0).then_some(needs | own)
     }
+    /// Adds a value of a cell with its writer. Returns true if the value or its writer is new, or
+    /// if it needs fewer stores than before.
+    fn insert(
+        &mut self,
+        values: &mut Values,
+        (cell, value): (u32, u64),
+        writer: Writers,
+        needs: u128,
+    ) -> bool {
+        let list = &mut values[cell as usize];
+        let is_new = match list.binary_search_by_key(&value, |v| v.0) {
+            Ok(place) => {
+                let known = list[place].1;
+                list[place].1 |= writer;
+                known & writer == 0
+            }
+            Err(place) => {
+                list.insert(place, (value, writer));
+                true
+            }
+        };
+        let known = self.needs.entry((cell, value)).or_insert(needs);
+        let needs_fewer = *known & !needs != 0;
+        *known &= needs;
+        is_new || needs_fewer
+    }
     /// Adds the constants that stores write on paths with unknown values of reads. Returns two
     /// truths: one is new, or needs fewer stores than before; the search for them was complete.
     fn speculate(
@@ -240,20 +266,7 @@ impl Origins {
             for (cell, value, op) in constants.stores {
                 let own = self.first[t].map_or(0, |first| 1 << (first + op));
                 let writer = writer(narrow::index(t));
-                let list = &mut values[cell as usize];
-                match list.binary_search_by_key(&value, |v| v.0) {
-                    Ok(place) => {
-                        grown |= list[place].1 & writer == 0;
-                        list[place].1 |= writer;
-                    }
-                    Err(place) => {
-                        list.insert(place, (value, writer));
-                        grown = true;
-                    }
-                }
-                let known = self.needs.entry((cell, value)).or_insert(own);
-                grown |= *known & !own != 0;
-                *known &= own;
+                grown |= self.insert(values, (cell, value), writer, own);
             }
         }
         (grown, complete)
@@ -283,20 +296,7 @@ impl Origins {
         }
         let mut grown = false;
         for (cell, value, writer, needs) in found {
-            let list = &mut values[cell as usize];
-            match list.binary_search_by_key(&value, |v| v.0) {
-                Ok(place) => {
-                    grown |= list[place].1 & writer == 0;
-                    list[place].1 |= writer;
-                }
-                Err(place) => {
-                    list.insert(place, (value, writer));
-                    grown = true;
-                }
-            }
-            let known = self.needs.entry((cell, value)).or_insert(needs);
-            grown |= *known & !needs != 0;
-            *known &= needs;
+            grown |= self.insert(values, (cell, value), writer, needs);
         }
         grown
     }

@@ -65,8 +65,7 @@ impl Strategy for RealValueStrategy {
             formulas.swap_remove(0)?;
         }
         let (system, stop) = chance::explored(session, &*subject.model)?;
-        let is_cut = stop == Stop::Complete && session.buffers_were_cut();
-        let stop = if is_cut { Stop::Buffer } else { stop };
+        let stop = session.stop_with_bounds(stop);
         for (index, (text, formula)) in plan.texts.iter().zip(&formulas).enumerate() {
             let start = Instant::now();
             output::begin_stage_on("checking a formula", &text.name);

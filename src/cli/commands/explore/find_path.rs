@@ -225,8 +225,8 @@ pub(crate) fn run(
         Ok(found) => found,
         Err(code) => return Ok(code),
     };
-    if found.ways.is_empty() && found.stop == Stop::Complete && session.buffers_were_cut() {
-        found.stop = Stop::Buffer;
+    if found.ways.is_empty() {
+        found.stop = session.stop_with_bounds(found.stop);
     }
     // The paths are known, so a limit that ended the search does not apply to their output.
     let _grace = session.budget.grace();
@@ -815,20 +815,9 @@ fn text(
     found: &FoundPaths,
     stories: &[(Evidence, PrintedEvidence)],
 ) -> String {
+    let mut text: String =
+        stories.iter().map(|(_, story)| path_text(session, goal, story)).collect();
     let goal = describe_goal(goal);
-    let mut text = String::new();
-    for (_, story) in stories {
-        let n = story.steps.len();
-        let steps = format!("{n} step{}", if n == 1 { "" } else { "s" });
-        text += &match story.back_to {
-            Some(back) => format!("{goal} after {back} steps\n"),
-            None => format!("{goal} after {steps}\n"),
-        };
-        if !session.common.quiet {
-            let heading = if n == 0 { "at the initial state" } else { "a shortest path" };
-            text += &story.text_of(heading, session.common.verbose > 0);
-        }
-    }
     let deadlocked =
         |story: &PrintedEvidence| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
     if properties(&args.model).program

@@ -137,8 +137,8 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         return match cluster::run(session, args, &loaded)? {
             Ok(report) => {
                 let warnings = notes::report_flaws(session, &*loaded.model)?;
-                let report = ExplorationReport { warnings, ..report };
-                with_bounds(session, report).print(session, start)
+                let stop = session.stop_with_bounds(report.stop);
+                ExplorationReport { warnings, stop, ..report }.print(session, start)
             }
             Err(code) => Ok(code),
         };
@@ -240,12 +240,6 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
     finish(session, args, report, start, deadlock_path)
 }
 
-/// Replaces the stop reason of a complete search if a bound on store buffers cut transitions.
-fn with_bounds(session: &Session, report: ExplorationReport) -> ExplorationReport {
-    let is_cut = report.stop == Stop::Complete && session.buffers_were_cut();
-    ExplorationReport { stop: if is_cut { Stop::Buffer } else { report.stop }, ..report }
-}
-
 /// Prints the counts, followed by the path to a deadlock.
 fn finish(
     session: &Session,
@@ -263,7 +257,7 @@ fn finish(
             args.model.display()
         );
     }
-    report = with_bounds(session, report);
+    report.stop = session.stop_with_bounds(report.stop);
     report.register(session, start, deadlock_path.as_deref().unwrap_or_default());
     answers::finish(session.common.format)
 }
