@@ -302,7 +302,7 @@ impl<'m> Lower<'m> {
             }
         };
         let writes_in_guard = part.condition.is_some_and(calls)
-            || part.bindings.iter().any(|b| matches!(b, Binding::Alias(_)));
+            || part.bindings.iter().any(|b| !matches!(b, Binding::Parameter { .. }));
         Ok(Some(Instance {
             number: part.number,
             parameters,

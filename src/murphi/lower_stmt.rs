@@ -235,16 +235,17 @@ impl<'m> Lower<'m> {
                     self.clear(Spot { loc: Loc::At(base, at + offset), ty })?;
                 }
             }
-            Shape::Array { count, stride, element, .. } => {
+            Shape::Array { low, count, stride, element, index } => {
                 let Loc::At(base, at) = spot.loc else {
                     return Err(Diagnostic::internal("an array in a register"));
                 };
-                let first = Spot { loc: Loc::At(base, at), ty: element };
-                if count > 0 {
-                    self.clear(first)?;
-                }
-                for n in 1..count {
-                    let next = Spot { loc: Loc::At(base, at + n * stride), ty: element };
+                // Elements in the gaps of an index type stay undefined: they are no part of a value.
+                let over = self.simple(index)?;
+                let mut all = (0..count).filter(|n| over.contains(low + i64::from(*n)));
+                let place = |n: u32| Spot { loc: Loc::At(base, at + n * stride), ty: element };
+                let Some(first) = all.next().map(place) else { return Ok(()) };
+                self.clear(first)?;
+                for next in all.map(place) {
                     self.copy(next, first, Span::default())?;
                 }
             }

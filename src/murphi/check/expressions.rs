@@ -263,7 +263,13 @@ impl Checker<'_> {
         }
         error
     }
-    fn conditional(&self, condition: Expr, yes: Expr, no: Expr, span: Span) -> Result<Expr> {
+    fn conditional(
+        &mut self,
+        condition: Expr,
+        yes: Expr,
+        no: Expr,
+        span: Span,
+    ) -> Result<Expr> {
         if !self.agree(yes.ty, no.ty) {
             let message = format!(
                 "`?:` between {} and {}, expected two values of equal types",
@@ -280,10 +286,8 @@ impl Checker<'_> {
             yes.ty
         } else if types.is_integer(yes.ty) {
             TypeId::INTEGER
-        } else if matches!(types.kind(yes.ty), TypeKind::Union { .. }) {
-            yes.ty
         } else {
-            no.ty
+            self.union_of(yes.ty, no.ty, span)
         };
         let parts = (Box::new(condition), Box::new(yes), Box::new(no));
         Ok(expr(ExprKind::Conditional(parts.0, parts.1, parts.2), ty, span))

@@ -121,6 +121,24 @@ impl Checker<'_> {
     pub(super) fn add_range(&mut self, span: Span, low: i64, high: i64) -> TypeId {
         self.add_type(span, TypeKind::Range { low, high })
     }
+    /// Returns a type with the values of two types that agree, of which one is a union at least.
+    pub(super) fn union_of(&mut self, a: TypeId, b: TypeId, span: Span) -> TypeId {
+        let members = |ty: TypeId| match self.out.types.kind(ty) {
+            TypeKind::Union { members } => members.clone(),
+            _ => vec![ty],
+        };
+        let (mut all, others) = (members(a), members(b));
+        let is_in = |all: &[TypeId], ty: TypeId| all.iter().any(|m| same(&self.out.types, *m, ty));
+        if others.iter().all(|ty| is_in(&all, *ty)) {
+            return a;
+        }
+        if all.iter().all(|ty| is_in(&others, *ty)) {
+            return b;
+        }
+        let new: Vec<TypeId> = others.into_iter().filter(|ty| !is_in(&all, *ty)).collect();
+        all.extend(new);
+        self.add_type(span, TypeKind::Union { members: all })
+    }
     /// Reserves numbers for the members of a type.
     fn numbers(&mut self, count: u64, span: Span) -> Result<i64> {
         let first = self.next_value;

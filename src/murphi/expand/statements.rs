@@ -4,8 +4,8 @@
 use super::cells::size;
 use super::{Result, Writer};
 use crate::typed::{
-    Alias, AliasTarget, Argument, Claim, Domain, Expr, ExprKind, FunctionId, LocalId, Place, Stmt,
-    StmtKind, TypeId, TypeKind,
+    Alias, AliasTarget, Argument, Claim, Domain, Expr, ExprKind, FunctionId, LocalId, Place, Put,
+    Stmt, StmtKind, TypeId, TypeKind,
 };
 
 impl Writer<'_> {
@@ -75,7 +75,17 @@ impl Writer<'_> {
                 format!("l{k}(go(m), b)")
             }
             StmtKind::Return(value) => return self.returned(value.as_ref()),
-            StmtKind::Put(_) => "go(m)".into(),
+            StmtKind::Put(Put::Text(_)) => "go(m)".into(),
+            StmtKind::Put(Put::Value(value)) => match &value.kind {
+                // A place may be undefined; its indices are evaluated.
+                ExprKind::Read(place) => {
+                    format!("if(is_ok({}), go(m), fail)", self.address(place)?.term())
+                }
+                _ => {
+                    let value = self.value(value)?;
+                    format!("branch(eq({value}, {value}), go(m), fail)")
+                }
+            },
             StmtKind::Error(_) => "fail".into(),
             StmtKind::Claim { number, condition } => {
                 let condition = self.value(condition)?;

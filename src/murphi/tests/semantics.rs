@@ -471,3 +471,30 @@ fn the_place_of_a_multiset_is_evaluated_once() {
         assert_eq!(counts(&text, false).0, 2, "{statement}");
     }
 }
+
+#[test]
+fn elements_between_the_members_of_an_index_type_are_no_part_of_an_array() {
+    let text = "type A: enum {a1, a2}; B: enum {b1}; C: enum {c1};
+        AB: union {A, B}; AC: union {A, C};
+        var x, y: array [AC] of boolean; z: AB;
+        startstate clear x; for i: AC do y[i] := false; end; end;
+        rule clear y; end;
+        rule for i: AC do x[i] := false; end; end;
+        invariant \"equal\" x = y;";
+    assert_eq!(counts(text, false), (1, 2));
+}
+
+#[test]
+fn a_choice_between_unions_has_the_values_of_both() {
+    let text = |body: &str| {
+        format!(
+            "type A: enum {{a1}}; B: enum {{b1}}; C: enum {{c1, c2, c3, c4}};
+            var x: union {{A, B}}; y: union {{B, C}}; f, g: boolean;
+            startstate x := a1; y := c4; f := false; undefine g; end;
+            rule begin {body} end;"
+        )
+    };
+    assert!(matches!(fault(&text("x := f ? x : y;")), (Fault::OutOfRange(_), 1)));
+    assert_eq!(counts(&text("y := b1; x := f ? x : y;"), false).0, 2);
+    assert_eq!(counts(&text("g := (f ? x : y) = c4; assert g;"), false).0, 2);
+}
