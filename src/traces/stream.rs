@@ -196,8 +196,7 @@ impl<'m> Stream<'m> {
         operations: &[(u32, Operation)],
         budget: &Budget,
     ) -> Result<(), Diagnostic> {
-        self.tables.update(builder);
-        self.state.memory.resize(self.tables.locations.len(), None);
+        self.update(builder);
         if builder.is_open() {
             self.give_up("the log leaves values or pairs open, which a stream does not decide");
         }
@@ -230,8 +229,7 @@ impl<'m> Stream<'m> {
         builder: &TraceBuilder,
         budget: &Budget,
     ) -> Result<Streamed, Diagnostic> {
-        self.tables.update(builder);
-        self.state.memory.resize(self.tables.locations.len(), None);
+        self.update(builder);
         let finals: Vec<(u32, u64, u32)> =
             builder.finals().iter().map(|f| (f.location, f.value, f.line)).collect();
         if builder.finals().iter().any(|f| !self.tables.access(f.location, f.size)) {
@@ -253,6 +251,15 @@ impl<'m> Stream<'m> {
             });
         }
         Ok(self.answer.unwrap_or(Streamed::Allowed))
+    }
+    /// Takes the new threads and locations of a builder.
+    fn update(&mut self, builder: &TraceBuilder) {
+        let is_late = |(old, new): (&Location, &Location)| old.initial != new.initial;
+        if self.tables.locations.iter().zip(builder.locations()).any(is_late) {
+            self.give_up("the log gives an initial value behind operations of its location");
+        }
+        self.tables.update(builder);
+        self.state.memory.resize(self.tables.locations.len(), None);
     }
     fn give_up(&mut self, reason: impl Into<String>) {
         if self.answer.is_none() {

@@ -842,10 +842,15 @@ impl TraceBuilder {
             several[l] |= sizes[l] != 0 && sizes[l] != size;
             sizes[l] = size;
         }
-        for (l, location) in self.locations.iter_mut().enumerate() {
-            if location.address.is_none() {
-                location.bytes = u16::from(widest[l]);
-                location.mixed = several[l];
+        for l in 0..n {
+            if self.locations[l].address.is_none() {
+                self.locations[l].bytes = u16::from(widest[l]);
+                self.locations[l].mixed = several[l];
+            }
+            if several[l] {
+                let part = (0, usize::from(widest[l]), narrow::index(l));
+                let initial = self.merged_initial(part.1, &[part]);
+                self.locations[l].initial = initial;
             }
         }
         let mut sorted: Vec<(u64, u32)> = (0..narrow::index(n))
@@ -894,11 +899,18 @@ impl TraceBuilder {
         if parts.iter().all(|p| *initial(p.2) == Initial::Zero) {
             return Initial::Zero;
         }
-        if parts.iter().all(|p| *initial(p.2) == Initial::Unknown) {
+        // An initial value may be narrower than the accesses.
+        let is_narrow = |p: &(usize, usize, u32)| {
+            explicit.get(&p.2).is_some_and(|size| usize::from(*size) < p.1)
+        };
+        let default = if self.initial == Initial::Unknown { None } else { Some(0) };
+        if parts.iter().all(|p| *initial(p.2) == Initial::Unknown)
+            && (default.is_none() || !parts.iter().any(is_narrow))
+        {
             return Initial::Unknown;
         }
         let is_explicit = |l: u32| explicit.contains_key(&l) || *initial(l) != self.initial;
-        let mut out = vec![Some(0); bytes];
+        let mut out = vec![default; bytes];
         for explicit_pass in [false, true] {
             for &(offset, width, l) in parts.iter().filter(|p| is_explicit(p.2) == explicit_pass) {
                 let width = explicit.get(&l).map_or(width, |size| usize::from(*size));

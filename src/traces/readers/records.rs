@@ -157,6 +157,8 @@ struct RecordReader {
     builder: TraceBuilder,
     /// Name in the column `trace`.
     current: Option<String>,
+    /// True if the trace has records, none of which has a value in the column `trace`.
+    is_unnamed: bool,
     atomic: Vec<AtomicLoad>,
     /// Last begin time of each thread.
     begins: AHashMap<u32, u64>,
@@ -233,6 +235,7 @@ impl RecordReader {
             number: 1,
             builder: TraceBuilder::new(file, 1),
             current: None,
+            is_unnamed: false,
             atomic: Vec::new(),
             begins: AHashMap::new(),
             initials: AHashMap::new(),
@@ -617,11 +620,18 @@ impl LineReader for RecordReader {
             if !self.builder.is_empty() || !self.atomic.is_empty() {
                 return Ok(LineEffect::EndsBefore);
             }
-            // Initial and final values alone are no trace.
-            self.number -= 1;
-            self.take();
+            if self.is_unnamed {
+                // Initial values before the first name belong to this trace.
+                self.builder.name.clone_from(&self.current);
+            } else {
+                // Initial values alone are no trace.
+                self.number -= 1;
+                self.take();
+            }
         }
-        self.operation(&record)
+        let effect = self.operation(&record);
+        self.is_unnamed = record.get(TRACE).is_none() && effect.is_ok();
+        effect
     }
     fn complete(&mut self) -> Vec<Diagnostic> {
         let mut errors = Vec::new();
@@ -637,6 +647,7 @@ impl LineReader for RecordReader {
     }
     fn take(&mut self) -> TraceBuilder {
         self.number += 1;
+        self.is_unnamed = false;
         self.begins.clear();
         self.initials.clear();
         self.initial_bytes.clear();

@@ -21,7 +21,7 @@ use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::rvfi_packets::{Packets, has_packets, seems_to_have_packets};
 use super::spike::fresh;
 use super::{ReadOptions, Sink, TraceReader};
-use crate::riscv::{MemoryInstruction, Register, decode, narrow_byte};
+use crate::riscv::{MemoryInstruction, Register, UnknownAccess, decode, narrow_byte};
 use crate::trace::TraceBuilder;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -210,6 +210,32 @@ impl<'a> Record<'a> {
     }
 }
 
+/// Returns the bytes of an access; `None` for a fence.
+fn size_of(instruction: MemoryInstruction) -> Option<u8> {
+    match instruction {
+        MemoryInstruction::Fence { .. } => None,
+        MemoryInstruction::Load { size, .. }
+        | MemoryInstruction::Store { size, .. }
+        | MemoryInstruction::LoadReserved { size, .. }
+        | MemoryInstruction::StoreConditional { size, .. }
+        | MemoryInstruction::Update { size, .. } => Some(size),
+    }
+}
+
+/// Decodes an instruction that accesses a number of bytes, if the log has it: an access of 4 bytes
+/// by a compressed instruction of 8 bytes in RV64 is one of RV32, a load or store of a float.
+fn decode_for(
+    code: u32,
+    width: u8,
+    bytes: Option<u8>,
+) -> Result<Option<MemoryInstruction>, UnknownAccess> {
+    let decoded = decode(code, width)?;
+    match (decoded.and_then(size_of), bytes) {
+        (Some(8), Some(4)) => decode(code, 32),
+        _ => Ok(decoded),
+    }
+}
+
 impl RvfiReader {
     /// Returns the signals of a line; `None` if it has none.
     fn record<'a>(&mut self, line: Line<'a>) -> Result<Option<Record<'a>>, Diagnostic> {
@@ -302,11 +328,12 @@ impl RvfiReader {
         };
         // A line of QuickCheckVEngine has no mask that gives the size of a load.
         let width = if record.is_short && line.text.contains("XL:32") { 32 } else { 64 };
-        let decoded = decode(code, width).map_err(|e| {
-            word.error(format!("`{}` is {}, which is not supported", word.text, e.0))
-        })?;
         let read = record.bytes(MEM_RMASK, MEM_RDATA)?;
         let written = record.bytes(MEM_WMASK, MEM_WDATA)?;
+        let bytes = read.or(written).map(|access| access.1);
+        let decoded = decode_for(code, width, bytes).map_err(|e| {
+            word.error(format!("`{}` is {}, which is not supported", word.text, e.0))
+        })?;
         let Some(instruction) = decoded else {
             return match read.or(written) {
                 None => Ok(()),
@@ -316,20 +343,11 @@ impl RvfiReader {
                 ))),
             };
         };
-        let size = match instruction {
-            MemoryInstruction::Fence { .. } => None,
-            MemoryInstruction::Load { size, .. }
-            | MemoryInstruction::Store { size, .. }
-            | MemoryInstruction::LoadReserved { size, .. }
-            | MemoryInstruction::StoreConditional { size, .. }
-            | MemoryInstruction::Update { size, .. } => Some(size),
-        };
+        let size = size_of(instruction);
         let mut access = None;
         if let (Some(size), Some((offset, bytes, _))) = (size, read.or(written)) {
-            // A float load of RV32 has the instruction of a wider load of RV64.
-            let narrow = bytes == 4 && size == 8 && code & 3 != 3;
             let other = read.zip(written).is_some_and(|(r, w)| (r.0, r.1) != (w.0, w.1));
-            if (bytes != size && !narrow) || other {
+            if bytes != size || other {
                 let message =
                     format!("the instruction accesses {size} bytes, the masks have {bytes} bytes");
                 return Err(word.error(message));

@@ -195,6 +195,23 @@ fn readers_give_parts() {
     assert!(sink.is_done && sink.all == 19_999 && sink.operations < 5_000);
 }
 
+/// An initial value that the log gives behind operations is not known when they are decided.
+#[test]
+fn late_initial_values_are_not_decided() {
+    let (options, budget) = (DecisionOptions::default(), Budget::default());
+    let mut stream = Stream::new(&TraceModel::Sc, &options, 2).expect("sc has streams");
+    let mut builder = builder();
+    let (thread, place) = (builder.thread("0"), builder.named("late"));
+    for line in 1..5 {
+        builder.push(thread, Operation::load(place, 0, line));
+    }
+    let operations = builder.drain();
+    stream.add(&builder, &operations, &budget).expect("ok");
+    builder.set_initial(place, 0, mu_traces::Initial::Value(5));
+    let answer = stream.finish(&builder, &budget).expect("ok");
+    assert!(matches!(answer, Streamed::Unknown { .. }), "{answer:?}");
+}
+
 /// A stream never refutes a load of an older value that the log stores twice.
 #[test]
 fn repeated_values_are_no_conflict() {
