@@ -239,7 +239,7 @@ impl<'m> Lower<'m> {
                 let Loc::At(base, at) = spot.loc else {
                     return Err(Diagnostic::internal("an array in a register"));
                 };
-                // Elements in the gaps of an index type stay undefined: they are no part of a value.
+                // Elements in the gaps of an index type stay undefined, as no part of the value.
                 let over = self.simple(index)?;
                 let mut all = (0..count).filter(|n| over.contains(low + i64::from(*n)));
                 let place = |n: u32| Spot { loc: Loc::At(base, at + n * stride), ty: element };

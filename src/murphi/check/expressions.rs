@@ -263,13 +263,7 @@ impl Checker<'_> {
         }
         error
     }
-    fn conditional(
-        &mut self,
-        condition: Expr,
-        yes: Expr,
-        no: Expr,
-        span: Span,
-    ) -> Result<Expr> {
+    fn conditional(&mut self, condition: Expr, yes: Expr, no: Expr, span: Span) -> Result<Expr> {
         if !self.agree(yes.ty, no.ty) {
             let message = format!(
                 "`?:` between {} and {}, expected two values of equal types",
