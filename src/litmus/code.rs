@@ -599,6 +599,29 @@ pub struct Thread {
     pub atomic: u64,
     /// The labels with their instructions, sorted.
     pub labels: Vec<(String, u32)>,
+    /// The code that jumps to addresses may reach, its own first; empty if it has no such jumps.
+    pub sections: Vec<CodeSection>,
+    /// True if a jump to the address 0 ends it: the thread is a function that returns.
+    pub returns: bool,
+}
+
+/// The code of a thread as a part of the operations of a thread ([`crate::code_sections`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeSection {
+    /// The thread with this code.
+    pub thread: u32,
+    /// Its first instruction.
+    pub first: u32,
+    /// The number of its instructions. A jump to the end of all code follows.
+    pub length: u32,
+    /// The instructions with labels, counted in the section.
+    pub labels: Vec<u32>,
+}
+
+impl CodeSection {
+    fn instruction(&self, at: u32) -> u32 {
+        self.first + at.min(self.length)
+    }
 }
 
 /// The first address of code, and the number of bytes of a thread. Addresses differ in their lowest
@@ -611,8 +634,13 @@ pub fn code_address(thread: u32, instruction: u32) -> u64 {
     CODE + u64::from(thread) * CODE_OF_THREAD + u64::from(instruction) * 4
 }
 
+/// True if a value is an address of code.
+pub fn is_code(address: u64) -> bool {
+    instruction_at(address).is_some()
+}
+
 /// Returns the thread and the instruction with an address of code; `None` for other values.
-pub fn instruction_at(address: u64) -> Option<(u32, u32)> {
+fn instruction_at(address: u64) -> Option<(u32, u32)> {
     let offset = address.checked_sub(CODE)?;
     let (thread, byte) = (offset / CODE_OF_THREAD, offset % CODE_OF_THREAD);
     (thread < 512 && byte.is_multiple_of(4)).then(|| (narrow::word(thread), narrow::word(byte) / 4))
@@ -622,6 +650,20 @@ impl Thread {
     /// Returns the first operation of an instruction; the end of the code for later ones.
     pub fn operation(&self, instruction: u32) -> u32 {
         narrow::index(self.instruction.partition_point(|i| *i < instruction))
+    }
+    /// Returns the operation at an address of code; `None` if there is none.
+    pub fn target(&self, address: u64) -> Option<u32> {
+        if self.returns && address == 0 {
+            return Some(narrow::index(self.ops.len()));
+        }
+        let (of, at) = instruction_at(address)?;
+        let section = self.sections.iter().find(|s| s.thread == of)?;
+        Some(self.operation(section.instruction(at)))
+    }
+    /// Returns the operations with labels, of all its sections.
+    pub fn entries(&self) -> impl Iterator<Item = u32> + '_ {
+        let of = |s: &CodeSection| s.labels.iter().map(|l| s.instruction(*l)).collect::<Vec<_>>();
+        self.sections.iter().flat_map(of).map(|i| self.operation(i))
     }
     /// Returns the register with a name, creating it if necessary.
     pub fn register(&mut self, name: &str) -> Register {

@@ -187,7 +187,9 @@ impl NameResolver for KnownNames<'_> {
         }
         let value = init::value(cursor)?;
         match value {
-            InitialValue::Address(name, _) if self.layout.find(name.text).is_none() => {
+            InitialValue::Address(name, _)
+                if name.text != "NOP" && self.layout.find(name.text).is_none() =>
+            {
                 Err(no_variable(&name))
             }
             _ => value.resolve(self.layout),

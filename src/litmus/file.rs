@@ -7,8 +7,10 @@ use crate::aarch64;
 use crate::asm;
 use crate::c;
 use crate::code::{self, Arch, Register, Thread};
+use crate::code_sections;
 use crate::condition::{KnownNames, Observed, Registers};
 use crate::init::{self, InitialRegister};
+use crate::instruction_values;
 use crate::kernel::{self, KernelLanguage};
 use crate::layout::{DEFAULT, IntegerType, MemoryLayout};
 use crate::{arm, power, riscv, x86};
@@ -55,8 +57,7 @@ pub fn parse(
         return x86::test(source, text, header.arch);
     }
     if header.arch == Arch::AArch64 {
-        let variants = header.info.iter().filter(|(key, _)| key.eq_ignore_ascii_case("variant"));
-        for word in variants.flat_map(|(_, list)| list.split([',', ' '])) {
+        for word in variants(&header) {
             if let Some(feature) = aarch64::unsupported_variant(word) {
                 let message = format!("the variant `{word}` of the test is of {feature}");
                 return Err(Diagnostic::new(Stage::Unsupported, message));
@@ -91,9 +92,11 @@ pub fn parse(
         }
     } else {
         for assembler in asm::code(&mut cursor, arch, options.pairs, text)? {
-            threads.push(assembler.finish()?);
+            let thread = assembler.finish()?;
+            threads.push(Thread { returns: returns(&header), ..thread });
             locals.push(c::Locals::default());
         }
+        code_sections::share(&mut threads);
     }
     let mut set: HashMap<(u32, String), Span> = HashMap::new();
     layout.set_code(code_labels(&threads));
@@ -117,16 +120,50 @@ pub fn parse(
         }
     }
     let mut names = RegisterResolver { arch, threads: &mut threads, locals: &locals };
+    if arch == Arch::C {
+        skip_regions(&mut cursor)?;
+    }
     let question = Question::parse(
         &mut cursor,
         &mut KnownNames { registers: &mut names, layout: &mut layout },
     )?;
+    if list.iter().any(|t| matches!(t.text, "ins_t" | "instr")) {
+        instruction_values::declare_code(&threads, &mut layout);
+    }
     Ok(LitmusTest { arch, name: header.name, info: header.info, threads, layout, question })
+}
+
+/// Skips `regions: x:R, y:S`, which is for models of devices.
+fn skip_regions(cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
+    if !cursor.is_word("regions") || cursor.ahead(1).text != ":" {
+        return Ok(());
+    }
+    cursor.take();
+    cursor.take();
+    loop {
+        cursor.name("a variable")?;
+        cursor.expect(":")?;
+        cursor.name("a region")?;
+        if !cursor.eat(",") {
+            return Ok(());
+        }
+    }
 }
 
 /// Returns the architecture of a test.
 pub fn architecture(source: SourceId, text: &str) -> Result<Arch, Diagnostic> {
     header(source, text).map(|h| h.arch)
+}
+
+/// Returns the variants of the herd tools that a test names in its head.
+fn variants(header: &Head<Arch>) -> impl Iterator<Item = &str> {
+    let lists = header.info.iter().filter(|(key, _)| key.eq_ignore_ascii_case("variant"));
+    lists.flat_map(|(_, list)| list.split([',', ' ']))
+}
+
+/// True if the threads are functions of a compiler, which return at their end.
+fn returns(header: &Head<Arch>) -> bool {
+    variants(header).any(|word| word.eq_ignore_ascii_case("telechat"))
 }
 
 fn header(source: SourceId, text: &str) -> Result<Head<Arch>, Diagnostic> {

@@ -4,6 +4,7 @@
 //! Values are numbers, and addresses of variables and of their elements.
 
 use crate::code::Arch;
+use crate::instruction_values::{INSTRUCTION, normal_form};
 use crate::layout::{IntegerType, MemoryLayout};
 use mu_base::words::{Cursor, Token, TokenKind};
 use mu_base::{Diagnostic, Span, Stage, narrow};
@@ -57,6 +58,9 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(IntegerType, bool)> {
             "char" | "int8_t" | "schar" => found = of(1, true),
             "uint8_t" | "uchar" => found = of(1, false),
             "bool" | "_Bool" => found = Some(IntegerType::BOOL),
+            "__int128" | "__int128_t" if arch == Arch::C => found = of(16, true),
+            "__uint128_t" if arch == Arch::C => found = of(16, false),
+            "ins_t" if arch == Arch::AArch64 => found = Some(INSTRUCTION),
             "int64_t" | "intptr_t" | "ptrdiff_t" | "intmax_t" | "llong" => found = of(8, true),
             "uint64_t" | "uintptr_t" | "uintmax_t" | "size_t" | "ulong" | "ullong" => {
                 found = of(8, false)
@@ -156,6 +160,8 @@ pub enum InitialValue<'a> {
     Number(i64),
     /// The address of a variable, or of an element of it.
     Address(Token<'a>, i64),
+    /// An instruction, in quotes.
+    Instruction(Token<'a>),
 }
 
 impl InitialValue<'_> {
@@ -163,6 +169,14 @@ impl InitialValue<'_> {
     pub fn resolve(self, layout: &mut MemoryLayout) -> Result<u64, Diagnostic> {
         match self {
             InitialValue::Number(v) => Ok(v as u64),
+            InitialValue::Instruction(text) => {
+                Ok(layout.instruction(&normal_form(text.text.trim_matches('"'), &|_| None)))
+            }
+            InitialValue::Address(name, _)
+                if name.text == "NOP" && layout.find(name.text).is_none() =>
+            {
+                Ok(layout.instruction(name.text))
+            }
             InitialValue::Address(name, index) => {
                 let v = layout.variable(name.text);
                 let variable = &layout.variables()[v as usize];
@@ -210,8 +224,19 @@ pub fn label<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<(u32, Token<'a>)>
     Ok(Some((of, cursor.name("a label")?)))
 }
 
-/// Parses a value: a number, `x`, `&x`, `x[1]`, `&x[1]`.
+/// Parses a value: a number, `x`, `&x`, `x[1]`, `&x[1]`, `instr:"NOP"`.
 pub fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<InitialValue<'a>, Diagnostic> {
+    if cursor.is_word("instr")
+        && cursor.ahead(1).text == ":"
+        && cursor.ahead(2).kind == TokenKind::Text
+    {
+        cursor.take();
+        cursor.take();
+        return Ok(InitialValue::Instruction(cursor.take()));
+    }
+    if cursor.peek().text == "ATOMIC_INIT" && cursor.ahead(1).text == "(" {
+        cursor.take();
+    }
     let parenthesis = cursor.eat("(");
     cursor.eat("&");
     cursor.eat("$");
@@ -234,6 +259,21 @@ pub fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<InitialValue<'a>, Diagno
     Ok(InitialValue::Address(name, index))
 }
 
+/// Parses a value of a variable with this type.
+fn value_of<'a>(
+    cursor: &mut Cursor<'a, '_>,
+    ty: Option<IntegerType>,
+) -> Result<InitialValue<'a>, Diagnostic> {
+    let place = cursor.peek().span;
+    let given = value(cursor)?;
+    if matches!(given, InitialValue::Number(v) if v < 0) && ty.is_some_and(|t| t.width > 8) {
+        let message = "this value of 128 bits is not supported";
+        return Err(Diagnostic::at(Stage::Unsupported, place, message)
+            .note("supported: numbers from 0 to 2^63 - 1"));
+    }
+    Ok(given)
+}
+
 fn item<'a>(
     cursor: &mut Cursor<'a, '_>,
     arch: Arch,
@@ -252,8 +292,17 @@ fn item<'a>(
     {
         words.push(cursor.take().text);
     }
+    let thread = crate::condition::thread_of(cursor);
     let declared = match words.as_slice() {
         [] => None,
+        // As in the herd tools, a register with a type of another name has its default type.
+        list if thread.is_some()
+            && arch != Arch::C
+            && !list.contains(&"*")
+            && type_of(list, arch).is_none() =>
+        {
+            None
+        }
         // The type that a pointer refers to does not matter.
         list => Some(
             type_of(list, arch)
@@ -269,7 +318,6 @@ fn item<'a>(
         ),
     };
     let ty = declared.map(|d| d.0);
-    let thread = crate::condition::thread_of(cursor);
     if thread.is_some() || cursor.is("%") {
         if thread.is_some() {
             cursor.take();
@@ -342,7 +390,8 @@ fn item<'a>(
     if cursor.eat("{") {
         let mut i = 0;
         while !cursor.eat("}") {
-            later.push(Pending { target: InitialTarget::Element(v, i), value: value(cursor)? });
+            let given = value_of(cursor, ty)?;
+            later.push(Pending { target: InitialTarget::Element(v, i), value: given });
             seen.elements.insert((v, i));
             i += 1;
             if !cursor.is("}") {
@@ -353,7 +402,7 @@ fn item<'a>(
         variable.elements = Some(variable.elements.unwrap_or(0).max(narrow::index(i)));
         return Ok(());
     }
-    let given = value(cursor)?;
+    let given = value_of(cursor, ty)?;
     if matches!(given, InitialValue::Address(..)) && declared.is_none() {
         layout.variable_mut(v).pointer = Some(arch.pointer());
     }

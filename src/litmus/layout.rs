@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 /// use, such as powers of two.
 const FIRST: u64 = 0x2b5a_7000;
 
+/// The value of the first instruction that is a value: between variables and code.
+const INSTRUCTIONS: u64 = 0x5a00_0000;
+
 /// Alignment of variables.
 const PAGE: u64 = 0x1000;
 
@@ -89,6 +92,10 @@ impl Variable {
     /// Returns the initial value of some bytes of it.
     fn bytes(&self, offset: u32, width: u32) -> u64 {
         let element = self.element();
+        if width > 8 {
+            // Its upper half extends its lower half.
+            return self.initial.get((offset / element) as usize).copied().unwrap_or(0);
+        }
         (0..width).fold(0, |v, i| {
             let at = offset + i;
             let of = self.initial.get((at / element) as usize).copied().unwrap_or(0);
@@ -140,6 +147,8 @@ pub struct MemoryLayout {
     first: Vec<u32>,
     /// The addresses of labels, with their names.
     code: Vec<(u64, String)>,
+    /// The normal forms of instructions that are values, in the order of their values.
+    instructions: Vec<String>,
     /// A value that stands for any value, printed as `?`.
     any: Option<u64>,
 }
@@ -191,6 +200,18 @@ impl MemoryLayout {
     pub fn set_code(&mut self, code: Vec<(u64, String)>) {
         self.code = code;
     }
+    /// Returns the value of an instruction, by its normal form
+    /// ([`crate::instruction_values::normal_form`]).
+    pub fn instruction(&mut self, form: &str) -> u64 {
+        // `#` before a number means nothing.
+        let plain = |text: &str| text.replace('#', "");
+        let known = self.instructions.iter().position(|i| plain(i) == plain(form));
+        let at = known.unwrap_or_else(|| {
+            self.instructions.push(form.to_string());
+            self.instructions.len() - 1
+        });
+        INSTRUCTIONS + at as u64
+    }
     /// Looks up a variable by name. `None` if there is none.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.variables.iter().position(|v| v.name == name).map(|v| narrow::index(v))
@@ -229,16 +250,16 @@ impl MemoryLayout {
             let list: Vec<u32> = borders.into_iter().collect();
             for pair in list.windows(2) {
                 let (mut from, to) = (pair[0], pair[1]);
-                // No cell is wider than a value.
+                // No cell is wider than a value, unless it is an element of 128 bits.
                 while from < to {
-                    let width = (to - from).min(8);
+                    let width = if to - from == 16 { 16 } else { (to - from).min(8) };
                     let initial = variable.bytes(from, width);
                     let element = from / variable.element();
                     self.cells.push(MemoryCell {
                         variable: narrow::index(v),
                         element,
                         offset: from,
-                        width: u8::try_from(width).expect("at most 8 bytes"),
+                        width: u8::try_from(width).expect("at most 16 bytes"),
                         initial,
                     });
                     from += width;
@@ -268,6 +289,8 @@ impl MemoryLayout {
         let first = cells.iter().position(|c| c.offset == narrow::word(offset));
         let last = cells.iter().position(|c| c.offset + u32::from(c.width) == end);
         match (first, last) {
+            // No value is wider than 8 bytes, unless it is one element.
+            (Some(a), Some(b)) if a < b && width > 8 => Found::Stray,
             (Some(a), Some(b)) if a <= b => {
                 Found::Cells(range.start + narrow::index(a), narrow::index(b - a + 1))
             }
@@ -290,14 +313,18 @@ impl MemoryLayout {
     pub fn any(&self) -> Option<u64> {
         self.any
     }
-    /// Prints the address of a variable as its name, with `[i]` or `+offset`; `None` for other
-    /// values.
+    /// Prints the address of a variable as its name, with `[i]` or `+offset`, the address of a
+    /// label, or an instruction; `None` for other values.
     pub fn address_text(&self, value: u64) -> Option<String> {
         if let Some((_, name)) = self.code.iter().find(|c| c.0 == value) {
             return Some(name.clone());
         }
         if self.any == Some(value) {
             return Some("?".to_string());
+        }
+        let instruction = value.checked_sub(INSTRUCTIONS).and_then(|i| usize::try_from(i).ok());
+        if let Some(form) = instruction.and_then(|i| self.instructions.get(i)) {
+            return Some(format!("instr:\"{form}\""));
         }
         let (v, offset) = self.at(value)?;
         let variable = &self.variables[v];

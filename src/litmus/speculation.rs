@@ -11,7 +11,7 @@
 //! Cost: at most [`MAX_STEPS`] steps. Beyond this limit the constants found so far are returned,
 //! and the result says so.
 
-use crate::code::{self, Op, RegisterExpr, Thread, low};
+use crate::code::{Op, RegisterExpr, Thread, low};
 use crate::layout::{Found, MemoryLayout};
 use std::collections::{BTreeSet, HashSet};
 
@@ -123,15 +123,11 @@ pub fn stores(thread: &Thread, layout: &MemoryLayout, targets: &[u64]) -> Consta
                 _ => next = Some(*to),
             },
             Op::Jump(address) => match value(address, &registers) {
-                Some(address) => {
-                    let to = code::instruction_at(address);
-                    next = to.map(|(_, instruction)| thread.operation(instruction));
-                }
+                Some(address) => next = thread.target(address),
                 // The address of any label may be stored somewhere.
                 None => {
                     next = None;
-                    let labels = thread.labels.iter().map(|l| thread.operation(l.1));
-                    open.extend(labels.map(|to| (to, registers.clone())));
+                    open.extend(thread.entries().map(|to| (to, registers.clone())));
                 }
             },
             Op::Mark { into, .. } => into.iter().for_each(|(r, _)| registers[*r as usize] = None),

@@ -2,7 +2,8 @@
 //!
 //! Input: the tokens of an instruction after its name. Output: operations. Targets are labels of
 //! the thread, or distances in bytes (`.-8`). `BR`, `BLR` and `RET` jump to the address of an
-//! instruction of the thread, which `ADR`, `BL` or the initial state give.
+//! instruction of any thread, which `ADR`, `BL` or the initial state give. Of the system registers
+//! there is only NZCV.
 
 use super::{ARCH, register, tags};
 use crate::asm::{Assembler, JumpTarget};
@@ -121,6 +122,23 @@ pub(super) fn lower(
             let bit = RegisterExpr::binary(Binary::And, of.value(), RegisterExpr::Const(1 << bit));
             let op = if name == "TBZ" { Binary::Eq } else { Binary::Ne };
             a.jump(Some(RegisterExpr::binary(op, bit, RegisterExpr::Const(0))), target);
+        }
+        "MRS" if cursor.ahead(2).text.eq_ignore_ascii_case("NZCV") => {
+            let into = register(a, cursor)?;
+            cursor.expect(",")?;
+            cursor.take();
+            let flags = RegisterExpr::Register(a.register("NZCV"));
+            let value = RegisterExpr::binary(Binary::Shl, flags, RegisterExpr::Const(28));
+            super::assign(a, into, value);
+        }
+        "MSR" if cursor.peek().text.eq_ignore_ascii_case("NZCV") => {
+            cursor.take();
+            cursor.expect(",")?;
+            let from = register(a, cursor)?.value();
+            let flags = RegisterExpr::binary(Binary::Shr, from, RegisterExpr::Const(28));
+            let flags = RegisterExpr::binary(Binary::And, flags, RegisterExpr::Const(15));
+            let nzcv = a.register("NZCV");
+            a.push(Op::Let(nzcv, flags));
         }
         _ => {
             let dotted = name.strip_prefix("B.");

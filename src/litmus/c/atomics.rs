@@ -1,6 +1,7 @@
 //! Atomic operations of C: loads, stores, exchanges, fetch-and-modify, compare-and-exchange,
 //! fences, with the memory orders that section 7.17 of the C11 standard allows for each.
 
+use super::expression::is_wide;
 use super::{INT, Lowering, Typed, halves, tag};
 use crate::code::{Atomicity, Binary, Flow, Op, RegisterExpr};
 use crate::layout::IntegerType;
@@ -86,6 +87,9 @@ impl Lowering<'_> {
         depth: u32,
     ) -> Result<Typed, Diagnostic> {
         let name = cursor.take();
+        if name.text == "__atomic_add_unless" {
+            return self.add_unless(cursor, depth);
+        }
         cursor.expect("(")?;
         let (stem, explicit) = match name.text.strip_suffix("_explicit") {
             Some(stem) => (stem, true),
@@ -112,10 +116,11 @@ impl Lowering<'_> {
                 let order = Self::order_of(cursor, explicit)?
                     .not(&["consume", "acquire", "acq_rel"], "a store")?;
                 let ty = pointer.pointee.unwrap_or(INT);
+                let value = self.convert(value, ty);
                 self.push(Op::Store {
                     address: pointer.e,
                     width: ty.width,
-                    value: value.to(ty),
+                    value,
                     tags: order.tags(),
                     joined: false,
                 });
@@ -144,7 +149,8 @@ impl Lowering<'_> {
                     );
                     return Err(error.note("exchange and compare-and-exchange do"));
                 }
-                let operand = operand.to(ty);
+                let operand = self.convert(operand, ty);
+                self.inexact |= is_wide(ty) && matches!(op, Some(Binary::Add | Binary::Sub));
                 let value = match op {
                     Some(op) => RegisterExpr::binary(op, RegisterExpr::Loaded, operand),
                     None => operand,
@@ -179,6 +185,35 @@ impl Lowering<'_> {
         cursor.expect(")")?;
         Ok(result)
     }
+    /// Parses `__atomic_add_unless{mb}(x, a, u)` after the name: adds `a` unless the value is `u`.
+    /// Returns whether it did.
+    fn add_unless(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Typed, Diagnostic> {
+        cursor.expect("{")?;
+        let order = cursor.name("`mb`")?;
+        if order.text != "mb" {
+            let message = format!("the order `{}` is not supported", order.text);
+            return Err(
+                Diagnostic::at(Stage::Unsupported, order.span, message).note("supported: mb")
+            );
+        }
+        cursor.expect("}")?;
+        cursor.expect("(")?;
+        let pointer = self.expression(cursor, 0, depth)?;
+        cursor.expect(",")?;
+        let added = self.expression(cursor, 0, depth)?;
+        cursor.expect(",")?;
+        let unless = self.expression(cursor, 0, depth)?;
+        cursor.expect(")")?;
+        let ty = pointer.pointee.unwrap_or(INT);
+        self.inexact |= is_wide(ty);
+        let (added, unless) = (self.convert(added, ty), self.convert(unless, ty));
+        let tags = tag("SC") | tag("A");
+        let old = RegisterExpr::Loaded.extended(ty.width, ty.signed);
+        let when = RegisterExpr::binary(Binary::Ne, old, unless.clone());
+        let sum = RegisterExpr::binary(Binary::Add, RegisterExpr::Loaded, added);
+        let old = self.update(pointer.e, ty, sum, Some(when), tags, tags);
+        Ok(Typed::of(RegisterExpr::binary(Binary::Ne, old.e, unless), INT))
+    }
     /// Lowers a compare-and-exchange. A weak one has an additional path on which the value is the
     /// expected one and nothing is written.
     fn compare_exchange(
@@ -190,7 +225,7 @@ impl Lowering<'_> {
         weak: bool,
     ) -> Typed {
         let ty = pointer.pointee.unwrap_or(INT);
-        let desired = desired.to(ty);
+        let desired = self.convert(desired, ty);
         let wanted = self.load(expected.clone(), ty, tag("NA"));
         let put = |value| Op::Store {
             address: expected.clone(),

@@ -2,7 +2,8 @@
 //! standard.
 //!
 //! Input: tokens. Output: values with types, and the operations that evaluate them. Invariant: a
-//! value is extended to 64 bits according to its type. Integer arithmetic wraps in two's
+//! value is extended to 64 bits according to its type; values of 128 bits are rejected where they
+//! may need more. Integer arithmetic wraps in two's
 //! complement, also for signed types. Division by zero and shifts by a negative number or by the
 //! width or more are undefined: such paths are dropped and reported ([`Op::Defined`]).
 
@@ -20,8 +21,8 @@ impl Typed {
     pub(super) fn of(e: RegisterExpr, ty: IntegerType) -> Self {
         Typed { e, ty, pointee: None }
     }
-    /// Converts it to another type.
-    pub(super) fn to(self, ty: IntegerType) -> RegisterExpr {
+    /// Converts it to another type. The value must be exact ([`Lowering::convert`]).
+    fn to(self, ty: IntegerType) -> RegisterExpr {
         let wider = ty.width > self.ty.width && (ty.signed || !self.ty.signed) || ty == self.ty;
         match ty.boolean {
             true if self.ty.boolean => self.e,
@@ -48,7 +49,20 @@ fn common(left: IntegerType, right: IntegerType) -> IntegerType {
     IntegerType::integer(wide.width, wide.signed && (l.width != r.width || l.signed && r.signed))
 }
 
+/// True if values of a type may need more than the 64 bits of a register.
+pub(super) fn is_wide(ty: IntegerType) -> bool {
+    ty.width > 8
+}
+
 impl Lowering<'_> {
+    /// Converts a value to another type, and notes if 64 bits may not represent the result. A value
+    /// of 128 bits is represented if its upper half extends its lower half, by sign or zero.
+    pub(super) fn convert(&mut self, value: Typed, ty: IntegerType) -> RegisterExpr {
+        let small = matches!(value.e, RegisterExpr::Const(v) if v <= i64::MAX as u64);
+        let extends = value.ty.signed == ty.signed || !value.ty.signed && value.ty.width < 8;
+        self.inexact |= is_wide(ty) && !small && !extends;
+        value.to(ty)
+    }
     pub(super) fn expression(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -109,6 +123,7 @@ impl Lowering<'_> {
         // The result has the common arithmetic type of both sides.
         let pointee = yes.pointee.or(no.pointee);
         let ty = if pointee.is_some() { POINTER } else { common(yes.ty, no.ty) };
+        self.inexact |= is_wide(ty) && (yes.ty != ty || no.ty != ty);
         Ok(Typed { e: RegisterExpr::Register(held).extended(ty.width, ty.signed), ty, pointee })
     }
     /// Parses `&&` and `||`. The right side is evaluated only if it decides, which is visible if it
@@ -169,8 +184,8 @@ impl Lowering<'_> {
             return self.shift(op, left.promoted(), right.promoted());
         }
         let ty = common(left.ty, right.ty);
-        let (a, b) =
-            if swapped { (right.to(ty), left.to(ty)) } else { (left.to(ty), right.to(ty)) };
+        let (left, right) = (self.convert(left, ty), self.convert(right, ty));
+        let (a, b) = if swapped { (right, left) } else { (left, right) };
         let unsigned = !ty.signed;
         let op = match op {
             Binary::Less if unsigned => Binary::Below,
@@ -193,8 +208,9 @@ impl Lowering<'_> {
                     RegisterExpr::binary(Binary::Ne, b.clone(), RegisterExpr::Const(0));
                 if ty.signed {
                     // The quotient of the least number and -1 overflows.
-                    let least =
-                        RegisterExpr::Const((i64::MIN >> (64 - u32::from(ty.width) * 8)) as u64);
+                    let least = RegisterExpr::Const(
+                        (i64::MIN >> 64u32.saturating_sub(u32::from(ty.width) * 8)) as u64,
+                    );
                     let differs = |e: &RegisterExpr, not: RegisterExpr| {
                         RegisterExpr::binary(Binary::Ne, e.clone(), not)
                     };
@@ -205,15 +221,18 @@ impl Lowering<'_> {
                     );
                     defined = RegisterExpr::binary(Binary::And, defined, quotient);
                 }
+                self.inexact |= is_wide(ty);
                 self.push(Op::Defined(defined));
             }
-            _ => {}
+            Binary::And | Binary::Or | Binary::Xor => {}
+            _ => self.inexact |= is_wide(ty),
         }
         Typed::of(RegisterExpr::binary(op, a, b).extended(ty.width, ty.signed), ty)
     }
     /// Builds a shift. Its type is that of the left operand.
     fn shift(&mut self, op: Binary, left: Typed, count: Typed) -> Typed {
         let ty = left.ty;
+        self.inexact |= is_wide(ty);
         let width = RegisterExpr::Const(u64::from(ty.width) * 8);
         self.push(Op::Defined(RegisterExpr::binary(Binary::Below, count.e.clone(), width)));
         let op = if op == Binary::Shr && ty.signed { Binary::Sar } else { op };
@@ -236,6 +255,7 @@ impl Lowering<'_> {
             if cursor.eat(sign) {
                 let of = self.unary(cursor, depth)?;
                 let ty = if sign == "!" { INT } else { promoted(of.ty) };
+                self.inexact |= is_wide(ty);
                 return Ok(Typed::of(
                     RegisterExpr::unary(op, of.e).extended(ty.width, ty.signed),
                     ty,
@@ -249,7 +269,7 @@ impl Lowering<'_> {
                 let of = self.unary(cursor, depth)?;
                 return Ok(match pointer {
                     true => Typed { e: of.e, ty: POINTER, pointee: Some(ty) },
-                    false => Typed::of(of.to(ty), ty),
+                    false => Typed::of(self.convert(of, ty), ty),
                 });
             }
             let inner = self.expression(cursor, 0, depth)?;
@@ -272,7 +292,7 @@ impl Lowering<'_> {
             _ => return Err(cursor.unexpected("an expression")),
         }
         match cursor.ahead(1).text {
-            "(" => self.call(cursor, depth),
+            "(" | "{" => self.call(cursor, depth),
             "[" => {
                 let (address, ty) = self.place(cursor, depth)?;
                 Ok(self.load(address, ty, tag("NA")))

@@ -80,6 +80,7 @@ pub fn functions(
         lowering.parameters(cursor, layout)?;
         cursor.expect("{")?;
         lowering.statements(cursor, 0)?;
+        lowering.check_exact(cursor.before().span)?;
         list.push(CThread { thread: lowering.thread, locals: lowering.locals });
     }
     if list.is_empty() {
@@ -102,6 +103,8 @@ struct Lowering<'s> {
     accesses: [u32; 2],
     /// True if the next access is not ordered with the previous one.
     joined: bool,
+    /// True if an expression may have a value of 128 bits that 64 bits do not represent.
+    inexact: bool,
 }
 
 fn tag(name: &str) -> u64 {
@@ -132,6 +135,7 @@ impl<'s> Lowering<'s> {
             text,
             accesses: [0, 0],
             joined: false,
+            inexact: false,
         }
     }
     /// Counts an access with a number of places of its own. Returns true if its first one is that
@@ -440,6 +444,26 @@ impl<'s> Lowering<'s> {
     }
     /// Parses a declaration, an assignment, or a call.
     fn simple(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
+        let start = cursor.peek().span;
+        self.assignment_or_expression(cursor, depth)?;
+        self.check_exact(start)
+    }
+    /// Rejects values of 128 bits that 64 bits do not represent, and conditions before the place
+    /// with such values.
+    fn check_exact(&self, place: Span) -> Result<(), Diagnostic> {
+        if !self.inexact {
+            return Ok(());
+        }
+        let message = "arithmetic of 128-bit values is not supported";
+        Err(Diagnostic::at(Stage::Unsupported, place, message).note(
+            "supported: copies of one type, constants up to 2^63 - 1, comparisons, `&`, `|`, `^`",
+        ))
+    }
+    fn assignment_or_expression(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        depth: u32,
+    ) -> Result<(), Diagnostic> {
         if let Some((ty, _)) = self.take_type(cursor) {
             loop {
                 let mut stars = 0;
@@ -455,7 +479,8 @@ impl<'s> Lowering<'s> {
                 let local = self.declare(&name, ty, pointee)?;
                 if cursor.eat("=") {
                     let value = self.expression(cursor, 0, depth)?;
-                    self.push(Op::Let(local.register, value.to(ty)));
+                    let value = self.convert(value, ty);
+                    self.push(Op::Let(local.register, value));
                 }
                 if !cursor.eat(",") {
                     return Ok(());
@@ -478,7 +503,8 @@ impl<'s> Lowering<'s> {
                 let local = self.local(&cursor.take())?;
                 cursor.take();
                 let value = self.expression(cursor, 0, depth)?;
-                self.push(Op::Let(local.register, value.to(local.ty)));
+                let value = self.convert(value, local.ty);
+                self.push(Op::Let(local.register, value));
                 return Ok(());
             }
             if let Some(op) = compound(next).filter(|_| cursor.ahead(2).text == "=") {
@@ -492,7 +518,8 @@ impl<'s> Lowering<'s> {
                 };
                 let operand = self.expression(cursor, 0, depth)?;
                 let value = self.join(op, false, old, operand);
-                self.push(Op::Let(local.register, value.to(local.ty)));
+                let value = self.convert(value, local.ty);
+                self.push(Op::Let(local.register, value));
                 return Ok(());
             }
         }
@@ -500,10 +527,11 @@ impl<'s> Lowering<'s> {
             let (address, ty) = self.place(cursor, depth)?;
             cursor.expect("=")?;
             let value = self.expression(cursor, 0, depth)?;
+            let value = self.convert(value, ty);
             self.push(Op::Store {
                 address,
                 width: ty.width,
-                value: value.to(ty),
+                value,
                 tags: tag("NA"),
                 joined: false,
             });
@@ -521,7 +549,8 @@ impl<'s> Lowering<'s> {
         };
         let op = if sign == "++" { Binary::Add } else { Binary::Sub };
         let value = self.join(op, false, old, Typed::of(RegisterExpr::Const(1), INT));
-        self.push(Op::Let(local.register, value.to(local.ty)));
+        let value = self.convert(value, local.ty);
+        self.push(Op::Let(local.register, value));
         Ok(())
     }
     /// Parses `*p`, `*(p+1)` or `p[i]`. Returns the address and the type of its target.

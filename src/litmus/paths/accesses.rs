@@ -15,7 +15,7 @@ impl Runner<'_> {
     pub(super) fn store(&mut self, mut s: PathState, op: &Op, here: u32) -> Option<PathState> {
         let Op::Store { address, width, value, tags, joined } = op else { return None };
         let (instruction, atomic) = (self.thread.instruction[here as usize], self.thread.atomic);
-        let access = match self.access(&s, address, *width) {
+        let access = match self.write_access(&s, address, *width) {
             Ok(access) => access,
             Err(strayed) => {
                 self.stop(s, instruction, strayed);
@@ -112,7 +112,13 @@ impl Runner<'_> {
         }
         todo.push(failed);
         let (load, count, at) = reserved?;
-        let access = self.access(&s, address, *width).ok()?;
+        let access = match self.write_access(&s, address, *width) {
+            Ok(access) => access,
+            Err(strayed) => {
+                self.stop(s, self.thread.instruction[here as usize], strayed);
+                return None;
+            }
+        };
         let next = match second {
             Some(_) => {
                 Some(self.access(&s, &address.clone().plus(u64::from(*width)), *width).ok()?)
@@ -171,7 +177,7 @@ impl Runner<'_> {
         let Op::Update { address, width, when, atomicity, flow, joined, .. } = op else {
             return Ok(());
         };
-        let access = match self.access(&s, address, *width) {
+        let access = match self.write_access(&s, address, *width) {
             Ok(access) => access,
             Err(strayed) => {
                 let instruction = self.thread.instruction[here as usize];

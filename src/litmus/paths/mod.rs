@@ -647,17 +647,16 @@ impl Runner<'_> {
             depends = own | picks != 0 || uses(e, &s.chosen);
             let from = self.sources(&mut s, e, Port::Other, 0);
             s.recorder.branch(&from);
-            taken = e.value(&s.registers, 0) != 0;
+            taken = matches!(op, Op::Jump(_)) || e.value(&s.registers, 0) != 0;
         }
         let to = match op {
             Op::Branch { to, .. } => *to,
             Op::Jump(address) => {
-                let to = code::instruction_at(address.value(&s.registers, 0));
-                let Some((_, to)) = to.filter(|to| to.0 == self.number) else {
+                let Some(to) = self.thread.target(address.value(&s.registers, 0)) else {
                     self.stray(s, instruction);
                     return None;
                 };
-                self.thread.operation(to)
+                to
             }
             _ => here,
         };
@@ -772,6 +771,16 @@ impl Runner<'_> {
                 Err(false)
             }
         }
+    }
+    /// As [`Runner::access`], for an access that may write. Code cannot be written.
+    fn write_access(
+        &mut self,
+        s: &PathState,
+        address: &RegisterExpr,
+        width: u8,
+    ) -> Result<KnownAccess, bool> {
+        let access = self.access(s, address, width)?;
+        if code::is_code(access.address) { Err(true) } else { Ok(access) }
     }
     /// Returns the part of a value in a cell of an access.
     fn part(&self, access: &KnownAccess, i: u32, value: u64) -> u64 {

@@ -249,3 +249,65 @@ fn differences_of_pointers_count_elements() {
         assert_eq!(report.answer.verdict, Verdict::Ok, "{body}");
     }
 }
+
+/// Values of 128 bits are accessed at once, and rejected where 64 bits may not represent them.
+#[test]
+fn values_of_128_bits() {
+    for (declaration, body) in [
+        ("__int128 x", "*x = 1; __int128 r = *x;"),
+        ("unsigned __int128 x = 3", "__uint128_t r = *x; unsigned d = r == 3; *x = d; r = *x;"),
+        ("_Atomic __int128 x", "atomic_store(x, 1); __int128_t r = atomic_load(x);"),
+        ("__int128_t x = 5", "__int128 r = *x & 3; *x = r | 1;"),
+    ] {
+        let parameter = declaration.split(" x").next().unwrap_or_default();
+        let text = format!(
+            "C t\n{{ {declaration}; }}\nP0 ({parameter}* x) {{ {body} }}\nforall (0:r=1 /\\ x=1)\n"
+        );
+        let report = answer(&text, &usual(Arch::C));
+        assert_eq!(report.answer.verdict, Verdict::Ok, "{text}{}", report.answer.text());
+    }
+    // One access: no reader sees a half.
+    let report = answer(
+        "C whole\n{ _Atomic __int128 x = 1; }\nP0 (_Atomic __int128* x) { atomic_store(x, 2); }\n\
+         P1 (_Atomic __int128* x) { __int128 r = atomic_load(x); }\nlocations [1:r;] exists (1:r=2)\n",
+        &usual(Arch::C),
+    );
+    assert_eq!(report.answer.outcomes.len(), 2, "{}", report.answer.text());
+    for (parameter, body) in [
+        ("__int128* x", "*x = *x + 1;"),
+        ("__int128* x", "unsigned long r = 1; *x = r;"),
+        ("__uint128_t* x", "int r = 1; *x = r;"),
+        ("__int128* x", "__int128 r = -*x;"),
+        ("__int128* x", "__int128 r = *x << 1;"),
+        ("__int128* x", "if (*x / 2 == 1) { int r = 1; }"),
+        ("_Atomic __int128* x", "atomic_fetch_add(x, 1);"),
+    ] {
+        let text = format!("C t\n{{ }}\nP0 ({parameter}) {{ {body} }}\nforall (true)\n");
+        let error = refused(&text);
+        assert!(error.message.contains("128-bit"), "{text}{error:?}");
+    }
+    let error = refused("C t\n{ __int128 x = -1; }\nP0 (__int128* x) { }\nforall (true)\n");
+    assert!(error.message.contains("128 bits"), "{error:?}");
+}
+
+#[test]
+fn regions_of_variables_are_skipped() {
+    let text = "C t\n{ }\nP0 (int* x) { int r = 1; }\nregions: x:R, y:S\nforall (0:r=1)\n";
+    assert_eq!(answer(text, &usual(Arch::C)).answer.verdict, Verdict::Ok);
+}
+
+#[test]
+fn sums_unless_a_value_are_those_of_the_kernel() {
+    for (initial, condition) in [(4, "0:r=0 /\\ x=4"), (3, "0:r=1 /\\ x=5")] {
+        let text = format!(
+            "C t\n{{ atomic_t x = ATOMIC_INIT({initial}); }}\n\
+             P0 (atomic_int* x) {{ int r = __atomic_add_unless{{mb}}(x, 2, 4); }}\nforall ({condition})\n"
+        );
+        let report = answer(&text, &usual(Arch::C));
+        assert_eq!(report.answer.verdict, Verdict::Ok, "{text}{}", report.answer.text());
+    }
+    let error = refused(
+        "C t\n{ }\nP0 (int* x) { int r = __atomic_add_unless{wmb}(x, 1, 0); }\nforall (true)\n",
+    );
+    assert!(error.message.contains("`wmb`"), "{error:?}");
+}

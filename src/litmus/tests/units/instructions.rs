@@ -243,7 +243,7 @@ fn instructions_of_the_system_are_rejected_by_their_feature() {
         ("TLBI VAE1IS,X1", "address translation"),
         ("SVC #0", "exceptions"),
         ("IC IVAU,X1", "instruction fetch"),
-        ("MRS X0,NZCV", "system registers"),
+        ("MRS X0,CNTVCT_EL0", "system registers"),
         ("LD1 {V0.B}[0],[X1]", "vectors"),
         ("PACIA X0,X1", "pointer authentication"),
     ] {

@@ -3,6 +3,7 @@
 
 mod armv8;
 mod chains;
+mod code;
 mod constants;
 mod conversions;
 mod cycles;
