@@ -112,6 +112,22 @@ fn names_and_sizes() {
     assert_eq!((code, verdicts(&value)[1].1.as_str()), (1, "false"));
 }
 
+/// Bytes that an access without a size may share are unknown to axioms and machines, too.
+#[test]
+fn accesses_without_a_size_are_unknown_to_all_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.csv");
+    let rows = "0,store,0,4294967296,\n0,load,4,1,4\n";
+    std::fs::write(&log, format!("thread,operation,address,value,size\n{rows}")).unwrap();
+    let machine = "specs/machines/tso.spec --interface specs/machines/machine.interface";
+    let against = "--against sc,specs/memory/pc.cat";
+    for how in [against, &format!("--machine {machine}")] {
+        let (code, out, _) = run(&format!("trace {} {how}", log.display()));
+        assert_eq!(code, 3, "{out}");
+        assert!(out.contains("the access of line 2 has no size"), "{out}");
+    }
+}
+
 #[test]
 fn tables_and_explanations() {
     let (code, out, _) = run("trace specs/traces/store_buffering.axe");

@@ -1,5 +1,6 @@
 //! Declarations and functions.
 
+use super::constants::LOWEST;
 use super::types::{MAX_LEAVES, leaves};
 use super::{Checker, Meaning, Result, wrong};
 use crate::ast::{self, Declaration, DeclarationKind};
@@ -36,13 +37,16 @@ impl Checker<'_> {
             let mut value = folded;
             let given = self.settings.constants.iter().rev().find(|c| c.0 == name.text);
             if let Some((_, given)) = given.filter(|_| global) {
-                let fits = ty == TypeId::INTEGER || self.out.types.position(ty, *given).is_some();
+                let fits = match ty {
+                    TypeId::INTEGER => *given >= LOWEST,
+                    _ => self.out.types.position(ty, *given).is_some(),
+                };
                 if !fits {
-                    let message = format!(
-                        "`-D {}={given}`: the constant has the type {}",
-                        name.text,
-                        self.shown(ty)
-                    );
+                    let what = match ty {
+                        TypeId::INTEGER => "the number is too low",
+                        _ => &*format!("the constant has the type {}", self.shown(ty)),
+                    };
+                    let message = format!("`-D {}={given}`: {what}", name.text);
                     return Err(Diagnostic::at(Stage::Usage, name.span, message));
                 }
                 value = *given;

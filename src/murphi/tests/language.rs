@@ -298,6 +298,10 @@ fn numbers_and_types() {
     let model = checked(&format!("{HEAD}startstate end;"), &settings).expect("a model");
     assert_eq!(model.constants[0].value, 5);
     assert_eq!(model.types.count(model.type_names[0].1), Some(5));
+    // The lowest number of 64 bits marks undefined values.
+    let lowest = Settings { constants: vec![("N".into(), i64::MIN)], ..Settings::default() };
+    let error = checked("const N: 3; var x: 0..N;", &lowest).unwrap_err().0;
+    assert!(error.message.contains("too low"), "{}", error.message);
     let settings = Settings { constants: vec![("M".into(), 5)], ..Settings::default() };
     let (error, _) = checked(HEAD, &settings).expect_err("an unknown constant");
     assert!(error.message.contains("no constant `M`"), "{}", error.message);

@@ -121,6 +121,11 @@ pub(super) fn history(trace: &Trace) -> Result<History, String> {
     if trace.has_mixed_sizes() {
         return Err("accesses of several sizes overlap".into());
     }
+    if let Some(line) = trace.unknown_bytes {
+        return Err(format!(
+            "the access of line {line} has no size, and accesses with a size may share its bytes"
+        ));
+    }
     if !trace.open.is_empty() {
         return Err("it has loads without a value, or pairs with operations between them".into());
     }
