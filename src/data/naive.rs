@@ -5,8 +5,9 @@
 //! code with the engine and uses the simplest method everywhere. Covered: user equations, Bool,
 //! numbers (integers), lists, finite sets and bags, membership in set comprehensions, structured
 //! sorts, functions (beta reduction, update), `whr`, quantifiers over finite sorts. Other terms
-//! stay unevaluated. Innermost, with lazy `if` and connectives. Cost: all equations of an operation
-//! are tried for each term.
+//! stay unevaluated. A pattern that depends on the value of one, such as an `exists` over numbers,
+//! is not decided, and the term around it has no normal form. Innermost, with lazy `if` and
+//! connectives. Cost: all equations of an operation are tried for each term.
 
 use super::expr::{Binder, DataSpec, Equation, Expr, ExprKind, Substitution};
 use super::signature::{Builtin, OpKind, Signature};
@@ -30,6 +31,9 @@ pub trait NumberOrder: std::fmt::Debug {
         None
     }
 }
+
+/// Limit on the elements of a sort that are listed.
+const MAX_ELEMENTS: usize = 1 << 16;
 
 /// Naive rewriter.
 ///
@@ -79,7 +83,8 @@ impl Naive {
         &self.spec.signature
     }
 
-    /// Computes the normal form; `None` if the limit on steps is reached.
+    /// Computes the normal form; `None` if the limit on steps is reached, or if an equation is not
+    /// decided.
     pub fn normal(&mut self, e: &Expr) -> Option<Expr> {
         self.steps = self.steps.checked_sub(1)?;
         stacker::maybe_grow(256 << 10, 4 << 20, || match &e.kind {
@@ -179,7 +184,7 @@ impl Naive {
                 let c = self.normal(&c.substitute(&by))?;
                 match c.as_bool(&self.spec.signature) {
                     Some(true) => {}
-                    None if self.numbers.is_some() => return None,
+                    None if self.numbers.is_some() || self.is_unevaluated(&c) => return None,
                     _ => continue,
                 }
             }
@@ -623,20 +628,30 @@ impl Naive {
     /// Returns the elements of Bool, or of a sort with constructors that are constants or have
     /// arguments of such sorts. `None` for any other sort, and if some element has no normal form.
     pub fn elements(&mut self, sort: SortId) -> Option<Vec<Expr>> {
+        self.elements_inside(sort, &mut Vec::new())
+    }
+
+    /// Returns the elements of a sort inside values of other sorts, which have infinitely many if
+    /// it is one of these.
+    fn elements_inside(&mut self, sort: SortId, outer: &mut Vec<SortId>) -> Option<Vec<Expr>> {
         if sort == basic::BOOL {
             return Some(vec![self.boolean(false), self.boolean(true)]);
         }
+        if outer.contains(&sort) {
+            return None;
+        }
+        outer.push(sort);
         let constructors = self.spec.signature.sorts.named_of(sort)?.constructors.clone();
         let mut out = Vec::new();
         for c in constructors {
             let (domain, _) = self.spec.signature.domain_range(self.spec.signature.op(c).sort);
             let domain = domain.to_vec();
-            if domain.contains(&sort) {
-                return None;
-            }
             let mut tuples: Vec<Vec<Expr>> = vec![vec![]];
             for d in domain {
-                let values = self.elements(d)?;
+                let values = self.elements_inside(d, outer)?;
+                if tuples.len().saturating_mul(values.len()) > MAX_ELEMENTS {
+                    return None;
+                }
                 tuples = tuples
                     .iter()
                     .flat_map(|t| values.iter().map(move |v| [t.clone(), vec![v.clone()]].concat()))
@@ -647,6 +662,7 @@ impl Naive {
                 out.push(self.normal(&e)?);
             }
         }
+        outer.pop();
         (!out.is_empty()).then_some(out)
     }
 }
@@ -676,8 +692,12 @@ impl Naive {
         let signature = &self.spec.signature;
         Some(match (&pattern.kind, &e.kind) {
             (ExprKind::Var(v), _) => match by.get(v) {
-                Some(old) if self.numbers.is_some() => old == e || self.same(old, e)?,
-                Some(old) => old == e,
+                Some(old) if old == e => true,
+                Some(old) if self.numbers.is_some() => self.same(old, e)?,
+                Some(old) => match self.same(old, e) {
+                    None if [old, e].into_iter().any(|e| self.is_unevaluated(e)) => return None,
+                    same => same == Some(true),
+                },
                 None => {
                     by.insert(*v, e.clone());
                     true
@@ -700,14 +720,17 @@ impl Naive {
             }
             (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => {
                 if xs.len() != ys.len() || !self.matches(f, g, by)? {
-                    return Some(false);
+                    return self.differs(pattern, e);
                 }
+                let mut decided = true;
                 for (x, y) in xs.iter().zip(ys) {
-                    if !self.matches(x, y, by)? {
-                        return Some(false);
+                    match self.matches(x, y, by) {
+                        Some(true) => {}
+                        Some(false) => return Some(false),
+                        None => decided = false,
                     }
                 }
-                true
+                decided.then_some(true)?
             }
             (ExprKind::Apply(..), ExprKind::Number(n)) => match pattern.as_builtin(signature) {
                 Some((
@@ -723,7 +746,79 @@ impl Naive {
                 }
                 _ => false,
             },
+            _ => return self.differs(pattern, e),
+        })
+    }
+
+    /// Returns false for a term that has another head than a pattern; `None` if its value may have
+    /// the same.
+    fn differs(&self, pattern: &Expr, e: &Expr) -> Option<bool> {
+        let decided = !self.is_data(pattern) || self.is_data(e) || !self.is_unevaluated(e);
+        decided.then_some(false)
+    }
+
+    /// True for a number, and for a term with an operation at its head that forms data.
+    fn is_data(&self, e: &Expr) -> bool {
+        use Builtin::*;
+        let forms_data = |kind: &OpKind| match kind {
+            OpKind::Constructor(_) => true,
+            OpKind::Builtin(b) => matches!(
+                b,
+                True | False
+                    | EmptyList
+                    | Cons
+                    | EmptySet
+                    | SetInsert
+                    | EmptyBag
+                    | BagInsert
+                    | FSetToSet
+                    | FBagToBag
+            ),
             _ => false,
+        };
+        matches!(e.kind, ExprKind::Number(_))
+            || e.head().is_some_and(|op| forms_data(&self.spec.signature.op(op).kind))
+    }
+
+    /// True if a normal form may have a value that this rewriter does not compute. Other terms
+    /// without a value, such as `head([])`, are normal forms of every rewriter.
+    fn is_unevaluated(&self, e: &Expr) -> bool {
+        use Builtin::*;
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+            ExprKind::Number(_) | ExprKind::Op(_) => false,
+            ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => true,
+            ExprKind::Apply(head, args) => {
+                let ExprKind::Op(op) = head.kind else { return true };
+                let computed = match &self.spec.signature.op(op).kind {
+                    OpKind::Builtin(b) => {
+                        self.is_data(e)
+                            || matches!(
+                                b,
+                                Head | Tail
+                                    | RHead
+                                    | RTail
+                                    | At
+                                    | Div
+                                    | Mod
+                                    | Add
+                                    | Subtract
+                                    | Multiply
+                                    | Succ
+                                    | Pred
+                                    | Negate
+                                    | Abs
+                                    | NatToPos
+                                    | IntToPos
+                                    | IntToNat
+                                    | PosToNat
+                                    | PosToInt
+                                    | NatToInt
+                            )
+                    }
+                    _ => true,
+                };
+                !computed || args.iter().any(|a| self.is_unevaluated(a))
+            }
         })
     }
 

@@ -49,8 +49,10 @@ impl OpenConstants {
                 }
                 let mut uses = false;
                 let mut see = |o| uses |= by.contains_key(&o) || open.contains_key(&o);
-                e.rhs.each_op(&mut see);
-                e.condition.iter().for_each(|c| c.each_op(&mut see));
+                // A pattern with the constant matches its value only.
+                for part in [&e.lhs, &e.rhs].into_iter().chain(&e.condition) {
+                    part.each_op(&mut see);
+                }
                 if uses {
                     open.insert(op, e.span);
                 }

@@ -161,8 +161,9 @@ impl<'a> Flow<'a> {
             for equation in &data.equations {
                 let mut found = false;
                 let mut see = |op| found |= flow.uses_symbolic.contains(&op);
-                equation.rhs.each_op(&mut see);
-                equation.condition.iter().for_each(|c| c.each_op(&mut see));
+                for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
+                    e.each_op(&mut see);
+                }
                 if found {
                     flow.uses_symbolic.extend(equation.lhs.head());
                 }

@@ -12,7 +12,7 @@
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, VarId};
 use mu_base::{Diagnostic, Span, Stage, narrow};
-use mu_data::expr::{DataSpec, Expr, Substitution};
+use mu_data::expr::{DataSpec, Equation, Expr, Substitution};
 use mu_data::signature::OpKind;
 use mu_data::sort::basic;
 use mu_process::linear::{LinearProcess, Param, ParamRole};
@@ -86,6 +86,17 @@ pub fn with_parameters(
     }
     while process.components.len() <= component as usize {
         process.components.push("parameters".into());
+    }
+    let in_pattern = |e: &&Equation| {
+        let mut found = false;
+        e.lhs.each_op(&mut |op| found |= by.contains_key(&op));
+        found
+    };
+    if let Some(equation) = process.data.equations.iter().find(in_pattern) {
+        let text =
+            "the left-hand side of an equation has a symbolic parameter, which no term matches";
+        let out = "a variable and a condition can have the place of the parameter";
+        return Err(Diagnostic::new(Stage::Unsupported, text).note(out).or_span(equation.span));
     }
     let OpenConstants { constants: by, hiding } = OpenConstants::new(&process.data.equations, by);
     let reached = |e: &Expr| reached(&process.data, e, &hiding);

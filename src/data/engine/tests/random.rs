@@ -294,3 +294,43 @@ fn engine_agrees_with_naive_rewriter() {
     }
     assert!(compared * 2 > rounds, "only {compared} of {rounds} could be compared");
 }
+
+#[test]
+fn naive_rewriter_decides_no_pattern_of_a_value_that_it_does_not_compute() {
+    let mut fixture = Fixture::new(
+        "sort A = struct a(B) | x; B = struct b(A) | y;
+         map g: Bool -> Bool; f: Nat -> Bool; k: Bool # Bool -> Bool; c: Nat -> Bool;
+         var p, q: Bool; n: Nat;
+         eqn g(true) = true; g(p) = false;
+             f(0) = true; f(n) = false;
+             k(p, p) = true; k(p, q) = false;
+             (exists i: Nat. i == n) -> c(n) = true; c(n) = false;",
+    );
+    let mut by_naive = |text: &str| {
+        let e = fixture.expr(text, None);
+        Naive::new(&fixture.spec, 50_000)
+            .normal(&e)
+            .map(|n| crate::print::expression(&fixture.spec.signature, &n))
+    };
+    for text in [
+        "g(exists i: Nat. i == 3)",
+        "k(exists i: Nat. i == 3, true)",
+        "c(3)",
+        "f(exp(2, 3))",
+        "g(!(exists i: Nat. i == 3))",
+    ] {
+        assert_eq!(by_naive(text), None, "{text}");
+    }
+    // No equation applies to these terms: they are normal forms.
+    for (text, expected) in [
+        ("f(head([]))", "false"),
+        ("k(head([]), true)", "false"),
+        ("k(head([]), head([]))", "true"),
+        ("f(1)", "false"),
+        ("g(1 < 2)", "true"),
+    ] {
+        assert_eq!(by_naive(text).as_deref(), Some(expected), "{text}");
+    }
+    // Sorts that contain each other have no list of elements.
+    assert_eq!(by_naive("g(exists z: A. z == x)"), None);
+}

@@ -122,6 +122,17 @@ proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + (n == N) -> b(n) . Q(n);
 init P(0);";
 
 #[test]
+fn a_parameter_in_a_pattern_is_rejected() {
+    // The pattern matches the value of the parameter, but no term that the constant stands for.
+    let text = "map N: Nat; f: Nat -> Bool; var n: Nat; eqn f(N) = true; f(n) = false;
+        act a: Nat; bad;
+        proc P(n: Nat) = (n < 14) -> a(n) . P(n + 1) + (n == 14 && f(n)) -> bad . P(n);
+        init P(0);";
+    let why = proved(text, "[true* . bad] false").expect_err("false for N = 14");
+    assert!(why.message.contains("the left-hand side of an equation"), "{why:?}");
+}
+
+#[test]
 fn a_counter_up_to_a_bound() {
     for (text, expected) in [
         ("[true*] (forall k: Nat. (val(k <= N) => [a(k) . true* . a(k)] false))", true),

@@ -163,6 +163,23 @@ fn numbers_of_a_certificate_belong_to_their_sorts() {
 }
 
 #[test]
+fn a_certificate_rests_on_no_pattern_of_an_undecided_term() {
+    let text = |condition: &str| {
+        format!(
+            "{HEAD}map g: Bool -> Bool; var p: Bool; eqn g(true) = true; g(p) = false;
+             proc C(n: Nat) = (n < N) -> a . C(n + 1) + g({condition}) -> bad(n) . C(n); init C(0);"
+        )
+    };
+    let never = text("false");
+    let Ok(Answer::True(proof)) = answer(&never, NO_BAD, 4_000) else { panic!("no proof") };
+    let certificate = proof.certificate.expect("it was wanted");
+    assert!(checked(&never, NO_BAD, &certificate).is_ok());
+    // The rewriter does not evaluate the condition, so that the second equation seems to apply.
+    let violated = text("exists i: Nat. i == n");
+    assert!(checked(&violated, NO_BAD, &certificate).is_err());
+}
+
+#[test]
 fn counters_that_regions_leave_open() {
     table(&[
         // Decreasing.
