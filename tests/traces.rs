@@ -511,3 +511,36 @@ fn a_log_that_is_cut_off_says_so() {
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("warning:") && stderr.contains("has no end of line"), "{stderr}");
 }
+
+/// Outcomes of litmus7: addresses are values of their own, and a program with a data race may do
+/// anything.
+#[test]
+fn outcomes_with_addresses_and_of_undefined_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = |name: &str, test: &str, outcomes: &str| {
+        std::fs::write(folder.path().join(format!("{name}.litmus")), test).unwrap();
+        let count = outcomes.lines().count();
+        let text = format!("Test {name} Allowed\nHistogram ({count} states)\n{outcomes}");
+        let path = folder.path().join(format!("{name}.log"));
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let found = |log: &str, model: &str| -> Vec<String> {
+        let (_, value) = json(&format!("trace {log} --against {model}"));
+        verdicts(&value).into_iter().map(|v| v.1).collect()
+    };
+    let test = "AArch64 pointer\n{ int64_t x=0; int64_t y=0; int64_t z=0;\n\
+         0:X1=x; 0:X2=y; 1:X1=x; }\n P0 | P1 ;\n STR X2,[X1] | LDR X0,[X1] ;\n\
+         exists (1:X0=0)\n";
+    let outcomes = "5 :>1:X0=0;\n5 :>1:X0=5;\n5 :>1:X0=y;\n5 :>1:X0=z;\n";
+    let pointer = log("pointer", test, outcomes);
+    assert_eq!(found(&pointer, "armv8"), ["true", "false", "true", "false"]);
+    let test = "C race\n{}\nP0 (int* x) { *x = 1; }\nP1 (int* x) { int r0 = *x; }\n\
+         exists (1:r0=1)\n";
+    let race = log("race", test, "5 :>1:r0=1;\n5 :>1:r0=7;\n");
+    assert_eq!(found(&race, "rc11"), ["true", "true"]);
+    let test = "C atomic\n{}\nP0 (atomic_int* x) { atomic_store(x, 1); }\n\
+         P1 (atomic_int* x) { int r0 = atomic_load(x); }\nexists (1:r0=1)\n";
+    let atomic = log("atomic", test, "5 :>1:r0=1;\n5 :>1:r0=7;\n");
+    assert_eq!(found(&atomic, "rc11"), ["true", "false"]);
+}

@@ -27,8 +27,18 @@ use std::path::{Path, PathBuf};
 /// Backward jumps of a path that are followed.
 const LOOPS: u32 = 2;
 
+/// A value of a register or location in an outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum FinalValue {
+    Number(i128),
+    /// Address or other value that is printed as a text.
+    Address(String),
+    /// Any value, the same at all places of the outcome.
+    Any,
+}
+
 /// An outcome: values by register or location.
-type FinalValues = BTreeMap<String, i128>;
+type FinalValues = BTreeMap<String, FinalValue>;
 
 /// The outcomes of a test in a log.
 struct Histogram {
@@ -123,7 +133,9 @@ fn outcome(line: &str) -> Result<(String, FinalValues), (usize, String)> {
             let (name, value) = text
                 .split_once('=')
                 .ok_or((column, format!("expected `NAME=VALUE`, found `{text}`")))?;
-            let value = number(value).ok_or((column, format!("expected a number in `{text}`")))?;
+            let value = number(value)
+                .or_else(|| address(value))
+                .ok_or((column, format!("expected a number or an address in `{text}`")))?;
             values.insert(plain(name), value);
         }
         column += part.chars().count() + 1;
@@ -131,14 +143,30 @@ fn outcome(line: &str) -> Result<(String, FinalValues), (usize, String)> {
     Ok((rest.trim().to_string(), values))
 }
 
-fn number(text: &str) -> Option<i128> {
+fn number(text: &str) -> Option<FinalValue> {
     let text = text.trim();
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |d| (-1, d));
     let value = match digits.strip_prefix("0x") {
         Some(hex) => i128::from_str_radix(hex, 16).ok()?,
         None => digits.parse().ok()?,
     };
-    Some(sign * value)
+    Some(FinalValue::Number(sign * value))
+}
+
+/// Reads the address of a location, such as `x`, `&x`, or `x[1]`.
+fn address(text: &str) -> Option<FinalValue> {
+    let text = text.trim().trim_start_matches('&');
+    let is_name = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let text = text.strip_suffix("[0]").unwrap_or(text);
+    is_name.then(|| FinalValue::Address(text.to_string()))
+}
+
+/// Reads a value that the layer `litmus` prints.
+fn computed(text: &str) -> FinalValue {
+    match text {
+        "?" => FinalValue::Any,
+        _ => number(text).unwrap_or_else(|| FinalValue::Address(text.to_string())),
+    }
 }
 
 /// Returns a name without brackets.
@@ -150,6 +178,8 @@ fn plain(name: &str) -> String {
 enum AllowedOutcomes {
     /// All of them; the stop reason if some may be missing.
     Outcomes(Vec<FinalValues>, Option<(Stop, String)>),
+    /// Every outcome, because the program is undefined.
+    All,
     /// The reason why the model cannot judge the test.
     Unknown(String),
 }
@@ -229,11 +259,14 @@ fn allowed(
     let (instructions, threads) = size(&test);
     let report = mu_litmus::run(test, &judge, PathBounds { loops: LOOPS }, &session.budget)
         .map_err(|d| located(d, &sources))?;
+    if report.answer.undefined {
+        return Ok((AllowedOutcomes::All, instructions, threads));
+    }
     let outcomes = report
         .answer
         .outcomes
         .iter()
-        .map(|o| o.iter().filter_map(|(n, v)| Some((plain(n), number(v)?))).collect())
+        .map(|o| o.iter().map(|(n, v)| (plain(n), computed(v))).collect())
         .collect();
     let missing = (!report.answer.complete)
         .then(|| (report.stop.clone(), "some outcomes of the test were not computed".to_string()));
@@ -250,11 +283,16 @@ fn judge(allowed: &AllowedOutcomes, outcome: &FinalValues) -> TraceAnswer {
                 ..TraceAnswer::default()
             };
         }
+        AllowedOutcomes::All => {
+            return TraceAnswer {
+                truth: Some(true),
+                reason: Some("the program is undefined, so every outcome is allowed".to_string()),
+                ..TraceAnswer::default()
+            };
+        }
         AllowedOutcomes::Outcomes(outcomes, missing) => (outcomes, missing),
     };
-    let agrees =
-        |o: &FinalValues| outcome.iter().all(|(n, v)| o.get(n).is_none_or(|w| same(*v, *w)));
-    let found = outcomes.iter().find(|o| agrees(o));
+    let found = outcomes.iter().find(|o| agree(outcome, o));
     let unobserved =
         outcomes.first().and_then(|o| outcome.keys().find(|name| !o.contains_key(*name)));
     match (found, unobserved, missing) {
@@ -270,6 +308,18 @@ fn judge(allowed: &AllowedOutcomes, outcome: &FinalValues) -> TraceAnswer {
         },
         (None, _, None) => TraceAnswer { truth: Some(false), ..TraceAnswer::default() },
     }
+}
+
+/// True if an outcome of a log is one that was computed. Names that the test does not observe are
+/// left out.
+fn agree(outcome: &FinalValues, computed: &FinalValues) -> bool {
+    let mut any: Option<&FinalValue> = None;
+    outcome.iter().all(|(name, value)| match (value, computed.get(name)) {
+        (_, None) => true,
+        (_, Some(FinalValue::Any)) => any.replace(value).is_none_or(|before| before == value),
+        (FinalValue::Number(a), Some(FinalValue::Number(b))) => same(*a, *b),
+        (a, Some(b)) => a == b,
+    })
 }
 
 /// True if two printed values are the same, one of them possibly without its sign: a negative value
