@@ -320,7 +320,11 @@ impl TransitionDeclaration<'_> {
             Some(e) => scope.dnf(e, true)?,
             None => vec![Conjunct::default()],
         };
-        let fences = guard.iter().any(|c| c.cube.iter().any(|a| matches!(a, Atom::Fence(_))));
+        let is_fence = |a: &Atom| matches!(a, Atom::Fence(_));
+        let fences = guard.iter().any(|c| {
+            let universal = c.universal.iter().flat_map(|u| &u.dnf);
+            universal.chain([&c.cube]).flatten().any(is_fence)
+        });
         scope.allowed = AllowedQuantifiers::None;
         let updates =
             self.updates.iter().map(|u| update(&mut scope, u)).collect::<CheckResult<Vec<_>>>()?;

@@ -169,6 +169,10 @@ pub(super) fn parse_any(
                 .collect::<HashMap<_, _>>(),
         );
         statements = std::mem::take(&mut assembler.statements);
+        if let Some(weak) = statements.iter().find(|s| s.entry.name == "movnti") {
+            let message = "`movnti` is not ordered with other stores, and the machines keep the order of all stores";
+            return Err(Diagnostic::at(Stage::Unsupported, weak.span, message));
+        }
         fixed_threads = fixed_threads.or(assembler.fixed_threads);
         let (code, own) = assembler.finish()?;
         check_counters(&code.steps, &code.instructions, &declared, &variables)?;
@@ -177,8 +181,14 @@ pub(super) fn parse_any(
     }
     program.cells = variables.cells(&uses)?;
     let mut unsafe_states = Vec::new();
+    let code_of: Vec<usize> = (0..threads).map(|t| t.min(codes.len() - 1)).collect();
     for section in of("unsafe_prop") {
-        let scope = PropertyScope { program: &mut program, variables: &variables, labels: &labels };
+        let scope = PropertyScope {
+            program: &mut program,
+            variables: &variables,
+            labels: &labels,
+            codes: &code_of,
+        };
         unsafe_states.push(conjunction(&section.tokens, section.name.span, scope)?);
     }
     let codes = codes.iter().map(|s| s.name.span).collect();

@@ -14,7 +14,7 @@ use super::variables::Variables;
 use super::x86::too_wide;
 use super::{Program, Register};
 use mu_base::words::{Cursor, Token, TokenKind};
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_model::Slot;
 use std::collections::HashMap;
 
@@ -94,6 +94,8 @@ pub struct Property {
     pub atoms: Vec<(PropertyTerm, Comparison, PropertyTerm)>,
     /// The position of each comparison.
     pub spans: Vec<Span>,
+    /// For each thread, the number of its code: positions in two codes differ.
+    pub codes: Vec<usize>,
 }
 
 /// The scope of a property's names.
@@ -101,6 +103,7 @@ pub(super) struct PropertyScope<'a> {
     pub program: &'a mut Program,
     pub variables: &'a Variables,
     pub labels: &'a [HashMap<String, u32>],
+    pub codes: &'a [usize],
 }
 
 /// Parses a conjunction, up to the end of the tokens.
@@ -111,11 +114,13 @@ pub(super) fn conjunction(
 ) -> Result<Property, Diagnostic> {
     // Line breaks are ignored here.
     let tokens: Vec<Token<'_>> = tokens.iter().filter(|t| t.text != "\n").copied().collect();
-    let mut reader = PropertyReader {
-        cursor: Cursor::new(&tokens),
-        scope,
-        found: Property { variables: Vec::new(), atoms: Vec::new(), spans: Vec::new() },
+    let found = Property {
+        variables: Vec::new(),
+        atoms: Vec::new(),
+        spans: Vec::new(),
+        codes: scope.codes.to_vec(),
     };
+    let mut reader = PropertyReader { cursor: Cursor::new(&tokens), scope, found };
     loop {
         reader.atom()?;
         if reader.cursor.at_end() {
@@ -348,12 +353,18 @@ impl Property {
                         width.signed(machine.register(t, own[t], state) >> shift & width.mask()),
                     )
                 }
-                PropertyTerm::Place(t) => machine.place(chosen[*t], state) as i128,
+                PropertyTerm::Place(t) => {
+                    let t = chosen[*t];
+                    self.position(t, narrow::index(machine.place(t, state)))
+                }
                 // A label is resolved in the thread that it is compared with.
-                PropertyTerm::Label(_, places) => match other {
-                    PropertyTerm::Place(t) => i128::from(places[chosen[*t]]?),
-                    _ => i128::from(places.iter().flatten().next().copied()?),
-                },
+                PropertyTerm::Label(_, places) => {
+                    let t = match other {
+                        PropertyTerm::Place(t) => chosen[*t],
+                        _ => places.iter().position(Option::is_some)?,
+                    };
+                    self.position(t, places[t]?)
+                }
                 PropertyTerm::Memory(cell) => shown(*cell, machine.cell(*cell, state)),
                 PropertyTerm::ThreadView(t, cell, element) => {
                     let cell = cell + element.map_or(0, |e| chosen[e]);
@@ -373,6 +384,10 @@ impl Property {
             // A thread without the label is never at it.
             _ => *comparison == Comparison::Different,
         })
+    }
+    /// Returns the number of a position of a thread, among those of all codes.
+    fn position(&self, thread: usize, place: u32) -> i128 {
+        (self.codes[thread] as i128) << 32 | i128::from(place)
     }
     /// Finds threads for which it holds in a state. `None` if it holds for no choice of threads.
     pub fn witnesses(&self, machine: &Machine, state: &[u32]) -> Option<Vec<usize>> {
@@ -420,8 +435,15 @@ impl Property {
         out
     }
     /// Returns the positions of each thread that it distinguishes from others.
-    pub fn places(&self, threads: usize) -> Vec<Vec<u32>> {
-        let mut out = vec![Vec::new(); threads];
+    pub fn places(&self, program: &Program) -> Vec<Vec<u32>> {
+        let mut out = vec![Vec::new(); program.threads.len()];
+        // Positions of two threads are compared, so every step may change the answer.
+        let is_place = |t: &PropertyTerm| matches!(t, PropertyTerm::Place(_));
+        if self.atoms.iter().any(|(a, _, b)| is_place(a) && is_place(b)) {
+            for (list, thread) in out.iter_mut().zip(&program.threads) {
+                list.extend(0..=narrow::index(thread.steps.len()));
+            }
+        }
         for term in self.terms() {
             if let PropertyTerm::Label(_, places) = term {
                 out.iter_mut().zip(places).for_each(|(list, p)| list.extend(p));

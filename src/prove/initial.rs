@@ -14,6 +14,9 @@ use std::ops::ControlFlow::{Break, Continue};
 /// processes. If none of them has one, larger numbers are undecided.
 pub(crate) const MORE_SIZES: usize = 3;
 
+/// With more instances of `init`, repetitions are not removed.
+const MANY_INSTANCES: usize = 1_000;
+
 /// Limit on the choices of processes for a claim or for `init`; more are [`Trouble::Cases`].
 const MAX_BINDINGS: usize = 1 << 20;
 
@@ -166,8 +169,8 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
     Ok(meet(signature, processes, atoms, &instances(rules, processes)?, Certainty::Possible))
 }
 
-/// Returns the instances of `init` for all maps of its parameters to the processes; of each, one of
-/// the conjunctions must hold.
+/// Returns the distinct instances of `init` for all maps of its parameters to the processes, except
+/// those that always hold; of each, one of the conjunctions must hold.
 fn instances(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, Trouble> {
     let count = u32::try_from(rules.init.0).ok().and_then(|params| processes.checked_pow(params));
     if count.is_none_or(|count| count > MAX_BINDINGS) {
@@ -182,7 +185,10 @@ fn instances(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, 
                 cubes.push(list.into_iter().filter(|l| *l != Literal::True).collect());
             }
         }
-        instances.push(cubes);
+        let is_new = || instances.len() >= MANY_INSTANCES || !instances.contains(&cubes);
+        if !cubes.iter().any(Vec::is_empty) && is_new() {
+            instances.push(cubes);
+        }
     }
     instances.sort_by_key(Vec::len);
     Ok(instances)
@@ -208,7 +214,9 @@ pub enum Existence {
 ///
 /// If `init` and the assumptions mention no array over processes, a state with many processes
 /// remains one after restriction to the constants and the processes in its variables. So
-/// `least + variables` numbers decide the question.
+/// `least + variables` numbers decide the question, unless `init` has states without the further
+/// process for all of them: assumptions may exclude these states, and with more processes `init` may
+/// have none of them, so that cells may contain the further process.
 ///
 /// # Errors
 ///
@@ -222,7 +230,9 @@ pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
     );
     let (variables, arrays): (Vec<Cell>, Vec<Cell>) =
         cells.iter().partition(|c| c.processes().next().is_none());
-    let bound = least + variables.len() + if arrays.is_empty() { 0 } else { MORE_SIZES };
+    let may_differ = !cells.is_empty() && !rules.invariants.is_empty();
+    let further_sizes = if arrays.is_empty() && !may_differ { 0 } else { MORE_SIZES };
+    let bound = least + variables.len() + further_sizes;
     let most = rules.signature.most.unwrap_or(usize::MAX);
     let mut undecided = false;
     for processes in least..=bound.min(most) {
@@ -235,11 +245,23 @@ pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
     }
     Ok(if undecided {
         Existence::Undecided
-    } else if arrays.is_empty() || most <= bound {
+    } else if most <= bound || arrays.is_empty() && !(may_differ && has_state_inside(rules, bound)?)
+    {
         Existence::None
     } else {
         Existence::NoneUpTo(bound)
     })
+}
+
+/// True unless no state of exactly this number of processes satisfies `init` without the further
+/// process in a cell. Assumptions do not count.
+fn has_state_inside(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
+    let found = instances(rules, processes)?;
+    let inside = cells_of_processes(&found, &rules.signature)
+        .into_iter()
+        .map(|c| Atom::In(c, (1 << processes) - 1))
+        .collect();
+    Ok(meet(&rules.signature, processes, inside, &found, Certainty::Possible).is_some())
 }
 
 /// Returns the cells of processes in instances of `init`.

@@ -17,7 +17,9 @@ use crate::residues::{self, Residues};
 use crate::simplex::{SimplexAnswer, ZeroRelation};
 use mu_base::narrow;
 use mu_base::source::Place;
-use mu_cubicle::system::{self, ComparisonOp, Proc, SymbolKind, System, Term, TypeId, Update};
+use mu_cubicle::system::{
+    self, ComparisonOp, Proc, SymbolKind, System, Term, Transition, TypeId, Update,
+};
 use num_traits::{One, ToPrimitive};
 
 /// The template number of `#1`.
@@ -302,6 +304,29 @@ impl Translator<'_> {
     }
 }
 
+/// Returns the transition with the same numbers for the bound variables of all its quantifiers and
+/// updates by cases, none of which is inside another: a template has one byte for a number.
+fn renumbered(transition: &Transition) -> Transition {
+    let mut t = transition.clone();
+    let free = narrow::index(t.params.len());
+    for u in &mut t.universal {
+        let bound = u.var;
+        u.map_procs(&mut |p| if p == Proc::Var(bound) { Proc::Var(free) } else { p });
+    }
+    for u in &mut t.updates {
+        let Update::Cases { bound, .. } = u else { continue };
+        let bound: Vec<u32> = bound.iter().map(|b| b.0).collect();
+        u.map_procs(&mut |p| match p {
+            Proc::Var(v) => bound
+                .iter()
+                .position(|b| *b == v)
+                .map_or(p, |at| Proc::Var(free + narrow::index(at))),
+            p => p,
+        });
+    }
+    t
+}
+
 /// Translates the system for the memory model.
 pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     let premises = premises(system, memory)?;
@@ -316,7 +341,7 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     let signature = t.signature(memory);
     let joint = memory == Memory::Tso;
     let mut rules = Vec::new();
-    for (i, transition) in system.transitions.iter().enumerate() {
+    for (i, transition) in system.transitions.iter().map(renumbered).enumerate() {
         let Some((guard, fence)) = t.cube(&transition.guard, false)? else { continue };
         let universal = transition
             .universal

@@ -105,7 +105,7 @@ pub(super) fn seen(
     let mut places = vec![Vec::new(); count];
     for p in &program.unsafe_states {
         monitored.iter_mut().zip(p.registers(count)).for_each(|(w, r)| w.extend(r));
-        places.iter_mut().zip(p.places(count)).for_each(|(w, r)| w.extend(r));
+        places.iter_mut().zip(p.places(&program.program)).for_each(|(w, r)| w.extend(r));
     }
     let machine = Machine::with_observed(program.program.clone(), memory, bound, &monitored);
     let reads: Vec<Slot> = program.unsafe_states.iter().flat_map(|p| p.slots(&machine)).collect();

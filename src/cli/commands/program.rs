@@ -38,14 +38,14 @@ pub(crate) fn read_asserted(
     let expected = "expected an x86 program (.asm)";
     systems::expect_language(path, &[&X86], expected)?;
     let program = mu_frontends::programs::x86(&Input::file(path), threads, &mut session.sources)?;
-    if program.unsafe_states.is_empty() {
-        let error = Diagnostic::new(
-            Stage::Type,
-            format!("`{}` has no section `unsafe_prop`", path.display()),
-        );
-        return Err(error.note("this section describes the states that must not be reached"));
-    }
-    Ok(program)
+    if program.unsafe_states.is_empty() { Err(without_claim(path)) } else { Ok(program) }
+}
+
+/// Builds the error for a program without a section of unsafe states.
+pub(crate) fn without_claim(path: &Path) -> Diagnostic {
+    let message = format!("`{}` has no section `unsafe_prop`", path.display());
+    Diagnostic::new(Stage::Type, message)
+        .note("this section describes the states that must not be reached")
 }
 
 pub(crate) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {

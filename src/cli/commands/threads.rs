@@ -55,16 +55,18 @@ enum Read {
     Unknown(Diagnostic),
 }
 
-/// Reads a program. A text that is valid for a fixed number of threads is not bad input.
-fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
+/// Reads a program with a section of unsafe states. A text that is valid for a fixed number of
+/// threads is not bad input.
+fn read(path: &Path, source: SourceId, text: &str) -> Result<Read, Diagnostic> {
+    let small = || (1..=nasm::MAX_THREADS.min(4)).find_map(|n| nasm::parse(source, text, n).ok());
     match parametric::parse(source, text) {
+        Ok(program) if program.unsafe_states.is_empty() => Err(program::without_claim(path)),
         Ok(program) => Ok(Read::Program(program)),
-        Err(error)
-            if (1..=nasm::MAX_THREADS.min(4)).any(|n| nasm::parse(source, text, n).is_ok()) =>
-        {
-            Ok(Read::Unknown(error))
-        }
-        Err(error) => Err(error),
+        Err(error) => match small() {
+            Some(program) if program.unsafe_states.is_empty() => Err(program::without_claim(path)),
+            Some(_) => Ok(Read::Unknown(error)),
+            None => Err(error),
+        },
     }
 }
 
@@ -135,7 +137,7 @@ pub(crate) fn prove(
 ) -> Result<u8, Diagnostic> {
     systems::expect_no_parameters(session, &args.file)?;
     let (source, text) = session.read_source(&args.file)?;
-    let program = read(source, &text)?;
+    let program = read(&args.file, source, &text)?;
     if instances && let Some((small, found)) = instance(session, args, source, &text)? {
         return report_run(session, args, &small, &found);
     }

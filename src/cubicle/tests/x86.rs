@@ -256,6 +256,44 @@ fn shifts_that_keep_the_flags() {
     }
 }
 
+/// Names of the program that differ in case or in `_` have different names in the system, and no
+/// place is the name of a variable or a register.
+#[test]
+fn names_of_the_program_stay_distinct() {
+    let claim = |data: &str, code: &str, claim: &str| {
+        let text = program(data, code).replace("eip[$t] = bad", claim).replace("bad: nop\n", "");
+        let system = translated(&text, TranslationOptions::default());
+        steps_to_unsafe(&system.unwrap_or_else(|d| panic!("{text}: {d}")).1, 2)
+    };
+    let end = "end: mov dword [x], 1\nret\nend_: mov dword [x], 2";
+    assert_eq!(claim("x dd 0", end, "$t:x = 2"), None);
+    assert_eq!(claim("x dd 0", end, "$t:x = 1"), Some(1));
+    assert_eq!(claim("lx dd 0", "l: inc dword [lx]", "$t:lx = 1"), Some(2));
+    assert_eq!(claim("l dd 0", "l: inc dword [l]\nEAX: mov eax, 1", "$t:l = 1"), Some(2));
+    assert_eq!(claim("x dd 0", "a: mov eax, 1", "eax[$T] = 1 && eax[$t] = 1"), Some(2));
+}
+
+/// A thread that stands for memory, or that has left the program's behaviour, is at no place of the
+/// program.
+#[test]
+fn claims_are_about_threads_at_places_of_the_program() {
+    let refuted = |data: &str, code: &str, claim: &str| {
+        let text = program(data, code).replace("eip[$t] = bad", claim).replace("bad: nop\n", "");
+        let translation =
+            translate(&parametric::parse(SourceId::FIRST, &text).unwrap(), Default::default())
+                .unwrap();
+        let mut system = mu_cubicle::check(&translation.file).unwrap();
+        system.unsafes.truncate(translation.claims);
+        steps_to_unsafe(&system, 3).is_some()
+    };
+    assert!(!refuted("x dd 0", "a: jmp a", "x = 0 && eip[$t] <> a"));
+    assert!(!refuted("x dd 0", "a: jmp a", "x = 0 && eip[$t] <> eip[$u]"));
+    assert!(refuted("x dd 0", "a: jmp b\nb: jmp b", "x = 0 && eip[$t] <> a"));
+    let counter = "a: lock dec dword [c]\nb: jmp b";
+    assert!(!refuted("c dd 0 ! as counter", counter, "eip[$t] <> a && eip[$t] <> b"));
+    assert!(refuted("c dd N ! as counter", counter, "eip[$t] <> a && eip[$t] = b"));
+}
+
 #[test]
 fn what_has_no_counterpart_is_refused_by_name() {
     let faults = [

@@ -110,9 +110,10 @@ pub fn translate(
     for at in 0..source.code.len() {
         translator.instruction(at)?;
     }
-    let mut claims =
+    let claims =
         source.unsafe_states.iter().map(|u| translator.claim(u)).collect::<Result<Vec<_>, _>>()?;
     let count = claims.len();
+    let mut claims: Vec<Item> = claims.into_iter().map(|c| translator.without_others(c)).collect();
     claims.extend(translator.limits.iter().map(|(place, ..)| at_place(place)));
     let limits = translator.limits.iter().map(|(_, why, span)| (why.clone(), *span)).collect();
     let counted = source.variables.iter().any(|v| v.counter).then_some(values::GREATEST as u64);
@@ -140,9 +141,26 @@ fn at_place(place: &str) -> Item {
 /// Names that the system uses itself.
 const RESERVED: [&str; 9] = ["PC", "ZF", "SF", "LF", "CF", "OF", "T", "True", "False"];
 
+/// Returns the names of the registers of a number of bits that are words.
+fn registers(bits: u32) -> [&'static str; 8] {
+    match bits {
+        32 => ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP"],
+        16 => ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"],
+        _ => ["AL", "BL", "CL", "DL", "SIL", "DIL", "BPL", "SPL"],
+    }
+}
+
 /// The names of the acting thread and of another one.
 const SELF: &str = "t";
 const OTHER: &str = "o";
+
+/// A claim of the program, before the places without a counterpart are excluded.
+struct Claim {
+    threads: Vec<Name>,
+    atoms: Vec<Formula>,
+    /// The threads that must be at places of the program.
+    own_threads: Vec<Name>,
+}
 
 struct Translator<'a> {
     source: &'a ParametricProgram,
@@ -230,7 +248,8 @@ fn capital(text: &str) -> String {
 impl<'a> Translator<'a> {
     fn new(source: &'a ParametricProgram, options: TranslationOptions) -> Result<Self, Diagnostic> {
         let mut taken: Vec<String> = RESERVED.map(String::from).into();
-        taken.extend(source.variables.iter().map(|v| v.name.clone()));
+        taken.extend(registers(source.bits).map(String::from));
+        taken.extend(source.variables.iter().map(|v| capital(&v.name)));
         let mut points: Vec<String> = Vec::new();
         for (i, instruction) in source.code.iter().enumerate() {
             let mut own =
@@ -241,8 +260,11 @@ impl<'a> Translator<'a> {
             taken.push(own.clone());
             points.push(own);
         }
-        let end = if taken.iter().any(|t| t == "End") { "End_" } else { "End" };
-        points.push(end.into());
+        let mut end = "End".to_string();
+        while taken.contains(&end) {
+            end.push('_');
+        }
+        points.push(end);
         // A place without an instruction is the place of the next one, named after the first label.
         for i in (0..source.code.len()).rev() {
             if source.code[i].word.is_empty() {
@@ -292,19 +314,11 @@ impl<'a> Translator<'a> {
     }
     /// Rejects variables that would have the same name in the system.
     fn name_clash(&self) -> Result<(), Diagnostic> {
-        let registers = match self.source.bits {
-            32 => ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP"],
-            16 => ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"],
-            _ => ["AL", "BL", "CL", "DL", "SIL", "DIL", "BPL", "SPL"],
-        };
+        let registers = registers(self.source.bits);
         for (i, v) in self.source.variables.iter().enumerate() {
             let own = capital(&v.name);
             let twice = self.source.variables[..i].iter().any(|w| capital(&w.name) == own);
-            if twice
-                || RESERVED.contains(&own.as_str())
-                || registers.contains(&own.as_str())
-                || self.points.contains(&own)
-            {
+            if twice || RESERVED.contains(&own.as_str()) || registers.contains(&own.as_str()) {
                 let message = format!(
                     "the variable `{}` would be `{own}`, which is another name of the system, expected another one",
                     v.name
@@ -404,14 +418,7 @@ impl<'a> Translator<'a> {
     }
     /// Returns a place inside an instruction.
     fn inside(&mut self, at: usize, letter: char) -> String {
-        let mut own = format!("{}{letter}", self.points[at]);
-        while self.points.contains(&own) {
-            own.push('_');
-        }
-        if !self.inner.contains(&own) {
-            self.inner.push(own.clone());
-        }
-        own
+        self.fresh(&format!("{}{letter}", self.points[at]))
     }
     /// Returns a place without a counterpart of the program's behaviour.
     fn out(&mut self, why: String, span: Span) -> String {
@@ -425,6 +432,7 @@ impl<'a> Translator<'a> {
         while self.points.contains(&own)
             || self.inner.contains(&own)
             || self.source.variables.iter().any(|v| capital(&v.name) == own)
+            || self.bounds.values().any(|ghost| ghost.array == own)
         {
             own.push('_');
         }
@@ -461,8 +469,20 @@ impl<'a> Translator<'a> {
             None => Err(Diagnostic::at(Stage::Type, span, format!("there is no label `{label}`"))),
         }
     }
-    fn claim(&mut self, u: &Unsafe) -> Result<Item, Diagnostic> {
-        let mut threads: Vec<Name> = u.threads.iter().map(|t| name(thread_name(t))).collect();
+    fn claim(&mut self, u: &Unsafe) -> Result<Claim, Diagnostic> {
+        let mut threads: Vec<Name> = Vec::new();
+        for t in &u.threads {
+            let mut own = thread_name(t);
+            while threads.iter().any(|t| t.text == own) {
+                own.push('_');
+            }
+            threads.push(name(own));
+        }
+        let is_place = |s: &ComparedSide| matches!(s, ComparedSide::Place(_));
+        let compares_places = u.atoms.iter().any(|(a, cmp, b, _)| {
+            is_place(a) && is_place(b) || (is_place(a) || is_place(b)) && *cmp != Comparison::Equal
+        });
+        let own_threads = if compares_places { threads.clone() } else { Vec::new() };
         let sides = u.atoms.iter().flat_map(|(a, _, b, _)| [a, b]);
         let reads_memory = sides.clone().any(|s| matches!(s, ComparedSide::Memory(_)));
         let mut watcher = String::from("watcher");
@@ -505,8 +525,20 @@ impl<'a> Translator<'a> {
             ));
             threads.push(watcher);
         }
+        Ok(Claim { threads, atoms, own_threads })
+    }
+    /// Builds a claim. Its threads are at places of the program where it compares places otherwise
+    /// than for equality with one.
+    fn without_others(&self, claim: Claim) -> Item {
+        let Claim { threads, mut atoms, own_threads } = claim;
+        let others: Vec<&String> =
+            self.limits.iter().map(|limit| &limit.0).chain(&self.watch).collect();
+        for (thread, place) in own_threads.iter().flat_map(|t| others.iter().map(move |p| (t, p))) {
+            let at = Term::Cell(name("PC"), vec![thread.clone()]);
+            atoms.push(compare(at, Cmp::Neq, constant(place)));
+        }
         let body = if atoms.len() == 1 { atoms.remove(0) } else { Formula::And(atoms) };
-        Ok(Item::Unsafe(threads, body, Place::default()))
+        Item::Unsafe(threads, body, Place::default())
     }
     /// Returns the place of a thread that does nothing, so that it reads memory.
     fn watch(&mut self) -> String {

@@ -263,6 +263,61 @@ fn an_empty_set_of_initial_states_is_reported() {
     assert_eq!(outcome(&few, Memory::Sc).empty_from, Some(3));
 }
 
+/// With one and two processes `X` is one of them, which the invariant excludes. With three it is
+/// the process beyond them.
+#[test]
+fn more_processes_may_have_an_initial_state_that_few_have_not() {
+    let text = |init: &str| {
+        format!(
+            "var X : proc array D[proc] : bool init (p q r s) {{ D[p] = False && ({init} || X <> p) }}
+invariant (p) {{ X = p }} unsafe (p) {{ D[p] = True }} transition t (p) {{ D[p] := True }}"
+        )
+    };
+    let three = system(&text("p = q || q = r || p = r"));
+    assert_eq!(run_of(&three, Memory::Sc), Some(3));
+    let empty = "mu-check certificate 1\nmemory sc\n";
+    assert_eq!(verify(&three, empty, &Budget::default()), Err(Rejection::Safety(0)));
+    // Sizes beyond the tried ones are undecided.
+    let open = system(&text("X = X"));
+    let found = outcome(&open, Memory::Sc).verdict;
+    let up_to = matches!(found, ProofVerdict::Unknown(UnknownReason::NoInitialStateUpTo(5)));
+    assert!(up_to, "{found:?}");
+    let refused = verify(&open, empty, &Budget::default());
+    assert_eq!(refused, Err(Rejection::NoInitialStateUpTo(5)));
+}
+
+/// A fence in a condition on the other processes waits for the first parameter too.
+#[test]
+fn a_fence_for_all_others_waits_for_the_acting_process() {
+    let text = |guard: &str| {
+        format!(
+            "type loc = A | B | C weak var W : bool array At[proc] : loc
+init (p) {{ At[p] = A && W = False }} unsafe (p q) {{ At[p] = C && q @ W = False }}
+transition w ([p]) requires {{ At[p] = A }} {{ W := True; At[p] := B }}
+transition t (p) requires {{ At[p] = B && {guard} }} {{ At[p] := C }}"
+        )
+    };
+    assert!(is_safe(&system(&text("forall_other q. fence(p)")), Memory::Tso));
+    assert_eq!(run_of(&system(&text("forall_other q. At[q] = At[q]")), Memory::Tso), Some(2));
+}
+
+/// A transition may have more bound variables than a template has numbers.
+#[test]
+fn a_transition_may_update_many_arrays_by_cases() {
+    let count = 300;
+    let each = |form: &dyn Fn(usize) -> String, by: &str| {
+        (0..count).map(form).collect::<Vec<_>>().join(by)
+    };
+    let text = format!(
+        "{} init (p) {{ {} }} unsafe (p q) {{ A299[p] = True && A299[q] = True }}
+transition t (p) requires {{ forall_other q. A299[q] = False }} {{ {} }}",
+        each(&|i| format!("array A{i}[proc] : bool"), " "),
+        each(&|i| format!("A{i}[p] = False"), " && "),
+        each(&|i| format!("A{i}[j{i}] := case | j{i} = p : True | _ : A{i}[j{i}]"), "; ")
+    );
+    assert!(is_safe(&system(&text), Memory::Sc));
+}
+
 #[test]
 fn a_cell_that_is_no_process_of_the_instance_is_another_one() {
     let text = "var Home : proc array Ready[proc] : bool init (p) { Home <> p && Ready[p] = False }

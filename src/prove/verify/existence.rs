@@ -5,8 +5,9 @@
 //! the order. States of an `invariant` are excluded.
 //!
 //! If no array over processes is mentioned, a state remains one after restriction to the constants
-//! and the processes in variables, so that many numbers decide the question. Cost: the instances of
-//! `init` for a few numbers.
+//! and the processes in variables, so that many numbers decide the question, unless `init` has
+//! states without the further process for all of them, which an invariant excludes: with more
+//! processes it may have none. Cost: the instances of `init` for a few numbers.
 
 use super::logic::{self, CertificateCell, Fact, OTHER, Point, Set, ValueKind, World, only};
 use super::{ComparisonTranslator, Rejection, Verifier, choices};
@@ -32,12 +33,21 @@ impl Verifier<'_> {
         let cells = self.holders(&[self.initial(size), self.excluded(size)].concat());
         let (arrays, variables): (Vec<CertificateCell>, Vec<CertificateCell>) =
             cells.iter().partition(|c| c.args().next().is_some());
-        let bound = least + variables.len() + if arrays.is_empty() { 0 } else { MORE_SIZES };
+        let may_differ = !cells.is_empty() && !self.system.invariants.is_empty();
+        let further_sizes = if arrays.is_empty() && !may_differ { 0 } else { MORE_SIZES };
+        let bound = least + variables.len() + further_sizes;
         let most = self.system.processes.map_or(usize::MAX, |m| m as usize);
         if (least..=bound.min(most)).any(|n| self.has_initial_state(n)) {
             return Ok(());
         }
-        Err(if arrays.is_empty() || most <= bound {
+        let inside_only = || {
+            let instances = self.initial(bound);
+            let cells = self.holders(&instances);
+            let inside = only(narrow::index(bound)) - 1;
+            let facts = cells.iter().map(|c| Fact::Among(*c, inside)).collect();
+            !self.meets_none(bound, facts, &instances)
+        };
+        Err(if most <= bound || arrays.is_empty() && !(may_differ && inside_only()) {
             Rejection::NoInitialState
         } else {
             Rejection::NoInitialStateUpTo(bound)

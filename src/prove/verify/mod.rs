@@ -45,6 +45,8 @@ const MAX_OPEN: usize = 3;
 const MAX_PARAMETERS: usize = 60;
 /// With more processes a cell may contain an unnamed one.
 const MAX_CLOSED: usize = 24;
+/// With more instances of `init`, repetitions are not removed.
+const MANY_INSTANCES: usize = 1_000;
 /// Largest number of threads.
 const MAX_THREADS: usize = 64;
 /// With fewer pairs of a cube and a transition, queries are not distributed over threads.
@@ -563,26 +565,36 @@ impl Verifier<'_> {
             });
         facts.filter(|f| !matches!(f, Fact::Twins(a, b, true) if a == b)).collect()
     }
-    /// Returns the instances of `init` for this number of processes; of each, one of the
-    /// conjunctions must hold.
+    /// Returns the distinct instances of `init` for this number of processes, except those that
+    /// always hold; of each, one of the conjunctions must hold.
     fn initial(&self, named: usize) -> Vec<Vec<Vec<Fact>>> {
-        choices(self.system.init.params.len(), named, false)
-            .into_iter()
-            .map(|map| {
-                let process = |p: Proc| match p {
-                    Proc::Var(v) => map[v as usize],
-                    Proc::Fixed(n) => narrow::byte(n as usize - 1),
-                };
-                let reader = ComparisonTranslator {
-                    process: &process,
-                    look: &|_| None,
-                    index: &self.index,
-                    world: self.world(named),
-                    overflow: &self.overflow,
-                };
-                self.system.init.dnf.iter().map(|c| reader.facts(c).0).collect()
-            })
-            .collect()
+        let mut found: Vec<Vec<Vec<Fact>>> = Vec::new();
+        for map in choices(self.system.init.params.len(), named, false) {
+            let process = |p: Proc| match p {
+                Proc::Var(v) => map[v as usize],
+                Proc::Fixed(n) => narrow::byte(n as usize - 1),
+            };
+            let reader = ComparisonTranslator {
+                process: &process,
+                look: &|_| None,
+                index: &self.index,
+                world: self.world(named),
+                overflow: &self.overflow,
+            };
+            let cubes: Vec<Vec<Fact>> = self
+                .system
+                .init
+                .dnf
+                .iter()
+                .map(|c| reader.facts(c).0)
+                .filter(|facts| !facts.contains(&Fact::ExcludedCube))
+                .collect();
+            let is_new = || found.len() >= MANY_INSTANCES || !found.contains(&cubes);
+            if !cubes.iter().any(Vec::is_empty) && is_new() {
+                found.push(cubes);
+            }
+        }
+        found
     }
     /// True if no initial state is in the cube.
     fn is_not_initial(&self, cube: &ExcludedCube) -> bool {

@@ -6,6 +6,7 @@ use mu_program::machine::MoveEffect;
 use mu_program::memory;
 use mu_program::nasm::{self, X86Program};
 use mu_safety::reach::{ReachResult, Safety, in_memory, reach};
+use mu_safety::robust::check_with_assertions;
 
 fn program(text: &str, threads: usize) -> X86Program {
     nasm::parse(SourceId::FIRST, text, threads).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
@@ -184,6 +185,7 @@ fn wrong_programs_are_refused_with_their_place() {
         (data("x dd 4294967296", "nop", "x = 1"), "does not fit"),
         (data("x dd 0 ! counter", "nop", "x = 1"), "expected `as counter`"),
         (code("fsqrt"), "unknown instruction `fsqrt`"),
+        (code("movnti [x], eax"), "`movnti` is not ordered"),
         (code("jmp nowhere"), "no label `nowhere`"),
         (code("mov eex, 1"), "no variable `eex`"),
         (code("mov dword [z], 1"), "no variable `z`"),
@@ -212,6 +214,24 @@ fn wrong_programs_are_refused_with_their_place() {
         assert!(found.span.is_some(), "{found:?}");
     }
     assert!(nasm::parse(SourceId::FIRST, &code("nop"), 65).is_err());
+}
+
+/// Steps without memory access change an answer that compares the positions of two threads.
+#[test]
+fn positions_of_two_threads_are_compared_in_every_state() {
+    let code = data("x dd 0", "a: nop\nb: nop\nc: nop", "eip[$t1] <> eip[$t2]");
+    for model in ["sc", "tso", "pso"] {
+        assert_eq!(check(&code, 2, model).safety, Safety::Unsafe, "{model}");
+    }
+    let found = check_with_assertions(&program(&code, 2), &Budget::default()).unwrap();
+    assert!(found.unsafe_state.is_some());
+    // Places in two codes are never the same.
+    let two = data("x dd 0", "a: nop", "eip[$t1] = eip[$t2]").replace(
+        "begin unsafe",
+        "begin thread_code\nb: nop\nc: nop\nend thread_code\nbegin unsafe",
+    );
+    assert_eq!(check(&two, 2, "tso").safety, Safety::Safe);
+    assert_eq!(check(&two, 3, "tso").safety, Safety::Unsafe);
 }
 
 /// Every program with a missing part is accepted or rejected without a panic.

@@ -55,6 +55,17 @@ fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
     crate::pipeline::systems::read(session, path)
 }
 
+/// Reads a system with a claim.
+fn read_claimed(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
+    let system = read(session, path)?;
+    if system.has_claim {
+        return Ok(system);
+    }
+    let message = "the file has no `unsafe`, so there is nothing to prove";
+    Err(Diagnostic::at(Stage::Type, system.init.place.0, message)
+        .note("expected `unsafe (p) { … }`, the states that must not be reached"))
+}
+
 pub(crate) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagnostic> {
     if let Some(path) = &args.certificate {
         expect_writable(path)?;
@@ -66,12 +77,7 @@ pub(crate) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     if X86.has_ending(&args.file) {
         return crate::commands::threads::prove(session, args, false);
     }
-    let system = read(session, &args.file)?;
-    if !system.has_claim {
-        let message = "the file has no `unsafe`, so there is nothing to prove";
-        return Err(Diagnostic::at(Stage::Type, system.init.place.0, message)
-            .note("expected `unsafe (p) { … }`, the states that must not be reached"));
-    }
+    let system = read_claimed(session, &args.file)?;
     let outcome = search(session, args, &system, None)?;
     // The answer is known before files are written, which a limit may end.
     let register = |session: &Session| {
@@ -545,7 +551,7 @@ fn verify_certificate(
 ) -> Result<VerifiedSystem, Diagnostic> {
     let threads = session.common.threads.map_or(0, |_| session.threads());
     if !X86.has_ending(&args.file) {
-        let system = read(session, &args.file)?;
+        let system = read_claimed(session, &args.file)?;
         let found =
             mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
         return Ok((system, found, None));
@@ -558,6 +564,9 @@ fn verify_certificate(
             Err(_) if first.is_some() => continue,
             Err(error) => return Err(error),
         };
+        if translation.claims == 0 {
+            return Err(crate::commands::program::without_claim(&args.file));
+        }
         let found =
             mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
         let verified = found.is_ok();
