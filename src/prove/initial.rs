@@ -215,8 +215,8 @@ pub enum Existence {
 /// If `init` and the assumptions mention no array over processes, a state with many processes
 /// remains one after restriction to the constants and the processes in its variables. So
 /// `least + variables` numbers decide the question, unless `init` has states without the further
-/// process for all of them: assumptions may exclude these states, and with more processes `init` may
-/// have none of them, so that cells may contain the further process.
+/// process for all of them: assumptions may exclude these states, and with more processes `init`
+/// may have none of them, so that cells may contain the further process.
 ///
 /// # Errors
 ///
