@@ -42,8 +42,9 @@ pub struct X86Program {
     pub statements: Vec<Statement>,
     /// The positions of the `thread_code` sections.
     pub codes: Vec<Span>,
-    /// The first operand that uses `N` in a sum or after `$`. Its text has another meaning for
-    /// another number of threads.
+    /// The first operand that uses `N` in a sum or after `$`, or is the number of a thread or the
+    /// address of its thread data. Its text has another meaning for another number of threads, or
+    /// for another thread.
     pub fixed_threads: Option<Span>,
 }
 

@@ -119,7 +119,7 @@ pub fn parse(source: SourceId, text: &str) -> Result<ParametricProgram, Diagnost
         );
     }
     if let Some(span) = program.fixed_threads {
-        let message = "`N` in a sum or after `$` is not supported for any number of threads";
+        let message = "a value of one thread or of one number of threads (`N` in a sum or after `$`, `$self`, `$next`, the address of thread data) is not supported for any number of threads";
         return Err(Diagnostic::at(Stage::Unsupported, span, message)
             .note("expected `N` alone, or a number of threads, `--threads-of N`"));
     }

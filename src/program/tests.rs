@@ -668,18 +668,30 @@ fn outcomes_that_print_alike_are_judged_apart() {
     assert_eq!((answer.positive, answer.negative, answer.verdict), (2, 1, Verdict::No));
 }
 
-/// `N` in a sum is a number of the reading, so that no proof for all numbers can use it.
+/// `N` in a sum, the number of a thread, and the address of its data are numbers of the reading, so
+/// that no proof for all numbers can use them.
 #[test]
-fn the_number_of_threads_in_a_sum_is_refused_for_any_number() {
+fn values_of_one_thread_or_number_of_threads_are_refused_for_any_number() {
     let program = |code: &str| {
         format!(
             "begin shared_data\nX dd 0\nY dd 0\nend shared_data\nbegin thread_data\nE dd 0\nend thread_data\nbegin thread_code\n{code}\nend thread_code\n"
         )
     };
-    for code in ["mov eax, N+1", "mov eax, $N", "mov eax, N-1", "mov dword [E + $N - 1], 1"] {
+    for code in [
+        "mov eax, N+1",
+        "mov eax, $N",
+        "mov eax, N-1",
+        "mov dword [E + $N - 1], 1",
+        "mov eax, $self",
+        "cmp dword [X], $next",
+        "mov eax, E",
+    ] {
         let found = super::parametric::parse(SourceId::FIRST, &program(code)).expect_err(code);
         assert!(found.message.contains("`N` in a sum"), "{code}: {}", found.message);
     }
     super::nasm::parse(SourceId::FIRST, &program("mov eax, N+1"), 3)
         .unwrap_or_else(|d| panic!("{}", d));
+    for code in ["mov eax, $1", "mov eax, X", "mov eax, [E + $self]", "mov eax, [E + $2]"] {
+        super::parametric::parse(SourceId::FIRST, &program(code)).unwrap_or_else(|d| panic!("{d}"));
+    }
 }

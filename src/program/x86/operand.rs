@@ -105,7 +105,15 @@ impl Assembler {
         let threads = first.text == "N"
             && self.constants.contains_key("N")
             && cursor.before().span == first.span;
-        if self.counts_threads && !threads {
+        // The number of the thread itself or of the next one, or the address of an own element.
+        let is_of_thread = operand.is_immediate()
+            && (matches!(self.element, Some(Element::Own | Element::Next))
+                || self
+                    .named
+                    .as_ref()
+                    .and_then(|n| variables.get(n))
+                    .is_some_and(|v| v.per_thread));
+        if self.counts_threads && !threads || is_of_thread {
             self.fixed_threads.get_or_insert(span);
         }
         let written = match &operand {
