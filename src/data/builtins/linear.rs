@@ -92,26 +92,33 @@ impl LinearForm {
         Some(out)
     }
     /// Returns the value of `factor · form`, where the form is without the term with the index
-    /// `skip`; `None` on overflow.
-    pub fn value(&self, p: &Program, skip: usize, factor: i64) -> Option<Value> {
+    /// `skip`; `None` on overflow. `sort_of`: the sort of an unknown.
+    pub fn value(
+        &self,
+        p: &Program,
+        sort_of: &dyn Fn(u32) -> SortId,
+        skip: usize,
+        factor: i64,
+    ) -> Option<Value> {
+        let others = || self.terms.iter().enumerate().filter(|(i, _)| *i != skip).map(|t| t.1);
+        let real = others().any(|(atom, _)| numeric_sort(p, sort_of, atom) == basic::REAL);
+        let (add, multiply) =
+            if real { (p.real_add, p.real_multiply) } else { (p.add, p.multiply) };
         let mut sum: Option<Value> = None;
-        for (i, (atom, k)) in self.terms.iter().enumerate() {
-            if i == skip {
-                continue;
-            }
+        for (atom, k) in others() {
             let k = k.checked_mul(factor)?;
             let term =
-                if k == 1 { atom.clone() } else { stuck2(p.multiply, Value::Int(k), atom.clone()) };
+                if k == 1 { atom.clone() } else { stuck2(multiply, Value::Int(k), atom.clone()) };
             sum = Some(match sum {
                 None => term,
-                Some(s) => stuck2(p.add, s, term),
+                Some(s) => stuck2(add, s, term),
             });
         }
         let constant = self.constant.checked_mul(factor)?;
         Some(match sum {
             None => Value::Int(constant),
             Some(s) if constant == 0 => s,
-            Some(s) => stuck2(p.add, s, Value::Int(constant)),
+            Some(s) => stuck2(add, s, Value::Int(constant)),
         })
     }
 }
@@ -237,7 +244,7 @@ pub fn compare(
             // Solves the equation for an unknown that occurs once, with the factor 1 or -1.
             for (i, (atom, k)) in d.terms.iter().enumerate() {
                 if matches!(atom, Value::Unknown(_)) && (*k == 1 || *k == -1) {
-                    let others = d.value(p, i, -k)?;
+                    let others = d.value(p, sort_of, i, -k)?;
                     if !occurs(&others, atom) {
                         return Some(stuck2(info.equal, atom.clone(), others));
                     }

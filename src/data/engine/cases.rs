@@ -161,8 +161,8 @@ impl EvaluationMachine {
                 }
                 LeafCheck::Number(slot, sort) => {
                     let v = self.stack[base + *slot as usize].clone();
-                    if v.is_number() {
-                        Value::Bool(number::in_sort(&v, *sort))
+                    if self.is_of_sort(p, &v, *sort) {
+                        Value::Bool(true)
                     } else {
                         self.of_sort(p, *sort, &v)?
                     }
@@ -190,10 +190,17 @@ impl EvaluationMachine {
         if v.is_number() {
             return Ok(Value::Bool(number::in_sort(v, sort)));
         }
-        match least(sort) {
-            Some(low) => self.less(p, basic::INT, &Value::Int(low), v, true),
-            None => Ok(Value::Bool(true)),
+        if self.sort_of_number(p, v) != basic::REAL {
+            return match least(sort) {
+                Some(low) => self.less(p, basic::INT, &Value::Int(low), v, true),
+                None => Ok(Value::Bool(true)),
+            };
         }
+        let below = self.prim1(p, Builtin::Floor, p.floor, v.clone())?;
+        let whole = self.equal(p, basic::REAL, v, &below)?;
+        let Some(low) = least(sort) else { return Ok(whole) };
+        let large = self.less(p, basic::REAL, &Value::Int(low), v, true)?;
+        Ok(self.and(p, whole, large))
     }
 }
 

@@ -79,9 +79,14 @@ pub struct Program {
     pub(crate) or: OpId,
     pub(crate) not: OpId,
     pub(crate) truth: (OpId, OpId),
+    /// `+` and `*` of integers.
     pub(crate) add: OpId,
     pub(crate) multiply: OpId,
+    /// `+` and `*` of real numbers.
+    pub(crate) real_add: OpId,
+    pub(crate) real_multiply: OpId,
     pub(crate) divide: OpId,
+    pub(crate) floor: OpId,
     /// Conversions between the sorts of numbers: from, to (`Pos`, `Nat`, `Int`, `Real`); the
     /// diagonal is unused.
     pub(crate) conversions: [[OpId; 4]; 4],
@@ -302,6 +307,12 @@ impl Program {
             .sorts
             .intern(SortKind::Function([basic::REAL, basic::REAL].into(), basic::REAL));
         let divide = signature.builtin(Builtin::Divide, quotient);
+        let (real_add, real_multiply) = (
+            signature.builtin(Builtin::Add, quotient),
+            signature.builtin(Builtin::Multiply, quotient),
+        );
+        let rounding = signature.sorts.intern(SortKind::Function([basic::REAL].into(), basic::INT));
+        let floor = signature.builtin(Builtin::Floor, rounding);
         let conversions = conversions(&mut signature, divide);
 
         // Operations with rules, and their numbers of applications.
@@ -387,7 +398,10 @@ impl Program {
             truth,
             add,
             multiply,
+            real_add,
+            real_multiply,
             divide,
+            floor,
             conversions,
             shared,
         }))

@@ -17,13 +17,15 @@ use super::paths::SharedOracle;
 use super::polling::CallState;
 use super::reflect::Leaves;
 use super::unknowns::Unknowns;
+use crate::builtins::number;
 use crate::enumerate::{self, Listings};
 use crate::expr::{Binder, Expr};
 use crate::signature::{Builtin, OpKind};
+use crate::sort::basic;
 use crate::value::{Closure, IMPURE, Rich, Value};
 use ahash::AHashMap;
 use mu_base::diagnostic::{Diagnostic, Stage};
-use mu_base::ids::OpId;
+use mu_base::ids::{OpId, SortId};
 use mu_base::narrow;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -607,18 +609,20 @@ impl EvaluationMachine {
                 }
                 LeafCheck::Number(slot, sort) => {
                     let v = &self.stack[base + *slot as usize];
-                    if v.is_open() {
-                        let v = v.clone();
-                        match self.decide_sort(p, &v, *sort) {
-                            Some(true) => continue,
-                            Some(false) => return Ok(Some(false)),
-                            None => {}
-                        }
-                        self.needs(&v)?;
-                        return Ok(None);
+                    if self.is_of_sort(p, v, *sort) {
+                        continue;
                     }
-                    if !crate::builtins::number::in_sort(v, *sort) {
+                    if !v.is_open() {
                         return Ok(Some(false));
+                    }
+                    let v = v.clone();
+                    match self.decide_sort(p, &v, *sort) {
+                        Some(true) => {}
+                        Some(false) => return Ok(Some(false)),
+                        None => {
+                            self.needs(&v)?;
+                            return Ok(None);
+                        }
                     }
                 }
             }
@@ -636,6 +640,15 @@ impl EvaluationMachine {
             });
         }
         Ok(Some(true))
+    }
+
+    /// True if a number is in a basic sort, or if a term without a value belongs to it whatever its
+    /// value is.
+    pub(super) fn is_of_sort(&self, p: &Program, v: &Value, sort: SortId) -> bool {
+        if v.is_number() {
+            return number::in_sort(v, sort);
+        }
+        (basic::POS.number()..=sort.number()).contains(&self.sort_of_number(p, v).number())
     }
 
     /// Evaluates a call that no equation matches (or, if `undecided`, not yet): built-in semantics,

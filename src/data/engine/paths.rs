@@ -236,13 +236,19 @@ impl EvaluationMachine {
             Succ | Pred => {
                 let mut form = self.rigid_form(p, a)?;
                 form.constant = form.constant.checked_add(if builtin == Succ { 1 } else { -1 })?;
-                return form.value(p, usize::MAX, 1);
+                return form.value(p, &|u| self.unknowns.sort(u), usize::MAX, 1);
             }
-            Negate => return self.rigid_form(p, a)?.value(p, usize::MAX, -1),
+            Negate => {
+                return self.rigid_form(p, a)?.value(p, &|u| self.unknowns.sort(u), usize::MAX, -1);
+            }
             Abs => {
                 let form = self.rigid_form(p, a)?;
                 let positive = self.decide(p, NumberRelation::LessEqual, &Value::Int(0), a)?;
-                return if positive { Some(a.clone()) } else { form.value(p, usize::MAX, -1) };
+                return if positive {
+                    Some(a.clone())
+                } else {
+                    form.value(p, &|u| self.unknowns.sort(u), usize::MAX, -1)
+                };
             }
             Sqrt => return number::unary(builtin, &self.pinned(p, a)?),
             _ => return None,
@@ -276,7 +282,7 @@ impl EvaluationMachine {
                     }
                 }
                 form.terms.retain(|t| t.1 != 0);
-                form.value(p, usize::MAX, 1)
+                form.value(p, &|u| self.unknowns.sort(u), usize::MAX, 1)
             }
             Multiply | Divide | Div | Mod | Exp => {
                 self.rigid_form(p, a)?;

@@ -121,15 +121,24 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
                     others = others.and_then(|o| o.checked_add(least?.checked_mul(*m)?));
                 }
                 let Some(limit) = others.and_then(i64::checked_neg) else { continue };
+                // A real number may lie between two integers, so its bounds are rounded outwards.
+                let outwards = sort_of(open[at]) == basic::REAL;
+                let rounded = |k: i64| {
+                    let below = limit.div_euclid(k);
+                    let is_between = outwards && limit.rem_euclid(k) != 0;
+                    below.checked_add(i64::from(is_between))
+                };
                 if *k > 0 {
-                    let most = limit.div_euclid(*k);
+                    let Some(most) = rounded(*k) else { continue };
                     if bounds[at].1.is_none_or(|b| most < b) {
                         bounds[at].1 = Some(most);
                         changed = true;
                     }
                 } else {
-                    let Some(k) = k.checked_neg() else { continue };
-                    let from = -(limit.div_euclid(k));
+                    let Some(from) = k.checked_neg().and_then(rounded).and_then(i64::checked_neg)
+                    else {
+                        continue;
+                    };
                     if bounds[at].0.is_none_or(|b| from > b) {
                         bounds[at].0 = Some(from);
                         changed = true;

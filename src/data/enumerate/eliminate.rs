@@ -201,7 +201,7 @@ fn find_solved<T: Terms>(
             if !open.contains(u) || !exact || k.unsigned_abs() != 1 {
                 return None;
             }
-            let value = form.value(p, i, -k)?;
+            let value = form.value(p, &sort_of, i, -k)?;
             (!occurs(&value, atom)).then_some((*u, value))
         })
     })
@@ -248,7 +248,7 @@ fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<N
             return None;
         }
         match k {
-            -1 => bounds.from.push(form.value(p, at, 1)?),
+            -1 => bounds.from.push(form.value(p, &sort_of, at, 1)?),
             1 => bounds.above = true,
             k if k > 0 => bounds.above = true,
             _ => bounds.from.push(unknown.clone()),

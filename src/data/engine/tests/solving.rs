@@ -8,13 +8,14 @@ const DECLARATIONS: &str = "
          C = struct w(A, B, Nat) | r(adr: A, nr: Nat)?is_r;
          T = struct leaf | node(T, T);
     map ok: A # B -> Bool; depth: T -> Nat; even: Nat -> Bool; has: List(Nat) # Nat -> Bool; buf: List(C); late: Nat -> A;
-        cmds: FBag(C);
-    var a: A; b: B; s, t: T; n, m: Nat; l: List(Nat);
+        cmds: FBag(C); odd: Real # Nat -> Bool;
+    var a: A; b: B; s, t: T; n, m: Nat; l: List(Nat); h: Int; o: Real;
     eqn ok(a0, b) = b == b2; ok(a1, b) = b != b0;
         n == 0 -> late(n) = a0; n > 0 -> late(n) = a1;
         depth(leaf) = 0; depth(node(s, t)) = 1 + max(depth(s), depth(t));
         even(n) = n mod 2 == 0;
         has([], n) = false; has(m |> l, n) = m == n || has(l, n);
+        odd(h, n) = false; o != floor(o) -> odd(o, n) = n < 5;
         cmds = {w(a0, b1, 5): 2, r(a1, 7): 1, w(a1, b2, 9): 1, r(a0, 7): 3};
         buf = [r(a0, 1), r(a1, 2), r(a0, 3)];
     glob x, y: A; u, v: B; i, j, k: Nat; z: Int; p: Pos; c, d: C; t1: T; l1: List(A); q: Bool; fs: FSet(A); re: Real;";
@@ -64,6 +65,23 @@ fn sets_with_unknown_elements() {
     solve(&["x"], "!{x} == {a1}", &["a0"]);
     solve(&["x", "y"], "!{x} == {y}", &["a0 a1", "a1 a0"]);
     solve(&["i", "j"], "i < 2 && j < 2 && !{i} == {j}", &[]);
+}
+
+/// Bounds, sums and patterns of real numbers, which may lie between two integers.
+#[test]
+fn real_numbers_are_not_rounded() {
+    let some = "re in [3 / 2, 1 / 2, 1 / 4, 1 / 8] && 2 * re <= 3";
+    solve(&["re", "z"], &format!("{some} && z <= 2 * re && z >= 2"), &["3/2 2", "3/2 3"]);
+    solve(
+        &["re", "z"],
+        "re in [-3 / 2, -1 / 2] && -3 <= 2 * re && 2 * re <= z && z <= -2",
+        &["-3/2 -2", "-3/2 -3"],
+    );
+    let no = "exists r: Real. r - re == 1 && (exists n: Int. n == r)";
+    solve(&["re"], &format!("re in [1 / 2, 1 / 3, 4] && ({no})"), &["4"]);
+    solve(&["re"], &format!("re in [1 / 2, 1 / 3, 4] && !({no})"), &["1/2", "1/3"]);
+    solve(&["i"], "odd(i / 2, i)", &["1", "3"]);
+    solve(&["z"], "odd(z / 2, Int2Nat(abs(z))) && z < 0", &["-1", "-3"]);
 }
 
 #[test]

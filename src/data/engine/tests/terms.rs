@@ -207,7 +207,7 @@ fn matching() {
     table(
         "sort D; cons a, b: D; s: D -> D;
          map eq: Nat # Nat -> Bool; first: List(Nat) -> Nat; p: Nat -> Nat; dup: List(D) -> Bool; late: Nat -> Nat;
-             q: Int -> Nat; two: List(Nat) -> Nat; g, k: Nat -> Nat; r: D # D -> Nat; w: Bool # Bool -> Nat;
+             q: Int -> Nat; some: Pos; any: Int; two: List(Nat) -> Nat; g, k: Nat -> Nat; r: D # D -> Nat; w: Bool # Bool -> Nat;
          var n, m: Nat; l: List(Nat); x, y: D; ds: List(D); i: Pos; j: Nat;
          eqn eq(n, n) = true; n != m -> eq(n, m) = false;
              first([]) = 0; first(n |> l) = n;
@@ -237,6 +237,11 @@ fn matching() {
             ("q(0)", "2"),
             ("q(-1)", "3"),
             ("q(-2)", "q(-2)"),
+            // A term without a value is positive if its sort is Pos.
+            ("q(some)", "1"),
+            ("q(some + abs(any))", "1"),
+            ("q(any)", "q(any)"),
+            ("q(some - 1)", "q(some - 1)"),
             ("q(-99999999999999999999)", "4"),
             ("q(-9223372036854775808)", "5"),
             ("two([1, 2])", "3"),
