@@ -3,9 +3,9 @@
 //!
 //! In: a state vector. Out: for each component its location and the multi-actions that its
 //! conditions enable there, with their values. A sum variable that no condition restricts stays
-//! open: any value is possible. If a condition has many solutions, only the first [`MAX_INSTANCES`]
-//! are used. Cost: one evaluation for each summand of a component and each of its local states,
-//! cached. Used for explanations only.
+//! open: any value is possible. If a condition has more than [`MAX_INSTANCES`] solutions, all of
+//! its variables stay open. Cost: one evaluation for each summand of a component and each of its
+//! local states, cached. Used for explanations only.
 
 use super::Compiled;
 use super::worker::LinearWorker;
@@ -19,7 +19,7 @@ use mu_model::Slot;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Limit on the instances of one summand; further instances are ignored.
+/// Limit on the instances of one summand; beyond it, arguments that depend on sums stay open.
 const MAX_INSTANCES: usize = 16;
 /// Limit on the local states with cached offers; beyond it, the cache is cleared.
 const MAX_CACHED: usize = 1 << 15;
@@ -53,7 +53,14 @@ pub(super) struct LocalOffers {
 
 struct EdgeCode {
     problem: Problem,
-    args: Vec<(ActId, Vec<Option<Code>>)>,
+    args: Vec<(ActId, Vec<ArgumentCode>)>,
+}
+
+struct ArgumentCode {
+    /// `None` if the argument depends on a variable that no condition restricts.
+    code: Option<Code>,
+    /// True if it depends on a variable of the problem.
+    varies: bool,
 }
 
 /// Cache of the offers of components in their local states.
@@ -187,7 +194,10 @@ impl<'m> Offers<'m> {
                 let mut free = Vec::new();
                 arg.free_vars(&mut free);
                 let closed = free.iter().all(|v| env.contains(v));
-                codes.push(if closed { Some(engine.code(&arg, &env)?) } else { None });
+                codes.push(ArgumentCode {
+                    code: if closed { Some(engine.code(&arg, &env)?) } else { None },
+                    varies: free.iter().any(|v| sum_vars.contains(v)),
+                });
             }
             args.push((act.action, codes));
         }
@@ -203,6 +213,7 @@ impl<'m> Offers<'m> {
         env: &[Value],
     ) -> Result<Vec<LocalOffer>, Diagnostic> {
         let mut out: Vec<LocalOffer> = Vec::new();
+        let mut many = false;
         let solved = self.worker.engine.solve(
             &code.problem,
             env,
@@ -212,7 +223,7 @@ impl<'m> Offers<'m> {
                 for (action, args) in &code.args {
                     let mut values = Vec::new();
                     for arg in args {
-                        values.push(arg.as_ref().map(|a| engine.eval(a, &full)).transpose()?);
+                        values.push(arg.code.as_ref().map(|a| engine.eval(a, &full)).transpose()?);
                     }
                     acts.push((*action, values));
                 }
@@ -220,13 +231,17 @@ impl<'m> Offers<'m> {
                 if !out.contains(&offered) {
                     out.push(offered);
                 }
-                Ok(if out.len() < MAX_INSTANCES {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                })
+                many = out.len() > MAX_INSTANCES;
+                Ok(if many { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             },
         );
+        if many {
+            out.truncate(1);
+            for (open, args) in out.iter_mut().flat_map(|o| &mut o.acts).zip(&code.args) {
+                let values = open.1.iter_mut().zip(&args.1);
+                values.filter(|(_, arg)| arg.varies).for_each(|(value, _)| *value = None);
+            }
+        }
         match solved {
             Ok(()) => {}
             Err(limit) if limit.stop.is_some() => return Err(limit),

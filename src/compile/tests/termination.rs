@@ -1,17 +1,21 @@
 //! Ends of small specifications: successful terminations and deadlocks.
 
 use mu_compile::{Compiled, Confluence};
-use mu_model::deadlock::End;
+use mu_model::deadlock::{End, Obstacle};
 use mu_model::{Model, Steps};
 use mu_process::linearise::{LineariserOptions, linearise};
 use mu_process::typecheck::check_specification;
 use mu_syntax::parse_specification;
 
-/// Returns the labels of the only run of a specification, and the kind of its end.
-fn run(text: &str) -> (Vec<String>, End) {
+fn compiled(text: &str) -> Compiled {
     let spec = check_specification(&parse_specification(Default::default(), text).unwrap());
     let process = linearise(&spec.unwrap(), &LineariserOptions::default()).unwrap();
-    let model = Compiled::new(process, &Confluence::None).unwrap();
+    Compiled::new(process, &Confluence::None).unwrap()
+}
+
+/// Returns the labels of the only run of a specification, and the kind of its end.
+fn run(text: &str) -> (Vec<String>, End) {
+    let model = compiled(text);
     let mut worker = model.worker();
     let (mut state, mut labels) = (model.initial(), Vec::new());
     loop {
@@ -58,4 +62,23 @@ fn an_action_named_as_the_termination() {
     let (labels, end) = run("act a; init a . delta;");
     assert_eq!(labels, ["a"]);
     assert!(end.is_deadlock(), "{end:?}");
+}
+
+/// A partner that offers many values offers each of them.
+#[test]
+fn offers_of_many_values() {
+    let obstacle = |values: &str| {
+        let model = compiled(&format!(
+            "act s, r, c: Nat; proc S = s(50) . S; R = sum n: Nat. ({values}) -> r(n) . R;
+             init allow({{}}, comm({{s|r -> c}}, R || S));"
+        ));
+        let model = &model;
+        let mut explainer = model.deadlock_explainer(&[]).unwrap().unwrap();
+        let report = explainer.report(&model.initial()).unwrap();
+        report.components.into_iter().nth(1).unwrap().offers.remove(0).obstacles.remove(0)
+    };
+    for values in ["n == 50", "n < 100", "n > 40 && n < 60"] {
+        assert!(matches!(obstacle(values), Obstacle::Stopped { .. }), "{values}");
+    }
+    assert!(matches!(obstacle("n < 9"), Obstacle::ValueMismatch { .. }));
 }
