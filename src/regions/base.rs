@@ -11,7 +11,8 @@ use mu_base::ids::{LabelId, OpId, SortId};
 use mu_compile::Compiled;
 use mu_data::engine::Engine;
 use mu_data::expr::Expr;
-use mu_data::signature::Signature;
+use mu_data::signature::{Builtin, Op, OpKind, Signature};
+use mu_data::sort::basic;
 use mu_model::{Model, Slot, Steps, Worker};
 use mu_process::labels::{ActionLabels, MultiAction};
 use mu_process::linear::LinearProcess;
@@ -79,6 +80,10 @@ pub(crate) use delegate_to_inner;
 
 /// Returns the constructors without arguments, in the order of their declaration.
 pub fn constants(signature: &Signature, sort: SortId) -> Vec<OpId> {
+    if sort == basic::BOOL {
+        let truth = |o: &Op| matches!(o.kind, OpKind::Builtin(Builtin::True | Builtin::False));
+        return signature.ops().filter(|(_, o)| truth(o)).map(|(op, _)| op).collect();
+    }
     let all = signature.sorts.named_of(sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
     all.iter().copied().filter(|op| signature.op(*op).sort == sort).collect()
 }

@@ -205,7 +205,10 @@ impl<'m> Evaluator<'m> {
             self.images.insert((slot, value), value);
             return Ok(value);
         }
-        let e = if model.family.arrays[slot as usize].is_some() { self.at_tracked(&e) } else { e };
+        let e = match model.family.arrays[slot as usize] {
+            Some(entries) => self.at_tracked(&e, &model.inner.constants(entries))?,
+            None => e,
+        };
         let e = self.map(&e, &mut |i| i.min(model.tracked))?;
         let e = self.normal(&e)?;
         let image = model.inner.intern(slot, &e);
@@ -213,11 +216,15 @@ impl<'m> Evaluator<'m> {
         Ok(image)
     }
 
-    /// Removes the entries of an array at merged constants.
-    fn at_tracked(&self, e: &Expr) -> Expr {
+    /// Removes the entries of an array at merged constants. `entries`: the possible ones.
+    fn at_tracked(&self, e: &Expr, entries: &[OpId]) -> Result<Expr, Diagnostic> {
         let (mut retained, mut at) = (Vec::new(), e.clone());
-        while let Some((Builtin::Update, [rest, key, _])) = at.clone().as_builtin(self.signature())
+        while let Some((Builtin::Update, [rest, key, entry])) =
+            at.clone().as_builtin(self.signature())
         {
+            if !entry.head().is_some_and(|op| entries.contains(&op)) {
+                return stuck(self.signature(), entry);
+            }
             let untracked = key
                 .head()
                 .and_then(|op| self.model.position(op))
@@ -236,7 +243,7 @@ impl<'m> Evaluator<'m> {
                 );
             }
         }
-        at
+        Ok(at)
     }
 
     /// Returns the constants of the family in a slot's value, in order.

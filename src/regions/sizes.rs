@@ -152,8 +152,13 @@ impl Family {
             let var = signature.var(param.var);
             let array = self.array(signature, var.sort);
             if let Some(range) = array {
-                let whole = constants(signature, range).len()
-                    == signature.sorts.named_of(range).map_or(0, |n| n.constructors.len());
+                let entries = constants(signature, range).len();
+                let constructors = match signature.sorts.named_of(range) {
+                    Some(named) => named.constructors.len(),
+                    None => 2,
+                };
+                // A sort of numbers has no constants, nor has a sort without constructors.
+                let whole = entries > 0 && entries == constructors;
                 if !whole || !self.updates.contains_key(&var.sort) {
                     let text = format!(
                         "the entries of `{}`, an array over `{}`, are not constants",

@@ -13,6 +13,7 @@ use mu_data::builtins::linear::least;
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::naive::NumberOrder;
 use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_data::sort::basic;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use std::cell::RefCell;
@@ -284,6 +285,7 @@ impl Numbers {
     /// Returns the entry of an array at a constant that is not tracked: any value of a sort of
     /// constants, the same in a case.
     fn entry(&self, signature: &Signature, var: VarId, at: &Expr) -> Option<Expr> {
+        use Builtin::{False, True};
         let sort = signature.var(var).sort;
         let (ExprKind::Op(op), range) = (&at.kind, signature.domain_range(sort).1) else {
             return None;
@@ -303,6 +305,11 @@ impl Numbers {
         }
         let e = match own {
             Some(own) => self.any_constant(signature, own)?,
+            None if range == basic::BOOL => {
+                let truth = if self.case.borrow_mut().choose(2) == 0 { True } else { False };
+                let kind = OpKind::Builtin(truth);
+                Expr::op(signature, signature.ops().find(|(_, o)| o.kind == kind)?.0)
+            }
             None => {
                 let constructors = &signature.sorts.named_of(range)?.constructors;
                 let constant = |op: &OpId| {

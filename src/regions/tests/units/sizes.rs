@@ -141,6 +141,45 @@ fn a_memory_of_any_size() {
     }
 }
 
+/// An array that a step writes at any constant and another one reads.
+fn array_of(entries: &str, (first, other): (&str, &str)) -> String {
+    format!(
+        "$param addresses: Pos = 2;
+         sort A = struct $for i in 0 .. addresses join \" | \" {{ a${{i}} }}; S;
+         map start: A -> {entries}; s, t: S; var a: A; eqn start(a) = {first};
+         act store: A; load: A # {entries};
+         proc P(m: A -> {entries}) = sum a: A. store(a) . P(m[a -> {other}]) + sum a: A. load(a, m(a)) . P(m);
+         init P(start);"
+    )
+}
+
+#[test]
+fn entries_of_arrays_at_merged_constants_are_not_lost() {
+    let text = array_of("Bool", ("false", "true"));
+    for (property, expected) in [
+        ("[true* . (exists a: A. load(a, true))] false", false),
+        (
+            "[true*] (forall a: A. [store(a) . (exists b: A. val(b != a) && load(b, true))] false)",
+            false,
+        ),
+        ("forall a: A. [(!store(a))* . load(a, true)] false", true),
+    ] {
+        assert_eq!(proved(&text, property, &["addresses"]).unwrap(), expected, "{property}");
+        let verdict = concrete(&text, property, &[("addresses", 2)]);
+        assert_eq!(verdict == Verdict::True, expected, "{property}");
+    }
+    // Numbers, and values of a sort without constructors, cannot be listed.
+    for (entries, values) in [("Nat", ("0", "1")), ("S", ("s", "t"))] {
+        let text = array_of(entries, values);
+        let property = format!("[true* . (exists a: A. load(a, {}))] false", values.1);
+        if entries == "Nat" {
+            assert_eq!(concrete(&text, &property, &[("addresses", 1)]), Verdict::False);
+        }
+        let why = proved(&text, &property, &["addresses"]).expect_err(&text).message;
+        assert!(why.contains("are not constants"), "{entries}: {why}");
+    }
+}
+
 #[test]
 fn what_depends_on_the_size_is_refused_by_name() {
     let text = MEMORY.replace("{ a${i} };", "{ a${i} } | a0';");

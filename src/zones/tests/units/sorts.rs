@@ -5,6 +5,8 @@ use crate::arcx::{any_size, confirm_within, unbounded};
 use crate::crowds::instance_verdict;
 use mu_base::random::Random;
 use mu_base::{SourceId, SourceMap};
+use mu_compile::{Compiled, Confluence};
+use mu_process::linearise::{LineariserOptions, linearise};
 use mu_regions::sizes::SIZE;
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
@@ -157,4 +159,32 @@ fn what_is_shown_for_every_size_is_true_of_instances() {
     println!("{shown} shown, {open} open, {wrong} false");
     reasons.iter().for_each(|(why, count)| println!("{count}: {why}"));
     assert!(seeds.end - seeds.start < 8 || shown > open && wrong > 0, "{shown} {open} {wrong}");
+}
+
+#[test]
+fn entries_of_an_array_of_truth_values_are_chosen() {
+    let tree = |n: usize| {
+        let text = "$param d: Pos = 2;
+            sort A = struct $for i in 0 .. d join \" | \" { a${i} };
+            map start: A -> Bool; var a: A; eqn start(a) = false;
+            act store: A; load: A # Bool;
+            proc P(m: A -> Bool) = sum a: A. store(a) . P(m[a -> true]) + sum a: A. load(a, m(a)) . P(m);
+            init P(start);";
+        let defines = [("d".to_string(), n.to_string())];
+        let text = template::expand("x", text, &defines, &mut SourceMap::new()).unwrap().text;
+        mu_syntax::parse_specification(SourceId::FIRST, &text).unwrap()
+    };
+    let mut any = unbounded(&tree, &[], false);
+    // An array stays one parameter.
+    let spec = mu_process::typecheck::check_specification(&tree(SIZE)).unwrap();
+    let options = LineariserOptions { unfold: false, ..LineariserOptions::of_any_size(&[]) };
+    any.model = Compiled::new(linearise(&spec, &options).unwrap(), &Confluence::None).unwrap();
+    any.sizes = any_size(&any, &["A"]);
+    for (formula, expected) in [
+        ("forall a: A. [(!store(a))* . load(a, true)] false", true),
+        ("[true* . (exists a: A. load(a, true))] false", false),
+    ] {
+        let found = confirm_within(&any, formula, Duration::from_secs(2));
+        assert_eq!(found.is_ok(), expected, "{formula}: {found:?}");
+    }
 }
