@@ -550,21 +550,80 @@ fn cache_protocols_and_their_faults() {
     }
 }
 
-/// A failure of an instance is one of the model for every size; without one the answer is unknown.
+/// A failure of an instance is one of the model for every size; without one, a proof decides all
+/// claims but deadlocks and liveness.
 #[test]
 fn scalarsets_of_any_size() {
     let folder = tempfile::tempdir().unwrap();
     let good = file(folder.path(), "good.m", OWNERS);
     let bad = OWNERS.replace("& isundefined(owner)", "& (isundefined(owner) | owner != n)");
     let bad = file(folder.path(), "bad.m", &bad);
-    for (model, define, code, verdict) in
-        [(&good, "NODES=any", 3, "unknown"), (&bad, "NODES=any", 1, "invariant")]
-    {
-        let outcome = mu_check(&["explore", model.to_str().unwrap(), "-D", define]);
+    let live = file(folder.path(), "live.m", &format!("{OWNERS}liveness isundefined(owner);\n"));
+    let off = &["--deadlocks", "off"][..];
+    for (model, more, code, verdict, proved) in [
+        (&good, &[][..], 3, "unknown", true),
+        (&good, off, 0, "ok", true),
+        (&live, off, 3, "unknown", true),
+        (&bad, off, 1, "invariant", false),
+    ] {
+        let words = ["explore", model.to_str().unwrap(), "-D", "NODES=any"];
+        let outcome = mu_check(&[&words[..], more].concat());
         assert_eq!(outcome.code, code, "{}", outcome.stderr);
         assert_eq!(outcome.json["verdict"], verdict);
         assert_eq!(outcome.json["instance"]["NODES"], if code == 1 { 2 } else { 3 });
         assert_eq!(outcome.json["reason"].is_string(), code == 3);
+        assert_eq!(outcome.json["proof"]["cubes"].is_number(), proved, "{}", outcome.json);
+    }
+}
+
+/// The protocols of the repository are right for every number of caches; a fault of German's
+/// protocol is found in an instance.
+#[test]
+fn cache_protocols_are_proved_for_every_number_of_caches() {
+    let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs/murphi");
+    for name in ["msi_snooping", "mesi_snooping", "msi_directory", "mesi_directory"] {
+        let model = specs.join(format!("{name}.m")).display().to_string();
+        let any = ["-D", "CACHES=any", "-D", "ADDRESSES=1", "--deadlocks", "off"];
+        let outcome = mu_check(&[&["explore", &model][..], &any].concat());
+        assert_eq!(outcome.code, 0, "{name}: {} {}", outcome.json, outcome.stderr);
+        assert!(outcome.json["proof"]["cubes"].as_u64() > Some(0), "{name}: {}", outcome.json);
+    }
+    let german = specs.join("german.m").display().to_string();
+    let system = mu_check(&["expand", &german, "--to", "cubicle", "-D", "NODES=any"]);
+    assert_eq!(system.code, 0, "{}", system.stderr);
+    let text = std::fs::read_to_string(&german).unwrap();
+    let wrong = text.replace("& forall m: Node do !sharers[m] end ==>", "==>");
+    assert_ne!(text, wrong);
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = file(folder.path(), "wrong.m", &wrong);
+    let of = ["-D", "NODES=any", "--deadlocks", "off"];
+    let outcome = mu_check(&[&["explore", wrong.to_str().unwrap()][..], &of].concat());
+    assert_eq!(outcome.code, 1, "{}", outcome.json);
+}
+
+/// Constructs without a proof for every size are named with their places; small sizes are searched.
+#[test]
+fn constructs_without_a_proof_for_every_size_have_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = "const N: 3;
+type S: scalarset(N); var on: array [S] of boolean; c: 0..9;
+startstate begin for s: S do on[s] := false; end; c := 0; end;
+ruleset s: S do rule \"on\" !on[s] ==> begin on[s] := true; c := 0;
+  for t: S do if on[t] then c := 1; end; end; end; end;
+invariant c <= 1;
+";
+    let twice = count
+        .replace("c: 0..9;", "c: 0..N;")
+        .replace("  for t: S do if on[t] then c := 1; end; end; end; end;", "end; end;");
+    for (text, place, reason) in
+        [(count, ":5:", "writes more than cells of its own"), (&twice, ":2:", "more than the size")]
+    {
+        let model = file(folder.path(), "model.m", text);
+        let words = ["explore", model.to_str().unwrap(), "-D", "N=any", "--deadlocks", "off"];
+        let outcome = mu_check(&words);
+        assert_eq!(outcome.code, 3, "{} {}", outcome.json, outcome.stderr);
+        let why = outcome.json["reason"].as_str().unwrap();
+        assert!(why.contains(reason) && why.contains(place), "{why}");
     }
 }
 

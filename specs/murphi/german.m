@@ -111,4 +111,3 @@ invariant "copies have the latest value"
   forall n: Node do state[n] = Invalid | data[n] = latest end;
 
 cover "a value is written back" exists n: Node do answer[n].sent & !isundefined(answer[n].data) end;
-liveness "nobody has a copy" forall n: Node do state[n] = Invalid end;

@@ -197,6 +197,31 @@ pub fn model(
     Ok(model)
 }
 
+/// Reads a model with a scalarset of any size as a system of any number of processes. `defines`:
+/// values of constants, of which `name` has any.
+///
+/// # Errors
+/// The file cannot be read; an error in the text or in a value; a construct that has no
+/// translation, with its place.
+pub fn parametric(
+    input: &Input<'_>,
+    sources: &mut SourceMap,
+    defines: &[String],
+    name: &str,
+) -> Result<mu_cubicle::ast::File, Diagnostic> {
+    let is_other = |d: &&String| d.split_once('=').is_none_or(|(n, _)| n.trim() != name);
+    let others: Vec<String> = defines.iter().filter(is_other).cloned().collect();
+    let (source, text, settings) = source(input, sources, &others)?;
+    let sized = |size: i64| {
+        let mut settings = settings.clone();
+        settings.constants.push((name.to_string(), size));
+        mu_murphi::read(source, &text, &settings)
+    };
+    let (model, other) = (sized(2)?, sized(3)?);
+    let node = mu_murphi::parametric::sized(name, (source, &text), (&model, &other))?;
+    mu_murphi::parametric::parametric(&model, node)
+}
+
 /// Rejects a truth value for a number.
 fn expect_types(model: &typed::Model, defines: &[String]) -> Result<(), Diagnostic> {
     for define in defines {
@@ -240,9 +265,9 @@ fn parameters(defines: &[String]) -> Result<Vec<(String, i64)>, Diagnostic> {
             "false" => Ok((name.trim().to_string(), 0)),
             "any" => {
                 let text = format!("`-D {define}`: a Murphi model has no answer for every value");
-                Err(Diagnostic::new(Stage::Unsupported, text)
-                    .note("expected a number")
-                    .note("`prove` decides systems (.cub) for every number of processes"))
+                Err(Diagnostic::new(Stage::Unsupported, text).note("expected a number").note(
+                    "`explore` proves the claims of a Murphi model for every size of a scalarset",
+                ))
             }
             value => value.parse().map(|n| (name.trim().to_string(), n)).map_err(|_| {
                 let text = format!("parameter `{define}` is not of the form NAME=NUMBER");

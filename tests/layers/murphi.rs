@@ -16,6 +16,8 @@ mod groups;
 mod language;
 #[path = "../../src/murphi/tests/names.rs"]
 mod names;
+#[path = "../../src/murphi/tests/parametric.rs"]
+mod parametric;
 #[path = "../../src/murphi/tests/random.rs"]
 mod random;
 #[path = "../../src/murphi/tests/semantics.rs"]

@@ -201,7 +201,8 @@ pub struct LitmusArgs {
 pub struct ExpandArgs {
     /// Specification with parameters, an x86 program (`.asm`), or a litmus test (`.litmus`).
     pub file: PathBuf,
-    /// Output language; `cubicle` writes an x86 program as a system of any number of processes.
+    /// Output language; `cubicle` writes an x86 program, or a Murphi model with `-D NAME=any`, as a
+    /// system of any number of processes.
     #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = OutputLanguage::Mcrl2)]
     pub to: OutputLanguage,
     /// Options for reading an x86 program with `--to cubicle`.

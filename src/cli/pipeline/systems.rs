@@ -69,15 +69,29 @@ pub(crate) fn expect_language(
     Err(Diagnostic::new(Stage::Usage, message).note(note))
 }
 
-/// Translates an x86 program to a system of any number of processes.
+/// Translates an x86 program, or a Murphi model with a scalarset of any size, to a system of any
+/// number of processes.
 pub(crate) fn translated(
     session: &mut Session,
     path: &Path,
     args: &TranslationArgs,
 ) -> Result<mu_cubicle::ast::File, Diagnostic> {
+    if MURPHI.has_ending(path) {
+        let defines = session.common.define.clone();
+        let name = match any_sizes(&defines)[..] {
+            [name] => name.to_string(),
+            _ => {
+                let text = "a Murphi model is a system of any number of processes for a scalarset of any size, expected `-D NAME=any`";
+                return Err(Diagnostic::new(Stage::Usage, text));
+            }
+        };
+        let input = Input::file(path);
+        let sources = &mut session.sources;
+        return mu_frontends::murphi::parametric(&input, sources, &defines, &name);
+    }
     if !X86.has_ending(path) {
         let message = format!(
-            "`{}` is not an x86 program, expected a file that ends in .asm",
+            "`{}` is not an x86 program or a Murphi model, expected a file that ends in .asm or .m",
             path.display()
         );
         return Err(Diagnostic::new(Stage::Usage, message));
@@ -90,6 +104,12 @@ pub(crate) fn translated(
         columns.registers, columns.weak, columns.transitions
     ));
     Ok(file)
+}
+
+/// Returns the names of parameters with the value `any`.
+pub(crate) fn any_sizes(defines: &[String]) -> Vec<&str> {
+    let any = defines.iter().filter_map(|d| d.split_once('='));
+    any.filter(|(_, value)| value.trim() == "any").map(|(name, _)| name.trim()).collect()
 }
 
 impl Session {

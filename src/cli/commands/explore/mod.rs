@@ -4,6 +4,7 @@ pub(crate) mod counts;
 pub(crate) mod find_path;
 pub(crate) mod murphi;
 mod murphi_evidence;
+mod murphi_proof;
 pub(crate) mod plan;
 
 use crate::args::{ExploreArgs, Format, Modulo, Reduction, SetStrategy};

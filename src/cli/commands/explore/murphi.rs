@@ -8,6 +8,7 @@
 
 use crate::args::{DeadlockKind, Reduction};
 use crate::commands::explore::murphi_evidence;
+use crate::commands::explore::murphi_proof::{self, Proof};
 use crate::commands::explore::plan::Exploration;
 use crate::output;
 use crate::output::answers;
@@ -28,7 +29,7 @@ use mu_murphi::path::{self, Path};
 use mu_murphi::search::{
     Broken, Culprit, Deadlocks, Explored, Failure, SearchOptions, explore as search,
 };
-use mu_murphi::typed::{Model, TypeKind};
+use mu_murphi::typed::{Claim, Model, TypeKind};
 use mu_murphi::variables::{Variable, variables};
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
@@ -98,7 +99,7 @@ pub(crate) fn explore(
 }
 
 /// Searches small sizes of a scalarset for a failure, which is one of the model for every size.
-/// Without a failure the answer is unknown.
+/// Without a failure, searches for a proof for every size.
 fn every_size(
     session: &mut Session,
     args: &Exploration,
@@ -139,14 +140,52 @@ fn every_size(
         }
         last = Some(run);
     }
-    let reason = format!(
-        "no size of {} to {} fails; for larger ones there is no proof, because a rule can read and write all elements of an array over the scalarset",
-        SIZES.start(),
-        SIZES.end()
-    );
     let Some(run) = last else { return Err(Diagnostic::internal("no size")) };
+    let proof = murphi_proof::prove(session, args, &all, &name)?;
+    let (reason, cubes) = match proof {
+        Proof::Every { cubes } => (undecided(&run, args, &name), Some(cubes)),
+        Proof::Fails { size } => {
+            let defines = defines(size);
+            let run = searched(session, args, &defines)?;
+            if !["ok", "cover", "unknown"].contains(&run.outcome(session, start).verdict()) {
+                let instance = Some((&*name, size));
+                return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
+            }
+            (Some(murphi_proof::spurious(size)), None)
+        }
+        Proof::Open(reason) => (Some(reason), None),
+    };
+    let reason = reason.map(|reason| match cubes {
+        None => format!(
+            "no size of {} to {} fails; for larger ones there is no proof, because {reason}",
+            SIZES.start(),
+            SIZES.end()
+        ),
+        Some(_) => reason,
+    });
     let instance = Some((&*name, *SIZES.end()));
-    MurphiResult { instance, reason: Some(reason), ..run.outcome(session, start) }.print(args)
+    MurphiResult { instance, reason, cubes, ..run.outcome(session, start) }.print(args)
+}
+
+/// Returns the claims that a proof of a model for every size of a scalarset does not decide.
+fn undecided(run: &Run, args: &Exploration, name: &str) -> Option<String> {
+    let mut open = Vec::new();
+    if args.deadlocks != Some(DeadlockKind::Off) {
+        open.push("deadlocks (add `--deadlocks off` to leave them out)");
+    }
+    if run.model.properties.iter().any(|p| p.claim == Claim::Liveness) {
+        open.push("liveness");
+    }
+    if !run.explored.uncovered.is_empty() || !run.explored.uncovered_claims.is_empty() {
+        open.push("a claim `cover`");
+    }
+    let list = open.join(", ");
+    (!open.is_empty()).then(|| {
+        format!(
+            "no invariant or assertion fails for any {name}, and there is no other error (proved); above {name}={} these are not decided: {list}",
+            SIZES.end()
+        )
+    })
 }
 
 /// Search of a model that has ended.
@@ -169,6 +208,7 @@ impl Run {
             start,
             instance: None,
             reason: None,
+            cubes: None,
         }
     }
 }
@@ -257,6 +297,8 @@ pub(super) struct MurphiResult<'r> {
     instance: Option<(&'r str, u32)>,
     /// Reason why the answer for every size is unknown.
     reason: Option<String>,
+    /// Number of cubes of a proof for every size.
+    cubes: Option<u64>,
 }
 
 impl MurphiResult<'_> {
@@ -399,6 +441,9 @@ impl MurphiResult<'_> {
         }
         if let Some((name, size)) = self.instance {
             text += &format!("instance     {name}={size}\n");
+            if let Some(cubes) = self.cubes {
+                text += &format!("proof        every {name}, {} cubes, verified\n", grouped(cubes));
+            }
         }
         let orbits = if explored.symmetries > 1 { "  (one of each orbit)" } else { "" };
         text += &format!(
@@ -475,6 +520,9 @@ impl MurphiResult<'_> {
         });
         if let Some((name, size)) = self.instance {
             object["instance"] = json!({ name: size });
+        }
+        if let Some(cubes) = self.cubes {
+            object["proof"] = json!({ "cubes": cubes });
         }
         if !warnings.is_empty() {
             object["warnings"] = warnings.into();
