@@ -190,6 +190,26 @@ fn the_internal_action_of_other_tools() {
     assert_eq!((&info.json["transitions"], &info.json["taus"]), (&2.into(), &1.into()));
 }
 
+/// Files of systems with chance are read as those without.
+#[test]
+fn the_internal_action_and_orders_with_chance() {
+    let folder = folder(&[
+        (
+            "i.aut",
+            "des (0,5,4)\n(0,\"a\",1)\n(1,\"i\",2)\n(2,\"i\",1)\n(1,\"b|c\",3)\n(2,\"c|b\",3)\n",
+        ),
+        ("tau.aut", "des (0,3,3)\n(0,\"a\",1)\n(1,\"tau\",1)\n(1,\"c|b\",2)\n"),
+    ]);
+    for more in ["-e strong", "-e probabilistic"] {
+        let compared =
+            |more: String| run(folder.path(), &format!("compare @i.aut @tau.aut {more}"));
+        assert_eq!(compared(more.into()).code, 1, "{more}");
+        assert_eq!(compared(format!("{more} --internal i")).code, 0, "{more}");
+        let reduced = run(folder.path(), &format!("reduce @i.aut {more}")).json["reduced"].clone();
+        assert_eq!((&reduced["states"], &reduced["transitions"]), (&3.into(), &3.into()), "{more}");
+    }
+}
+
 /// Comparisons of long chains end; the crate's tests count their work.
 #[test]
 fn long_chains() {
@@ -255,6 +275,7 @@ fn relabelled_multi_actions_have_no_order() {
         ("b.aut", "des (0,1,2)\n(0,\"b\",1)\n"),
         ("ab.aut", "des (0,1,2)\n(0,\"a|b\",1)\n"),
         ("m.mcrl2", "act a, b;\ninit a.b.delta;\n"),
+        ("choice.mcrl2", "act a, b, c;\ninit ((a + c + b) . c) . delta;\n"),
     ]);
     let folder = folder.path();
     let info = run(folder, "info @two.aut").json;
@@ -264,4 +285,13 @@ fn relabelled_multi_actions_have_no_order() {
     assert_eq!(run(folder, "compare @ab.aut @b.aut --rename a=tau").code, 0);
     assert_eq!(run(folder, "compare @ab.aut @b.aut --hide a").code, 0);
     assert_eq!(run(folder, "check @m.mcrl2 -f <tau><b>true --rename a=tau").code, 0);
+    // Transitions that become equal are one.
+    for options in ["--rename b=a", "--hide a,b"] {
+        let info = run(folder, &format!("info @choice.mcrl2 {options}")).json;
+        assert_eq!((&info["deterministic"], &info["transitions"]), (&true.into(), &3.into()));
+        let explored = run(folder, &format!("explore @choice.mcrl2 --out @out.aut {options}")).json;
+        assert_eq!(explored["transitions"], 3, "{options}");
+        let written = std::fs::read_to_string(folder.join("out.aut")).unwrap();
+        assert_eq!(written.lines().count(), 4, "{written}");
+    }
 }

@@ -311,7 +311,13 @@ transition c ([p]) requires { At[p] = 2 && forall_other q. X[q] = False } { S[p]
     // What the steps that are left show is so.
     assert_eq!(run(&["check", &large, "-f", "<true* . write(0,Z,1)>true"]), verdict("true", 0));
     let (explore, reduce) = (["explore", &large], ["reduce", &large]);
-    for words in [&explore[..], &[&explore[..], &["--processes", "2"]].concat(), &reduce] {
+    for words in [
+        &explore[..],
+        &[&explore[..], &["--processes", "2"]].concat(),
+        &[&explore[..], &["--reduce", "probabilistic"]].concat(),
+        &reduce,
+        &[&reduce[..], &["-e", "probabilistic"]].concat(),
+    ] {
         let found = mu_check(words);
         assert_eq!(
             (found.code, found.json["stop"].as_str()),
@@ -320,10 +326,15 @@ transition c ([p]) requires { At[p] = 2 && forall_other q. X[q] = False } { S[p]
         );
     }
     // Parts of systems decide nothing about their relation.
-    for other in [&large, &small] {
-        let found = mu_check(&["compare", &large, other]);
+    for (other, equivalence) in [
+        (&large, "strong"),
+        (&small, "strong"),
+        (&large, "probabilistic"),
+        (&small, "probabilistic"),
+    ] {
+        let found = mu_check(&["compare", &large, other, "-e", equivalence]);
         let shown = (found.code, found.json["verdict"].as_str(), found.json["stop"].as_str());
-        assert_eq!(shown, (3, Some("unknown"), Some("buffer-bound")), "{other}");
+        assert_eq!(shown, (3, Some("unknown"), Some("buffer-bound")), "{other} {equivalence}");
     }
     for (formula, bounded, all) in
         [("[true* . unsafe]false", "unknown", "false"), ("<true* . unsafe>true", "unknown", "true")]

@@ -18,6 +18,7 @@ use mu_base::id_types;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 use mu_lts::Labels;
+use mu_lts::relabel::{Labelled, merge_rows};
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
@@ -117,6 +118,15 @@ pub struct ProbabilisticSystem {
     pub distributions: Distributions,
     /// The label table.
     pub table: Labels,
+}
+
+impl Labelled for ProbabilisticSystem {
+    fn labels_mut(&mut self) -> (&mut Labels, &mut [LabelId]) {
+        (&mut self.table, &mut self.labels)
+    }
+    fn merge_transitions(&mut self) {
+        merge_rows(&mut self.offsets, &mut self.labels, &mut self.targets);
+    }
 }
 
 impl ProbabilisticSystem {

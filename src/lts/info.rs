@@ -25,7 +25,7 @@ pub struct Info {
     pub least_degree: usize,
     /// Maximum number of transitions of a state.
     pub most_degree: usize,
-    /// True if no state has two transitions with one label.
+    /// True if no state has transitions with one label to different states.
     pub deterministic: bool,
     /// True if the system has no cycle.
     pub acyclic: bool,
@@ -68,8 +68,8 @@ pub fn info(lts: &Lts) -> Info {
     let degrees = || lts.offsets.windows(2).map(|w| (w[1] - w[0]) as usize);
     // Rows are sorted by label.
     let deterministic = (0..n).all(|s| {
-        let row = lts.offsets[s] as usize..lts.offsets[s + 1] as usize;
-        lts.labels[row].is_sorted_by(|a, b| a < b)
+        let row: Vec<_> = lts.successors(StateId::new(s)).collect();
+        row.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].1 == pair[1].1)
     });
     Info {
         states: n,
@@ -146,5 +146,7 @@ mod tests {
         );
         assert_eq!((i.deterministic, i.acyclic, i.divergences, i.deadlocks), (true, true, 0, 2));
         assert!((i.mean_degree() - 2.0 / 3.0).abs() < 1e-9);
+        let twice = "des (0, 3, 2)\n(0, a, 1)\n(0, b, 1)\n(0, a, 1)\n";
+        assert!(info(&aut::read(twice.as_bytes(), &Default::default()).unwrap()).deterministic);
     }
 }

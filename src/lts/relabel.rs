@@ -7,11 +7,12 @@
 //! parts in any order become one. A part can also be named by its whole text, `send(1)`, and with
 //! its time, `send(1) @ 3`.
 //!
-//! Cost: linear in the label table, and one pass over the transitions. Invariant: states and
-//! transitions are unchanged.
+//! Cost: linear in the label table, and one pass over the transitions. Invariant: states are
+//! unchanged; transitions that become equal are one.
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use super::typed::TypedDeclarations;
 use super::{Labels, Lts};
@@ -112,30 +113,72 @@ fn matches(part: &str, time: Option<&str>, name: &str) -> bool {
     (part == name || name_of(part) == name) && (at.is_none() || at == time)
 }
 
+/// A transition system with numbered labels.
+pub trait Labelled {
+    /// Returns the table of labels, and the label of each transition.
+    fn labels_mut(&mut self) -> (&mut Labels, &mut [LabelId]);
+    /// Removes transitions that equal an earlier one of their state.
+    fn merge_transitions(&mut self);
+}
+
+impl Labelled for Lts {
+    fn labels_mut(&mut self) -> (&mut Labels, &mut [LabelId]) {
+        (&mut self.table, &mut self.labels)
+    }
+    fn merge_transitions(&mut self) {
+        merge_rows(&mut self.offsets, &mut self.labels, &mut self.targets);
+    }
+}
+
+/// Removes transitions that equal an earlier one of their state, from rows in the form of [`Lts`].
+pub fn merge_rows<T: Copy + Eq + Hash>(
+    offsets: &mut [u64],
+    labels: &mut Vec<LabelId>,
+    targets: &mut Vec<T>,
+) {
+    let (mut kept, mut begin) = (0, 0);
+    let mut known = AHashSet::new();
+    for offset in offsets.iter_mut().skip(1) {
+        known.clear();
+        for at in begin..*offset as usize {
+            let transition = (labels[at], targets[at]);
+            if known.insert(transition) {
+                (labels[kept], targets[kept]) = transition;
+                kept += 1;
+            }
+        }
+        begin = *offset as usize;
+        *offset = kept as u64;
+    }
+    labels.truncate(kept);
+    targets.truncate(kept);
+}
+
 /// Sorts the parts of each multi-action by their texts, so that `b|a` and `a|b` are one label.
 #[must_use]
-pub fn in_order(mut lts: Lts) -> Lts {
-    renumber(&mut lts, ordered);
-    lts
+pub fn in_order<S: Labelled>(mut system: S) -> S {
+    renumber(&mut system, ordered);
+    system
 }
 
 /// Gives multi-actions with the same parts in any order the text of the first one.
 #[must_use]
-pub fn merge_orders(mut lts: Lts) -> Lts {
+pub fn merge_orders<S: Labelled>(mut system: S) -> S {
+    let texts = system.labels_mut().0.texts.iter().skip(1);
     let mut first: HashMap<String, String> = HashMap::new();
-    for label in lts.table.texts.iter().skip(1).filter(|label| label.contains('|')) {
+    for label in texts.clone().filter(|label| label.contains('|')) {
         first.entry(ordered(label)).or_insert_with(|| label.clone());
     }
     let is_first = |label: &String| {
         !label.contains('|') || first.get(&ordered(label)).is_none_or(|first| first == label)
     };
-    if !lts.table.texts.iter().skip(1).all(is_first) {
-        renumber(&mut lts, |label| match first.get(&ordered(label)) {
+    if !texts.into_iter().all(is_first) {
+        renumber(&mut system, |label| match first.get(&ordered(label)) {
             Some(first) if label.contains('|') => first.clone(),
             _ => label.to_string(),
         });
     }
-    lts
+    system
 }
 
 /// Sorts the parts of a multi-action by their texts; a time remains at the end.
@@ -148,13 +191,13 @@ pub fn ordered(label: &str) -> String {
 /// Makes labels of these texts internal, as `i` in files of CADP. A text without label has no
 /// effect.
 #[must_use]
-pub fn with_internal(mut lts: Lts, texts: &[String]) -> Lts {
-    if lts.table.texts.iter().skip(1).any(|label| texts.contains(label)) {
-        renumber(&mut lts, |label| {
+pub fn with_internal<S: Labelled>(mut system: S, texts: &[String]) -> S {
+    if system.labels_mut().0.texts.iter().skip(1).any(|label| texts.contains(label)) {
+        renumber(&mut system, |label| {
             if texts.iter().any(|t| t == label) { String::new() } else { label.to_string() }
         });
     }
-    lts
+    system
 }
 
 /// Gives visible labels new texts and merges equal ones. A label that is missing in `texts` keeps
@@ -166,11 +209,12 @@ pub fn with_texts(mut lts: Lts, texts: &HashMap<String, String>) -> Lts {
 }
 
 /// Gives the visible labels new texts (an empty one is tau) and merges equal ones.
-fn renumber(lts: &mut Lts, new: impl Fn(&str) -> String) {
+fn renumber(system: &mut impl Labelled, new: impl Fn(&str) -> String) {
+    let (texts, labels) = system.labels_mut();
     let mut table = Labels::default();
     let mut known: AHashMap<String, LabelId> =
         [(String::new(), LabelId::TAU), ("tau".to_string(), LabelId::TAU)].into_iter().collect();
-    let visible = lts.table.texts.iter().skip(1).map(|label| {
+    let visible = texts.texts.iter().skip(1).map(|label| {
         let text = new(label);
         *known.entry(text.clone()).or_insert_with(|| {
             table.texts.push(text);
@@ -178,8 +222,11 @@ fn renumber(lts: &mut Lts, new: impl Fn(&str) -> String) {
         })
     });
     let names: Vec<LabelId> = std::iter::once(LabelId::TAU).chain(visible).collect();
-    lts.labels.iter_mut().for_each(|l| *l = names[l.index()]);
-    lts.table = table;
+    labels.iter_mut().for_each(|l| *l = names[l.index()]);
+    let before = std::mem::replace(texts, table);
+    if texts.texts.len() < before.texts.len() {
+        system.merge_transitions();
+    }
 }
 
 /// Splits a multi-action's text into parts, without its time.
@@ -321,6 +368,20 @@ mod tests {
             ["d|c @ 3", "c @ 3", "c @ 4"]
         );
         assert_eq!(ordered("c|a(1) @ (1 / 2)"), "a(1)|c @ (1 / 2)");
+    }
+
+    #[test]
+    fn transitions_that_become_equal_are_one() {
+        let edges: Vec<_> = [(0, 1, 1), (0, 2, 1), (0, 2, 0), (1, 3, 0), (1, 2, 0), (1, 1, 0)]
+            .map(|(from, label, to)| (StateId::of(from), LabelId::of(label), StateId::of(to)))
+            .into();
+        let table = Labels { texts: ["tau", "a", "b", "c"].map(String::from).into() };
+        let lts = Lts::from_edges(StateId::of(0), 2, &edges, table);
+        let relabel = Relabel { rename: vec![("b".into(), "a".into())], hide: Vec::new() };
+        let [lts] = relabel.apply([lts]).unwrap();
+        assert_eq!(lts.offsets, [0, 2, 4]);
+        assert_eq!(lts.labels, [1, 1, 2, 1].map(LabelId::of));
+        assert_eq!(lts.targets, [1, 0, 0, 0].map(StateId::of));
     }
 
     #[test]

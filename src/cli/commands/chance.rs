@@ -19,6 +19,7 @@ use mu_chance::bisimulation::{bisimilar, reduce as quotient};
 use mu_chance::{ProbabilisticSystem, aut, dot};
 use mu_frontends::FrontEnd as _;
 use mu_frontends::rejected::PICTURES;
+use mu_lts::relabel::{in_order, merge_orders, with_internal};
 use mu_model::Model;
 use serde_json::json;
 use std::path::Path;
@@ -53,7 +54,8 @@ fn system(session: &mut Session, path: &Path) -> Result<ProbabilisticSystem, Dia
     if ends_in(path, "aut") {
         output::begin_stage("reading a transition system");
         let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-        return aut::read(file).map_err(|d| d.in_file(&path.display().to_string()));
+        let system = aut::read(file).map_err(|d| d.in_file(&path.display().to_string()))?;
+        return Ok(merge_orders(with_internal(system, &session.reading.internal_labels())));
     }
     let loaded = session.load_any(path, "none")?;
     let (system, stop) = explored(session, &*loaded.model)?;
@@ -141,6 +143,7 @@ pub(crate) fn explore(
     if let Some(path) = &args.out {
         write_system(session, small.as_ref().unwrap_or(&system), path)?;
     }
+    report.stop = session.stop_with_bounds(report.stop);
     report.print(session, start)
 }
 
@@ -165,6 +168,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     if let Some(path) = args.file() {
         write_system(session, &small, path)?;
     }
+    let stop = session.stop_with_bounds(Stop::Complete);
     match session.common.format {
         Format::Json => output::print_object(json!({
             "equivalence": EQUIVALENCE,
@@ -173,7 +177,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
             "reduced": { "equivalence": EQUIVALENCE, "states": small.state_count(), "transitions": small.step_count() },
             "seconds": start.elapsed().as_secs_f64(),
             "peak_memory_bytes": session.peak_memory(),
-            "stop": Stop::Complete.word(),
+            "stop": stop.word(),
         }))?,
         Format::Text => print(&format!(
             "states       {}\ntransitions  {}\nreduced      {} states, {} transitions modulo {EQUIVALENCE} bisimulation\n",
@@ -202,8 +206,12 @@ pub(crate) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, D
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown_verdict(session, &stop),
         systems => systems?,
     };
+    // Both a relation and a difference of parts of the systems may be untrue of the whole ones.
+    if session.buffers_were_cut() {
+        return unknown_verdict(session, &Stop::Buffer);
+    }
     output::begin_stage("comparing");
-    let same = bisimilar(&a, &b);
+    let same = bisimilar(&in_order(a.clone()), &in_order(b.clone()));
     match session.common.format {
         Format::Json => {
             let of = |path: &Path, s: &ProbabilisticSystem| json!({ "file": path.display().to_string(), "states": s.state_count(), "transitions": s.step_count() });

@@ -41,6 +41,10 @@ pub(crate) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
 
 /// Runs an exploration and reports it.
 pub(crate) fn run_plan(session: &mut Session, args: &Exploration) -> Result<u8, Diagnostic> {
+    if let Some(path) = args.timings.as_ref().filter(|_| args.distribution.reports()) {
+        expect_writable(path)?;
+        output::write_timings_to(path);
+    }
     if session.relabel.is_empty() && crate::commands::explore::murphi::applies(args) {
         return crate::commands::explore::murphi::explore(session, args, Instant::now());
     }
@@ -50,10 +54,6 @@ pub(crate) fn run_plan(session: &mut Session, args: &Exploration) -> Result<u8, 
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     memory::read_interface(session, &args.model, args.goal.interface.as_deref())?;
-    if let Some(path) = args.timings.as_ref().filter(|_| args.distribution.reports()) {
-        expect_writable(path)?;
-        output::write_timings_to(path);
-    }
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
         expect_writable(out)?;
@@ -152,6 +152,8 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         let lts = Arc::unwrap_or_clone(lts);
         // As of any model, the reachable states are counted; a file may have others.
         let reachable = mu_lts::tau::reachable_states(&lts);
+        let ends = Some(find_path::stored_ends(&lts, &reachable, &args.goal.terminal)?);
+        let [lts] = relabel.apply([lts])?;
         let degrees = lts.offsets.windows(2).zip(&reachable).filter(|(_, r)| **r);
         let degrees: Vec<u64> = degrees.map(|(w, _)| w[1] - w[0]).collect();
         let states = degrees.len() as u64;
@@ -160,7 +162,6 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
             unreachable: lts.state_count() as u64 - states,
             ..ExplorationReport::explicit(states, degrees.iter().sum(), deadlocks, Stop::Complete)
         };
-        let ends = Some(find_path::stored_ends(&lts, &reachable, &args.goal.terminal)?);
         // There is nothing to search; `auto` still reports a reason.
         let reason = if args.engine.name() == Auto.name() {
             auto::required(&engines::capabilities_of_explore(args))
@@ -192,9 +193,12 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
             && args.shows_deadlock
             && session.common.format == Format::Text;
         drop(grace);
-        let lts = counted.lts.take();
-        if lts.is_some() && counted.stop == Stop::Complete {
+        let mut lts = counted.lts.take();
+        if let Some(explored) = lts.take_if(|_| counted.stop == Stop::Complete) {
             typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
+            let [relabelled] = relabel.apply([explored])?;
+            counted.transitions = Some(relabelled.transition_count().into());
+            lts = Some(relabelled);
         }
         let report = ExplorationReport {
             ends,
@@ -213,10 +217,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
     };
     report.register(session, start, deadlock_path.as_deref().unwrap_or_default());
     if report.stop == Stop::Complete {
-        let mut result = match lts {
-            Some(lts) => relabel.apply([lts])?.into_iter().next(),
-            None => None,
-        };
+        let mut result = lts;
         if let (Some(Modulo::Labelled(equivalence)), Some(lts)) = (args.reduce, &result) {
             let begin = Instant::now();
             output::begin_stage("reducing");
