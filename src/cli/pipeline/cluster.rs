@@ -291,13 +291,16 @@ pub(crate) fn run(
 }
 
 /// Searches for a path with the other processes. Returns the exit code if another process reports.
+/// `terminated`: number of terminations that this process has reached.
 pub(crate) fn seek(
     session: &Session,
     args: &Exploration,
     model: &dyn Model,
     sought: PathGoal<'_>,
+    terminated: &dyn Fn() -> u64,
 ) -> Result<Result<DistributedPath, u8>, Diagnostic> {
-    let DistributedResult { outcome, me, resume } = search(session, args, model, Some(sought))?;
+    let DistributedResult { outcome, me, resume } =
+        search(session, args, model, Some((sought, terminated)))?;
     log(session, args, &outcome);
     let (states, stop) = (outcome.sum(|p| p.tally.states), outcome.stop.clone());
     if me > 0 {
@@ -313,23 +316,29 @@ pub(crate) fn seek(
         .as_ref()
         .map(|states| path_through(model, &options, sought, states))
         .transpose()?;
+    let of_process = |own: &Vec<u8>| own.as_slice().try_into().map(u64::from_le_bytes).ok();
+    let of_all = outcome.final_report.as_ref().and_then(|all| all.iter().map(of_process).sum());
     Ok(Ok(DistributedPath {
         way,
         states,
         stop,
+        // The report of an incomplete search has those of this process.
+        terminated: of_all.unwrap_or_else(terminated),
         processes: figures(&outcome.parts, &outcome.lost, resume),
     }))
 }
 
-/// Connects to the other processes and searches with them.
+/// Connects to the other processes and searches with them. `sought`: the goal, if there is one, and
+/// the number of terminations so far.
 fn search(
     session: &Session,
     args: &Exploration,
     model: &dyn Model,
-    sought: Option<PathGoal<'_>>,
+    sought: Option<(PathGoal<'_>, &dyn Fn() -> u64)>,
 ) -> Result<DistributedResult, Diagnostic> {
     let portable = portable(model, &args.model, &args.distribution)?;
-    let looked_for = format!("{:?} {:?}", args.goal.kind(), args.goal.action);
+    let goal = &args.goal;
+    let looked_for = format!("{:?} {:?} {:?}", goal.kind(), goal.action, goal.terminal);
     let (basis, options) =
         (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
     let fingerprint = format!("{options}; {basis}");
@@ -353,6 +362,9 @@ fn search(
     let has_ends = sought.is_none() && counter()?.is_some();
     // Called again if a symmetry is refuted and the search is repeated.
     let mut ends = |share: &mut mu_explore::Partition<'_>, halted: bool| {
+        if let Some((_, terminated)) = sought {
+            return Ok(terminated().to_le_bytes().to_vec());
+        }
         let counter = if has_ends && !halted { counter()? } else { None };
         let Some(mut counter) = counter else { return Ok(Vec::new()) };
         share.each_deadlock(&mut |state, states| counter.count(state, states));
@@ -376,7 +388,7 @@ fn search(
         progress: &bar,
         extra: &mut ends,
         shelf,
-        sought,
+        sought: sought.map(|(goal, _)| goal),
     };
     let result = explore(connections, task);
     bar.finish();

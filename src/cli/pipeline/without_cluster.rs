@@ -87,6 +87,7 @@ pub(crate) fn seek(
     args: &Exploration,
     _: &dyn Model,
     _: PathGoal<'_>,
+    _: &dyn Fn() -> u64,
 ) -> Result<Result<DistributedPath, u8>, Diagnostic> {
     Err(unsupported(&args.distribution))
 }

@@ -342,6 +342,8 @@ pub(crate) struct DistributedPath {
     pub way: Option<LassoPath>,
     pub states: u64,
     pub stop: Stop,
+    /// Number of terminations that all processes reached.
+    pub terminated: u64,
     /// Figures of the processes, as an object.
     pub processes: Value,
 }
@@ -551,9 +553,11 @@ fn search(
         Ok((seen.paths, seen.states, seen.stop, seen.partial_order))
     };
     let result = if args.distribution.is_requested() {
-        match crate::pipeline::cluster::seek(session, args, model, path_goal)? {
+        let terminated = || classifier.borrow().1;
+        match crate::pipeline::cluster::seek(session, args, model, path_goal, &terminated)? {
             Ok(distributed) => {
                 processes = Some(distributed.processes);
+                classifier.borrow_mut().1 = distributed.terminated;
                 distributed.way.as_ref().map_or(Ok(()), &mut *report)?;
                 Ok((
                     distributed.way.into_iter().collect(),
