@@ -365,6 +365,18 @@ fn slips_are_found_before_the_first_row() {
         );
         assert!(rows_of(&f.out()).is_empty());
     }
+    // A row has one formula, whether or not it is a property with a name.
+    let several = f.dir.path().join("several.mcf");
+    let first = "%% property one\n[true* . leave(3)]false\n";
+    std::fs::write(&several, format!("{first}%% property two\n<true>true\n")).unwrap();
+    let outcome = mu_check(&f.arguments(&format!("-D n=1 {}", several.display())));
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("several properties"), "{}", outcome.stderr);
+    std::fs::write(&several, first).unwrap();
+    let outcome = mu_check(&f.arguments(&format!("-D n=1 {}", several.display())));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    std::fs::remove_dir_all(f.out()).unwrap();
+
     std::fs::create_dir_all(f.out()).unwrap();
     std::fs::write(f.out().join("sweep.json"), "{ \"rows\": [{}] }").unwrap();
     let outcome = mu_check(&f.arguments("-D n=1"));

@@ -17,7 +17,7 @@ use crate::output::progress::{Bar, grouped};
 use crate::pipeline::files::write_text;
 use crate::pipeline::folder_lock::Locks;
 use crate::pipeline::process::{self, Exit};
-use crate::pipeline::properties::{find_conditions, formula_texts, read_over};
+use crate::pipeline::properties::{find_conditions, formula_texts, only_formula, read_over};
 use crate::pipeline::{Session, file_error, read_text};
 use clap::ValueEnum;
 use mu_base::host::{self, Instant};
@@ -162,6 +162,12 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
     }
     for path in &args.formulas {
         let text = session.read(path)?;
+        if only_formula(&text).is_none() {
+            let message =
+                format!("`{}` has several properties, and a row has one formula", path.display());
+            return Err(Diagnostic::new(Stage::Usage, message)
+                .note("write each property to a file of its own"));
+        }
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let path = path.display().to_string();
         let name = if jobs.iter().any(|j| j.name == stem) { path.clone() } else { stem };
@@ -236,8 +242,9 @@ fn valid(
 fn validate(session: &mut Session, args: &SweepArgs, jobs: &[Job]) -> Result<(), Diagnostic> {
     let spec = session.specification(&args.model)?;
     for (path, text) in jobs.iter().filter_map(|j| j.formula.as_ref()) {
+        let text = only_formula(text).unwrap_or_default();
         let source = session.sources.add(path.clone(), text.clone());
-        check_formula(&mu_syntax::parse_formula(source, text)?, &spec.data, &spec.actions)?;
+        check_formula(&mu_syntax::parse_formula(source, &text)?, &spec.data, &spec.actions)?;
     }
     Ok(())
 }

@@ -165,6 +165,17 @@ fn suggest_option(error: Diagnostic, path: &Path) -> Diagnostic {
     error.note(format!("a formula on the command line follows `-f`: -f '{text}'"))
 }
 
+/// Returns the text of the only formula of a file, with blanks for all other text; `None` if the
+/// file has several properties.
+pub(crate) fn only_formula(text: &str) -> Option<String> {
+    let mut parts = split(text);
+    match parts.len() {
+        0 => Some(text.to_string()),
+        1 => parts.pop().map(|part| part.1),
+        _ => None,
+    }
+}
+
 /// Splits a file into properties, with blanks for all other text; empty if the file has a single
 /// formula.
 fn split(text: &str) -> Vec<(String, String)> {
