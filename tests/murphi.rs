@@ -669,6 +669,21 @@ fn searches_that_check_no_claim_say_so() {
     assert!(!found.stderr.contains("checks no claim"), "{}", found.stderr);
 }
 
+/// The checks of a Murphi model write timings as other searches do; an option without effect is
+/// rejected.
+#[test]
+fn options_of_searches_have_an_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = file(folder.path(), "model.m", OWNERS);
+    let model = model.to_str().unwrap();
+    let timings = folder.path().join("timings.json");
+    assert_eq!(mu_check(&["explore", model, "--timings", timings.to_str().unwrap()]).code, 0);
+    assert!(std::fs::read_to_string(timings).unwrap().contains("\"stages\""));
+    let outcome = mu_check(&["explore", model, "--terminal", "acquire"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("`--terminal` is not for"), "{}", outcome.stderr);
+}
+
 /// A constant that is no size of a scalarset has no instances to search, whether or not one fails.
 #[test]
 fn any_value_of_another_constant_is_rejected() {

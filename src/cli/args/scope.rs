@@ -207,12 +207,14 @@ fn of_explore(args: &ExploreArgs) -> Vec<OptionRow> {
     let path = "a path: `--deadlock`, `--action` or `--divergence`";
     let shown = "a path (`--deadlock`, `--action`, `--divergence`) or a failure of a Murphi model";
     let whole = "whole explorations, without `--deadlock`, `--action` and `--divergence`";
-    let symbolic = sought && ![Explicit.name(), "auto", "cluster"].contains(&args.engine.name());
+    let classifies = [Explicit.name(), "auto", "cluster"].contains(&args.engine.name());
+    let symbolic = sought && !classifies;
     vec![
         ("all", sought, path),
         ("evidence", sought || claims, shown),
         ("trace_dir", sought, path),
         ("full_states", sought || claims, shown),
+        ("terminal", classifies && !args.goal.divergence, "searches that classify deadlocks"),
         ("hide", !sought, whole),
         ("rename", !sought, whole),
         ("confluence", !sought, whole),

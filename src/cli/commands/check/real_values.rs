@@ -114,6 +114,7 @@ fn expect_supported(plan: &CheckPlan) -> Result<(), Diagnostic> {
         (plan.game.is_some(), "--game"),
         (plan.checkpoints.is_requested(), "--checkpoint` and `--resume"),
         (plan.output.junit.is_some(), "--junit"),
+        (plan.distribution.is_requested(), plan.distribution.option()),
         (plan.search.engine().name() == "symbolic", "--engine symbolic"),
     ];
     match requested.iter().find(|(wanted, _)| *wanted) {

@@ -79,6 +79,10 @@ pub(crate) fn explore(
     start: Instant,
 ) -> Result<u8, Diagnostic> {
     output::expect_one_verdict();
+    if !args.goal.terminal.is_empty() {
+        let text = "`--terminal` is not for the checks of a Murphi model (.m): a deadlock there is what `--deadlocks` says";
+        return Err(Diagnostic::new(Stage::Usage, text));
+    }
     murphi_evidence::expect_possible(args)?;
     let defines = session.common.define.clone();
     let is_any = |d: &&String| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any");
