@@ -285,13 +285,14 @@ mod tests {
     use super::*;
     use mu_base::ids::StateId;
 
+    /// A transition with each label, each to a state of its own.
     fn system(labels: &[&str]) -> Lts {
         let mut table = Labels::default();
         table.texts.extend(labels.iter().map(|l| l.to_string()));
-        let edges: Vec<_> = (0..table.texts.len())
-            .map(|i| (StateId::of(0), LabelId::new(i), StateId::of(0)))
-            .collect();
-        Lts::from_edges(StateId::of(0), 1, &edges, table)
+        let count = table.texts.len();
+        let edges: Vec<_> =
+            (0..count).map(|i| (StateId::of(0), LabelId::new(i), StateId::new(i))).collect();
+        Lts::from_edges(StateId::of(0), count, &edges, table)
     }
 
     fn texts(lts: &Lts) -> Vec<&str> {
