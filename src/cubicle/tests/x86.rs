@@ -256,6 +256,17 @@ fn shifts_that_keep_the_flags() {
     }
 }
 
+/// A counter must not reach the sign bit of its word.
+#[test]
+fn the_width_of_a_counter_bounds_the_number_of_threads() {
+    for (data, most) in [("db", 127), ("dw", 32_767), ("dd", 2_147_483_647)] {
+        let text = program(&format!("c {data} 0 ! as counter"), "lock inc [c]\nl: jmp l");
+        let program = parametric::parse(SourceId::FIRST, &text).unwrap_or_else(|d| panic!("{d}"));
+        let found = translate(&program, TranslationOptions::default()).unwrap().most_threads;
+        assert_eq!(found, Some(most), "{data}");
+    }
+}
+
 /// Names of the program that differ in case or in `_` have different names in the system, and no
 /// place is the name of a variable or a register.
 #[test]

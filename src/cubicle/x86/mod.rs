@@ -116,7 +116,9 @@ pub fn translate(
     let mut claims: Vec<Item> = claims.into_iter().map(|c| translator.without_others(c)).collect();
     claims.extend(translator.limits.iter().map(|(place, ..)| at_place(place)));
     let limits = translator.limits.iter().map(|(_, why, span)| (why.clone(), *span)).collect();
-    let counted = source.variables.iter().any(|v| v.counter).then_some(values::GREATEST as u64);
+    // The flags of a counter are those of a word without the sign bit.
+    let greatest = (1 << (source.bits - 1)) - 1;
+    let counted = source.variables.iter().any(|v| v.counter).then_some(greatest);
     let most_threads = translator.bounds.values().map(|g| g.most_threads).chain(counted).min();
     let (bounded, mut wraps) =
         (!translator.bounds.is_empty(), std::mem::take(&mut translator.wraps));
