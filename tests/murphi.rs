@@ -440,6 +440,14 @@ fn unions_and_their_parts_are_sorts() {
         ("nu X(v: R = 2). val(v < 4 & r >= 2) && [range(2)]X(v + 1)", false),
         ("exists v: R. val(v > 100)", false),
         ("forall v: R. val(v <= 3)", true),
+        // Quantifiers of formulas with numbers have the same values.
+        ("inf n: N. [set(n)]val(u = n)", true),
+        ("inf e: E. val(e = Aa || e = Bb)", true),
+        ("inf n: N. <any(n)>val(u = n)", true),
+        ("sup e: E. <any(e)>val(u != Aa & u != Bb)", false),
+        ("sup e: E. val(e != Aa && e != Bb)", false),
+        ("sup x: R. <range(x)>val(r = x)", true),
+        ("true && -(inf e: E. -(<put(e)>true))", true),
     ] {
         let outcome = mu_check(&["check", model.to_str().unwrap(), "-f", formula]);
         let verdict = &outcome.json["results"][0]["verdict"];

@@ -390,22 +390,40 @@ impl Rewriting<'_> {
             node(kind, span)
         })
     }
-    /// Adds the bounds of quantified variables over intervals.
+    /// Adds the bounds of quantified variables: no other value counts.
     fn bounded(
         &self,
         quantifier: Quantifier,
         variables: &[VarDecl],
         body: StateFormula,
     ) -> StateFormula {
-        let op = match quantifier {
-            Quantifier::Forall => StateOp::Implies,
-            Quantifier::Exists => StateOp::And,
-            _ => return body,
-        };
         variables.iter().filter_map(|v| bounds(v, self.subsets)).fold(body, |body, data| {
             let (span, place) = (body.span, data.span);
-            let bound = node(StateFormulaKind::Val(Box::new(data)), place);
-            node(StateFormulaKind::Binary(op, Box::new(bound), Box::new(body)), span)
+            let value = |data| Box::new(node(StateFormulaKind::Val(Box::new(data)), place));
+            let joined = |op, data, body| StateFormulaKind::Binary(op, value(data), Box::new(body));
+            let kind = match (quantifier, &body.kind) {
+                // Right above a modality, a bound in the action keeps the form from which the
+                // values of the variable are known.
+                (Quantifier::Infimum, StateFormulaKind::Must(r, a)) if is_action(r) => {
+                    StateFormulaKind::Must(Box::new(bounded_action(r, data)), a.clone())
+                }
+                (Quantifier::Supremum, StateFormulaKind::May(r, a)) if is_action(r) => {
+                    StateFormulaKind::May(Box::new(bounded_action(r, data)), a.clone())
+                }
+                (Quantifier::Forall | Quantifier::Infimum, _) => {
+                    joined(StateOp::Implies, data, body)
+                }
+                (Quantifier::Exists | Quantifier::Supremum, _) => joined(StateOp::And, data, body),
+                // Zero times any value is zero.
+                (Quantifier::Sum, _) => {
+                    let name = |text: &str| node(DataKind::Name(text.to_string()), place);
+                    let number = |n: &str| node(DataKind::Number(n.to_string()), place);
+                    let factor =
+                        DataKind::Apply(Box::new(name("if")), vec![data, number("1"), number("0")]);
+                    joined(StateOp::Multiply, node(factor, place), body)
+                }
+            };
+            node(kind, span)
         })
     }
     fn regular(&self, formula: &RegularFormula) -> RegularFormula {
@@ -463,6 +481,18 @@ impl Rewriting<'_> {
             node(kind, span)
         })
     }
+}
+
+fn is_action(formula: &RegularFormula) -> bool {
+    matches!(formula.kind, RegularKind::Action(_))
+}
+
+/// Adds a bound to a formula of a single action.
+fn bounded_action(formula: &RegularFormula, data: Data) -> RegularFormula {
+    let RegularKind::Action(action) = &formula.kind else { return formula.clone() };
+    let bound = Box::new(node(ActionFormulaKind::Val(Box::new(data.clone())), data.span));
+    let both = ActionFormulaKind::Binary(StateOp::And, bound, action.clone());
+    node(RegularKind::Action(Box::new(node(both, formula.span))), formula.span)
 }
 
 /// True if an action formula matches no step but those that it names.
