@@ -391,6 +391,6 @@ fn report(
 /// Returns the numbers of threads that an answer covers, and its assumptions. A proof may count
 /// threads by words.
 pub(crate) fn threads_json(translation: &Translation, proof: Option<&QueryCounts>) -> Value {
-    let counted = proof.and_then(|q| q.most);
+    let counted = proof.and_then(|q| q.most).map(|n| translation.threads_of(n));
     json!({ "most": translation.most_threads.into_iter().chain(counted).min(), "word_bits": translation.bits, "assumptions": assumptions(translation) })
 }

@@ -265,6 +265,13 @@ fn the_width_of_a_counter_bounds_the_number_of_threads() {
         let found = translate(&program, TranslationOptions::default()).unwrap().most_threads;
         assert_eq!(found, Some(most), "{data}");
     }
+    // The process that observes memory is no thread.
+    for (claim, threads) in [("$t:x = 1", 255), ("x = 1", 254)] {
+        let text = program("x db 0", "lock inc [x]").replace("eip[$t] = bad", claim);
+        let program = parametric::parse(SourceId::FIRST, &text).unwrap_or_else(|d| panic!("{d}"));
+        let translation = translate(&program, TranslationOptions::default()).unwrap();
+        assert_eq!(translation.threads_of(255), threads, "{claim}");
+    }
 }
 
 /// Names of the program that differ in case or in `_` have different names in the system, and no

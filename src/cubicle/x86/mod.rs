@@ -73,6 +73,15 @@ pub struct Translation {
     pub wraps: Vec<Span>,
     /// Number of bits of all words.
     pub bits: u32,
+    /// True if a claim is on memory, so that one process of the system is no thread.
+    pub watches: bool,
+}
+
+impl Translation {
+    /// Returns the largest number of threads of a system of at most this number of processes.
+    pub fn threads_of(&self, processes: u64) -> u64 {
+        processes - u64::from(self.watches)
+    }
 }
 
 /// The size of a system, with the columns of x86-tso-programs.
@@ -123,7 +132,9 @@ pub fn translate(
     let (bounded, mut wraps) =
         (!translator.bounds.is_empty(), std::mem::take(&mut translator.wraps));
     wraps.dedup();
+    let watches = translator.watch.is_some();
     Ok(Translation {
+        watches,
         file: translator.finish(claims),
         claims: count,
         limits,

@@ -433,8 +433,11 @@ fn assumptions(premises: &Premises, system: &System, program: Option<&Translatio
 
 /// Describes the number of processes to which a counting invariant limits a proof.
 fn limit_text(queries: &QueryCounts, program: Option<&Translation>) -> Option<String> {
-    let name = if program.is_some() { "threads" } else { "processes" };
-    queries.most.map(|n| format!("at most {n} {name}, which words count"))
+    let (most, name) = match program {
+        Some(program) => (queries.most.map(|n| program.threads_of(n)), "threads"),
+        None => (queries.most, "processes"),
+    };
+    most.map(|n| format!("at most {n} {name}, which words count"))
 }
 
 /// Formats the assumptions, one per line.
