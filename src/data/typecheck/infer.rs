@@ -561,6 +561,12 @@ impl Checker {
             cost = cost.saturating_add(step);
         }
         let SortPattern::Sort(ty) = scheme.result else { return };
+        // `abs` of a natural number is one: a widening that the result undoes costs nothing.
+        if let [arg] = args
+            && let Some(step) = self.cost_at(inference, *arg, ty)
+        {
+            cost = cost.min(step);
+        }
         let choice = CandidateChoice::Builtin(scheme, [Ty::BOTTOM; 2]);
         // Overloads with one sort at one cost agree in their values; the narrower comes first, as
         // in the reference.
