@@ -67,8 +67,8 @@ pub(super) struct Assembler {
     counts_threads: bool,
     /// The size in the text of the current operand, if it is a number.
     immediate_size: Option<Width>,
-    /// The first operand with a number of this reading: it uses `N` in a sum or after `$`, or is the
-    /// number of a thread or the address of its thread data.
+    /// The first operand with a number of this reading: it uses `N` in a sum or after `$`, or is
+    /// the number of a thread or the address of its thread data.
     pub fixed_threads: Option<Span>,
 }
 
