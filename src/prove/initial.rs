@@ -253,6 +253,12 @@ pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
     })
 }
 
+/// True if the machine of this number of processes is known to have no initial state without the
+/// further process in a cell. A machine that tries some numbers may miss one.
+pub(crate) fn needs_further_process(rules: &Rules, processes: usize) -> bool {
+    matches!(has_state_inside(rules, processes), Ok(false))
+}
+
 /// True unless no state of exactly this number of processes satisfies `init` without the further
 /// process in a cell. Assumptions do not count.
 fn has_state_inside(rules: &Rules, processes: usize) -> Result<bool, Trouble> {

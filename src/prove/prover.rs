@@ -12,7 +12,7 @@ use crate::certificate;
 use crate::counts;
 use crate::cube::Cube;
 use crate::image::Trouble;
-use crate::initial::{Existence, existence, initial};
+use crate::initial::{Existence, existence, initial, needs_further_process};
 use crate::lemmas::lemmas;
 use crate::numbers::TrialNumbers;
 use crate::oracle::Instances;
@@ -591,6 +591,14 @@ fn instances(
             },
         };
         if let Some((state, claim, procs)) = &reach.violation {
+            // With some numbers only, the machine may miss initial states without it.
+            let is_certain = |rules: &Rules| needs_further_process(rules, n);
+            if !every
+                && machine.opens_beyond()
+                && !translate(system, Memory::Sc).as_ref().is_ok_and(is_certain)
+            {
+                continue;
+            }
             let replayed = reach.run(*state);
             let acts: Vec<_> = replayed.steps.iter().map(|s| s.0.clone()).collect();
             let Ok(replayed) = machine.replay(&acts, &system.unsafes[*claim], procs) else {

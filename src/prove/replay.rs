@@ -11,6 +11,7 @@
 //! The abstraction of `forall_other` may give paths that no machine can execute; they are reported
 //! as such.
 
+use crate::initial::needs_further_process;
 use crate::names::{NamedPath, steps};
 use crate::numbers::{self, TrialNumbers};
 use crate::rules::{FIXED, Memory, Rules};
@@ -156,14 +157,20 @@ fn replay_with(
         .collect();
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(0);
     let least = system.processes.map_or(1, |n| n as usize).max(most).max(1);
-    let mut reason = "the run needs no process".to_string();
-    for processes in least..=least.max(params) {
+    let admitted = system.processes.map_or(usize::MAX, |n| n as usize);
+    let mut reason = "the run needs more processes than the file admits".to_string();
+    for processes in least..=least.max(params).min(admitted) {
         let processes = narrow::index(processes);
         let machine = with_numbers(system, rules.memory, processes, numbers.clone(), Some(budget))
             .map_err(|d| d.message.clone())?;
         let acts: Vec<Act> =
             steps.iter().map(|(t, who)| Act::Fire(narrow::index(*t), who.clone())).collect();
-        match on_machine(&machine, &acts, numbers) {
+        let found = on_machine(&machine, &acts, numbers);
+        if machine.opens_beyond() && !needs_further_process(rules, processes as usize) {
+            reason = "`init` may need no further process with other numbers".to_string();
+            continue;
+        }
+        match found {
             Ok(run) => return Ok(run),
             Err(r) => reason = r,
         }

@@ -286,6 +286,32 @@ invariant (p) {{ X = p }} unsafe (p) {{ D[p] = True }} transition t (p) {{ D[p] 
     assert_eq!(refused, Err(Rejection::NoInitialStateUpTo(5)));
 }
 
+/// The second claim is not decided, and the first one needs three processes.
+#[test]
+fn a_run_has_at_most_the_processes_that_the_file_admits() {
+    let text = "number_procs 2 var X : int var Y : int var Z : int var W : int array S[proc] : bool
+init (z) { Z >= 0 && W >= 0 && Z + W < 1 && S[z] = False }
+unsafe (p q r) { S[p] = False && S[q] = False }
+unsafe () { X + X + X + Z + W > Y + Y + Y && X + X + X + Z + W < Y + Y + Y + 3 }";
+    let found = outcome(&system(text), Memory::Sc).verdict;
+    assert!(matches!(found, ProofVerdict::Unknown(_)), "{found:?}");
+    assert_eq!(
+        run_of(&system(&text.replace("number_procs 2", "number_procs 3")), Memory::Sc),
+        Some(3)
+    );
+}
+
+/// With `N = 0` some process is `X`, so there is no process beyond all, whatever number is tried.
+#[test]
+fn a_number_that_is_tried_makes_no_further_process() {
+    let text = "var X : proc var N : int array A[proc] : bool
+init (p) { A[p] = False && (X <> p || N = 0) } unsafe (q) { N = 1 && A[q] = False }";
+    let found = outcome(&system(text), Memory::Sc).verdict;
+    assert!(matches!(found, ProofVerdict::Unknown(_)), "{found:?}");
+    let only = text.replace("|| N = 0", "&& N = 1");
+    assert_eq!(run_of(&system(&only), Memory::Sc), Some(1));
+}
+
 /// A fence in a condition on the other processes waits for the first parameter too.
 #[test]
 fn a_fence_for_all_others_waits_for_the_acting_process() {
