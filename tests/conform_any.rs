@@ -238,6 +238,38 @@ fn without_commits_faults_are_found_and_nothing_is_proved() {
     assert_eq!(outcome.code, 3, "{}", outcome.stderr);
 }
 
+/// A model that has no such fence does not judge the machine: it is listed with the reason, and
+/// rejected if it is requested.
+#[test]
+fn models_without_an_operation_are_not_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "initial v0;\nload load(p, a, v);\nfence rw,w fence(p);\n";
+    let machines = [
+        ("sc", "store commit store(p, a, v);"),
+        ("pso", "store store(p, a, v);\ncommit flush(p, a, v);"),
+    ];
+    for (machine, stores) in machines {
+        let interface = written(&folder, "partial.interface", &format!("{lines}{stores}\n"));
+        let spec = package(&format!("specs/machines/{machine}.spec"));
+        let words =
+            ["conform", &spec, "--interface", &interface, "-D", "values=3", "-D", "fences=1"];
+        let any = mu_check(&[&words[..], &["--operations", "any"]].concat());
+        assert_eq!(any.code, 0, "{machine}: {}", any.stderr);
+        let all = any.json["models"].as_array().unwrap();
+        let armv8 = all.iter().find(|m| m["name"] == "armv8").unwrap();
+        assert_eq!(armv8["verdict"], "unknown", "{machine}: {armv8}");
+        assert!(armv8["reason"].as_str().unwrap().contains("`fence rw,w"), "{armv8}");
+        let weaker = if machine == "sc" { "true" } else { "unknown" };
+        assert_eq!(verdict(&any, "rvwmo"), weaker, "{machine}");
+        for bound in ["any", "5"] {
+            let one =
+                mu_check(&[&words[..], &["--operations", bound, "--against", "armv8"]].concat());
+            assert_eq!(one.code, 2, "{machine}: {}", one.json);
+            assert!(one.stderr.contains("cannot judge"), "{machine}: {}", one.stderr);
+        }
+    }
+}
+
 #[test]
 fn obstacles_are_reported() {
     let spec = package("specs/machines/tso.spec");

@@ -311,6 +311,23 @@ fn checks_of(
     Ok(checks)
 }
 
+/// Returns for each model the reason why it is listed without a verdict: without `--against`, it is
+/// listed if it cannot express some operation.
+fn unjudged_of(
+    args: &ConformArgs,
+    models: &[MemoryModel],
+    (interface, survey): (&Interface, &Survey),
+) -> Result<Vec<Option<String>>, Diagnostic> {
+    let mut out = Vec::with_capacity(models.len());
+    for model in models {
+        match model.check(interface, &survey.alphabet) {
+            Err(d) if !args.against.is_empty() => return Err(d),
+            checked => out.push(checked.err().map(|d| format!("not judged: {}", d.message))),
+        }
+    }
+    Ok(out)
+}
+
 /// Decides all models. `proof_only`: `None` unless all of them are proved.
 fn decide<'a>(
     session: &mut Session,
@@ -338,6 +355,7 @@ fn decide<'a>(
         machine.typed,
         machine.declared,
     )?;
+    let unjudged = unjudged_of(args, models, (interface, &survey))?;
     let marks = Marks::of(interface, &survey.alphabet);
     let forms: Vec<ModelForm> = models
         .iter()
@@ -356,7 +374,7 @@ fn decide<'a>(
         .collect();
     output::begin_stage("searching for violations at one address");
     let coherence = subject.search_coherence(&survey)?;
-    let all = Models { models, texts, forms: &forms };
+    let all = Models { models, texts, forms: &forms, unjudged: &unjudged };
     let mut decider = Decider {
         session,
         subject: &subject,
@@ -386,7 +404,7 @@ fn decide<'a>(
     }
     bar.finish();
     if decider.obstacle.is_none() {
-        decider.obstacle = unjudged(interface, &survey)
+        decider.obstacle = vacuous(interface, &survey)
             .or_else(|| obstacle(&survey, checks.as_ref()))
             .or_else(|| unfollowed(machine.sizes));
     }
@@ -479,7 +497,7 @@ fn finish(
 
 /// Returns the reason why a proof would be vacuous: no load returns a value, or the operations of a
 /// line of the interface never end.
-fn unjudged(interface: &Interface, survey: &Survey) -> Option<String> {
+fn vacuous(interface: &Interface, survey: &Survey) -> Option<String> {
     let events = &survey.alphabet.events;
     let line = |e: &LabelEvent| &interface.operations[e.operation as usize];
     let ends = |e: &&LabelEvent| e.phase != Phase::Begin;
@@ -670,6 +688,8 @@ struct Models<'a> {
     models: &'a [MemoryModel],
     texts: &'a [Option<ModelSource>],
     forms: &'a [ModelForm],
+    /// The reason why a model cannot judge the operations of the machine.
+    unjudged: &'a [Option<String>],
 }
 
 impl Decider<'_> {
@@ -750,6 +770,7 @@ impl Decider<'_> {
         // Runs found for other models may violate models that are not supported.
         for (m, form) in all.forms.iter().enumerate() {
             if matches!(self.verdicts[m], Some(ConformanceVerdict::Unknown(_)))
+                && all.unjudged[m].is_none()
                 && matches!(form, ModelForm::WeakerThan(_) | ModelForm::Unsupported(_))
             {
                 let known = self.known_violation(&all.models[m]);
@@ -771,6 +792,9 @@ impl Decider<'_> {
     }
 
     fn verdict(&mut self, all: &Models<'_>, m: usize) -> Result<ConformanceVerdict, Diagnostic> {
+        if let Some(why) = &all.unjudged[m] {
+            return Ok(ConformanceVerdict::Unknown(why.clone()));
+        }
         let (model, text) = (&all.models[m], all.texts[m].as_ref());
         let clean = self.clean();
         match &all.forms[m] {
@@ -913,7 +937,6 @@ impl Decider<'_> {
 
     /// Returns a history found before that a model forbids.
     fn known_violation(&self, model: &MemoryModel) -> Result<Option<Violation>, Diagnostic> {
-        model.check(self.subject.interface, &self.survey.alphabet)?;
         let mut worker = model.worker_within(&self.session.budget);
         for found in &self.runs {
             if !worker.allows(&found.history)? {
