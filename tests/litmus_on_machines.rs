@@ -105,3 +105,38 @@ init M(lambda a: A. v0);
     }
     assert_eq!(run(&single, &alias).code, 0);
 }
+
+/// A locked instruction of x86 that fails orders as one that succeeds. Labels of machines have no
+/// such operation, so these executions are not compared.
+#[test]
+fn failed_updates_are_not_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, interface) =
+        (package("specs/machines/tso.spec"), package("specs/machines/machine.interface"));
+    for (old, outcomes) in [("0", 3), ("5", 0)] {
+        let test = folder.path().join("cas.litmus").display().to_string();
+        let text = format!(
+            "X86_64 cas
+{{ uint64_t x=0; uint64_t y=0; uint64_t z=0; 0:RAX={old}; 0:RCX=1; }}
+ P0                   | P1          ;
+ MOV [x],$1           | MOV [y],$1  ;
+ LOCK CMPXCHG [z],RCX | MFENCE      ;
+ MOV RBX,[y]          | MOV RAX,[x] ;
+exists (0:RBX=0 /\\ 1:RAX=0)
+"
+        );
+        std::fs::write(&test, text).unwrap();
+        let words = ["litmus", &test, "--machine", &spec, "--interface", &interface];
+        let parameters = ["addresses=3", "values=1", "fences=1", "updates=1"];
+        let more = parameters.iter().flat_map(|p| ["-D", p]).chain(["--model", "tso"]);
+        let outcome = mu_check(&words.into_iter().chain(more).collect::<Vec<_>>());
+        let result = &outcome.json["tests"][0];
+        if outcomes == 0 {
+            assert_eq!(outcome.code, 3, "{result}");
+            assert!(result["not_asked"].is_string(), "{result}");
+        } else {
+            assert_eq!(outcome.code, 0, "{result}");
+            assert_eq!(result["shown"].as_array().unwrap().len(), outcomes, "{result}");
+        }
+    }
+}

@@ -88,6 +88,9 @@ struct LanguageTags {
     release: &'static str,
     /// Updates that are both; empty if their halves have separate tags.
     both: &'static str,
+    /// The tag of a compare-and-exchange that fails, which orders as an update does; empty if it is
+    /// a load.
+    locked: &'static str,
     /// Tags that no machine operation has: other orders.
     unsupported: &'static [&'static str],
     /// True if dependencies order operations in the language.
@@ -126,6 +129,7 @@ fn tags_of(arch: Arch) -> Option<LanguageTags> {
             acquire: "",
             release: "",
             both: "",
+            locked: "X",
             unsupported: &[],
             has_dependencies: false,
         },
@@ -134,6 +138,7 @@ fn tags_of(arch: Arch) -> Option<LanguageTags> {
             acquire: "Acq",
             release: "Rel",
             both: "AcqRel",
+            locked: "",
             unsupported: &["Sc", "Fence.i"],
             has_dependencies: true,
         },
@@ -142,6 +147,7 @@ fn tags_of(arch: Arch) -> Option<LanguageTags> {
             acquire: "A",
             release: "L",
             both: "",
+            locked: "",
             unsupported: &["Q", "NoRet", "ISB"],
             has_dependencies: true,
         },
@@ -186,6 +192,17 @@ impl Events<'_> {
             (false, true, None) if kind == EventKind::Write => MemoryOrdering::Release,
             _ => return None,
         })
+    }
+    /// True if a compare-and-exchange of the execution fails and is no load.
+    fn has_failed_update(&self) -> bool {
+        let events = self.skeleton.events();
+        let amo = self.skeleton.relation(RelationId::AMO);
+        let is_failed = |e: usize| {
+            events[e].kind == EventKind::Read
+                && self.has_tag(e, self.tags.locked)
+                && amo.successors(e).next().is_none()
+        };
+        (0..events.len()).any(is_failed)
     }
     /// Returns the positions of the operations on which an event depends. `place`: the position of
     /// each event in its thread.
@@ -418,7 +435,7 @@ pub fn outcomes(
         }
     }
     let mut out = Outcomes::default();
-    let (mut runs, mut unsupported) = (false, false);
+    let (mut runs, mut unsupported, mut compared) = (false, false, false);
     let question = test.question.clone();
     let wanted = conditionals(&test);
     let processors = test.threads.len();
@@ -430,11 +447,17 @@ pub fn outcomes(
                 stored.extend(event.location.map(|l| (l, event.value)));
             }
             let counts = question.counts(candidate.outcome);
-            match (Events { tags: &tags_of, judge, skeleton, processors }).history() {
+            let events = Events { tags: &tags_of, judge, skeleton, processors };
+            // Labels do not contain updates that fail, so these are not compared.
+            if events.has_failed_update() {
+                return false;
+            }
+            match events.history() {
                 None => unsupported = true,
-                // Labels do not contain store-conditionals that fail, so these are not compared.
+                // The same for store-conditionals.
                 Some(history) if fails(&history, &wanted) => return false,
                 Some(history) => {
+                    compared = true;
                     runs |= machine.programs().contains(&history.program());
                     if counts && machine.histories().contains(&history.canonical()) {
                         out.shown.insert(candidate.outcome.to_vec());
@@ -455,7 +478,8 @@ pub fn outcomes(
             mu_litmus::report::each(&mut further, judge, BOUNDS, budget, &mut |candidate| {
                 let skeleton = candidate.execution.skeleton;
                 let events = Events { tags: &tags_of, judge, skeleton, processors };
-                let history = events.history().filter(|h| !fails(h, &wanted));
+                let succeeds = |h: &History| !fails(h, &wanted) && !events.has_failed_update();
+                let history = events.history().filter(succeeds);
                 if let Some(history) = history.filter(|_| question.counts(candidate.outcome)) {
                     runs |= machine.programs().contains(&history.program());
                     if machine.histories().contains(&history.canonical()) {
@@ -464,6 +488,9 @@ pub fn outcomes(
                 }
                 false
             })?;
+    }
+    if !runs && !compared && stop == Stop::Complete {
+        return Ok(Err("in each of its executions an atomic instruction fails, which labels of the machine do not contain".into()));
     }
     if !runs && stop == Stop::Complete {
         return Ok(Err(NO_PROGRAM.into()));
