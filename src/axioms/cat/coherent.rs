@@ -6,8 +6,11 @@
 
 use super::CatModel;
 use super::ast::{TestKind, TestRole};
-use super::program::{CatNodeId, CatOp, Property};
+use super::program::{AxiomCheck, CatNodeId, CatOp, Property};
 use crate::execution::RelationId;
+
+/// The stage of the first choice of a model.
+const FIRST_CHOICE: usize = 3;
 
 impl CatModel {
     /// True if every execution that the model allows is sequentially consistent at each location:
@@ -17,7 +20,7 @@ impl CatModel {
     /// cycles of program order followed by communication.
     pub fn is_coherent(&self) -> bool {
         self.program.checks.iter().any(|c| match c.property {
-            _ if c.role != TestRole::Axiom || c.negated => false,
+            _ if c.role != TestRole::Axiom || c.negated || self.is_in_forall(c) => false,
             Property::Test(TestKind::Acyclic, node_id) => {
                 self.has_program_order(node_id) && self.has_communication(node_id)
             }
@@ -40,6 +43,12 @@ impl CatModel {
             }
             _ => false,
         })
+    }
+    /// True if a check is evaluated for each element of a set, which may have none.
+    fn is_in_forall(&self, check: &AxiomCheck) -> bool {
+        let Some(of) = usize::from(check.stage).checked_sub(FIRST_CHOICE) else { return false };
+        let choices = self.program.choices.iter().enumerate();
+        choices.filter(|(_, c)| c.all).any(|(first, c)| (first..c.end).contains(&of))
     }
     /// Returns the names of the flags of `undefined_unless`.
     pub fn undefined_flags(&self) -> Vec<&str> {

@@ -252,12 +252,13 @@ impl ModelRun<'_, '_> {
         self.give(RelationId::RF, rf);
         let all = self.set_coherence(rf, co)?;
         let program = &self.session.model.program;
-        for c in
-            program.checks.iter().filter(|c| matches!(c.role, TestRole::Axiom | TestRole::Assert))
-        {
+        for (i, c) in program.checks.iter().enumerate() {
+            if !matches!(c.role, TestRole::Axiom | TestRole::Assert) {
+                continue;
+            }
             let (Property::Test(_, node_id) | Property::CoherenceIn(node_id)) = c.property;
             // A violated choice of the model has no single reason.
-            if c.stage > 2 {
+            if self.session.special.check_stage[i] > 2 {
                 continue;
             }
             self.demand(node_id)?;

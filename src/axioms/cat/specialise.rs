@@ -256,37 +256,49 @@ fn plan(model: &CatModel, special: &mut Special) -> Vec<usize> {
     let mut done = vec![false; program.nodes.len()];
     let mut axioms = vec![Vec::new(); stages];
     let mut flags = vec![Vec::new(); stages];
-    let coherence = |node_id| super::program::Property::CoherenceIn(node_id);
     special.chosen_flags = false;
-    let order = (0..program.checks.len()).filter(|i| must(program.checks[*i].role));
-    let order = order.chain((0..program.checks.len()).filter(|i| !must(program.checks[*i].role)));
-    for i in order {
-        let check = &program.checks[i];
-        let node_id = root(check.property);
-        let mut stage = special.known(node_id).2;
-        if check.property == coherence(node_id) {
-            stage = stage.max(2);
+    let (of_axioms, of_flags): (Vec<usize>, Vec<usize>) =
+        (0..program.checks.len()).partition(|i| must(program.checks[*i].role));
+    for i in of_axioms {
+        plan_check(model, special, i, &mut done, &mut axioms);
+        if special.check_stage[i] == 0 && program.checks[i].stage > 0 {
+            constant.push(i);
         }
-        special.check_stage[i] = stage;
-        if stage == 0 {
-            if must(check.role) && check.stage > 0 {
-                constant.push(i);
-            }
-            continue;
-        }
-        special.chosen_flags |= !must(check.role) && stage > 2;
-        let lists = if must(check.role) { &mut axioms } else { &mut flags };
-        need(model, special, node_id, &mut done, lists);
-        lists[stage as usize].push(PlanStep::Check(narrow::index(i)));
     }
     for (k, choice) in program.choices.iter().enumerate() {
         if !special.fixed[k] {
             need(model, special, choice.from, &mut done, &mut axioms);
         }
     }
+    // Flags come last: the nodes that they share with axioms and choices are computed by then.
+    for i in of_flags {
+        plan_check(model, special, i, &mut done, &mut flags);
+        special.chosen_flags |= special.check_stage[i] > 2;
+    }
     special.axioms = axioms;
     special.flags = flags;
     constant
+}
+
+/// Determines the stage of a check, and adds its steps unless all executions agree on it.
+fn plan_check(
+    model: &CatModel,
+    special: &mut Special,
+    i: usize,
+    done: &mut [bool],
+    lists: &mut [Vec<PlanStep>],
+) {
+    let property = model.program.checks[i].property;
+    let node_id = root(property);
+    let mut stage = special.known(node_id).2;
+    if property == super::program::Property::CoherenceIn(node_id) {
+        stage = stage.max(2);
+    }
+    special.check_stage[i] = stage;
+    if stage > 0 {
+        need(model, special, node_id, done, lists);
+        lists[stage as usize].push(PlanStep::Check(narrow::index(i)));
+    }
 }
 
 /// Adds the steps that compute a node, in the stages of the nodes.

@@ -218,6 +218,19 @@ fn orders_of_a_recursive_function_are_those_of_the_primitive() {
     assert!(allowed > 20, "{allowed}");
 }
 
+/// An axiom inside a `forall` over a set that may be empty implies nothing.
+#[test]
+fn axioms_for_each_element_imply_no_coherence() {
+    let axiom = "acyclic (po & loc) | rf | co | fr";
+    assert!(model(axiom).is_coherent());
+    assert!(model(&format!("with x from (po ++ (0 ++ {{}}))\n{axiom} | x & 0")).is_coherent());
+    for body in ["", "with x from (po ++ (0 ++ {})) "] {
+        let more = if body.is_empty() { "" } else { " | x" };
+        let text = format!("forall e in classes([F]) do {body}{axiom}{more} end");
+        assert!(!model(&text).is_coherent(), "{text}");
+    }
+}
+
 #[test]
 fn procedures_tags_and_variants() {
     let text = "
@@ -346,4 +359,229 @@ fn deep_texts() {
         })
         .collect();
     model(&many);
+}
+
+/// A statement of a random model.
+enum Statement {
+    /// A test: its kind, true if negated, its relation, and the name if it is a flag.
+    Test(&'static str, bool, Open, Option<String>),
+    /// `with x from …`.
+    With(String, Vec<Open>),
+    /// `forall x in … do … end`.
+    Forall(String, Vec<Open>, Vec<Statement>),
+    /// A procedure with one parameter, called at once.
+    Call(String, Open, Vec<Statement>),
+}
+
+/// A relation, and the name of the variable that its `v` stands for.
+type Open = (naive::R, String);
+
+/// A maker of random statements.
+struct Maker {
+    random: Random,
+    count: usize,
+}
+
+impl Maker {
+    fn fresh(&mut self, letter: &str) -> String {
+        self.count += 1;
+        format!("{letter}{}", self.count)
+    }
+    fn exp(&mut self, scope: &[String]) -> Open {
+        if scope.is_empty() || self.random.chance(1, 3) {
+            return (naive::relation(&mut self.random, 2, false), "v".into());
+        }
+        let var = self.random.choose(scope).clone();
+        (naive::relation(&mut self.random, 2, true), var)
+    }
+    fn list(&mut self, scope: &[String]) -> Vec<Open> {
+        (0..self.random.below(4)).map(|_| self.exp(scope)).collect()
+    }
+    fn body(&mut self, scope: &mut Vec<String>, depth: usize, flags: bool) -> Vec<Statement> {
+        let mut out = Vec::new();
+        for _ in 0..1 + self.random.below(3) {
+            let pick = self.random.below(if depth == 0 { 5 } else { 9 });
+            out.push(match pick {
+                0..=4 => {
+                    let kind = *self.random.choose(&["acyclic", "irreflexive", "empty"]);
+                    let negated = self.random.chance(1, 3);
+                    let exp = self.exp(scope);
+                    let flag = flags && self.random.chance(1, 2);
+                    let name = flag.then(|| self.fresh("flag"));
+                    Statement::Test(kind, negated, exp, name)
+                }
+                5 | 6 => {
+                    let list = self.list(scope);
+                    let list = if list.is_empty() { vec![self.exp(scope)] } else { list };
+                    let x = self.fresh("x");
+                    scope.push(x.clone());
+                    Statement::With(x, list)
+                }
+                7 => {
+                    let list = self.list(scope);
+                    let x = self.fresh("x");
+                    let mut inner = scope.clone();
+                    inner.push(x.clone());
+                    Statement::Forall(x, list, self.body(&mut inner, depth - 1, false))
+                }
+                _ => {
+                    let exp = self.exp(scope);
+                    let x = self.fresh("x");
+                    let mut inner = scope.clone();
+                    inner.push(x.clone());
+                    Statement::Call(x, exp, self.body(&mut inner, depth - 1, flags))
+                }
+            });
+        }
+        out
+    }
+}
+
+/// Returns the text of a relation, with the variable for `v`.
+fn printed((exp, var): &Open) -> String {
+    let text = exp.to_string();
+    let mut out = String::new();
+    let chars: Vec<char> = text.chars().collect();
+    for (i, c) in chars.iter().enumerate() {
+        let word = |c: Option<&char>| c.is_some_and(|c| c.is_alphanumeric());
+        let alone = *c == 'v'
+            && !word(i.checked_sub(1).and_then(|j| chars.get(j)))
+            && !word(chars.get(i + 1));
+        if alone { out += var } else { out.push(*c) }
+    }
+    out
+}
+
+/// Adds the text of statements.
+fn text_of(list: &[Statement], out: &mut String) {
+    let set = |list: &[Open]| {
+        list.iter().fold("{}".to_string(), |s, e| format!("({} ++ {s})", printed(e)))
+    };
+    for s in list {
+        match s {
+            Statement::Test(kind, negated, e, flag) => {
+                let sign = if *negated { "~" } else { "" };
+                let e = printed(e);
+                *out += &match flag {
+                    Some(f) => format!("flag {sign}{kind} ({e}) as {f}\n"),
+                    None => format!("{sign}{kind} ({e})\n"),
+                };
+            }
+            Statement::With(x, list) => *out += &format!("with {x} from {}\n", set(list)),
+            Statement::Forall(x, list, body) => {
+                *out += &format!("forall {x} in {} do\n", set(list));
+                text_of(body, out);
+                *out += "end\n";
+            }
+            Statement::Call(x, e, body) => {
+                *out += &format!("procedure p{x}({x}) =\n");
+                text_of(body, out);
+                *out += &format!("end\ncall p{x}({})\n", printed(e));
+            }
+        }
+    }
+}
+
+/// The value of each variable.
+type Scope = std::collections::BTreeMap<String, Pairs>;
+/// A choice of elements, with its flags.
+type Choice = (Scope, BTreeSet<String>);
+
+/// Returns the allowed choices, each extended by those of a list.
+fn choices(n: &Naive<'_>, list: &[Statement], start: Vec<Choice>) -> Vec<Choice> {
+    let value = |scope: &Scope, (e, v): &Open| n.relation(e, scope.get(v).unwrap_or(&Pairs::new()));
+    let all = |scope: &Scope, list: &[Open]| {
+        list.iter().map(|e| value(scope, e)).collect::<BTreeSet<Pairs>>()
+    };
+    let mut now = start;
+    for s in list {
+        let mut next = Vec::new();
+        for (scope, flags) in now {
+            match s {
+                Statement::Test(kind, negated, e, flag) => {
+                    let pairs = value(&scope, e);
+                    let size = n.skeleton.len();
+                    let relation = Relation::from_pairs(size, pairs.iter().copied());
+                    let holds = match *kind {
+                        "acyclic" => relation.is_acyclic(),
+                        "irreflexive" => pairs.iter().all(|p| p.0 != p.1),
+                        _ => pairs.is_empty(),
+                    } != *negated;
+                    match flag {
+                        Some(f) if holds => {
+                            let mut flags = flags;
+                            flags.insert(f.clone());
+                            next.push((scope, flags));
+                        }
+                        Some(_) => next.push((scope, flags)),
+                        None if holds => next.push((scope, flags)),
+                        None => {}
+                    }
+                }
+                Statement::With(x, list) => {
+                    for r in all(&scope, list) {
+                        let mut scope = scope.clone();
+                        scope.insert(x.clone(), r);
+                        next.push((scope, flags.clone()));
+                    }
+                }
+                Statement::Forall(x, list, body) => {
+                    let ok = all(&scope, list).into_iter().all(|r| {
+                        let mut inner = scope.clone();
+                        inner.insert(x.clone(), r);
+                        !choices(n, body, vec![(inner, BTreeSet::new())]).is_empty()
+                    });
+                    if ok {
+                        next.push((scope, flags));
+                    }
+                }
+                Statement::Call(x, e, body) => {
+                    let mut inner = scope.clone();
+                    inner.insert(x.clone(), value(&scope, e));
+                    for (_, f) in choices(n, body, vec![(inner, flags)]) {
+                        next.push((scope.clone(), f));
+                    }
+                }
+            }
+        }
+        now = next;
+    }
+    now
+}
+
+#[test]
+fn random_statements_mean_what_the_definitions_say() {
+    let (v, tags) = vocabulary();
+    let ids: Vec<SetId> = tags.iter().map(|t| t.1).collect();
+    let mut count = [0; 2];
+    for seed in 0..1500 {
+        let mut maker = Maker { random: Random::new(seed), count: 0 };
+        let list = maker.body(&mut Vec::new(), 2, true);
+        let mut random = maker.random;
+        let mut text = "let twice(a) = a;a\nlet between(s, a) = a;[s];a\n".to_string();
+        text_of(&list, &mut text);
+        let model = model(&text);
+        let mut session = Session::new(&model);
+        for _ in 0..3 {
+            let skeleton = sample::skeleton(&mut random, &v, &ids);
+            let mut run = session.on(&skeleton).unwrap();
+            for _ in 0..3 {
+                let (rf, co) = sample::choice(&mut random, &skeleton);
+                let naive = Naive { skeleton: &skeleton, rf: &rf, co: &co, tags: &tags };
+                let found = choices(&naive, &list, vec![(Scope::new(), BTreeSet::new())]);
+                let context = || format!("seed {seed}\n{text}\n{skeleton:?}\nrf {rf:?}\nco {co:?}");
+                let allowed = run.allows(&rf, &co).unwrap();
+                assert_eq!(allowed, !found.is_empty(), "{}", context());
+                count[usize::from(allowed)] += 1;
+                if allowed {
+                    let flags: BTreeSet<String> = run.flags().unwrap().into_iter().collect();
+                    let all: BTreeSet<String> = found.into_iter().flat_map(|f| f.1).collect();
+                    assert_eq!(flags, all, "{}", context());
+                }
+                let verdict = run.verdict(&rf, &co).unwrap();
+                assert_eq!(verdict.allowed, allowed, "{}", context());
+            }
+        }
+    }
+    assert!(count.iter().all(|c| *c > 1000), "{count:?} forbidden and allowed");
 }
