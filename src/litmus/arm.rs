@@ -1,11 +1,12 @@
 //! Armv7 and AArch32 instructions: loads and stores, exclusives, acquire and release, barriers,
 //! branches, integer arithmetic.
 //!
-//! Input: the tokens of an instruction. Output: operations. Registers have 32 bits. The flags N, Z,
-//! C, V are one register. Instructions under a condition other than branches are rejected.
+//! Input: the tokens of an instruction. Output: operations. Registers have 32 bits. The flags N and
+//! Z are one register, C and V one each: `ANDS` leaves V as it is, and C too if its second operand
+//! is not shifted. Instructions under a condition other than branches are rejected.
 
 use crate::asm::{Assembler, JumpTarget, symbolic, unknown};
-use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Unary};
+use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Unary, low};
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage, narrow};
 
@@ -47,19 +48,54 @@ fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Register, 
 
 /// Parses a register or a number, with an optional shift of a register.
 fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
+    flexible_with_carry(a, cursor).map(|(value, _)| value)
+}
+
+/// As [`flexible`]. Returns also the bit that is shifted out; `None` if nothing is shifted.
+fn flexible_with_carry(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+) -> Result<(RegisterExpr, Option<RegisterExpr>), Diagnostic> {
     if number(cursor.peek().text).is_none() && !cursor.is("%") {
         cursor.eat("#");
-        return Ok(RegisterExpr::Const(cursor.number()? as u64));
+        let value = cursor.number()? as u64;
+        // A number of more than 8 bits is one of 8 bits that is rotated.
+        let carry = (low(value, 32) > 0xff).then_some(RegisterExpr::Const(value >> 31 & 1));
+        return Ok((RegisterExpr::Const(value), carry));
     }
     let value = RegisterExpr::Register(register(a, cursor)?);
     if !(cursor.is(",") && cursor.ahead(1).text.eq_ignore_ascii_case("LSL")) {
-        return Ok(value);
+        return Ok((value, None));
     }
     cursor.take();
     cursor.take();
     cursor.eat("#");
     let by = cursor.number()? as u64 & 31;
-    Ok(RegisterExpr::binary(Binary::Shl, value, RegisterExpr::Const(by)))
+    let shift = |op, by| RegisterExpr::binary(op, value.clone(), RegisterExpr::Const(by));
+    let out = (by > 0).then(|| {
+        RegisterExpr::binary(Binary::And, shift(Binary::Shr, 32 - by), RegisterExpr::Const(1))
+    });
+    Ok((shift(Binary::Shl, by), out))
+}
+
+/// Returns the registers of the flags: N and Z as bits 3 and 2, C as bit 1, V as bit 0.
+fn flags(a: &mut Assembler) -> [Register; 3] {
+    ["NZ", "C", "V"].map(|name| a.register(name))
+}
+
+/// Returns the truth of a condition, which depends on the flags that it tests only.
+fn holds(a: &mut Assembler, code: usize) -> RegisterExpr {
+    let [nz, c, v] = flags(a).map(RegisterExpr::Register);
+    let both = |x, y| RegisterExpr::binary(Binary::Or, x, y);
+    let tested = match CONDITIONS[code] {
+        "EQ" | "NE" | "MI" | "PL" => nz,
+        "CS" | "CC" => c,
+        "VS" | "VC" => v,
+        "HI" | "LS" => both(nz, c),
+        "AL" => RegisterExpr::Const(0),
+        _ => both(nz, v),
+    };
+    RegisterExpr::unary(Unary::Holds(narrow::byte(code)), tested)
 }
 
 /// Parses `[R1]`, `[R1,#4]`, `[R1,R2]`.
@@ -187,8 +223,7 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
                 let Some(code) = CONDITIONS.iter().position(|c| *c == kind) else {
                     return Ok(false);
                 };
-                let flags = RegisterExpr::Register(a.register("NZCV"));
-                Some(RegisterExpr::unary(Unary::Holds(narrow::byte(code)), flags))
+                Some(holds(a, code))
             };
             let label = cursor.name("a label")?;
             a.jump(when, JumpTarget::Label(label.text.to_string(), label.span));
@@ -203,7 +238,7 @@ fn computation(
     cursor: &mut Cursor<'_, '_>,
     name: &str,
 ) -> Result<bool, Diagnostic> {
-    let (op, flags) = match name {
+    let (op, sets) = match name {
         "MOV" | "MVN" => (Binary::Or, false),
         "ADD" => (Binary::Add, false),
         "ADDS" => (Binary::Add, true),
@@ -226,12 +261,12 @@ fn computation(
         return Ok(true);
     }
     // The first operand may be the destination.
-    let (left, right) = if name == "CMP" {
-        (RegisterExpr::Register(into), flexible(a, cursor)?)
+    let (left, (right, carry)) = if name == "CMP" {
+        (RegisterExpr::Register(into), flexible_with_carry(a, cursor)?)
     } else {
-        let second = flexible(a, cursor)?;
+        let second = flexible_with_carry(a, cursor)?;
         if cursor.eat(",") {
-            (second, flexible(a, cursor)?)
+            (second.0, flexible_with_carry(a, cursor)?)
         } else {
             (RegisterExpr::Register(into), second)
         }
@@ -246,17 +281,30 @@ fn computation(
         }
         _ => right,
     };
-    if flags {
-        let value = match op {
-            Binary::Add => RegisterExpr::binary(Binary::AddFlags(32), left.clone(), right.clone()),
-            Binary::Sub => RegisterExpr::binary(Binary::SubFlags(32), left.clone(), right.clone()),
-            op => RegisterExpr::unary(
-                Unary::Flags(32),
-                RegisterExpr::binary(op, left.clone(), right.clone()),
-            ),
+    if sets {
+        let [nz, c, v] = flags(a);
+        let sum = match op {
+            Binary::Add => Some(Binary::AddFlags(32)),
+            Binary::Sub => Some(Binary::SubFlags(32)),
+            _ => None,
         };
-        let nzcv = a.register("NZCV");
-        a.push(Op::Let(nzcv, value));
+        let assigned = match sum {
+            Some(sum) => {
+                let all = RegisterExpr::binary(sum, left.clone(), right.clone());
+                let part = |mask| {
+                    RegisterExpr::binary(Binary::And, all.clone(), RegisterExpr::Const(mask))
+                };
+                vec![(nz, part(12)), (c, part(2)), (v, part(1))]
+            }
+            None => {
+                let result = RegisterExpr::binary(op, left.clone(), right.clone());
+                let carry = carry
+                    .map(|bit| (c, RegisterExpr::binary(Binary::Shl, bit, RegisterExpr::Const(1))));
+                let own = (nz, RegisterExpr::unary(Unary::Flags(32), result));
+                std::iter::once(own).chain(carry).collect()
+            }
+        };
+        assigned.into_iter().for_each(|(flag, value)| a.push(Op::Let(flag, value)));
     }
     if name != "CMP" {
         a.push(Op::Let(into, RegisterExpr::binary(op, left, right).extended(4, false)));

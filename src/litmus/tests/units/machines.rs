@@ -1,7 +1,7 @@
 //! Tests of Power and Armv7 under the axioms of Alglave, Maranget, Tautschnig 2014, and of
 //! extensions of RISC-V and x86.
 
-use super::{STDLIB, answer, usual};
+use super::{STDLIB, answer, compile, usual};
 use mu_base::SourceMap;
 use mu_litmus::Judge;
 use mu_litmus::code::Arch;
@@ -118,6 +118,46 @@ fn armv7_reads_symbolic_registers() {
     let branch =
         "ARM b\n{ 0:R0=-1; }\nP0 ;\nADDS R1,R0,#1 ;\nBCS L ;\nMOV R2,#1 ;\nL: ;\nforall (0:R2=0)\n";
     assert_eq!(verdict(Arch::Arm, model, branch), Verdict::Ok);
+}
+
+/// `ANDS` sets N and Z, leaves V, and sets C only if its second operand is shifted (A8.8.13 of the
+/// Arm manual). A branch depends on the flags that it tests.
+#[test]
+fn armv7_keeps_flags() {
+    let weak = compile(Arch::Arm, "ARM \"m\"\nacyclic po-loc | rf | co | fr\n");
+    let jumps = |code: &str, condition: &str| {
+        let text = format!(
+            "ARM t\n{{ 0:R1=1; 0:R2=0x80000000; 0:R3=0x40000000; }}\nP0 ;\n {code} ;\n B{condition} L ;\n \
+             MOV R0,#1 ;\n L: ;\nforall (0:R0=0)\n"
+        );
+        answer(&text, &weak).answer.verdict == Verdict::Ok
+    };
+    for (code, holds, fails) in [
+        // 1 - 0x80000000 overflows and borrows; 1 - 1 does neither.
+        ("CMP R1,R2 ;\n ANDS R4,R1,R1", "VS", "CS"),
+        ("CMP R1,R1 ;\n ANDS R4,R1,R1", "CS", "VS"),
+        ("CMP R1,R1 ;\n ANDS R4,R1,R1", "NE", "EQ"),
+        ("CMP R1,R2 ;\n ANDS R4,R1,#1", "LT", "GE"),
+        ("CMP R1,R1 ;\n ANDS R4,R1,R1,LSL #1", "CC", "CS"),
+        ("CMP R1,R2 ;\n ANDS R4,R1,R3,LSL #2", "CS", "CC"),
+        ("CMP R1,R2 ;\n ANDS R4,R2,#0x80000000", "CS", "CC"),
+        ("CMP R1,R1 ;\n ANDS R4,R2,#0x100", "CC", "HI"),
+        ("CMP R1,R1 ;\n ADDS R4,R2,R2", "VS", "NE"),
+    ] {
+        assert!(jumps(code, holds), "{code}: {holds}");
+        assert!(!jumps(code, fails), "{code}: {fails}");
+    }
+    let model = "ARM \"m\"\nacyclic po-loc | rf | co | fr\nacyclic ctrl; [W] | rfe | fre | coe\n";
+    let lb = |tested: &str| {
+        let text = format!(
+            "ARM lb\n{{ 0:R8=x; 0:R9=y; 1:R8=x; 1:R9=y; }}\nP0 | P1 ;\nLDR R0,[R8] | LDR R0,[R9] ;\n\
+             CMP R0,#1 | CMP R0,#1 ;\nANDS R2,R3,#1 | ANDS R2,R3,#1 ;\nB{tested} L | B{tested} L ;\nL: | L: ;\n\
+             MOV R1,#1 | MOV R1,#1 ;\nSTR R1,[R9] | STR R1,[R8] ;\nexists (0:R0=1 /\\ 1:R0=1)\n"
+        );
+        verdict(Arch::Arm, model, &text)
+    };
+    assert_eq!(lb("EQ"), Verdict::Ok);
+    assert_eq!(lb("CS"), Verdict::No);
 }
 
 #[test]
