@@ -198,6 +198,22 @@ fn facts_of_c() {
         (racy.answer.verdict, racy.answer.flags.as_slice()),
         (Verdict::Ok, ["*undef*".to_string()].as_slice())
     );
+    // A load that consumes is at least relaxed: an acquire fence after it synchronises.
+    let fenced = |load: &str| {
+        let text = format!(
+            "C mp\n{{}}\nP0 (atomic_int* x, atomic_int* y) {{ atomic_store_explicit(x, 1, memory_order_relaxed); \
+             atomic_store_explicit(y, 1, memory_order_release); }}\nP1 (atomic_int* x, atomic_int* y) {{ int r0 = {load}; \
+             atomic_thread_fence(memory_order_acquire); int r1 = atomic_load_explicit(x, memory_order_relaxed); }}\n\
+             exists (1:r0=1 /\\ 1:r1=0)\n"
+        );
+        answer(&text, &rc11).answer.verdict
+    };
+    for order in ["relaxed", "consume", "acquire"] {
+        let read = format!("y, memory_order_{order}");
+        assert_eq!(fenced(&format!("atomic_load_explicit({read})")), Verdict::No, "{order}");
+        let update = format!("atomic_fetch_add_explicit({})", read.replace("y,", "y, 0,"));
+        assert_eq!(fenced(&update), Verdict::No, "{order}");
+    }
     let cas = "C cas\n{ x=0; e=0; }\nP0 (atomic_int* x, int* e) { int r = atomic_compare_exchange_strong_explicit(x, e, 2, memory_order_relaxed, memory_order_relaxed); }\n\
                P1 (atomic_int* x) { atomic_store_explicit(x, 7, memory_order_relaxed); }\nlocations [0:r; x; e;]\n";
     let list = outcomes(&answer(cas, &rc11));
