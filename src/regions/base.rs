@@ -88,6 +88,17 @@ pub fn constants(signature: &Signature, sort: SortId) -> Vec<OpId> {
     all.iter().copied().filter(|op| signature.op(*op).sort == sort).collect()
 }
 
+/// Returns the constructor without arguments of this name: another constructor may have the same
+/// name with arguments.
+pub(crate) fn constant(signature: &Signature, name: &str) -> Option<OpId> {
+    let is = |o: &Op| {
+        o.name == name
+            && matches!(o.kind, OpKind::Constructor(_))
+            && signature.sorts.named_of(o.sort).is_some()
+    };
+    signature.ops().find(|(_, o)| is(o)).map(|(op, _)| op)
+}
+
 impl AbstractableModel for Compiled {
     fn compiled(&self) -> &Compiled {
         self

@@ -258,11 +258,11 @@ pub fn unbounded_specification(
             Section::Sorts(sorts) => {
                 for sort in sorts.iter_mut().filter_map(|s| s.1.as_mut()) {
                     let SortKind::Struct(constructors) = &mut sort.kind else { continue };
-                    let Some(at) =
-                        constructors.iter().rposition(|c| counted.names.contains(&c.name.kind))
-                    else {
-                        continue;
+                    // Other constructors of these names have arguments.
+                    let is_counted = |c: &StructConstructor| {
+                        c.args.is_empty() && counted.names.contains(&c.name.kind)
                     };
+                    let Some(at) = constructors.iter().rposition(is_counted) else { continue };
                     let plain = constructors[at].clone();
                     let own = names[counted.names.len()..].iter();
                     let own = own.map(|n| StructConstructor {

@@ -14,6 +14,7 @@
 //! traversed. So the process for any number of identities has these summands, once for each choice
 //! of identities. Cost: the text of the summands, for each identity.
 
+use crate::base::constant;
 use crate::sizes::{Family, SIZE};
 use crate::study::is_read;
 use crate::words::{Lists, Uses};
@@ -442,12 +443,8 @@ struct Ownership<'p> {
 impl<'p> Ownership<'p> {
     fn new(process: &'p LinearProcess, names: &[String], size: usize) -> Result<Self, Diagnostic> {
         let signature = &process.data.signature;
-        let by_name: AHashMap<&str, OpId> = (signature.ops())
-            .filter(|(_, op)| matches!(op.kind, OpKind::Constructor(_)))
-            .map(|(id, op)| (op.name.as_str(), id))
-            .collect();
         let constants: Vec<OpId> =
-            names.iter().filter_map(|n| by_name.get(n.as_str()).copied()).collect();
+            names.iter().filter_map(|name| constant(signature, name)).collect();
         if constants.len() != names.len() {
             return Err(Diagnostic::internal("a constant is missing"));
         }

@@ -15,7 +15,7 @@
 //! contains the proof; after Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004).
 //! Cost: linear in process and formula.
 
-use crate::base::constants;
+use crate::base::{constant, constants};
 use crate::formula_constants::binds;
 use crate::rewrite::{QuantifierClass, Rewriter, negation_normal_form, substitute};
 use ahash::{AHashMap, AHashSet};
@@ -76,18 +76,13 @@ impl Family {
     pub(crate) fn named(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
         let process = compiled.process();
         let signature = &process.data.signature;
-        let mut found = Vec::new();
-        for name in names {
-            let op = signature
-                .ops()
-                .find(|(_, op)| op.name == *name && matches!(op.kind, OpKind::Constructor(_)));
-            found.push(
-                op.ok_or_else(|| {
-                    Diagnostic::internal(format!("the constant `{name}` does not exist"))
-                })?
-                .0,
-            );
-        }
+        let of = |name: &String| {
+            let found = constant(signature, name);
+            found.ok_or_else(|| {
+                Diagnostic::internal(format!("the constant `{name}` does not exist"))
+            })
+        };
+        let found: Vec<OpId> = names.iter().map(of).collect::<Result<_, _>>()?;
         let sort = signature.op(found[0]).sort;
         let holding = holding(signature, sort);
         let updates = signature.ops().filter(|(_, op)| op.kind == OpKind::Builtin(Builtin::Update));

@@ -21,7 +21,7 @@ use super::draw::{count, in_sort, is_number, parts};
 use super::translate::Translation;
 use super::view::{FormulaEvaluator, FormulaView};
 use super::{Audit, AuditRequest, CaseAudit, Explored, ordered};
-use crate::base::AbstractableModel;
+use crate::base::{AbstractableModel, constant};
 use crate::merged_constants::mapped;
 use crate::replicas::{Replicas, owners};
 use crate::sizes::SIZE;
@@ -32,7 +32,6 @@ use mu_base::random::Random;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::naive::Naive;
-use mu_data::signature::OpKind;
 use mu_model::{Model, Slot};
 use mu_process::direct_steps::{ConcreteStep, DirectSteps, label_text, state_text, with_constants};
 use mu_process::labels::MultiAction;
@@ -176,10 +175,6 @@ impl<'a> Embedding<'a> {
         {
             return None;
         }
-        let is = |o: &mu_data::signature::Op, name: &str| {
-            o.name == name && matches!(o.kind, OpKind::Constructor(_))
-        };
-        let constant = |name: &String| ours.ops().find(|(_, o)| is(o, name)).map(|(id, _)| id);
         let action = |a: &mu_process::labels::ActionDecl| {
             let text = |s: &SortId| ours.sorts.text(*s);
             let same = |b: &&mu_process::labels::ActionDecl| {
@@ -197,7 +192,7 @@ impl<'a> Embedding<'a> {
             list: components.members,
             process,
             size,
-            constants: names.iter().map(constant).collect::<Option<_>>()?,
+            constants: names.iter().map(|name| constant(ours, name)).collect::<Option<_>>()?,
             local: local.clone(),
             owned: local,
             shared,

@@ -201,6 +201,14 @@ fn what_depends_on_the_size_is_refused_by_name() {
         refused(&text.replace("w != none &&", "(m != start || v == none) &&"), property)
             .contains("compared")
     );
+    // A constructor with arguments may have the name of a constant.
+    let overloaded = text.replace("A = struct", "X = struct a0(of: Bool) | x; A = struct");
+    assert_ne!(overloaded, text);
+    assert!(proved(&overloaded, property, &["values", "addresses"]).is_ok());
+    assert!(
+        refused(&overloaded.replace("w != none &&", "(forall u: A. u == b) &&"), property)
+            .contains("quantify")
+    );
     // Elements of lists, sets, and bags, and equal variables of a pattern are compared, too.
     for compared in
         ["!(m in [start])", "#({m} - {start}) == 0", "count(m, {start: 1}) == 0", "same(m, start)"]
