@@ -15,7 +15,7 @@ use std::ops::ControlFlow::{Break, Continue};
 pub(crate) const MORE_SIZES: usize = 3;
 
 /// With more instances of `init`, repetitions are not removed.
-const MANY_INSTANCES: usize = 1_000;
+const MANY_INSTANCES: usize = 64;
 
 /// Limit on the choices of processes for a claim or for `init`; more are [`Trouble::Cases`].
 const MAX_BINDINGS: usize = 1 << 20;

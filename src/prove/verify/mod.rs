@@ -46,7 +46,7 @@ const MAX_PARAMETERS: usize = 60;
 /// With more processes a cell may contain an unnamed one.
 const MAX_CLOSED: usize = 24;
 /// With more instances of `init`, repetitions are not removed.
-const MANY_INSTANCES: usize = 1_000;
+const MANY_INSTANCES: usize = 64;
 /// Largest number of threads.
 const MAX_THREADS: usize = 64;
 /// With fewer pairs of a cube and a transition, queries are not distributed over threads.
