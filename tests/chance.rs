@@ -1,8 +1,8 @@
 //! The blocks `mcrl2 chance` of `docs/language.md`: counts of probabilistic models and values of
 //! formulas on them.
 
-use mu_check::base::Budget;
 use mu_check::base::random::Random;
+use mu_check::base::{Budget, Limits, Stop};
 use mu_check::chance::bisimulation::bisimilar;
 use mu_check::chance::{ProbabilisticSystem, aut, explore};
 use mu_check::compile::{Compiled, Confluence};
@@ -254,4 +254,17 @@ fn negative_factors_keep_fixed_points_monotone() {
     }
     assert_eq!(value(&model, &system, "val(-1) * (mu X. val(3) || X)"), "-3");
     assert_eq!(value(&model, &system, "mu X. val(3) || val(1/2) * X"), "3");
+}
+
+/// A limit of states holds however small it is.
+#[test]
+fn a_limit_of_states_is_met() {
+    let text = "act a: Nat; proc P(n: Nat) = (n < 9) -> a(n) . P(n + 1); init P(0);";
+    let (model, system) = explored(text, &LineariserOptions::default());
+    let all = system.state_count() as u64;
+    for (limit, expected) in [(1, Stop::States), (all - 1, Stop::States), (all, Stop::Complete)] {
+        let budget = Budget::new(Limits { max_states: Some(limit), ..Default::default() });
+        let (_, stop) = explore::explore(&model, &budget, &mut |_| {}).unwrap();
+        assert_eq!(stop, expected, "{limit} of {all}");
+    }
 }

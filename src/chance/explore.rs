@@ -156,14 +156,15 @@ pub fn explore(
     let mut row = Vec::new();
     let mut next = 0;
     while next < search.vectors.len() {
-        if (next as u64).is_multiple_of(POLL_STEPS) {
-            seen(search.vectors.len() as u64);
-            if let Err(why) =
-                budget.check(search.vectors.len() as u64).and_then(|()| budget.check_memory())
-            {
-                stop = why;
-                break;
-            }
+        let found = search.vectors.len() as u64;
+        let polls = (next as u64).is_multiple_of(POLL_STEPS);
+        if polls {
+            seen(found);
+        }
+        let memory = || if polls { budget.check_memory() } else { Ok(()) };
+        if let Err(why) = budget.check(found).and_then(|()| memory()) {
+            stop = why;
+            break;
         }
         let from = search.vectors[next].clone();
         row.clear();

@@ -106,6 +106,8 @@ pub(crate) fn explore(
         (args.distribution.is_requested(), "--processes"),
         (args.goal.kind().is_some(), "--deadlock` and `--action"),
         (relabelled, "--hide` and `--rename"),
+        (!args.goal.terminal.is_empty(), "--terminal"),
+        (args.confluence != "none", "--confluence"),
         (args.engine.name() == "symbolic", "--engine symbolic"),
         (
             args.reduce.is_some_and(|r| r != Modulo::Probabilistic),
