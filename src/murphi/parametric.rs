@@ -204,6 +204,9 @@ impl<'m> Translator<'m> {
                     Some(guard) => self.holding(path, guard, true)?,
                     None => vec![path],
                 };
+                if enabled.iter().any(|path| !path.writes.is_empty()) {
+                    return unsupported(rule.span, "a guard that writes variables");
+                }
                 for path in enabled {
                     for path in self.body(path, &rule.body)? {
                         self.note_undefined(&path);

@@ -5,7 +5,7 @@ use crate::output::{print, print_object};
 use crate::pipeline::files::write_text;
 use crate::pipeline::{Session, file_error};
 use mu_base::{Diagnostic, Stage};
-use mu_traces::generate::{GeneratorSettings, generate};
+use mu_traces::generate::{GeneratorSettings, ProgramLanguage, generate};
 use serde_json::json;
 
 /// Threads of a program without `--threads`.
@@ -41,7 +41,7 @@ pub(super) fn write(session: &Session, args: &TraceArgs) -> Result<u8, Diagnosti
             Format::Text => print(text)?,
             Format::Json => print_object(json!({
                 "files": [{ "name": "trace.c", "text": text }],
-                "commands": commands(&["trace.c".to_string()], "./trace"),
+                "commands": commands(&["trace.c".to_string()], "./trace", args.language),
             }))?,
         }
         return Ok(0);
@@ -58,7 +58,7 @@ pub(super) fn write(session: &Session, args: &TraceArgs) -> Result<u8, Diagnosti
     if !program.contains('/') {
         program = format!("./{program}");
     }
-    let commands = commands(&written, &program);
+    let commands = commands(&written, &program, args.language);
     match args.common.format {
         Format::Json => print_object(json!({
             "files": written.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
@@ -71,9 +71,13 @@ pub(super) fn write(session: &Session, args: &TraceArgs) -> Result<u8, Diagnosti
 }
 
 /// Returns the commands that compile, run, and check a program.
-fn commands(files: &[String], program: &str) -> [String; 2] {
+fn commands(files: &[String], program: &str, language: ProgramLanguage) -> [String; 2] {
+    let model = match language {
+        ProgramLanguage::RiscV => "rvwmo",
+        _ => "tso",
+    };
     [
         format!("cc -O2 -pthread {} -o {program}", files.join(" ")),
-        format!("{program} 10 | mu-check trace - --against tso"),
+        format!("{program} 10 | mu-check trace - --against {model}"),
     ]
 }
