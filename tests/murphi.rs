@@ -397,6 +397,25 @@ fn evidence_with_conditions_is_replayed() {
 }
 
 /// The formatter keeps conditions on variables of a model that it does not know.
+/// A slot of a multiset and its value have one name.
+#[test]
+fn evidence_of_multisets_follows_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "var m: multiset[2] of 0..1; x: 0..2; t: 0..1;\n\
+        startstate begin t := 0; multisetadd(t, m); x := 0; end;\n\
+        rule \"keep\" x = 0 ==> begin x := 1; end;\n\
+        rule \"drop\" x = 0 ==> begin x := 1; multisetremovepred(i: m, true); end;\n\
+        rule \"go\" x = 1 ==> begin x := 2; end;\n\
+        invariant \"used\" x = 2 -> multisetcount(i: m, true) = 1;\n";
+    let model = file(folder.path(), "slots.m", text);
+    let (model, trace) = (model.to_str().unwrap(), folder.path().join("trace.json"));
+    let trace = trace.to_str().unwrap();
+    let outcome = mu_check(&["explore", model, "--evidence", trace]);
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    let written = std::fs::read_to_string(trace).unwrap();
+    assert!(written.contains("drop") && !written.contains("keep"), "{written}");
+}
+
 #[test]
 fn formulas_with_conditions_are_formatted() {
     let folder = tempfile::tempdir().unwrap();

@@ -28,7 +28,6 @@ use mu_murphi::variables::variables;
 use mu_report::junit::{CaseOutcome, TestCase};
 use mu_report::page::PageResult;
 use mu_report::printed_evidence::story;
-use std::collections::HashMap;
 use std::path::Path;
 
 /// Checks the name of the evidence file before the search.
@@ -108,16 +107,13 @@ fn repeat_run<'m>(
     let layout = &run.program.layout;
     let all = variables(&run.model, layout);
     let model = walk.model();
-    let names: Vec<String> = model.slots().iter().map(|s| s.name.clone()).collect();
+    // By place: a slot of a multiset and its value have one name. The slot behind all variables
+    // says whether a start state is chosen.
     let is_state = |slots: &[u32], state: &[u64]| {
-        let values: HashMap<&str, String> =
-            all.iter().map(|v| (v.name.as_str(), v.text(&run.model, layout, state))).collect();
-        names.iter().zip(slots).enumerate().all(|(slot, (name, value))| {
+        all.iter().zip(slots).enumerate().all(|(slot, (variable, value))| {
+            let text = variable.text(&run.model, layout, state);
             // An unused element of a multiset has no text.
-            let Some(text) = values.get(name.as_str()).filter(|t| !t.is_empty()) else {
-                return true;
-            };
-            *text == model.value_text(mu_base::narrow::index(slot), *value)
+            text.is_empty() || text == model.value_text(mu_base::narrow::index(slot), *value)
         })
     };
     let label = |walk: &Walk<'_>, at: usize| model.label_text(walk.moves()[at].label);
