@@ -339,7 +339,6 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dd 0", "jmp nowhere", "no label `nowhere`"),
         ("X dd 0", "lock mov [X], eax", "`lock` before `mov`"),
         ("X dd 0", "mov [Y], eax", "no variable `Y` is declared"),
-        ("T dd 0", "mov [T], eax", "another name of the system"),
         ("X dq 0", "mov qword [X], 1", "`X` does not have 32 bits"),
         ("X dw 0\nY dd 0", "nop", "`Y` does not have 16 bits"),
         ("X dw 0", "mov eax, 1", "`eax` does not have 16 bits"),
@@ -350,5 +349,36 @@ fn what_has_no_counterpart_is_refused_by_name() {
             .expect_err(code);
         assert!(fault.message.contains(message), "{code}: {}", fault.message);
         assert!(fault.span.is_some(), "{code}");
+    }
+}
+
+/// The names of variables and labels, however they are spelt, do not change what is reached.
+#[test]
+fn names_change_nothing() {
+    let code = |x: &str, y: &str, l: &str, m: &str| {
+        program(
+            &format!("{x} dd 0\n{y} dd 0"),
+            &format!(
+                "mov dword [{x}], 1\n{l}: mov eax, [{y}]\ncmp eax, 2\nje bad\n{m}: \
+                 mov dword [{y}], 2\nmov ebx, [{x}]\ncmp ebx, 2\nje bad\nend: jmp end"
+            ),
+        )
+    };
+    let steps = |text: &str| {
+        let (_, system) =
+            translated(text, TranslationOptions::default()).unwrap_or_else(|d| panic!("{text}{d}"));
+        steps_to_unsafe(&system, 2)
+    };
+    let expected = steps(&code("a", "b", "one", "two"));
+    assert!(expected.is_some());
+    for [x, y, l, m] in [
+        ["x", "X", "l", "L"],
+        ["T", "pc", "zf", "Zf"],
+        ["True", "false", "t", "T"],
+        ["l0", "L1", "l1", "L2"],
+        ["pC", "oF", "End", "End_"],
+        ["s", "_S", "x", "s_"],
+    ] {
+        assert_eq!(steps(&code(x, y, l, m)), expected, "{x} {y} {l} {m}");
     }
 }

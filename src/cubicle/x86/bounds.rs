@@ -11,7 +11,7 @@
 //! most the number of threads times the largest step.
 
 use super::values::{GREATEST, LEAST};
-use super::{SELF, Translator, capital, compare, constant, name};
+use super::{SELF, Translator, compare, constant, name};
 use crate::ast::{Cmp, Formula, Right, Term, Update, Value};
 use mu_program::expr::BinOp;
 use mu_program::parametric::{Instruction, Number, Operand};
@@ -51,10 +51,8 @@ impl Translator<'_> {
         for v in shared {
             let Some(Number::Literal(initial)) = v.initial else { continue };
             if let Some(most) = self.most_threads(&v.name, initial).filter(|most| *most >= FEWEST) {
-                let mut array = format!("{}_counted", capital(&v.name));
-                while self.source.variables.iter().any(|w| capital(&w.name) == array)
-                    || self.points.contains(&array)
-                {
+                let mut array = format!("{}_counted", self.own_name(&v.name));
+                while self.variables.values().any(|w| *w == array) || self.points.contains(&array) {
                     array.push('_');
                 }
                 found.insert(

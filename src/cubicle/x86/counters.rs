@@ -2,7 +2,7 @@
 //! the number of cells with the value `True`.
 
 use super::flags::Flags;
-use super::{OTHER, SELF, Translator, capital, compare, constant, name, own, unsupported};
+use super::{OTHER, SELF, Translator, compare, constant, name, own, unsupported};
 use crate::ast::{Cmp, Formula, QuantifierKind, Right, Term, Update, Value};
 use mu_base::source::Place;
 use mu_base::{Diagnostic, Stage};
@@ -43,7 +43,7 @@ impl Translator<'_> {
         i: &Instruction,
         counter: &Declaration,
     ) -> Result<(), Diagnostic> {
-        let (own_name, declared) = (capital(&counter.name), counter.name.as_str());
+        let (own_name, declared) = (self.own_name(&counter.name), counter.name.as_str());
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         let counter = own_name.as_str();
         let kind = i.entry.map(|e| e.kind);

@@ -38,7 +38,7 @@ use mu_program::parametric::{
 use mu_program::property::Comparison;
 use mu_program::x86::table::InstructionKind;
 use num_rational::BigRational;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Options of the translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -180,6 +180,8 @@ struct Translator<'a> {
     options: TranslationOptions,
     /// The place of each instruction, and of the end.
     points: Vec<String>,
+    /// The name of each variable in the system.
+    variables: BTreeMap<String, String>,
     /// Places inside instructions.
     inner: Vec<String>,
     /// Flags that some jump reads.
@@ -258,26 +260,27 @@ fn capital(text: &str) -> String {
     }
 }
 
+/// Appends `_` to a name until it is unused, and adds it to the names in use.
+fn unused(mut name: String, taken: &mut BTreeSet<String>) -> String {
+    while !taken.insert(name.clone()) {
+        name.push('_');
+    }
+    name
+}
+
 impl<'a> Translator<'a> {
     fn new(source: &'a ParametricProgram, options: TranslationOptions) -> Result<Self, Diagnostic> {
-        let mut taken: Vec<String> = RESERVED.map(String::from).into();
-        taken.extend(registers(source.bits).map(String::from));
-        taken.extend(source.variables.iter().map(|v| capital(&v.name)));
+        let mut taken: BTreeSet<String> =
+            RESERVED.into_iter().chain(registers(source.bits)).map(String::from).collect();
+        let variables: BTreeMap<String, String> = (source.variables.iter())
+            .map(|v| (v.name.clone(), unused(capital(&v.name), &mut taken)))
+            .collect();
         let mut points: Vec<String> = Vec::new();
         for (i, instruction) in source.code.iter().enumerate() {
-            let mut own =
-                instruction.labels.first().map_or_else(|| format!("L{i}"), |l| capital(l));
-            while taken.contains(&own) {
-                own.push('_');
-            }
-            taken.push(own.clone());
-            points.push(own);
+            let own = instruction.labels.first().map_or_else(|| format!("L{i}"), |l| capital(l));
+            points.push(unused(own, &mut taken));
         }
-        let mut end = "End".to_string();
-        while taken.contains(&end) {
-            end.push('_');
-        }
-        points.push(end);
+        points.push(unused("End".to_string(), &mut taken));
         // A place without an instruction is the place of the next one, named after the first label.
         for i in (0..source.code.len()).rev() {
             if source.code[i].word.is_empty() {
@@ -300,6 +303,7 @@ impl<'a> Translator<'a> {
             source,
             options,
             points,
+            variables,
             inner: Vec::new(),
             needs: flags::Needs::of(source),
             registers: Vec::new(),
@@ -322,24 +326,11 @@ impl<'a> Translator<'a> {
             translator.needs.overflow |= options.any_registers;
             translator.needs.separate_less = !options.any_registers && translator.overflows();
         }
-        translator.name_clash()?;
         Ok(translator)
     }
-    /// Rejects variables that would have the same name in the system.
-    fn name_clash(&self) -> Result<(), Diagnostic> {
-        let registers = registers(self.source.bits);
-        for (i, v) in self.source.variables.iter().enumerate() {
-            let own = capital(&v.name);
-            let twice = self.source.variables[..i].iter().any(|w| capital(&w.name) == own);
-            if twice || RESERVED.contains(&own.as_str()) || registers.contains(&own.as_str()) {
-                let message = format!(
-                    "the variable `{}` would be `{own}`, which is another name of the system, expected another one",
-                    v.name
-                );
-                return unsupported(v.span, message);
-            }
-        }
-        Ok(())
+    /// Returns the name of a variable of the program in the system.
+    fn own_name(&self, variable: &str) -> String {
+        self.variables.get(variable).cloned().unwrap_or_else(|| capital(variable))
     }
     fn variable(&self, text: &str) -> Option<&'a Declaration> {
         self.source.variables.iter().find(|v| v.name == text)
@@ -361,11 +352,11 @@ impl<'a> Translator<'a> {
     fn memory(&self, operand: &Operand) -> Option<(Name, Vec<Name>)> {
         match operand {
             Operand::Memory(v, _) if self.variable(v).is_some_and(|v| v.per_thread) => {
-                Some((name(capital(v)), vec![name(SELF)]))
+                Some((name(self.own_name(v)), vec![name(SELF)]))
             }
-            Operand::Memory(v, _) => Some((name(capital(v)), Vec::new())),
+            Operand::Memory(v, _) => Some((name(self.own_name(v)), Vec::new())),
             Operand::Element(v, n, _) => {
-                Some((name(capital(v)), vec![name(format!("#{}", n + 1))]))
+                Some((name(self.own_name(v)), vec![name(format!("#{}", n + 1))]))
             }
             _ => None,
         }
@@ -444,7 +435,7 @@ impl<'a> Translator<'a> {
         let mut own = text.to_string();
         while self.points.contains(&own)
             || self.inner.contains(&own)
-            || self.source.variables.iter().any(|v| capital(&v.name) == own)
+            || self.variables.values().any(|v| *v == own)
             || self.bounds.values().any(|ghost| ghost.array == own)
         {
             own.push('_');
@@ -577,7 +568,7 @@ impl<'a> Translator<'a> {
                 span,
                 format!("`{text}` is a counter, and its value cannot be compared here"),
             ),
-            _ => Ok(name(capital(text))),
+            _ => Ok(name(self.own_name(text))),
         };
         Ok(match side {
             ComparedSide::Number(n) => number(*n),
@@ -655,7 +646,7 @@ impl<'a> Translator<'a> {
         }
         for v in &self.source.variables {
             let indices = if v.per_thread || v.counter { vec![name("proc")] } else { Vec::new() };
-            let array = name(capital(&v.name));
+            let array = name(self.own_name(&v.name));
             let cell = if indices.is_empty() {
                 Term::Name(array.clone())
             } else {
