@@ -36,6 +36,40 @@ fn modalities_supply_the_values_of_sums() {
     assert_eq!(code(upwards, "<pick(8)>[pick(8)]false"), 0);
 }
 
+/// Modalities with quantifiers decide sums over every sort, as sums over numbers.
+#[test]
+fn quantifiers_in_modalities_decide_sums_of_all_sorts() {
+    let sorts = "sort T = struct leaf | node(left: T, mark: Bool); P = struct p(x: Nat, y: Int);
+        U; cons u, v: U; sort V; map w: V;";
+    for sort in [
+        "Real",
+        "List(Nat)",
+        "List(Bool)",
+        "FSet(Nat)",
+        "Set(Nat)",
+        "FBag(Pos)",
+        "Bag(Nat)",
+        "Bool -> Nat",
+        "Nat -> Bool",
+        "T",
+        "P",
+        "U",
+        "V",
+        "List(P)",
+    ] {
+        let model = format!("{sorts} act a: {sort}; b; init sum m: {sort}. a(m) . b;");
+        for (formula, expected) in [
+            (format!("<exists m: {sort}. a(m)>true"), 0),
+            (format!("[exists m: {sort}. a(m)]false"), 1),
+            (format!("<forall m: {sort}. !a(m)>true"), 1),
+            (format!("[exists m: {sort}. a(m)]<b>true"), 0),
+            (format!("<exists m: {sort}. a(m)>[b]false"), 1),
+        ] {
+            assert_eq!(code(&model, &formula), expected, "{model} {formula}");
+        }
+    }
+}
+
 #[test]
 fn formulas_without_steps_need_no_condition() {
     let model = "map f: List(Nat) -> Nat; var n: Nat; l: List(Nat); eqn f(n |> l) = n;

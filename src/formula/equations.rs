@@ -25,8 +25,9 @@ use mu_syntax::ast::{
 use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
 use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 
-mod skeleton;
+mod miniscope;
 mod names;
+mod skeleton;
 mod outline;
 mod unroll;
 
@@ -268,6 +269,7 @@ fn system(
         .position(|e| e.name.kind == name.kind)
         .expect("the names are those of the equations");
     let (bare, written) = (skeleton::bare(&equations), equations.len());
+    miniscope::narrow(&mut equations);
     let quantified = unroll::unroll(&mut equations, unrolled);
     let names = in_order(&equations);
     let known: AHashSet<&str> = names.iter().map(String::as_str).collect();

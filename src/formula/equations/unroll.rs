@@ -49,7 +49,7 @@ struct Unroller<'a> {
 }
 
 /// True for an integer sort.
-fn is_integral(var: &VarDecl) -> bool {
+pub(super) fn is_integral(var: &VarDecl) -> bool {
     matches!(var.sort.kind, SortKind::Pos | SortKind::Nat | SortKind::Int)
 }
 
@@ -172,7 +172,7 @@ fn within(scope: &[VarDecl], more: &[VarDecl]) -> Vec<VarDecl> {
 }
 
 /// Collects the words of all expressions in a formula: a superset of its free variables.
-fn mentioned(formula: &PositiveFormula, words: &mut AHashMap<String, ()>) {
+pub(super) fn mentioned(formula: &PositiveFormula, words: &mut AHashMap<String, ()>) {
     let mut of = |data: &Data| {
         let text = print::data(data);
         let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\''));
