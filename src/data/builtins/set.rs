@@ -659,7 +659,10 @@ impl EvaluationMachine {
             let (s, t) = (s.clone(), t.clone());
             return self.subset(p, op, &t, &s, proper);
         } else {
-            None
+            match enumerate::included_comprehensions(self, p, sort, a, b)? {
+                Some(Value::Bool(false)) => return Ok(Value::Bool(false)),
+                included => included,
+            }
         };
         match (included, proper) {
             (Some(v), false) => Ok(v),

@@ -315,6 +315,30 @@ pub(crate) fn equal_comprehensions<T: Terms>(
     a: &Value,
     b: &Value,
 ) -> Outcome<Option<Value>> {
+    without_element(m, p, sort, [a, b], difference)
+}
+
+/// Decides inclusion of sets or bags that are not both finite: searches for an element in the first
+/// set only, or with a larger multiplicity in the first bag.
+pub(crate) fn included_comprehensions<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    a: &Value,
+    b: &Value,
+) -> Outcome<Option<Value>> {
+    without_element(m, p, sort, [a, b], excess)
+}
+
+/// Decides whether no element satisfies a condition on two sets or bags without unknowns. `None` if
+/// undecided.
+fn without_element<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    [a, b]: [&Value; 2],
+    condition: fn(&mut T, &Program, SortId, &Value, [&Value; 2]) -> Outcome<Value>,
+) -> Outcome<Option<Value>> {
     let (SortKind::Set(element) | SortKind::Bag(element)) = *p.signature.sorts.kind(sort) else {
         return Ok(None);
     };
@@ -324,7 +348,7 @@ pub(crate) fn equal_comprehensions<T: Terms>(
     let mark = m.mark();
     let x = m.unknown(element);
     let wanted = m.unknowns().since(mark).collect();
-    let verdict = difference(m, p, sort, &x, [a, b]).and_then(|differ| {
+    let verdict = condition(m, p, sort, &x, [a, b]).and_then(|differ| {
         if differ.is_false() {
             return Ok(Some(Value::Bool(true)));
         }
@@ -358,6 +382,31 @@ fn difference<T: Terms>(
     let (not_a, not_b) = (m.not(p, in_a.clone()), m.not(p, in_b.clone()));
     let (one, other) = (m.and(p, in_a, not_b), m.and(p, not_a, in_b));
     Ok(m.or(p, one, other))
+}
+
+/// Returns the condition that the first of two sets or bags contains an element that the second one
+/// lacks.
+fn excess<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    x: &Value,
+    [a, b]: [&Value; 2],
+) -> Outcome<Value> {
+    let info = *p.sort(sort);
+    if let Some(count) = info.count {
+        let (in_a, in_b) = (m.count(p, count, x, a)?, m.count(p, count, x, b)?);
+        return m.apply_op(p, p.sort(basic::NAT).less, vec![in_b, in_a]);
+    }
+    let Some(member) = info.member else {
+        return Err(Box::new(Diagnostic::internal("a set without membership")));
+    };
+    let (in_a, in_b) = (m.contains(p, member, x, a)?, m.contains(p, member, x, b)?);
+    if in_a == in_b {
+        return Ok(Value::Bool(false));
+    }
+    let not_b = m.not(p, in_b);
+    Ok(m.and(p, in_a, not_b))
 }
 
 /// Returns the quantifier of an existential condition: an `exists`, or a negated `forall`.

@@ -21,7 +21,9 @@ mod cases;
 mod eliminate;
 mod finite;
 
-pub(crate) use binders::{comprehend, equal_comprehensions, quantify, search_difference};
+pub(crate) use binders::{
+    comprehend, equal_comprehensions, included_comprehensions, quantify, search_difference,
+};
 pub(crate) use finite::{least_size, values_of};
 
 use bounds::bounds;

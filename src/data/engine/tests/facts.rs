@@ -97,6 +97,35 @@ fn collections() {
     );
 }
 
+/// Inclusion of sets and bags is a universal quantifier; the order of functions is reflexive.
+#[test]
+fn orders_of_comprehensions() {
+    table(
+        "",
+        &[
+            ("{ n: Nat | n > 3 } <= { n: Nat | n > 3 }", "true"),
+            ("{ n: Nat | n > 3 } < { n: Nat | n > 3 }", "false"),
+            ("{ n: Nat | n > 3 } <= { n: Nat | n > 2 }", "true"),
+            ("{ n: Nat | n > 3 } < { n: Nat | n >= 3 }", "true"),
+            ("{ n: Nat | n > 2 } <= { n: Nat | n > 3 }", "false"),
+            ("{ n: Nat | n > 2 } >= { n: Nat | n > 3 }", "true"),
+            ("{ n: Nat | n > 0 } <= {1}", "false"),
+            ("{1} <= { n: Nat | n > 0 }", "true"),
+            ("{ n: Nat | n > 0 } >= {1}", "true"),
+            ("!{0} <= { n: Nat | n > 0 }", "true"),
+            ("!{0} < { n: Nat | n > 0 }", "false"),
+            ("{ n: Nat | n } <= { n: Nat | n }", "true"),
+            ("{ n: Nat | n } < { n: Nat | n + 1 }", "true"),
+            ("{ n: Nat | n } <= { n: Nat | 1 }", "false"),
+            ("{ n: Nat | n } <= {:}", "false"),
+            ("{1: 1} <= { n: Nat | n }", "true"),
+            ("{ n: Nat | if(n < 2, n, 0) } <= {1: 3}", "true"),
+            ("(lambda n: Nat. n * n) <= (lambda n: Nat. n * n)", "true"),
+            ("(lambda n: Nat. n + 0) < (lambda n: Nat. n)", "false"),
+        ],
+    );
+}
+
 /// Equality of functions is a universal quantifier; a bag comprehension with few elements is
 /// finite.
 #[test]
