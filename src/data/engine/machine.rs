@@ -36,7 +36,7 @@ pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 /// Default of [`EvaluationMachine::patience`].
 pub(crate) const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
-pub(super) const MAX_DEPTH: u32 = 2_500_000;
+pub(super) const MAX_DEPTH: u32 = 1_000_000;
 
 /// State of evaluation.
 #[derive(Debug)]
