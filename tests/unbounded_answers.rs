@@ -168,6 +168,44 @@ fn numbers_of_the_declaration_are_tried() {
     }
 }
 
+/// Numbers that evaluations meet, and those of conditions on parameters, are tried as those of the
+/// text: the least value is not small.
+#[test]
+fn numbers_that_are_computed_are_tried() {
+    let count = |guard: &str, more: &str| {
+        format!(
+            "$param N: Nat = 3;\nmap k: Nat; eqn k = 17 * 17;\nact u, bad: Nat;\n\
+             proc C(n: Nat) = (n < ${{N}}) -> u(n) . C(n + 1) + ({guard}) -> bad(n) . delta{more};\n\
+             init C(0);"
+        )
+    };
+    for (model, value) in [
+        (count("n == 17 * 17", ""), "N = 289"),
+        (count("n == k", ""), "N = 289"),
+        (count("n > 20 * 15", ""), "N = 301"),
+        (count("false", " $if N == 300 { + bad(n) . delta }"), "N = 300"),
+        (count("${N == 270}", ""), "N = 270"),
+    ] {
+        let outcome = Files::new(&model, "[true* . exists x: Nat. bad(x)]false").check(&[]);
+        let text = outcome.json.to_string();
+        assert_eq!(outcome.code, 1, "{model} {text} {}", outcome.stderr);
+        assert!(text.contains(value), "{model} {text}");
+    }
+}
+
+/// A recursion that decides one more number in each call does not use up the time of the instances.
+#[test]
+fn recursions_on_numbers_leave_time_for_instances() {
+    let model = "$param N: Nat = 3;
+        map ev: Nat -> Bool; var x: Nat; eqn ev(0) = true; x > 0 -> ev(x) = !ev(Int2Nat(x - 1));
+        act u, bad: Nat;
+        proc C(n: Nat) = (n < ${N}) -> u(n) . C(n + 1) + (ev(n) && n > 7) -> bad(n) . delta;
+        init C(0);";
+    let outcome = Files::new(model, "[true* . exists x: Nat. bad(x)]false").check(&[]);
+    assert_eq!(outcome.code, 1, "{} {}", outcome.json, outcome.stderr);
+    assert!(outcome.json.to_string().contains("N = 8"), "{}", outcome.json);
+}
+
 #[test]
 fn a_growing_list_does_not_hide_a_small_counterexample() {
     let model = "$param N: Nat = 3;\nact a, b: Nat;

@@ -23,5 +23,5 @@ pub mod verify;
 
 pub use audit::Audited;
 pub use differences::Differences;
-pub use obligations::{Answer, Proof, Question, Samples, prove};
+pub use obligations::{Answer, NoProof, Proof, Question, Samples, prove};
 pub use verify::{AnySize, Identities, Verified, confirm, verify};

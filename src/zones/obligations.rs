@@ -31,7 +31,7 @@ use mu_data::sort::{SortKind, basic};
 use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Player};
 use mu_process::linear::{LinearProcess, Param, ParamRole};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Limit on the numbers in one state.
@@ -88,10 +88,26 @@ pub struct Samples<'a> {
 pub enum Answer {
     /// The formula is true for all values.
     True(Proof),
-    /// There is no proof, for this reason.
-    Unknown(Diagnostic),
+    /// There is no proof.
+    Unknown(NoProof),
     /// The limit on obligations or on paths ended the search.
-    Limit(Diagnostic),
+    Limit(NoProof),
+}
+
+/// The result of a search without a proof.
+#[derive(Debug)]
+pub struct NoProof {
+    /// The reason.
+    pub why: Diagnostic,
+    /// The absolute values of the constants with which evaluations compared numbers and differences
+    /// of numbers.
+    pub compared: BTreeSet<u64>,
+}
+
+impl From<Diagnostic> for NoProof {
+    fn from(why: Diagnostic) -> Self {
+        NoProof { why, compared: BTreeSet::new() }
+    }
 }
 
 /// Figures of a proof.
@@ -178,6 +194,8 @@ pub(crate) struct Prover<'a> {
     pub pool: Vec<VarId>,
     pub thresholds: Thresholds,
     pub met: AHashSet<(u64, u64, i64)>,
+    /// See [`NoProof::compared`], of the rounds before this one.
+    pub compared: BTreeSet<u64>,
     pub flows: AHashSet<Flow>,
     /// Places of numbers that sums and quantifiers choose.
     pub fresh: AHashSet<u64>,
@@ -201,17 +219,20 @@ pub(crate) struct Prover<'a> {
 /// Internal ones. Everything else is an [`Answer::Unknown`].
 pub fn prove(question: &Question, samples: &Samples) -> Result<Answer, Diagnostic> {
     let mut limited = false;
+    let mut compared = BTreeSet::new();
     let found = Prover::new(question).and_then(|mut prover| {
         let found = prover.rounds();
         limited = prover.limited;
+        compared = std::mem::take(&mut prover.compared);
+        compared.extend(prover.met.iter().map(|(_, _, c)| c.unsigned_abs()));
         let mut proof = found?;
         proof.audited = prover.audit(samples.most, samples.seed, samples.enough)?;
         Ok(proof)
     });
     match found {
         Err(why) if why.stage == Stage::Internal => Err(why),
-        Err(why) if limited => Ok(Answer::Limit(why)),
-        Err(why) => Ok(Answer::Unknown(why)),
+        Err(why) if limited => Ok(Answer::Limit(NoProof { why, compared })),
+        Err(why) => Ok(Answer::Unknown(NoProof { why, compared })),
         Ok(proof) => Ok(Answer::True(proof)),
     }
 }
@@ -250,6 +271,7 @@ impl<'a> Prover<'a> {
             pool,
             thresholds: Thresholds::default(),
             met: AHashSet::new(),
+            compared: BTreeSet::new(),
             flows: AHashSet::new(),
             fresh: AHashSet::new(),
             names: AHashMap::new(),
@@ -443,6 +465,7 @@ impl<'a> Prover<'a> {
                 }
                 Err(Fail::Refuted(why)) => {
                     let met = std::mem::take(&mut self.met);
+                    self.compared.extend(met.iter().map(|(_, _, c)| c.unsigned_abs()));
                     let mut new = met
                         .into_iter()
                         .fold(false, |new, (x, y, c)| self.thresholds.add(x, y, c) || new);

@@ -16,6 +16,10 @@ use std::rc::Rc;
 /// Limit on the paths of one evaluation.
 const MAX_PATHS: usize = 20_000;
 
+/// Limit on the decisions of one path: a recursion that decides one more number in each call has a
+/// path for each.
+const MAX_DECISIONS: usize = 400;
+
 /// The decisions of one evaluation.
 #[derive(Debug)]
 pub struct Path {
@@ -98,19 +102,21 @@ pub struct Paths {
     zone: Differences,
     prefix: Option<Vec<u32>>,
     count: usize,
+    /// The number of decisions of the last path.
+    decisions: usize,
 }
 
 impl Paths {
     /// Creates the paths from these constraints.
     pub fn new(zone: &Differences) -> Self {
-        Self { zone: zone.clone(), prefix: Some(Vec::new()), count: 0 }
+        Self { zone: zone.clone(), prefix: Some(Vec::new()), count: 0, decisions: 0 }
     }
 
     /// Returns the next path; `None` after the last.
     ///
     /// # Errors
     ///
-    /// Too many paths.
+    /// Too many paths, or a path with too many decisions before this one.
     pub fn start(&mut self) -> Result<Option<SharedPath>, Diagnostic> {
         let Some(prefix) = self.prefix.take() else { return Ok(None) };
         self.count += 1;
@@ -119,11 +125,16 @@ impl Paths {
                 format!("an evaluation distinguishes more than {MAX_PATHS} orders of numbers");
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
+        if self.decisions > MAX_DECISIONS {
+            let text = format!("an evaluation decides more than {MAX_DECISIONS} comparisons");
+            return Err(Diagnostic::new(Stage::Unsupported, text));
+        }
         Ok(Some(Rc::new(RefCell::new(Path::new(self.zone.clone(), prefix)))))
     }
 
     /// Ends a path after its evaluation.
     pub fn end(&mut self, path: &SharedPath) {
-        self.prefix = path.borrow().next();
+        let path = path.borrow();
+        (self.prefix, self.decisions) = (path.next(), path.taken.len());
     }
 }

@@ -21,7 +21,8 @@ use mu_base::{Diagnostic, Stage};
 use mu_formula::typed::TypedFormula;
 use mu_regions::sizes::{Family, SIZE};
 use mu_zones::{
-    Answer, AnySize, Identities, Proof, Question, Samples, Verified, confirm, prove, verify,
+    Answer, AnySize, Identities, NoProof, Proof, Question, Samples, Verified, confirm, prove,
+    verify,
 };
 use serde_json::json;
 use std::path::Path;
@@ -106,9 +107,9 @@ pub(super) enum ByPaths {
     /// There is a proof; the checker has confirmed it, or does not run.
     Proved(Box<Proof>, Verification),
     /// There is no proof.
-    Open(Diagnostic),
+    Open(NoProof),
     /// The limit on obligations was reached.
-    Limited(Diagnostic),
+    Limited(NoProof),
     /// The checker does not decide a part of the proof.
     Undecided(Diagnostic),
     /// The proof is wrong.
@@ -159,13 +160,13 @@ pub(super) fn by_paths(
     let samples = Samples { most: plan.search.samples, seed: SEED, enough: &enough };
     let proof = match prove(&question, &samples)? {
         Answer::True(proof) => proof,
-        Answer::Unknown(why) => {
-            session.log(format!("by paths: {}", why.message));
-            return Ok(ByPaths::Open(why));
+        Answer::Unknown(open) => {
+            session.log(format!("by paths: {}", open.why.message));
+            return Ok(ByPaths::Open(open));
         }
-        Answer::Limit(why) => {
-            session.log(format!("by paths, up to {most} obligations: {}", why.message));
-            return Ok(ByPaths::Limited(why));
+        Answer::Limit(open) => {
+            session.log(format!("by paths, up to {most} obligations: {}", open.why.message));
+            return Ok(ByPaths::Limited(open));
         }
     };
     session.log(format!(
@@ -178,7 +179,7 @@ pub(super) fn by_paths(
         let begun = Instant::now();
         match verify(&question, text) {
             Ok(found) => Verification::Done { found, took: begun.elapsed(), search },
-            Err(why) if why.stop.is_some() => return Ok(ByPaths::Open(why)),
+            Err(why) if why.stop.is_some() => return Ok(ByPaths::Open(why.into())),
             Err(why) => return refused(session, why),
         }
     } else {

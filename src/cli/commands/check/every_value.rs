@@ -17,7 +17,7 @@
 
 use super::Strategy;
 use super::component_samples::ComponentText;
-use super::instances::numbers_in;
+use super::instances::{numbers_in, numbers_in_model};
 use super::phases::check_every_value;
 use super::plan::CheckPlan;
 use super::report::{CheckReport, FormulaOutcome, ReportedVerdict, Summary, with_text};
@@ -392,13 +392,9 @@ pub(super) fn abstracted(
         Err(why) if why.stage == Stage::Internal => return Err(why),
         Err(why) => ((Vec::new(), None), Some(why)),
     };
-    // Declarations of parameters are not in the expanded text.
+    // Declarations of parameters and conditions on them are not in the expanded text.
     let mut literals = numbers_in(&expanded.text);
-    let declarations = text.lines().filter(|line| line.trim_start().starts_with("$param"));
-    literals.extend(declarations.flat_map(|line| {
-        let (declared, _) = line.split_once('%').unwrap_or((line, ""));
-        numbers_in(declared)
-    }));
+    literals.extend(numbers_in_model(&text));
     literals.sort_unstable();
     literals.dedup();
     Ok(Abstract {

@@ -537,6 +537,15 @@ pub(super) fn numbers_in(text: &str) -> Vec<usize> {
     all
 }
 
+/// Returns the numbers of a model with parameters, without comments, ascending, each once.
+pub(super) fn numbers_in_model(text: &str) -> Vec<usize> {
+    let of = |line: &str| numbers_in(line.split_once('%').unwrap_or((line, "")).0);
+    let mut all: Vec<usize> = text.lines().flat_map(of).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Returns a number and its neighbours.
 fn neighbours(n: usize) -> [usize; 3] {
     [n.saturating_sub(1), n, n.saturating_add(1)]

@@ -8,7 +8,7 @@
 
 use super::by_paths::{ByPaths, PathLimit, by_paths, confirmed};
 use super::every_value::{Abstract, EveryValueResult, FormulaReport, for_all};
-use super::instances::{InstanceSearchResult, Instances};
+use super::instances::{InstanceSearchResult, Instances, numbers_in_model};
 use super::plan::CheckPlan;
 use super::report::FormulaOutcome;
 use super::spent::Spent;
@@ -19,6 +19,7 @@ use mu_base::host::Instant;
 use mu_base::limits::Limits;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_formula::typed::TypedFormula;
+use mu_zones::NoProof;
 
 /// Phases, in the order in which they can follow one another.
 #[derive(Clone, Copy)]
@@ -54,7 +55,7 @@ struct PhasedCheck<'a> {
     /// The model over parameters without a value, and the formula; `None` if there is no such
     /// model.
     subject: Option<(&'a mut Abstract, &'a TypedFormula)>,
-    /// Numbers in the text of the model.
+    /// Numbers in the text of the model, and those of [`NoProof::compared`].
     literals: Vec<usize>,
     start: Instant,
     /// Result of the latest phase that searched for a proof.
@@ -74,7 +75,10 @@ pub(super) fn check_every_value(
     (index, formula): (usize, Option<&TypedFormula>),
 ) -> Result<FormulaOutcome, Diagnostic> {
     let start = Instant::now();
-    let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
+    let literals = match model {
+        Ok(model) => model.literals.clone(),
+        Err(_) => session.read(&plan.model).map(|text| numbers_in_model(&text)).unwrap_or_default(),
+    };
     let (first, result, subject) = match (model, formula) {
         (Ok(model), Some(formula)) => {
             let no_phase = Diagnostic::internal("no phase has searched for a proof");
@@ -131,15 +135,20 @@ impl PhasedCheck<'_> {
                     return Ok(PhaseEnd::Next(CheckPhase::Instances));
                 }
                 // A limit of the run.
-                ByPaths::Open(why) if why.stop.is_some() => {
-                    self.result = EveryValueResult::open(why);
+                ByPaths::Open(open) if open.why.stop.is_some() => {
+                    self.result = EveryValueResult::open(open.why);
                     return Ok(PhaseEnd::Next(CheckPhase::Instances));
                 }
-                ByPaths::Limited(why) => {
+                ByPaths::Limited(open) => {
                     self.path_limit_reached = true;
-                    self.path_obstacle = Some(why);
+                    add_numbers(&mut self.literals, &open);
+                    self.path_obstacle = Some(open.why);
                 }
-                ByPaths::Open(why) | ByPaths::Undecided(why) => self.path_obstacle = Some(why),
+                ByPaths::Open(open) => {
+                    add_numbers(&mut self.literals, &open);
+                    self.path_obstacle = Some(open.why);
+                }
+                ByPaths::Undecided(why) => self.path_obstacle = Some(why),
             }
         }
         if self.plan.certificate.is_some() {
@@ -197,12 +206,14 @@ impl PhasedCheck<'_> {
             }
             ByPaths::Rejected(why) => self.result.open = Some(Box::new(why.into())),
             // A limit of the run.
-            ByPaths::Open(why) if why.stop.is_some() => {
-                self.result.open = Some(Box::new(why.into()));
+            ByPaths::Open(open) if open.why.stop.is_some() => {
+                self.result.open = Some(Box::new(open.why.into()));
             }
-            ByPaths::Open(why) | ByPaths::Limited(why) | ByPaths::Undecided(why) => {
-                self.result.add_path_obstacle(Some(&why));
+            ByPaths::Open(open) | ByPaths::Limited(open) => {
+                add_numbers(&mut self.literals, &open);
+                self.result.add_path_obstacle(Some(&open.why));
             }
+            ByPaths::Undecided(why) => self.result.add_path_obstacle(Some(&why)),
         }
         Ok(PhaseEnd::Next(CheckPhase::Instances))
     }
@@ -258,6 +269,13 @@ impl PhasedCheck<'_> {
             start: self.start,
         }
     }
+}
+
+/// Adds the numbers with which evaluations along paths compared others, such as 289 of `n == 17 * 17`.
+fn add_numbers(literals: &mut Vec<usize>, open: &NoProof) {
+    literals.extend(open.compared.iter().filter_map(|n| usize::try_from(*n).ok()));
+    literals.sort_unstable();
+    literals.dedup();
 }
 
 /// Returns the error of a phase that needs the model over parameters without a value.

@@ -96,7 +96,7 @@ fn verdict(specification: &str, text: &str) -> String {
                 Err(why) => format!("true, but the certificate is refused: {why:?}\n{certificate}"),
             }
         }
-        Ok(Answer::Unknown(why) | Answer::Limit(why)) => why.message,
+        Ok(Answer::Unknown(open) | Answer::Limit(open)) => open.why.message,
         Err(why) => panic!("{specification}\n{text}: {why:?}"),
     }
 }
