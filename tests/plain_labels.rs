@@ -49,6 +49,11 @@ fn labels_that_do_not_occur_match_nothing() {
         ("<left(1)>true", 1, Some("an action `left` with 1 argument")),
         ("<left|right>true", 1, Some("has an action `right`")),
         ("<say(near)>true", 1, Some("matches: `near` is not declared")),
+        ("<say([far,near])>true", 1, Some("no label of the transition system matches")),
+        ("[say({3})]false", 0, Some("no label of the transition system matches")),
+        ("<say(1/2)>true", 1, Some("no label of the transition system matches")),
+        ("<say(far(1))>true", 1, Some("no label of the transition system matches")),
+        ("<say({far:2})>true", 1, Some("no label of the transition system matches")),
         ("<left>true", 0, None),
         ("<left . say(far)>true", 0, None),
     ] {

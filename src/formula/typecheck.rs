@@ -19,8 +19,8 @@ use mu_data::typecheck::{Checker, error, with_suggestions};
 use mu_process::labels::ActionDecl;
 use mu_process::typecheck::Actions;
 use mu_syntax::ast::{
-    self, ActionFormulaKind, DataKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp,
-    UnaryOp,
+    self, ActionFormulaKind, BinaryOp, DataKind, Quantifier, RegularKind, Section,
+    StateFormulaKind, StateOp, UnaryOp,
 };
 
 /// Type checks a formula file. `data` and `actions` are the model's; the result extends copies of
@@ -378,12 +378,7 @@ impl Formulas {
                 ));
             }
         }
-        let plain = |a: &ast::Data| match &a.kind {
-            DataKind::Name(_) | DataKind::Number(_) => true,
-            DataKind::Unary(UnaryOp::Minus, a) => matches!(a.kind, DataKind::Number(_)),
-            _ => false,
-        };
-        let values = actions.iter().all(|(_, args)| args.iter().all(plain));
+        let values = actions.iter().all(|(_, args)| args.iter().all(is_value));
         values.then(|| format!("no label of the transition system matches: {}", error.message))
     }
 
@@ -411,6 +406,20 @@ impl Formulas {
         }
         typed.sort_by_key(|a| a.0);
         Ok(typed)
+    }
+}
+
+/// True if an expression has the form of a value: names, numbers, and constructions of them.
+fn is_value(data: &ast::Data) -> bool {
+    let all = |list: &[ast::Data]| list.iter().all(is_value);
+    match &data.kind {
+        DataKind::Name(_) | DataKind::Number(_) => true,
+        DataKind::List(parts) | DataKind::Set(parts) => all(parts),
+        DataKind::Bag(parts) => parts.iter().all(|(a, n)| is_value(a) && is_value(n)),
+        DataKind::Apply(head, args) => is_value(head) && all(args),
+        DataKind::Unary(UnaryOp::Minus, a) => is_value(a),
+        DataKind::Binary(BinaryOp::Divide, a, b) => is_value(a) && is_value(b),
+        _ => false,
     }
 }
 
