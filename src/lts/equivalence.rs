@@ -285,6 +285,10 @@ pub fn distinguish(
     equivalence: Equivalence,
     threads: usize,
 ) -> Option<Difference> {
+    // All others are coarser, and cost more.
+    if equivalence != Equivalence::STRONG && equivalent(a, b, Equivalence::STRONG, threads) {
+        return None;
+    }
     (equivalence.0.difference)(a, b, threads)
 }
 

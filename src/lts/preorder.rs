@@ -10,7 +10,7 @@ use super::Lts;
 use super::compare::disjoint_union;
 use super::coupled::coupled_excess;
 use super::distinguish::Difference;
-use super::equivalence::{Equivalence, Evidence, reduce};
+use super::equivalence::{Equivalence, Evidence, equivalent, reduce};
 use super::failures::{FailureKind, refusal_excess};
 use super::simulation::simulation_excess;
 use super::trace_inclusion::{IncludedPairs, trace_excess};
@@ -224,6 +224,10 @@ pub fn excess(
 ) -> Result<Option<Difference>, Stop> {
     let finer = preorder.0.finer;
     let (x, y) = (reduce(a, finer, threads), reduce(b, finer, threads));
+    // Strongly bisimilar systems refine each other, and are found in less time.
+    if equivalent(&x, &y, Equivalence::STRONG, threads) {
+        return Ok(None);
+    }
     let (union, first, second) = disjoint_union(&x, &y);
     (preorder.0.excess)(&union, (first, second), budget)
 }
@@ -460,5 +464,23 @@ mod tests {
             Ok(Some(Difference::Formula("<a>(<b>true && <c>true)".into())))
         );
         assert_eq!(excess(&late, &early, Preorder::TRACE, 1, &budget), Ok(None));
+    }
+
+    /// A system refines itself in every preorder, and is equivalent to itself: a chain of 4,000
+    /// tau steps with an exit from each state, for which the games are quadratic.
+    #[test]
+    fn long_systems_refine_themselves() {
+        let n = 4_000;
+        let steps = (0..n).map(|i| format!("({i},tau,{})\n({i},b{},{n})\n", i + 1, i % 7));
+        let text = format!("des (0,{},{})\n{}", 2 * n, n + 1, steps.collect::<String>());
+        let lts = read(&text);
+        for preorder in Preorder::ALL {
+            let found = excess(&lts, &lts, preorder, 1, &Budget::default());
+            assert!(matches!(found, Ok(None)), "{preorder:?}");
+        }
+        for equivalence in Equivalence::ALL {
+            let found = crate::equivalence::distinguish(&lts, &lts, equivalence, 1);
+            assert!(found.is_none(), "{equivalence:?}");
+        }
     }
 }
