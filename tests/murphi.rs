@@ -759,4 +759,9 @@ fn a_model_without_start_states_warns() {
         );
         assert!(outcome.json["warnings"].to_string().contains(reason), "{}", outcome.json);
     }
+    // A start state that fails is the answer.
+    std::fs::write(&path, "var x: 0..1; startstate begin error \"no\"; end;").unwrap();
+    let outcome = mu_check(&["explore", &path]);
+    assert_eq!((outcome.code, &outcome.json["verdict"]), (1, &"error".into()), "{}", outcome.json);
+    assert!(!outcome.json["warnings"].to_string().contains("no start state"), "{}", outcome.json);
 }

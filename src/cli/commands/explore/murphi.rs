@@ -277,7 +277,8 @@ fn warnings(model: &Model, explored: &Explored) -> Vec<(Span, String)> {
         let types: Vec<String> = a.types.iter().map(|t| format!("`{t}`")).collect();
         (place, format!("symmetry of {} is off, because {}", types.join(", "), a.reason))
     };
-    let nothing = (explored.states == 0 && explored.stop == Stop::Complete).then(|| {
+    let is_complete = explored.stop == Stop::Complete && explored.failure.is_none();
+    let nothing = (explored.states == 0 && is_complete).then(|| {
         let reason = if model.starts.is_empty() {
             "the model has no start state"
         } else {
