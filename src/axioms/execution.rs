@@ -40,7 +40,7 @@
 //! A name that never has an event (page tables, locks) is declared by [`Vocabulary::never`] and
 //! denotes the empty set. A name of the herd tools that these front ends do not provide
 //! (`equiv-spec`) is declared by [`Vocabulary::missing`]. A model is rejected with the position of
-//! such a name if an axiom or flag depends on it. No name is silently empty.
+//! such a name if an axiom or flag depends on it.
 //!
 //! Models that compute dependencies (`catdep`) read events of registers: `Rreg` and `Wreg`, with
 //! the register as their location; `BCC` and `PRED`, the events of branches and of choices inside
