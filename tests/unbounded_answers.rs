@@ -193,6 +193,16 @@ fn numbers_that_are_computed_are_tried() {
     }
 }
 
+#[test]
+fn a_formula_that_is_not_monotonic_is_an_error() {
+    let model = "$param N: Nat = 3; act b, c: Nat; proc C(n: Nat) = (n < ${N}) -> b(n) . C(n + 1);
+        init C(0);";
+    let formula = "nu X. ((<exists n: Nat. b(n)>X => <c(1)>true) && [exists n: Nat. b(n)]X)";
+    let outcome = Files::new(model, formula).check(&[]);
+    assert_eq!(outcome.code, 2, "{} {}", outcome.json, outcome.stderr);
+    assert!(outcome.stderr.contains("odd number of negations"), "{}", outcome.stderr);
+}
+
 /// A recursion that decides one more number in each call does not use up the time of the instances.
 #[test]
 fn recursions_on_numbers_leave_time_for_instances() {

@@ -18,6 +18,7 @@ use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::limits::Limits;
 use mu_base::{Budget, Diagnostic, Stage};
+use mu_formula::normal::normalise;
 use mu_formula::typed::TypedFormula;
 use mu_zones::NoProof;
 
@@ -81,6 +82,8 @@ pub(super) fn check_every_value(
     };
     let (first, result, subject) = match (model, formula) {
         (Ok(model), Some(formula)) => {
+            // A formula that is not monotonic is an error, whatever the value.
+            normalise(formula, &mut formula.data.signature.clone())?;
             let no_phase = Diagnostic::internal("no phase has searched for a proof");
             let result = EveryValueResult::open(no_phase);
             (CheckPhase::ShortPaths, result, Some((model, formula)))
