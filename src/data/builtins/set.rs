@@ -10,7 +10,7 @@ use crate::engine::machine::{EvaluationMachine, Outcome};
 use crate::enumerate;
 use crate::expr::Binder;
 use crate::signature::Builtin;
-use crate::sort::SortKind;
+use crate::sort::{SortKind, basic};
 use crate::value::{IMPURE, Rich, Value};
 use mu_base::ids::{OpId, SortId};
 use std::cmp::Ordering;
@@ -178,9 +178,7 @@ impl EvaluationMachine {
         if let Some(closure) = container.as_closure() {
             let body = self.apply_comprehension(p, container, element)?;
             return match closure.lambda.binder {
-                Binder::BagComprehension => {
-                    self.less(p, crate::sort::basic::NAT, &Value::Int(0), &body, false)
-                }
+                Binder::BagComprehension => self.less(p, basic::NAT, &Value::Int(0), &body, false),
                 _ => Ok(body),
             };
         }
@@ -653,6 +651,17 @@ impl EvaluationMachine {
             all
         } else if is_empty(a) {
             Some(Value::Bool(true))
+        } else if let (Some(entries), Some(count)) = (a.as_bag().cloned(), p.sort(sort).count) {
+            let mut all = Some(Value::Bool(true));
+            for (e, n) in entries.iter() {
+                let m = self.count(p, count, e, b)?;
+                match self.less(p, basic::NAT, &m, n, false)? {
+                    Value::Bool(false) => {}
+                    Value::Bool(true) => return Ok(Value::Bool(false)),
+                    _ => all = None,
+                }
+            }
+            all
         } else if let (Some((Builtin::Complement, [s])), Some((Builtin::Complement, [t]))) =
             (parts(p, a), parts(p, b))
         {

@@ -274,7 +274,8 @@ impl PhasedCheck<'_> {
     }
 }
 
-/// Adds the numbers with which evaluations along paths compared others, such as 289 of `n == 17 * 17`.
+/// Adds the numbers with which evaluations along paths compared others, such as 289 of
+/// `n == 17 * 17`.
 fn add_numbers(literals: &mut Vec<usize>, open: &NoProof) {
     literals.extend(open.compared.iter().filter_map(|n| usize::try_from(*n).ok()));
     literals.sort_unstable();

@@ -1,8 +1,8 @@
 //! Proofs of a Murphi model for every size of a scalarset (`explore MODEL.m -D NAME=any`).
 //!
-//! The model is translated to a system of any number of processes ([`mu_murphi::parametric`]), which
-//! `mu_prove` proves safe; its certificate is verified. The system may have more steps than the
-//! model, so a run of it to a failure is one of the model only if an instance of the model fails.
+//! The model is translated to a system of any number of processes ([`mu_murphi::parametric`]),
+//! which `mu_prove` proves safe; its certificate is verified. The system may have more steps than
+//! the model, so a run of it to a failure is one of the model only if an instance of the model fails.
 
 use crate::commands::explore::plan::Exploration;
 use crate::output;
