@@ -151,6 +151,10 @@ struct Translator<'m> {
     is_silent: bool,
     /// Cells that were read.
     reads: Vec<path::Cell>,
+    /// Parts of locals that were read while they had no value.
+    blanks: Vec<path::LocalPart>,
+    /// Frames of the locals that were written.
+    written_frames: Vec<u32>,
     paths: usize,
     starts: Vec<Path>,
     steps: Vec<Step>,
@@ -174,6 +178,8 @@ impl<'m> Translator<'m> {
             loops: 0,
             is_silent: false,
             reads: Vec::new(),
+            blanks: Vec::new(),
+            written_frames: Vec::new(),
             paths: 0,
             starts: Vec::new(),
             steps: Vec::new(),

@@ -191,7 +191,14 @@ impl Translator<'_> {
                     return unsupported(span, "a local array over the scalarset");
                 }
                 let key = (frame, local, target.selectors.clone());
-                let value = path.locals.get(&key).cloned().unwrap_or(Value::Undefined);
+                if path.unknown.contains(&key) {
+                    let text = "a local variable after a loop over the scalarset that writes it";
+                    return unsupported(span, text);
+                }
+                let value = path.locals.get(&key).cloned().unwrap_or_else(|| {
+                    self.blanks.push(key);
+                    Value::Undefined
+                });
                 Ok(vec![(path, value)])
             }
         }
@@ -630,9 +637,17 @@ impl Translator<'_> {
             return Ok(vec![(path.clone(), true), (path, false)]);
         }
         // An element decides: one of the parameters, or a new one.
+        let (frames, written, writes) = (self.frames, self.written_frames.len(), path.writes.len());
         for (mut path, process) in path.clone().with_each_process() {
             path.set(self.frame, local, Vec::new(), Value::Process(process));
-            let decides = self.condition(path, body)?.into_iter().filter(|(_, is)| *is != all);
+            let ends = self.condition(path, body)?;
+            if ends.iter().any(|(path, _)| path.writes.len() > writes)
+                || self.written_frames[written..].iter().any(|frame| *frame < frames)
+            {
+                let text = "a quantifier over the scalarset that writes variables";
+                return unsupported(body.span, text);
+            }
+            let decides = ends.into_iter().filter(|(_, is)| *is != all);
             out.extend(decides.map(|(path, _)| (path, !all)));
         }
         // No element decides.

@@ -45,6 +45,7 @@ impl Translator<'_> {
         for Failure { mut path, span } in std::mem::take(&mut self.failures) {
             path.writes.clear();
             path.locals.clear();
+            path.unknown.clear();
             path.places.clear();
             let all = if path.universals.is_empty() { &mut claims } else { &mut failing };
             if !all.iter().any(|f: &Failure| f.path == path) {

@@ -6,7 +6,7 @@
 
 use super::symbols::Part;
 use crate::typed::{GlobalId, LocalId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Process of a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -93,6 +93,9 @@ pub(super) struct Target {
     pub selectors: Vec<Selector>,
 }
 
+/// Simple part of a local of a frame.
+pub(super) type LocalPart = (u32, LocalId, Vec<Selector>);
+
 /// Path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Path {
@@ -102,7 +105,9 @@ pub(super) struct Path {
     pub universals: Vec<Universal>,
     pub writes: Vec<Write>,
     /// Simple parts of locals that are defined, by frame.
-    pub locals: BTreeMap<(u32, LocalId, Vec<Selector>), Value>,
+    pub locals: BTreeMap<LocalPart, Value>,
+    /// Simple parts of locals that a loop over the scalarset has written; their values are unknown.
+    pub unknown: BTreeSet<LocalPart>,
     /// References to places.
     pub places: BTreeMap<(u32, LocalId), Target>,
 }
@@ -122,7 +127,9 @@ impl Path {
         Process::Parameter(self.parameters - 1)
     }
     pub fn set(&mut self, frame: u32, local: LocalId, of: Vec<Selector>, value: Value) {
-        self.locals.insert((frame, local, of), value);
+        let part = (frame, local, of);
+        self.unknown.remove(&part);
+        self.locals.insert(part, value);
     }
     /// Returns the content of a cell before the step, if the conditions determine it.
     pub fn known(&self, cell: &Cell) -> Option<&Value> {

@@ -5,12 +5,14 @@ use super::symbols::Part;
 use super::{Forks, Result, Translator, unsupported};
 use crate::typed::{
     Alias, AliasTarget, Argument, Claim, Domain, Expr, ExprKind, FunctionId, LocalId, LocalKind,
-    Place, Stmt, StmtKind, TypeId, TypeKind,
+    Place, Put, Stmt, StmtKind, TypeId, TypeKind,
 };
 use mu_base::{Diagnostic, Span, narrow};
 
 /// Largest number of nested calls.
 const MAX_CALLS: u32 = 40;
+
+const WRITES_LOCAL: &str = "a loop over the scalarset that writes a local variable";
 
 /// Largest number of rounds of a `while`.
 const MAX_ROUNDS: u32 = 100;
@@ -137,7 +139,8 @@ impl Translator<'_> {
                 let all = self.copied(path, value)?;
                 Ok(all.into_iter().map(|(path, value)| (path, Flow::Return(Some(value)))).collect())
             }
-            StmtKind::Put(_) => Ok(vec![(path, Flow::End)]),
+            StmtKind::Put(Put::Text(_)) => Ok(vec![(path, Flow::End)]),
+            StmtKind::Put(Put::Value(value)) => Ok(ends(self.put(path, value)?)),
             StmtKind::Error(_) => {
                 self.fail(&path, stmt.span);
                 Ok(Vec::new())
@@ -177,6 +180,15 @@ impl Translator<'_> {
             | StmtKind::MultisetRemove { .. }
             | StmtKind::MultisetRemovePredicate { .. } => no_proof("a multiset"),
         }
+    }
+    /// Evaluates the value of a `put`. A place may be undefined.
+    fn put(&mut self, path: Path, value: &Expr) -> Result<Vec<Path>> {
+        Ok(match &value.kind {
+            ExprKind::Read(place) => {
+                self.target(path, place)?.into_iter().map(|(path, _)| path).collect()
+            }
+            _ => self.value(path, value)?.into_iter().map(|(path, _)| path).collect(),
+        })
     }
     /// Binds an alias.
     pub(super) fn alias(&mut self, path: Path, alias: &Alias) -> Result<Vec<Path>> {
@@ -290,6 +302,7 @@ impl Translator<'_> {
                     let span = Span::default();
                     return unsupported(span, "a local array over the scalarset");
                 }
+                self.written_frames.push(frame);
                 path.set(frame, local, to.selectors.clone(), value);
             }
         }
@@ -421,6 +434,7 @@ impl Translator<'_> {
                 };
                 for (mut path, value) in results {
                     path.locals.retain(|key, _| key.0 != frame);
+                    path.unknown.retain(|key| key.0 != frame);
                     path.places.retain(|key, _| key.0 != frame);
                     out.push((path, value));
                 }
@@ -473,7 +487,7 @@ impl Translator<'_> {
         let bound = self.bound;
         self.bound += 1;
         let was_silent = std::mem::replace(&mut self.is_silent, true);
-        let outer = std::mem::take(&mut self.reads);
+        let (reads, blanks) = (self.reads.len(), self.blanks.len());
         self.scope += 1;
         self.loops += 1;
         let mut inner = path.clone();
@@ -482,19 +496,29 @@ impl Translator<'_> {
         self.scope -= 1;
         self.loops -= 1;
         self.is_silent = was_silent;
-        let reads = std::mem::replace(&mut self.reads, outer);
         let ends = ends?;
+        let mut unknown = path.unknown.clone();
         let before = path.writes.len();
         let mut patterns: Vec<(u32, Vec<Process>, Vec<u32>)> = Vec::new();
         for (end, flow) in &ends {
             if *flow != Flow::End {
                 return unsupported(span, "`return` in a loop over the scalarset");
             }
-            let changes = |(key, value): (&(u32, LocalId, Vec<Selector>), &Value)| {
-                key.1 != local && path.locals.get(key).is_some_and(|old| old != value)
-            };
-            if end.locals.iter().any(changes) {
-                return unsupported(span, "a loop over the scalarset that writes a local variable");
+            let own = (self.frame, local);
+            let others = end.locals.iter().filter(|(key, _)| (key.0, key.1) != own);
+            for (key, value) in others {
+                match path.locals.get(key) {
+                    Some(old) if old == value => {}
+                    Some(_) => return unsupported(span, WRITES_LOCAL),
+                    None => {
+                        unknown.insert(key.clone());
+                    }
+                }
+            }
+            let news = end.unknown.difference(&path.unknown);
+            unknown.extend(news.cloned());
+            if self.blanks[blanks..].iter().any(|key| unknown.contains(key)) {
+                return unsupported(span, WRITES_LOCAL);
             }
             for write in &end.writes[before..] {
                 let pattern = (write.symbol, write.args.clone(), write.bound.clone());
@@ -515,7 +539,7 @@ impl Translator<'_> {
                 };
                 c.symbol == *symbol && c.args.iter().zip(args).any(is_other)
             };
-            if !is_own || reads.iter().any(is_foreign) {
+            if !is_own || self.reads[reads..].iter().any(is_foreign) {
                 let text = "a loop over the scalarset with an iteration that writes more than cells of its own";
                 return unsupported(span, text);
             }
@@ -546,6 +570,7 @@ impl Translator<'_> {
             all.extend(inner);
             path.writes.push(Write { symbol, args, bound: all, cases });
         }
+        path.unknown = unknown;
         Ok(path)
     }
     /// Notes the symbols that a step may leave undefined.

@@ -144,3 +144,54 @@ fn a_size_has_one_use() {
         assert_eq!(node.is_ok(), is_size, "{more}");
     }
 }
+
+/// Statements of a rule and of functions with a failure for every size: a system without a failure
+/// would be a wrong proof.
+#[test]
+fn failures_of_statements_are_no_proofs() {
+    for (functions, rule) in [
+        // The last iteration defines the local.
+        ("", "begin for s: S do t := true; end; if !isundefined(t) then error \"\"; end;"),
+        ("", "begin for s: S do t := true; end; g := t; if !isundefined(g) then error \"\"; end;"),
+        // A reference to a local of the caller.
+        (
+            "procedure p(var x: boolean); begin for s: S do x := true; end; end;",
+            "begin t := false; u := false; p(t); p(u); if u then error \"\"; end;",
+        ),
+        // An inner loop reads what other iterations write.
+        (
+            "",
+            "begin for s: S do on[s] := true; end;
+             for s: S do for t: S do two[s][t] := on[t]; end; on[s] := false; end;
+             for s: S do for t: S do if !two[s][t] then error \"\"; end; end; end;",
+        ),
+        // Conditions with effects.
+        (
+            "function f(s: S): boolean; begin flag := true; return true; end;",
+            "begin if forall s: S do f(s) end & flag then error \"\"; end;",
+        ),
+        (
+            "function f(var x: boolean): boolean; begin x := true; return true; end;",
+            "begin t := false; if forall s: S do f(t) end & t then error \"\"; end;",
+        ),
+        // A printed value is evaluated.
+        ("", "begin n := 0; put 1 / n;"),
+    ] {
+        let text = format!(
+            "const N: 2; type S: scalarset(N);
+             var on: array [S] of boolean; two: array [S] of array [S] of boolean;
+             flag, g: boolean; n: 0..1; {functions}
+             startstate begin flag := false; undefine g; n := 0;
+             for s: S do on[s] := false; for t: S do two[s][t] := false; end; end; end;
+             rule var t: boolean; u: boolean; {rule} end;"
+        );
+        let model = typed(&text);
+        let (fails, _) = searched(&model).expect("a small model");
+        assert!(fails, "{text}");
+        let (node, size) = scalarsets(&model)[0];
+        let Ok(file) = parametric(&model, node) else { continue };
+        let system = mu_cubicle::check(&file).expect("a system");
+        let (is_unsafe, _) = instance(&system, size).expect("a small instance");
+        assert!(is_unsafe, "{file}\n{text}");
+    }
+}
