@@ -195,7 +195,8 @@ fn numbers_that_are_computed_are_tried() {
 
 #[test]
 fn a_formula_that_is_not_monotonic_is_an_error() {
-    let model = "$param N: Nat = 3; act b, c: Nat; proc C(n: Nat) = (n < ${N}) -> b(n) . C(n + 1);
+    let model = "$param N: Nat = 3;
+        act b, c: Nat; proc C(n: Nat) = (n < ${N}) -> b(n) . C(n + 1);
         init C(0);";
     let formula = "nu X. ((<exists n: Nat. b(n)>X => <c(1)>true) && [exists n: Nat. b(n)]X)";
     let outcome = Files::new(model, formula).check(&[]);
