@@ -16,7 +16,7 @@ use crate::output::notes;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Span, Stage, Stop};
+use mu_base::{Diagnostic, Limits, Span, Stage, Stop};
 use mu_engines::Engine;
 use mu_engines::explicit::Explicit;
 use mu_frontends::murphi::MURPHI;
@@ -71,6 +71,11 @@ pub(crate) fn warn_of_claims(session: &mut Session, args: &Exploration) {
 
 /// Sizes of a scalarset that `-D NAME=any` searches.
 const SIZES: RangeInclusive<u32> = 1..=3;
+/// Sizes that are searched after a proof, up to [`SPOT_STATES`] states: the search does not use the
+/// translation to a system, so it detects an error of it.
+const SPOT_SIZES: RangeInclusive<u32> = 4..=5;
+/// See [`SPOT_SIZES`].
+const SPOT_STATES: u64 = 200_000;
 
 /// Explores a model and prints the result.
 pub(crate) fn explore(
@@ -146,6 +151,17 @@ fn every_size(
     }
     let Some(run) = last else { return Err(Diagnostic::internal("no size")) };
     let proof = murphi_proof::prove(session, args, &all, &name)?;
+    if let Proof::Every { .. } = proof {
+        for size in SPOT_SIZES {
+            let defines = defines(size);
+            let Some(run) = spot_checked(session, args, &defines)? else { break };
+            if !["ok", "cover", "unknown"].contains(&run.outcome(session, start).verdict()) {
+                session.log(format!("the proof is wrong: {name}={size} fails"));
+                let instance = Some((&*name, size));
+                return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
+            }
+        }
+    }
     let (reason, cubes) = match proof {
         Proof::Every { cubes } => (undecided(&run, args, &name), Some(cubes)),
         Proof::Fails { size } => {
@@ -169,6 +185,25 @@ fn every_size(
     });
     let instance = Some((&*name, *SIZES.end()));
     MurphiResult { instance, reason, cubes, ..run.outcome(session, start) }.print(args)
+}
+
+/// Searches a part of an instance. `None` if there is none of this size.
+fn spot_checked(
+    session: &mut Session,
+    args: &Exploration,
+    defines: &[String],
+) -> Result<Option<Run>, Diagnostic> {
+    let limits = *session.budget.limits();
+    let most = limits.max_states.map_or(SPOT_STATES, |most| most.min(SPOT_STATES));
+    let part = session.budget.with_limits(Limits { max_states: Some(most), ..limits });
+    let whole = std::mem::replace(&mut session.budget, part);
+    let run = searched(session, args, defines);
+    session.budget = whole;
+    match run {
+        Err(error) if error.stage == Stage::Internal => Err(error),
+        Err(_) => Ok(None),
+        Ok(run) => Ok(Some(run)),
+    }
 }
 
 /// Returns the claims that a proof of a model for every size of a scalarset does not decide.
