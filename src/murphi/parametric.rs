@@ -20,7 +20,7 @@
 //! Variables that are always defined have no value for *undefined*. They are found by induction:
 //! the translation is repeated without those that a start state omits or a step undefines.
 //!
-//! Cost: linear in the number of paths, which is limited by [`MAX_PATHS`].
+//! Cost: linear in the number of paths, which is limited by `MAX_PATHS`.
 
 mod expressions;
 mod output;
