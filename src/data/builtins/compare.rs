@@ -411,10 +411,10 @@ impl EvaluationMachine {
                     return self.subset(p, op, a, b, !or_equal);
                 }
                 // The order of functions is unknown, but it is reflexive.
-                SortKind::Function(..) if !a.is_open() && !b.is_open() => {
-                    if self.equal(p, sort, a, b)?.is_true() {
-                        return Ok(Value::Bool(or_equal));
-                    }
+                SortKind::Function(..)
+                    if !a.is_open() && !b.is_open() && self.equal(p, sort, a, b)?.is_true() =>
+                {
+                    return Ok(Value::Bool(or_equal));
                 }
                 SortKind::Named(i) if p.signature.sorts.named[*i as usize].structured => {
                     if let (Some((f, xs)), Some((g, ys))) = (a.as_app(), b.as_app())
