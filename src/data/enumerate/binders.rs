@@ -358,30 +358,53 @@ fn without_element<T: Terms>(
     verdict
 }
 
+/// An element in two sets or bags.
+enum Occurrences {
+    /// The number of times that it is in each bag.
+    Counts(Value, Value),
+    /// The conditions that it is in each set.
+    Members(Value, Value),
+}
+
+fn occurrences<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    x: &Value,
+    [a, b]: [&Value; 2],
+) -> Outcome<Occurrences> {
+    let info = *p.sort(sort);
+    match (info.count, info.member) {
+        (Some(count), _) => {
+            Ok(Occurrences::Counts(m.count(p, count, x, a)?, m.count(p, count, x, b)?))
+        }
+        (None, Some(member)) => {
+            Ok(Occurrences::Members(m.contains(p, member, x, a)?, m.contains(p, member, x, b)?))
+        }
+        (None, None) => Err(Box::new(Diagnostic::internal("a set without membership"))),
+    }
+}
+
 /// Returns the condition that an element distinguishes two sets or bags.
 fn difference<T: Terms>(
     m: &mut T,
     p: &Program,
     sort: SortId,
     x: &Value,
-    [a, b]: [&Value; 2],
+    both: [&Value; 2],
 ) -> Outcome<Value> {
-    let info = *p.sort(sort);
-    if let Some(count) = info.count {
-        let (in_a, in_b) = (m.count(p, count, x, a)?, m.count(p, count, x, b)?);
-        let same = m.equal(p, basic::NAT, &in_a, &in_b)?;
-        return Ok(m.not(p, same));
-    }
-    let Some(member) = info.member else {
-        return Err(Box::new(Diagnostic::internal("a set without membership")));
-    };
-    let (in_a, in_b) = (m.contains(p, member, x, a)?, m.contains(p, member, x, b)?);
-    if in_a == in_b {
-        return Ok(Value::Bool(false));
-    }
-    let (not_a, not_b) = (m.not(p, in_a.clone()), m.not(p, in_b.clone()));
-    let (one, other) = (m.and(p, in_a, not_b), m.and(p, not_a, in_b));
-    Ok(m.or(p, one, other))
+    Ok(match occurrences(m, p, sort, x, both)? {
+        Occurrences::Counts(in_a, in_b) => {
+            let same = m.equal(p, basic::NAT, &in_a, &in_b)?;
+            m.not(p, same)
+        }
+        Occurrences::Members(in_a, in_b) if in_a == in_b => Value::Bool(false),
+        Occurrences::Members(in_a, in_b) => {
+            let (not_a, not_b) = (m.not(p, in_a.clone()), m.not(p, in_b.clone()));
+            let (one, other) = (m.and(p, in_a, not_b), m.and(p, not_a, in_b));
+            m.or(p, one, other)
+        }
+    })
 }
 
 /// Returns the condition that the first of two sets or bags contains an element that the second one
@@ -391,22 +414,18 @@ fn excess<T: Terms>(
     p: &Program,
     sort: SortId,
     x: &Value,
-    [a, b]: [&Value; 2],
+    both: [&Value; 2],
 ) -> Outcome<Value> {
-    let info = *p.sort(sort);
-    if let Some(count) = info.count {
-        let (in_a, in_b) = (m.count(p, count, x, a)?, m.count(p, count, x, b)?);
-        return m.apply_op(p, p.sort(basic::NAT).less, vec![in_b, in_a]);
-    }
-    let Some(member) = info.member else {
-        return Err(Box::new(Diagnostic::internal("a set without membership")));
-    };
-    let (in_a, in_b) = (m.contains(p, member, x, a)?, m.contains(p, member, x, b)?);
-    if in_a == in_b {
-        return Ok(Value::Bool(false));
-    }
-    let not_b = m.not(p, in_b);
-    Ok(m.and(p, in_a, not_b))
+    Ok(match occurrences(m, p, sort, x, both)? {
+        Occurrences::Counts(in_a, in_b) => {
+            m.apply_op(p, p.sort(basic::NAT).less, vec![in_b, in_a])?
+        }
+        Occurrences::Members(in_a, in_b) if in_a == in_b => Value::Bool(false),
+        Occurrences::Members(in_a, in_b) => {
+            let not_b = m.not(p, in_b);
+            m.and(p, in_a, not_b)
+        }
+    })
 }
 
 /// Returns the quantifier of an existential condition: an `exists`, or a negated `forall`.
