@@ -11,11 +11,12 @@ use mu_base::{Span, narrow};
 
 /// Adds the code of the other threads to each thread that jumps to an address.
 pub fn share(threads: &mut [Thread]) {
+    let jumps = |thread: &Thread| thread.ops.iter().any(|op| matches!(op, Op::Jump(_)));
+    if !threads.iter().any(jumps) {
+        return;
+    }
     let originals = threads.to_vec();
-    for (t, thread) in threads.iter_mut().enumerate() {
-        if !thread.ops.iter().any(|op| matches!(op, Op::Jump(_))) {
-            continue;
-        }
+    for (t, thread) in threads.iter_mut().enumerate().filter(|(_, thread)| jumps(thread)) {
         let mut ends = Vec::new();
         add_section(thread, t, None, &mut ends);
         for (u, other) in originals.iter().enumerate().filter(|(u, _)| *u != t) {

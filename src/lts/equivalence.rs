@@ -234,6 +234,10 @@ impl Equivalence {
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|e| e.name() == name || e.alias() == Some(name))
     }
+    /// True if two states of a system are equivalent.
+    pub(super) fn relates(self, lts: &Lts, a: StateId, b: StateId, threads: usize) -> bool {
+        (self.0.same)(lts, a, b, threads)
+    }
     /// Computes the relation by its definition.
     #[cfg(test)]
     pub(super) fn definition(self, lts: &Lts) -> naive::Relation {
@@ -275,7 +279,7 @@ pub fn reduce(lts: &Lts, equivalence: Equivalence, threads: usize) -> Lts {
 /// True if the initial states of two systems are equivalent. Labels are equal if their texts are.
 pub fn equivalent(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -> bool {
     let (union, first, second) = disjoint_union(a, b);
-    (equivalence.0.same)(&union, first, second, threads)
+    equivalence.relates(&union, first, second, threads)
 }
 
 /// Returns distinguishing evidence; `None` if the systems are equivalent.

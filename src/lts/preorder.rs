@@ -10,7 +10,7 @@ use super::Lts;
 use super::compare::disjoint_union;
 use super::coupled::coupled_excess;
 use super::distinguish::Difference;
-use super::equivalence::{Equivalence, Evidence, equivalent, reduce};
+use super::equivalence::{Equivalence, Evidence, reduce};
 use super::failures::{FailureKind, refusal_excess};
 use super::simulation::simulation_excess;
 use super::trace_inclusion::{IncludedPairs, trace_excess};
@@ -224,11 +224,11 @@ pub fn excess(
 ) -> Result<Option<Difference>, Stop> {
     let finer = preorder.0.finer;
     let (x, y) = (reduce(a, finer, threads), reduce(b, finer, threads));
+    let (union, first, second) = disjoint_union(&x, &y);
     // Strongly bisimilar systems refine each other, and are found in less time.
-    if equivalent(&x, &y, Equivalence::STRONG, threads) {
+    if Equivalence::STRONG.relates(&union, first, second, threads) {
         return Ok(None);
     }
-    let (union, first, second) = disjoint_union(&x, &y);
     (preorder.0.excess)(&union, (first, second), budget)
 }
 
