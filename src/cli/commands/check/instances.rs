@@ -539,11 +539,8 @@ pub(super) fn numbers_in(text: &str) -> Vec<usize> {
 
 /// Returns the numbers of a model with parameters, without comments, ascending, each once.
 pub(super) fn numbers_in_model(text: &str) -> Vec<usize> {
-    let of = |line: &str| numbers_in(line.split_once('%').unwrap_or((line, "")).0);
-    let mut all: Vec<usize> = text.lines().flat_map(of).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+    let lines = text.lines().map(|line| line.split_once('%').map_or(line, |(before, _)| before));
+    numbers_in(&lines.collect::<Vec<&str>>().join("\n"))
 }
 
 /// Returns a number and its neighbours.
