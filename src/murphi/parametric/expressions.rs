@@ -1,6 +1,7 @@
 //! Expressions: the paths on which they have a value, and the failures of their evaluation.
 
 use super::path::{Cell, Literal, Path, Process, Root, Selector, Target, Universal, Value, Write};
+use super::statements::LOCAL_ARRAY;
 use super::symbols::{Part, values};
 use super::{Forks, Result, Translator, unsupported};
 use crate::typed::{self, Binary, Domain, Expr, ExprKind, LocalId, Place, Step, TypeKind, Unary};
@@ -188,7 +189,7 @@ impl Translator<'_> {
             }
             Root::Local(frame, local) => {
                 if target.selectors.iter().any(|s| s.process().is_some()) {
-                    return unsupported(span, "a local array over the scalarset");
+                    return unsupported(span, LOCAL_ARRAY);
                 }
                 let key = (frame, local, target.selectors.clone());
                 if path.unknown.contains(&key) {
@@ -691,7 +692,10 @@ impl Translator<'_> {
         let before = path.literals.len();
         let mut inner = path.clone();
         inner.set(self.frame, local, Vec::new(), Value::Process(Process::Bound(bound)));
+        let (frame, depth) = (self.frame, self.depth);
         let ends = self.condition(inner, body);
+        // An error may come from within a call.
+        (self.frame, self.depth) = (frame, depth);
         self.scope -= 1;
         // A condition without a form that a guard can have is omitted: there are more steps.
         let Ok(ends) = ends else { return Ok(Some(path)) };

@@ -12,6 +12,8 @@ use mu_base::{Diagnostic, Span, narrow};
 /// Largest number of nested calls.
 const MAX_CALLS: u32 = 40;
 
+pub(super) const LOCAL_ARRAY: &str = "a local array over the scalarset";
+
 const WRITES_LOCAL: &str = "a loop over the scalarset that writes a local variable";
 
 /// Largest number of rounds of a `while`.
@@ -299,8 +301,7 @@ impl Translator<'_> {
             }
             Root::Local(frame, local) => {
                 if to.selectors.iter().any(|s| s.process().is_some()) {
-                    let span = Span::default();
-                    return unsupported(span, "a local array over the scalarset");
+                    return unsupported(Span::default(), LOCAL_ARRAY);
                 }
                 self.written_frames.push(frame);
                 path.set(frame, local, to.selectors.clone(), value);
@@ -324,6 +325,9 @@ impl Translator<'_> {
                 if !parts.contains(&Part::Process) {
                     path = self.written(path, &to, value)?;
                     continue;
+                }
+                if let Root::Local(..) = target.root {
+                    return unsupported(place.span, LOCAL_ARRAY);
                 }
                 let mut bound = Vec::new();
                 let mut selectors = target.selectors.clone();

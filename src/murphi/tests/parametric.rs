@@ -185,13 +185,36 @@ fn failures_of_statements_are_no_proofs() {
              for s: S do on[s] := false; for t: S do two[s][t] := false; end; end; end;
              rule var t: boolean; u: boolean; {rule} end;"
         );
-        let model = typed(&text);
-        let (fails, _) = searched(&model).expect("a small model");
-        assert!(fails, "{text}");
-        let (node, size) = scalarsets(&model)[0];
-        let Ok(file) = parametric(&model, node) else { continue };
-        let system = mu_cubicle::check(&file).expect("a system");
-        let (is_unsafe, _) = instance(&system, size).expect("a small instance");
-        assert!(is_unsafe, "{file}\n{text}");
+        expect_no_proof(&text);
     }
+}
+
+/// A part of a quantifier without a form in a guard is left out. What follows keeps its locals.
+#[test]
+fn a_condition_that_is_left_out_has_no_effect() {
+    expect_no_proof(
+        "const N: 2; type S: scalarset(N);
+         var x: array [S] of boolean; next: array [S] of S; owner: S;
+         function f(s: S): boolean;
+         begin if s = owner then return x[next[s]] | !x[s]; end; return true; end;
+         ruleset s: S do startstate
+           for t: S do x[t] := false; next[t] := t; end; owner := s;
+         end; end;
+         ruleset s: S do alias a: x[s] do
+           rule forall t: S do f(t) end ==> begin a := true; end;
+         end; end;
+         invariant forall s: S do !x[s] end;",
+    );
+}
+
+/// Expects that a model fails, and its system, if it has one.
+fn expect_no_proof(text: &str) {
+    let model = typed(text);
+    let (fails, _) = searched(&model).expect("a small model");
+    assert!(fails, "{text}");
+    let (node, size) = scalarsets(&model)[0];
+    let Ok(file) = parametric(&model, node) else { return };
+    let system = mu_cubicle::check(&file).expect("a system");
+    let (is_unsafe, _) = instance(&system, size).expect("a small instance");
+    assert!(is_unsafe, "{file}\n{text}");
 }
