@@ -504,7 +504,7 @@ impl<'m> Walk<'m, '_> {
             ExprKind::Quantified { all, local, domain, body } => {
                 self.domain(env, domain);
                 let (start, faults) = (self.out.all.len(), self.faults);
-                let (inner, opaque) = (self.frames, self.out.opaque);
+                let (inner, assumes) = (self.frames, self.assumes);
                 self.bind(env, *local);
                 // With this value it visits all elements, each with the same value.
                 let visits_all = expected == Some(*all);
@@ -513,8 +513,10 @@ impl<'m> Walk<'m, '_> {
                     w.value(env, body);
                 });
                 let sets = self.sets(domain);
-                let writes = self.writes(start, inner) || self.out.opaque != opaque;
-                if sets != 0 && (writes || self.faults > faults && !visits_all) {
+                // An `assume` ends the quantifier too.
+                let ordered =
+                    self.writes(start, inner) || self.out.opaque || self.assumes > assumes;
+                if sets != 0 && (ordered || self.faults > faults && !visits_all) {
                     self.out.others.push((Construct::Quantifier, e.span, sets));
                 }
             }
@@ -621,9 +623,9 @@ impl<'m> Walk<'m, '_> {
         predicate: &'m Expr,
         removes: Option<&Spot>,
     ) {
-        let (start, inner, opaque) = (self.out.all.len(), self.frames, self.out.opaque);
+        let (start, inner, assumes) = (self.out.all.len(), self.frames, self.assumes);
         self.within(|w| w.value(env, predicate));
-        let mut ordered = self.writes(start, inner) || self.out.opaque != opaque;
+        let mut ordered = self.writes(start, inner) || self.out.opaque || self.assumes > assumes;
         if let Some(removed) = removes {
             // Only the element at the position may be read.
             let other = |a: &Access| {

@@ -7,9 +7,9 @@
 //! accesses by different iterations to one place, one of which writes, both store the same
 //! constant, both add to it (or both subtract), or both add elements to a multiset; or the place is
 //! a local that each iteration writes before it reads it. A quantifier does not depend on the
-//! order if its body writes nothing and cannot fail. All else is a [`Suspect`], which the search
-//! checks by execution in all orders ([`crate::orders`]). Ip and Dill (*Better verification
-//! through symmetry*, 1996) require the conditions of loops from the user.
+//! order if its body writes nothing, cannot fail, and assumes nothing. All else is a [`Suspect`],
+//! which the search checks by execution in all orders ([`crate::orders`]). Ip and Dill (*Better
+//! verification through symmetry*, 1996) require the conditions of loops from the user.
 //!
 //! An expression can fail if it reads an undefined value. A part of a global variable is always
 //! defined if it is in the start states, which are computed here, and every write stores a defined

@@ -19,7 +19,7 @@ use crate::normal::Normal;
 use crate::path::{property_name, rule_name, start_name};
 use crate::run::{Ended, Machine};
 use crate::traces::Traces;
-use crate::typed::{Binding, Frame, Model, TypeKind};
+use crate::typed::{Binding, Claim, Frame, Model, TypeKind};
 use crate::variables::variables;
 use ahash::AHashMap;
 use mu_base::Span;
@@ -41,6 +41,10 @@ pub struct Asymmetry {
     /// Mask of the scalarsets.
     pub(crate) sets: u64,
 }
+
+/// By instance of a rule the states of a block that select it, ascending, each with the code that
+/// decides the guard.
+pub(crate) type Selected = [Vec<(u32, Option<u32>)>];
 
 /// Kind of the parts of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +85,8 @@ enum Outcome {
     /// The rule leads to this state.
     State(Vec<u64>),
     Discarded,
+    /// The guard of the rule is true.
+    Enabled,
     /// An instruction fails; the first failure depends on the order even if all orders fail.
     Fault,
 }
@@ -101,6 +107,8 @@ pub(crate) struct Orders<'p> {
     starts: Vec<u32>,
     properties: Vec<u32>,
     permutations: Vec<Permutations>,
+    /// True while rules are checked that a lower number hides: their guards only.
+    hidden: bool,
 }
 
 impl<'p> Orders<'p> {
@@ -129,6 +137,7 @@ impl<'p> Orders<'p> {
             starts: Vec::new(),
             properties: Vec::new(),
             permutations: Vec::new(),
+            hidden: false,
         };
         let rules = orders.add(Kind::Rule, &program.rules)?;
         for (group, instances) in rules {
@@ -286,36 +295,57 @@ impl<'p> Orders<'p> {
     // ---- checks ------------------------------------------------------------------------------
 
     /// Checks the properties and the selected rules in a block of states. `selected`: by instance
-    /// of a rule the states that select it, ascending. If the machine stops early, the states pass:
-    /// the search ends too.
+    /// of a rule the states that select it, ascending; `lowest`: those in which also no lower
+    /// number hides it, if it is enabled. If the machine stops early, the states pass: the search
+    /// ends too.
     pub(crate) fn check_block(
         &mut self,
         block: &[u64],
         words: usize,
-        selected: &[Vec<(u32, Option<u32>)>],
+        (selected, lowest): (&Selected, &Selected),
     ) -> Result<(), Asymmetry> {
-        let mut groups = Vec::new();
+        let (mut groups, mut hidden) = (Vec::new(), Vec::new());
         for (at, state) in block.chunks_exact(words).enumerate() {
+            let selects = |all: &Selected, rule: u32| {
+                all[rule as usize].binary_search_by_key(&(at as u32), |s| s.0).is_ok()
+            };
             groups.clear();
+            hidden.clear();
             for (rule, group) in &self.of_rule {
-                let selects = &selected[*rule as usize];
-                if groups.last() != Some(group)
-                    && selects.binary_search_by_key(&(at as u32), |s| s.0).is_ok()
-                {
+                if selects(lowest, *rule) {
                     groups.push(*group);
+                } else if selects(selected, *rule) {
+                    hidden.push(*group);
                 }
             }
-            groups.sort_unstable();
-            groups.dedup();
-            for n in 0..self.properties.len() {
-                let group = self.properties[n];
-                if !self.is_strict(group, state) {
-                    groups.push(group);
-                }
+            for list in [&mut groups, &mut hidden] {
+                list.sort_unstable();
+                list.dedup();
             }
+            hidden.retain(|group| groups.binary_search(group).is_err());
+            self.hidden = true;
+            let checked = self.check(state, &hidden);
+            self.hidden = false;
+            checked?;
+            self.add_properties(state, &mut groups);
             self.check(state, &groups)?;
         }
         Ok(())
+    }
+    /// Checks the properties in a state that one of them discards: in another order it may not.
+    pub(crate) fn check_discarded(&mut self, state: &[u64]) -> Result<(), Asymmetry> {
+        let mut groups = Vec::new();
+        self.add_properties(state, &mut groups);
+        self.check(state, &groups)
+    }
+    /// Adds the groups of properties with results that may depend on an order.
+    fn add_properties(&mut self, state: &[u64], groups: &mut Vec<u32>) {
+        for n in 0..self.properties.len() {
+            let group = self.properties[n];
+            if !self.is_strict(group, state) {
+                groups.push(group);
+            }
+        }
     }
     /// True if the strict forms of a group's properties do not fail: then all orders have one
     /// result.
@@ -406,6 +436,14 @@ impl<'p> Orders<'p> {
             found.push(match (enabled, group.kind) {
                 (Ended::Yes, Kind::Property) => continue,
                 (Ended::No, Kind::Property) => Outcome::False,
+                // Of invariants it discards the state; other properties count as false.
+                (Ended::Discarded, Kind::Property) => {
+                    match self.model.properties[group.number as usize].claim {
+                        Claim::Assert => Outcome::Discarded,
+                        _ => Outcome::False,
+                    }
+                }
+                (Ended::Yes, _) if self.hidden => Outcome::Enabled,
                 (Ended::Yes, _) => match self.machine.run(instance.body) {
                     Ended::Done => {
                         self.normal.sort(&mut self.machine.memory);
@@ -483,6 +521,7 @@ impl<'p> Orders<'p> {
                 Some(Outcome::False) => "is false",
                 Some(Outcome::State(_)) => "has a step",
                 Some(Outcome::Discarded) => "is discarded",
+                Some(Outcome::Enabled) => "is enabled",
                 Some(Outcome::Fault) => "fails",
             }
             .to_string()

@@ -523,11 +523,14 @@ impl Search<'_> {
                 true
             });
         }
-        if let Some(orders) = &mut self.orders {
-            self.asymmetry = orders.check_block(&block, words, &selected).err();
-        }
-        if !self.priorities.is_empty() {
+        let has_hidden = !self.priorities.is_empty();
+        let all = (has_hidden && self.orders.is_some()).then(|| selected.clone());
+        if has_hidden {
             self.keep_lowest(&mut selected, &block, first, budget);
+        }
+        if let Some(orders) = &mut self.orders {
+            let all = all.as_ref().unwrap_or(&selected);
+            self.asymmetry = orders.check_block(&block, words, (all, &selected)).err();
         }
         for (rule, some) in selected.iter_mut().enumerate() {
             for some in some.chunks(LANES) {
@@ -691,12 +694,17 @@ impl Search<'_> {
         if parent == NO_PARENT {
             self.normal.sort(&mut self.machine.memory);
         }
-        if !self.assumptions.is_empty() && !self.is_assumed(parent) {
-            return;
-        }
-        if !self.discarding.is_empty() {
+        if !self.assumptions.is_empty() || !self.discarding.is_empty() {
             let state = self.machine.memory[..words].to_vec();
-            if self.machine.discards(&self.discarding, &state) {
+            let stays = (self.assumptions.is_empty() || self.is_assumed(parent))
+                && (self.discarding.is_empty() || !self.machine.discards(&self.discarding, &state));
+            if !stays {
+                if self.asymmetry.is_none()
+                    && self.failure.is_none()
+                    && let Some(orders) = &mut self.orders
+                {
+                    self.asymmetry = orders.check_discarded(&state).err();
+                }
                 return;
             }
         }

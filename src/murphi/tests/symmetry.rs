@@ -8,6 +8,13 @@ use mu_murphi::search::{Broken, Deadlocks, Explored, SearchOptions, explore};
 use mu_murphi::{Settings, compile, read};
 
 fn searched(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Explored {
+    let (found, has_path) = explored(text, symmetry, deadlocks);
+    assert_eq!(found.failure.is_some(), has_path, "{text}");
+    found
+}
+
+/// Explores a model. True if the failure has a path.
+fn explored(text: &str, symmetry: bool, deadlocks: Deadlocks) -> (Explored, bool) {
     let mut sources = SourceMap::new();
     let source = sources.add("model.m", text);
     let model = read(source, text, &Settings::default())
@@ -15,8 +22,8 @@ fn searched(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Explored {
     let program = compile(&model).unwrap_or_else(|d| panic!("{}", d.render(&sources)));
     let options = SearchOptions { symmetry, deadlocks, checks: true };
     let found = explore(&model, &program, options, &Budget::default(), &mut |_, _| {});
-    assert_eq!(found.failure.is_some(), path(&model, &program, &found).is_some(), "{text}");
-    found
+    let has_path = path(&model, &program, &found).is_some();
+    (found, has_path)
 }
 
 /// Variables and rules around the statements of a rule. Elements differ by `a`.
@@ -288,5 +295,60 @@ fn liveness_follows_values_of_unions_and_elements_of_multisets() {
         assert_eq!((reduced.symmetries, reduced.states), (1, whole.states));
         assert_eq!(reduced.failure, whole.failure, "{text}");
         assert!(matches!(whole.failure.expect("a failure").broken, Broken::Liveness(_)));
+    }
+}
+
+/// Expects that a search with symmetry fails as one without, and has the same states if none fails.
+/// A failure without a path makes the caller search again without symmetry.
+fn expect_no_loss(text: &str) {
+    let [reduced, whole] = [true, false].map(|is| explored(text, is, Deadlocks::Off).0);
+    assert_eq!(reduced.failure.is_some(), whole.failure.is_some(), "{text}");
+    if whole.failure.is_none() {
+        assert_eq!(reduced.states, whole.states, "{text}");
+    }
+}
+
+/// An `assume` ends a quantifier as a value does, so the order decides if a state is discarded.
+#[test]
+fn assumptions_in_quantifiers_depend_on_the_order() {
+    for (a, b) in [(1, 2), (2, 1)] {
+        for (quantifier, excluded) in [("forall", 2), ("exists", 3)] {
+            expect_no_loss(&format!(
+                "type t: scalarset(2); var x: array [t] of 0..3;
+                 function f(s: t): boolean; begin assume x[s] != 1; return x[s] != {excluded}; end;
+                 startstate for s: t do x[s] := 0; end; end;
+                 ruleset s: t do rule forall i: t do x[i] = 0 end ==> begin x[s] := 3; end; end;
+                 ruleset s: t do rule x[s] = 3 ==>
+                   begin for i: t do x[i] := {a}; end; x[s] := {b}; end; end;
+                 invariant {quantifier} s: t do f(s) end;"
+            ));
+        }
+    }
+}
+
+/// A state that an assumption discards may be an error in another order.
+#[test]
+fn discarded_states_are_executed_in_every_order() {
+    for (a, b) in [("y[i] := false", "undefine y[s]"), ("undefine y[i]", "y[s] := false")] {
+        expect_no_loss(&format!(
+            "type t: scalarset(2); var x: array [t] of 0..3; y: array [t] of boolean;
+             startstate for s: t do x[s] := 0; y[s] := true; end; end;
+             ruleset s: t do rule forall i: t do x[i] = 0 end ==> begin x[s] := 3; end; end;
+             ruleset s: t do rule x[s] = 3 ==>
+               begin for i: t do {a}; x[i] := 1; end; {b}; end; end;
+             assume forall s: t do y[s] end;"
+        ));
+    }
+}
+
+/// The check of the orders runs no rule that a lower number hides: its `cover` never holds.
+#[test]
+fn hidden_rules_fulfil_no_claims() {
+    let text = "type t: scalarset(2); var x: array [t] of 0..1; k: 0..2;
+        startstate for s: t do x[s] := 0; end; k := 0; end;
+        ruleset s: t do rule 1 true ==> begin x[s] := 1 - x[s]; end; end;
+        rule 2 true ==> begin for s: t do k := (k + 1) % 3; end; cover k = 2; end;";
+    for symmetry in [true, false] {
+        assert_eq!(searched(text, symmetry, Deadlocks::Off).uncovered_claims, [0]);
     }
 }
