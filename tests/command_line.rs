@@ -324,6 +324,7 @@ const WITHOUT_EFFECT: [&str; 32] = [
     "check specs/arcx.spec -f [true*]<true>true --check-samples 3",
     "check specs/arcx.spec --solver zielonka",
     "explore specs/cubicle/naive_mutex.cub --threads-of 3",
+    "explore specs/murphi/german.m --check-samples 3",
     "explore specs/arcx.spec --data specs/arcx.spec",
     "explore specs/arcx.spec --evidence absent.svg",
     "explore specs/arcx.spec --deadlock --hide a",

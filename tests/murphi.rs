@@ -600,7 +600,16 @@ fn scalarsets_of_any_size() {
         assert_eq!(outcome.json["instance"]["NODES"], if code == 1 { 2 } else { 3 });
         assert_eq!(outcome.json["reason"].is_string(), code == 3);
         assert_eq!(outcome.json["proof"]["cubes"].is_number(), proved, "{}", outcome.json);
+        let samples = outcome.json["proof"]["samples"]["samples"].as_u64();
+        assert_eq!(samples > Some(0), proved, "{}", outcome.json);
     }
+    let good = good.to_str().unwrap();
+    let none = ["--deadlocks", "off", "--check-samples", "0"];
+    let outcome = mu_check(&[&["explore", good, "-D", "NODES=any"][..], &none].concat());
+    let unchecked = &outcome.json["proof"]["samples"]["unchecked"];
+    assert!(outcome.code == 0 && unchecked.is_string(), "{}", outcome.json);
+    let outcome = mu_check(&["explore", good, "--check-samples", "5"]);
+    assert!(outcome.code == 2 && outcome.stderr.contains("no effect"), "{}", outcome.stderr);
 }
 
 /// The protocols of the repository are right for every number of caches; a fault of German's

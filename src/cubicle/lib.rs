@@ -16,6 +16,7 @@ mod literals;
 pub mod machine;
 pub mod model;
 mod names;
+pub mod origin;
 pub mod parse;
 pub mod print;
 mod start;

@@ -13,6 +13,7 @@ use mu_base::naming::Naming;
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
 use mu_model::Model;
 use mu_murphi::model::ProtocolModel;
+use mu_murphi::parametric::Translation;
 use mu_murphi::typed::{Constant, TypeId};
 use mu_murphi::{Settings, typed};
 use mu_process::labels::declared::DeclaredLabels;
@@ -209,6 +210,20 @@ pub fn parametric(
     defines: &[String],
     name: &str,
 ) -> Result<mu_cubicle::ast::File, Diagnostic> {
+    Ok(translation(input, sources, defines, name)?.0.file)
+}
+
+/// Reads a model as [`parametric`]. Returns the system with the declaration of its symbols, and the
+/// scalarset.
+///
+/// # Errors
+/// As those of [`parametric`].
+pub fn translation(
+    input: &Input<'_>,
+    sources: &mut SourceMap,
+    defines: &[String],
+    name: &str,
+) -> Result<(Translation, TypeId), Diagnostic> {
     let is_other = |d: &&String| d.split_once('=').is_none_or(|(n, _)| n.trim() != name);
     let others: Vec<String> = defines.iter().filter(is_other).cloned().collect();
     let (source, text, settings) = source(input, sources, &others)?;
@@ -219,7 +234,7 @@ pub fn parametric(
     };
     let (model, other) = (sized(2)?, sized(3)?);
     let node = mu_murphi::parametric::sized(name, (source, &text), (&model, &other))?;
-    mu_murphi::parametric::parametric(&model, node)
+    Ok((mu_murphi::parametric::translate(&model, node)?, node))
 }
 
 /// Rejects a truth value for a number.

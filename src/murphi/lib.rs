@@ -32,6 +32,7 @@ mod lower_stmt;
 pub mod model;
 mod normal;
 pub mod orders;
+pub mod origin;
 pub mod parametric;
 pub mod path;
 mod peephole;

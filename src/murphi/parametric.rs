@@ -22,12 +22,14 @@
 //!
 //! Cost: linear in the number of paths, which is limited by `MAX_PATHS`.
 
+pub mod correspondence;
 mod expressions;
 mod output;
 mod path;
 mod statements;
 mod symbols;
 
+use self::correspondence::Correspondence;
 use crate::lexer::{Key, Tok, tokens};
 use crate::typed::{Binding, Claim, Domain, Expr, LocalId, Model, Stmt, TypeId, TypeKind};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
@@ -47,12 +49,30 @@ fn unsupported<T>(span: Span, message: impl Into<String>) -> Result<T> {
     Err(Diagnostic::at(Stage::Unsupported, span, message))
 }
 
+/// System with the parts of a state of the model that its symbols contain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Translation {
+    /// The system.
+    pub file: File,
+    /// Its symbols.
+    pub correspondence: Correspondence,
+}
+
 /// Translates a model for every size of a scalarset, which [`sized`] returns.
 ///
 /// # Errors
 ///
 /// A construct that has no translation, with its place.
 pub fn parametric(model: &Model, node: TypeId) -> Result<File> {
+    Ok(translate(model, node)?.file)
+}
+
+/// Translates a model as [`parametric`], and declares the symbols of the system.
+///
+/// # Errors
+///
+/// As those of [`parametric`].
+pub fn translate(model: &Model, node: TypeId) -> Result<Translation> {
     let mut undefined = BTreeSet::new();
     loop {
         let mut translator = Translator::new(model, node, undefined.clone())?;

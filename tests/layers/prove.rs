@@ -20,6 +20,8 @@ mod proofs;
 mod random;
 #[path = "../../src/prove/tests/sharing.rs"]
 mod sharing;
+#[path = "../../src/prove/tests/translations.rs"]
+mod translations;
 #[path = "../../src/prove/tests/tries.rs"]
 mod tries;
 #[path = "../../src/prove/tests/words.rs"]

@@ -407,6 +407,10 @@ pub struct ExploreArgs {
     /// For a Murphi model: the states that count as deadlocks [default: stuttering].
     #[arg(long, value_name = "KIND", value_enum)]
     pub deadlocks: Option<DeadlockKind>,
+    /// For a Murphi model with `NAME=any`: check the proof on N sampled states of instances before
+    /// it is reported; 0 switches the check off.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub check_samples: usize,
     /// Options for reading models other than specifications.
     #[command(flatten)]
     pub reading: ReadArgs,

@@ -171,17 +171,13 @@ const FORMULA: &str = "a check of formulas";
 
 fn of_check(args: &CheckArgs) -> Vec<OptionRow> {
     let formulas = !args.formulas.is_empty() || !args.formula.is_empty();
-    let any = args
-        .common
-        .define
-        .iter()
-        .any(|d| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any"));
+    let any = is_any(&args.common.define);
     let claims = MURPHI.has_ending(&args.model);
     vec![
         (
             "check_samples",
-            formulas && any,
-            "formulas for every value of a parameter (`-D NAME=any`)",
+            (formulas || claims) && any,
+            "formulas, and the claims of a Murphi model, for every value of a parameter (`-D NAME=any`)",
         ),
         (
             "without",
@@ -201,6 +197,11 @@ fn of_check(args: &CheckArgs) -> Vec<OptionRow> {
     ]
 }
 
+/// True if a parameter has any value.
+fn is_any(defines: &[String]) -> bool {
+    defines.iter().any(|d| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any"))
+}
+
 fn of_explore(args: &ExploreArgs) -> Vec<OptionRow> {
     let sought = args.goal.kind().is_some();
     let claims = MURPHI.has_ending(&args.model);
@@ -211,6 +212,11 @@ fn of_explore(args: &ExploreArgs) -> Vec<OptionRow> {
     let symbolic = sought && !classifies;
     vec![
         ("all", sought, path),
+        (
+            "check_samples",
+            claims && is_any(&args.common.define),
+            "the claims of a Murphi model for every size of a scalarset (`-D NAME=any`)",
+        ),
         ("evidence", sought || claims, shown),
         ("trace_dir", sought, path),
         ("full_states", sought || claims, shown),

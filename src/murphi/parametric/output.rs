@@ -2,7 +2,7 @@
 
 use super::path::{Cell, Literal, Path, Process, Universal, Value};
 use super::symbols::{capital, unique, values};
-use super::{Failure, Result, Step, Translator};
+use super::{Failure, Result, Step, Translation, Translator};
 use crate::typed::TypeId;
 use mu_base::source::Place;
 use mu_base::{Diagnostic, Span, narrow};
@@ -14,30 +14,30 @@ use mu_cubicle::parse::is_keyword;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Type of the system.
-struct Sort {
+pub(super) struct Sort {
     name: String,
     /// Names of its values.
-    values: BTreeMap<i64, String>,
+    pub values: BTreeMap<i64, String>,
     /// Name of its value for *undefined*, if a symbol may have it.
-    undefined: Option<String>,
+    pub undefined: Option<String>,
 }
 
 /// Names of the system.
-struct Names {
+pub(super) struct Names {
     /// Types, by their values in the model.
     sorts: BTreeMap<Vec<(i64, u64)>, Sort>,
     /// Symbols that are true if the one of the same number is defined, for elements of the
     /// scalarset.
-    known: BTreeMap<u32, String>,
+    pub known: BTreeMap<u32, String>,
     /// The symbol that is true after a failure of a transition.
-    failed: String,
+    pub failed: String,
     /// The symbol that is true after the choice of a start state, if it has parameters.
-    started: Option<String>,
+    pub started: Option<String>,
 }
 
 impl Translator<'_> {
-    /// Returns the system.
-    pub(super) fn file(mut self) -> Result<File> {
+    /// Returns the system, with the parts of a state that its symbols contain.
+    pub(super) fn file(mut self) -> Result<Translation> {
         let names = self.names()?;
         let mut items = self.declarations(&names);
         let (bound, mut starts) = self.init(&names)?;
@@ -97,7 +97,8 @@ impl Translator<'_> {
                 items.push(self.transition(&names, &name, span, &path, updates)?);
             }
         }
-        Ok(File { items, end: Place::default() })
+        let correspondence = self.correspondence(&names, has_failed)?;
+        Ok(Translation { file: File { items, end: Place::default() }, correspondence })
     }
     /// Chooses the names of types and values.
     fn names(&self) -> Result<Names> {
@@ -163,7 +164,7 @@ impl Translator<'_> {
         }
         items
     }
-    fn sort<'n>(&self, names: &'n Names, ty: TypeId) -> Option<&'n Sort> {
+    pub(super) fn sort<'n>(&self, names: &'n Names, ty: TypeId) -> Option<&'n Sort> {
         names.sorts.get(&self.model.types.parts(ty)?).filter(|_| ty != self.node)
     }
     /// Returns a condition on the content of a cell.

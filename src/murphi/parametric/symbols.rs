@@ -143,6 +143,10 @@ impl Symbols {
     pub fn of(&self, global: GlobalId, parts: &[Part]) -> Option<u32> {
         self.index.get(&(global.0, parts.to_vec())).copied()
     }
+    /// Returns each symbol with its variable and the selections in it.
+    pub fn places(&self) -> impl Iterator<Item = (u32, &[Part], u32)> {
+        self.index.iter().map(|((global, parts), symbol)| (*global, &parts[..], *symbol))
+    }
     pub fn names(&self) -> BTreeSet<String> {
         self.names.clone()
     }

@@ -304,7 +304,13 @@ impl<'s> AuditMachine<'s> {
         out
     }
 
-    fn is_enabled(&self, state: &MachineState, env: &Env, t: &Transition) -> Option<bool> {
+    /// True if a transition is enabled for a choice of processes; `None` on overflow.
+    pub(super) fn is_enabled(
+        &self,
+        state: &MachineState,
+        env: &Env,
+        t: &Transition,
+    ) -> Option<bool> {
         let waits = self.tso
             && t.locked
             && t.actor.is_some_and(|p| !state.buffers[Self::process(env, p) as usize].is_empty());
@@ -322,7 +328,7 @@ impl<'s> AuditMachine<'s> {
     }
 
     /// Executes an enabled transition.
-    fn fire(
+    pub(super) fn fire(
         &self,
         state: &MachineState,
         env: &Env,

@@ -20,6 +20,7 @@ pub mod draw;
 pub mod invariant;
 pub mod machine;
 mod cube_states;
+pub mod translation;
 pub mod value;
 
 use draw::{Draw, MAX_ENTRIES, buffered_slots, constants};

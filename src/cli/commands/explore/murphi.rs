@@ -31,6 +31,7 @@ use mu_murphi::search::{
 };
 use mu_murphi::typed::{Claim, Model, TypeKind};
 use mu_murphi::variables::{Variable, variables};
+use mu_prove::audit::translation::TranslationAudit;
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 
@@ -162,8 +163,8 @@ fn every_size(
             }
         }
     }
-    let (reason, cubes) = match proof {
-        Proof::Every { cubes } => (undecided(&run, args, &name), Some(cubes)),
+    let (reason, proof) = match proof {
+        Proof::Every { cubes, audit } => (undecided(&run, args, &name), Some((cubes, audit))),
         Proof::Fails { size } => {
             let defines = defines(size);
             let run = searched(session, args, &defines)?;
@@ -175,7 +176,7 @@ fn every_size(
         }
         Proof::Open(reason) => (Some(reason), None),
     };
-    let reason = reason.map(|reason| match cubes {
+    let reason = reason.map(|reason| match proof {
         None => format!(
             "no size of {} to {} fails; for larger ones there is no proof, because {reason}",
             SIZES.start(),
@@ -184,7 +185,7 @@ fn every_size(
         Some(_) => reason,
     });
     let instance = Some((&*name, *SIZES.end()));
-    MurphiResult { instance, reason, cubes, ..run.outcome(session, start) }.print(args)
+    MurphiResult { instance, reason, proof, ..run.outcome(session, start) }.print(args)
 }
 
 /// Searches a part of an instance. `None` if there is none of this size.
@@ -247,7 +248,7 @@ impl Run {
             start,
             instance: None,
             reason: None,
-            cubes: None,
+            proof: None,
         }
     }
 }
@@ -337,8 +338,8 @@ pub(super) struct MurphiResult<'r> {
     instance: Option<(&'r str, u32)>,
     /// Reason why the answer for every size is unknown.
     reason: Option<String>,
-    /// Number of cubes of a proof for every size.
-    cubes: Option<u64>,
+    /// Number of cubes of a proof for every size, and its audit by samples.
+    proof: Option<(u64, Option<TranslationAudit>)>,
 }
 
 impl MurphiResult<'_> {
@@ -481,8 +482,10 @@ impl MurphiResult<'_> {
         }
         if let Some((name, size)) = self.instance {
             text += &format!("instance     {name}={size}\n");
-            if let Some(cubes) = self.cubes {
-                text += &format!("proof        every {name}, {} cubes, verified\n", grouped(cubes));
+            if let Some((cubes, audit)) = &self.proof {
+                text +=
+                    &format!("proof        every {name}, {} cubes, verified\n", grouped(*cubes));
+                text += &format!("samples      {}\n", murphi_proof::text(audit.as_ref()));
             }
         }
         let orbits = if explored.symmetries > 1 { "  (one of each orbit)" } else { "" };
@@ -561,8 +564,9 @@ impl MurphiResult<'_> {
         if let Some((name, size)) = self.instance {
             object["instance"] = json!({ name: size });
         }
-        if let Some(cubes) = self.cubes {
-            object["proof"] = json!({ "cubes": cubes });
+        if let Some((cubes, audit)) = &self.proof {
+            let samples = murphi_proof::object(audit.as_ref());
+            object["proof"] = json!({ "cubes": cubes, "samples": samples });
         }
         if !warnings.is_empty() {
             object["warnings"] = warnings.into();

@@ -3,17 +3,32 @@
 //! The model is translated to a system of any number of processes ([`mu_murphi::parametric`]),
 //! which `mu_prove` proves safe; its certificate is verified. The system may have more steps than
 //! the model, so a run of it to a failure is one of the model only if an instance of the model fails.
+//! Translation and certificate are audited together by samples of instances
+//! ([`mu_prove::audit::translation`]).
 
 use crate::commands::explore::plan::Exploration;
+use crate::commands::prove::samples::{FLOOR, PART, SEED};
 use crate::output;
+use crate::output::progress::grouped;
 use crate::pipeline::Session;
 use mu_base::Diagnostic;
+use mu_base::host::Instant;
+use mu_cubicle::System;
+use mu_cubicle::origin::Origin;
 use mu_frontends::Input;
+use mu_murphi::origin::ModelInstance;
+use mu_murphi::parametric::correspondence::Correspondence;
+use mu_murphi::typed::TypeId;
+use mu_prove::audit::translation::{TranslationAudit, TranslationRequest, audit_translation};
 use mu_prove::rules::Memory;
 use mu_prove::{ProofVerdict, ProverOptions, UnknownReason};
+use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 
 /// Largest size of an instance that is searched for a failure of the system.
 const MAX_SIZE: u32 = 6;
+/// Sizes of the instances of samples.
+const SAMPLED: RangeInclusive<u32> = 1..=6;
 
 /// Answer for every size.
 pub(super) enum Proof {
@@ -21,6 +36,8 @@ pub(super) enum Proof {
     Every {
         /// Number of cubes of the verified certificate.
         cubes: u64,
+        /// The audit; `None` if it is switched off.
+        audit: Option<TranslationAudit>,
     },
     /// The system has a failure with this number of processes.
     Fails { size: u32 },
@@ -45,8 +62,9 @@ pub(super) fn prove(
     output::begin_stage("proving every size");
     let input = Input::file(&args.model);
     let sources = &mut session.sources;
-    let file = match mu_frontends::murphi::parametric(&input, sources, defines, name) {
-        Ok(file) => file,
+    let translated = mu_frontends::murphi::translation(&input, sources, defines, name);
+    let (translation, node) = match translated {
+        Ok(found) => found,
         Err(error) => {
             let place = error.span.filter(|s| s.is_somewhere()).map(|span| {
                 let (line, column) = session.sources.line_column(span);
@@ -56,7 +74,7 @@ pub(super) fn prove(
             return Ok(Proof::Open(format!("of {}{place}", error.message)));
         }
     };
-    let system = mu_cubicle::check(&file)?;
+    let system = mu_cubicle::check(&translation.file)?;
     session.log(format!(
         "{} symbols, {} transitions, {} claims for every size",
         system.symbols.len(),
@@ -70,7 +88,11 @@ pub(super) fn prove(
     };
     let outcome = mu_prove::prove(&system, options, &session.budget);
     Ok(match outcome.verdict {
-        ProofVerdict::Safe { queries, .. } => Proof::Every { cubes: queries.cubes as u64 },
+        ProofVerdict::Safe { certificate, queries } => {
+            let of = (&translation.correspondence, node);
+            let audit = audited(session, args, (defines, name), of, (&system, &certificate))?;
+            Proof::Every { cubes: queries.cubes as u64, audit }
+        }
         ProofVerdict::Unsafe(run) if run.processes <= MAX_SIZE => {
             Proof::Fails { size: run.processes }
         }
@@ -82,5 +104,81 @@ pub(super) fn prove(
         ProofVerdict::Unknown(_) => Proof::Open(
             "the prover found none; `expand --to cubicle` writes the system, and `prove` has the reason".into(),
         ),
+    })
+}
+
+/// Audits the translation and a verified certificate by samples of instances. `None`: the audit is
+/// switched off.
+///
+/// # Errors
+/// Internal: an instance contradicts the system or the certificate.
+fn audited(
+    session: &mut Session,
+    args: &Exploration,
+    (defines, name): (&[String], &str),
+    (correspondence, node): (&Correspondence, TypeId),
+    (system, certificate): (&System, &str),
+) -> Result<Option<TranslationAudit>, Diagnostic> {
+    if args.check_samples == 0 {
+        return Ok(None);
+    }
+    output::begin_stage("checking the proof by samples");
+    let input = Input::file(&args.model);
+    let mut models = Vec::new();
+    for size in SAMPLED {
+        let is_size = |d: &String| d.split_once('=').is_some_and(|(n, _)| n.trim() == name);
+        let instance = |d: &String| if is_size(d) { format!("{name}={size}") } else { d.clone() };
+        let defines: Vec<String> = defines.iter().map(instance).collect();
+        // A size that is too large for the search has no samples.
+        let read = mu_frontends::murphi::model(&input, &mut session.sources, &defines);
+        let Ok(model) = read else { continue };
+        if let Ok(program) = mu_murphi::compile(&model) {
+            models.push((model, program));
+        }
+    }
+    let (start, limit) = (Instant::now(), FLOOR.max(session.budget.elapsed() / PART));
+    let enough = || start.elapsed() > limit || session.budget.check(0).is_err();
+    let mut instances = Vec::new();
+    for (model, program) in &models {
+        instances.push(ModelInstance::new(model, program, node, correspondence, enough)?);
+    }
+    let mut origins: Vec<&mut dyn Origin> =
+        instances.iter_mut().map(|i| i as &mut dyn Origin).collect();
+    let request = TranslationRequest {
+        system,
+        certificate: Some(certificate),
+        samples: args.check_samples,
+        seed: SEED,
+        enough: &enough,
+    };
+    audit_translation(&request, &mut origins).map(Some)
+}
+
+/// Returns the audit as text.
+pub(super) fn text(audit: Option<&TranslationAudit>) -> String {
+    let Some(audit) = audit else { return "none (`--check-samples 0`)".into() };
+    let Some((least, most)) = audit.processes else {
+        return "none (the instances are too large, or the time was too short)".into();
+    };
+    format!(
+        "{} states of {least} to {most} elements, {} reached; {} steps of {} rules, {} failures; seed {}",
+        grouped(audit.samples as u64),
+        grouped(audit.reached as u64),
+        grouped(audit.steps as u64),
+        audit.rules,
+        grouped(audit.failures as u64),
+        audit.seed
+    )
+}
+
+/// Returns the audit for JSON.
+pub(super) fn object(audit: Option<&TranslationAudit>) -> Value {
+    let unchecked = audit.is_none().then_some("`--check-samples 0`");
+    let TranslationAudit { samples, reached, outside, steps, rules, failures, processes, seed } =
+        audit.copied().unwrap_or_default();
+    let elements = processes.map(|(least, most)| [least, most]);
+    json!({
+        "samples": samples, "reached": reached, "outside": outside, "steps": steps, "rules": rules,
+        "failures": failures, "elements": elements, "seed": seed, "unchecked": unchecked,
     })
 }

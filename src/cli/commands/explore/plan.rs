@@ -27,6 +27,8 @@ pub(crate) struct Exploration {
     pub engine: EngineRef,
     pub strategy: Option<SetStrategy>,
     pub deadlocks: Option<DeadlockKind>,
+    /// Number of samples that check a proof for every size of a Murphi model.
+    pub check_samples: usize,
     /// File of the JUnit report, for a Murphi model.
     pub junit: Option<PathBuf>,
     /// True if a shortest path to a deadlock is shown after the counts.
@@ -51,6 +53,7 @@ impl Exploration {
             engine: args.engine,
             strategy: args.strategy,
             deadlocks: args.deadlocks,
+            check_samples: args.check_samples,
             junit: None,
             shows_deadlock: false,
         }
@@ -88,6 +91,7 @@ impl Exploration {
             engine: args.chosen_engine.unwrap_or(mu_engines::engines()[0]),
             strategy: None,
             deadlocks: None,
+            check_samples: args.check_samples,
             junit: args.junit.clone(),
             shows_deadlock: true,
         })

@@ -20,11 +20,11 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Minimum time for samples.
-const FLOOR: Duration = Duration::from_millis(250);
+pub(crate) const FLOOR: Duration = Duration::from_millis(250);
 /// The samples take one part in `PART` of the time of the run.
-const PART: u32 = 10;
+pub(crate) const PART: u32 = 10;
 /// Seed of the samples; runs are deterministic except for limits.
-const SEED: u64 = 0x5eed;
+pub(crate) const SEED: u64 = 0x5eed;
 /// Maximum number of threads of a walk.
 const MAX_THREADS: usize = 5;
 /// Number of samples per walk of each number of threads.
