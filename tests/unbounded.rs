@@ -563,6 +563,43 @@ fn each_seeded_fault_is_found_with_the_least_number_of_operations() {
     }
 }
 
+/// Instances that a search of states does not decide, that the formula does not fit, or that the
+/// file excludes.
+#[test]
+fn instances_are_checked_as_models_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.spec").display().to_string();
+    let check = |text: &str, formula: &str, any: &[&str]| {
+        std::fs::write(&path, text).unwrap();
+        let mut arguments = vec!["check", &path, "-f", formula];
+        any.iter().for_each(|name| arguments.extend(["-D", *name]));
+        let outcome = mu_check(&arguments);
+        (outcome.code, outcome.json["results"][0].clone(), outcome.stderr)
+    };
+    // `Nat2Pos(0)` has no value, which the equation system of the formula does not need.
+    let text = "$param N: Nat = 3;\nmap M: Nat;\neqn M = ${N};\nact u: Pos;\n\
+        proc C(n: Pos) = (n < M) -> u(n) . C(n + 1);\ninit C(1);";
+    let formula = "[true*.(exists x: Nat. val(x < 2) && u(Nat2Pos(x)))]false";
+    let (code, result, errors) = check(text, formula, &["N=any"]);
+    assert_eq!((code, &result["for"]), (1, &"N = 2".into()), "{result} {errors}");
+    // A constant that few values do not have.
+    let text = "$param K: Nat = 4;\nsort D = struct $for i in 0 .. K join \" | \" { d${i} };\n\
+        act a: D;\nproc P(x: D) = sum d: D. (d != x) -> a(d) . P(d);\ninit sum d: D. P(d);";
+    let (code, result, errors) = check(text, "[true*.a(d3)]false", &["K=any"]);
+    assert_eq!((code, &result["for"]), (1, &"K = 4".into()), "{result} {errors}");
+    let (code, result, errors) = check(text, "[true*.a(d3).a(d3)]false", &["K=any"]);
+    let reason = format!("{}", result["tried"]);
+    assert_eq!((code, &result["verdict"]), (3, &"unknown".into()), "{result} {errors}");
+    assert!(reason.contains("the model or the formula is not defined for 0 to 3"), "{result}");
+    let (code, _, errors) = check(text, "[true*.a(x3)]false", &["K=any"]);
+    assert!(code == 2 && errors.contains("`x3` is not declared"), "{code} {errors}");
+    // More values than a search tries.
+    let text = "$param A: Nat = 299 where A >= 299;\n$param B: Nat = 3;\n$param C: Nat = 3;\n\
+        act a: Nat;\nproc P(n: Nat) = (n < ${A} + ${B} * ${C}) -> a(n) . P(n + 1);\ninit P(0);";
+    let (code, result, errors) = check(text, "[true*.a(2000)]false", &["A=any", "B=any", "C=any"]);
+    assert_eq!((code, &result["verdict"]), (3, &"unknown".into()), "{result} {errors}");
+}
+
 #[test]
 fn a_text_that_depends_on_the_value_is_refused() {
     let mut sources = SourceMap::new();

@@ -17,10 +17,19 @@ use mu_syntax::ast::{
     StructConstructor,
 };
 
+/// Returns a text with blanks in the place of comments.
+fn without_comments(text: &str) -> String {
+    let mut comment = false;
+    let blank = |c: char| {
+        comment = c != '\n' && (comment || c == '%');
+        if comment { " ".repeat(c.len_utf8()) } else { c.to_string() }
+    };
+    text.chars().map(blank).collect()
+}
+
 /// Returns the parameters of a text that only count copies, in order.
 pub fn counting(text: &str) -> Vec<String> {
-    let plain: String =
-        text.lines().map(|l| format!("{}\n", l.split('%').next().unwrap_or_default())).collect();
+    let plain = without_comments(text);
     let declared = plain
         .split("$param")
         .skip(1)
@@ -33,55 +42,89 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '\''
 }
 
+/// An occurrence of a parameter.
+enum Occurrence {
+    Declaration,
+    /// The bound of a plain loop; true if the loop is in a structured sort.
+    Bound(bool),
+    /// Any other one; of the bound of another loop, the directive in its body.
+    Other(usize, usize),
+}
+
+/// Returns the occurrences of a word.
+fn occurrences<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Occurrence> + 't {
+    let whole = |at: &usize| {
+        !text[..*at].ends_with(is_word) && !text[*at + name.len()..].starts_with(is_word)
+    };
+    text.match_indices(name).map(|(at, _)| at).filter(whole).map(move |at| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        if before.trim_end().ends_with("$param") {
+            return Occurrence::Declaration;
+        }
+        match plain_loop(before, after) {
+            Ok(()) => {
+                let statement = before.rsplit(';').next().unwrap_or(before);
+                Occurrence::Bound(statement.split(|c| !is_word(c)).any(|word| word == "struct"))
+            }
+            Err(Some((from, to))) => {
+                Occurrence::Other(at + name.len() + from, at + name.len() + to)
+            }
+            Err(None) => Occurrence::Other(at, at + name.len()),
+        }
+    })
+}
+
 /// True if a word occurs only in its declaration and as the bound of plain loops.
 fn only_bounds(text: &str, name: &str) -> bool {
     let (mut declarations, mut bounds) = (0, 0);
-    for (at, _) in text.match_indices(name) {
-        let (before, after) = (&text[..at], &text[at + name.len()..]);
-        if before.ends_with(is_word) || after.starts_with(is_word) {
-            continue;
-        }
-        if before.trim_end().ends_with("$param") {
-            declarations += 1;
-        } else if is_bound(before, after) {
-            bounds += 1;
-        } else {
-            return false;
+    for occurrence in occurrences(text, name) {
+        match occurrence {
+            Occurrence::Declaration => declarations += 1,
+            Occurrence::Bound(_) => bounds += 1,
+            Occurrence::Other(..) => return false,
         }
     }
     declarations == 1 && bounds > 0
 }
 
-/// True if the text around a word makes it the bound of a loop from 0, with no directive in the
-/// body except its variable.
-fn is_bound(before: &str, after: &str) -> bool {
-    let Some(before) = before.trim_end().strip_suffix("..").map(str::trim_end) else {
-        return false;
+/// Returns the first occurrence of a parameter that is neither its declaration nor the bound of a
+/// plain loop, as bytes of the text, if it is the bound of a plain loop in a structured sort.
+pub fn first_other_use(text: &str, name: &str) -> Option<(usize, usize)> {
+    let plain = without_comments(text);
+    let all: Vec<Occurrence> = occurrences(&plain, name).collect();
+    all.iter().find(|o| matches!(o, Occurrence::Bound(true)))?;
+    all.iter().find_map(|o| match o {
+        Occurrence::Other(from, to) => Some((*from, *to)),
+        _ => None,
+    })
+}
+
+/// Checks that the text around a word makes it the bound of a loop from 0, with no directive in the
+/// body except its variable. Error: it does not; with the place of another directive in the body,
+/// as bytes of `after`.
+fn plain_loop(before: &str, after: &str) -> Result<(), Option<(usize, usize)>> {
+    let before = before.trim_end().strip_suffix("..").map(str::trim_end).ok_or(None)?;
+    let word = |before: &'_ str, word: &str| {
+        let rest = before.strip_suffix(word).filter(|b| b.ends_with(char::is_whitespace));
+        rest.map(|rest| rest.trim_end().len())
     };
-    let Some(before) =
-        before.strip_suffix('0').filter(|b| b.ends_with(char::is_whitespace)).map(str::trim_end)
-    else {
-        return false;
-    };
-    let Some(before) =
-        before.strip_suffix("in").filter(|b| b.ends_with(char::is_whitespace)).map(str::trim_end)
-    else {
-        return false;
-    };
+    let before = &before[..word(before, "0").ok_or(None)?];
+    let before = &before[..word(before, "in").ok_or(None)?];
     let start = before.trim_end_matches(is_word);
     let variable = &before[start.len()..];
     if variable.is_empty() || !start.trim_end().ends_with("$for") {
-        return false;
+        return Err(None);
     }
     let mut rest = after.trim_start();
     if let Some(join) = rest.strip_prefix("join") {
-        let Some((_, behind)) = join.trim_start().strip_prefix('"').and_then(|j| j.split_once('"'))
-        else {
-            return false;
-        };
+        let (_, behind) = join
+            .trim_start()
+            .strip_prefix('"')
+            .and_then(|join| join.split_once('"'))
+            .ok_or(None)?;
         rest = behind.trim_start();
     }
-    let Some(body) = rest.strip_prefix('{') else { return false };
+    let body = rest.strip_prefix('{').ok_or(None)?;
     let (mut depth, mut at) = (1, body);
     while let Some(next) = at.find(['{', '}', '$']) {
         let here = &at[next..];
@@ -91,20 +134,21 @@ fn is_bound(before: &str, after: &str) -> bool {
         } else if here.starts_with('}') {
             depth -= 1;
             if depth == 0 {
-                return true;
+                return Ok(());
             }
         } else {
-            let Some((inside, behind)) = here.strip_prefix("${").and_then(|h| h.split_once('}'))
-            else {
-                return false;
-            };
+            let from = after.len() - here.len();
+            let (inside, behind) = here
+                .strip_prefix("${")
+                .and_then(|h| h.split_once('}'))
+                .ok_or(Some((from, from + 1)))?;
             if inside.trim() != variable {
-                return false;
+                return Err(Some((from, after.len() - behind.len())));
             }
             at = behind;
         }
     }
-    false
+    Err(None)
 }
 
 /// A difference between the specifications for two values, other than one more constant of a sort.

@@ -39,6 +39,9 @@ pub struct SampleRequest<'a> {
 
 /// Limit on the number of samples; beyond it none are returned.
 pub const MAX_SAMPLES: usize = 200_000;
+/// Limit on partial choices; beyond it no samples are returned. Few samples may need many: of 20
+/// numbers that must be zero, each subset is tried at zero.
+const MAX_PARTIAL: u64 = 50_000_000;
 
 struct Chain<'a> {
     wanted: &'a SampleRequest<'a>,
@@ -48,6 +51,8 @@ struct Chain<'a> {
     /// The same for the twin.
     twins: Vec<i64>,
     out: Vec<(Sample, Sample)>,
+    /// Number of partial choices.
+    partial: u64,
     full: bool,
 }
 
@@ -60,6 +65,7 @@ pub fn samples(wanted: &SampleRequest) -> Option<Vec<(Sample, Sample)>> {
         places: vec![None; count],
         twins: vec![0; count],
         out: Vec::new(),
+        partial: 0,
         full: false,
     };
     chain.position(0, 0);
@@ -91,6 +97,8 @@ impl Chain<'_> {
     /// Decides for each remaining item from `from` on whether it is at this position. `any`: some
     /// item is here already.
     fn subset(&mut self, from: usize, at: i64, twin: i64, any: bool) {
+        self.partial += 1;
+        self.full |= self.partial > MAX_PARTIAL;
         if self.full {
             return;
         }

@@ -70,6 +70,7 @@ impl Prover<'_> {
     /// Prepares an evaluation from a node along a path.
     fn enter(&mut self, node: &Node, path: &SharedPath) {
         self.paths += 1;
+        self.drawn.clear();
         self.engine.forget_unknowns();
         for (i, sort) in node.sorts.iter().enumerate() {
             self.engine.rigid(*sort, self.pool[i]);
@@ -123,7 +124,8 @@ impl Prover<'_> {
             return Err(Fail::Stop(why));
         }
         let why = why.or_span(span);
-        let why = Diagnostic { stage: Stage::Unsupported, ..why };
+        let message = self.with_names(node, &why.message);
+        let why = Diagnostic { stage: Stage::Unsupported, message, ..why };
         if path.refused.is_empty() {
             return Err(Fail::Refuted(why));
         }
@@ -211,8 +213,8 @@ impl Prover<'_> {
     /// Returns the failure for a value that is no normal form.
     fn no_value(&mut self, node: &Node, var: VarId, part: &Value) -> Fail {
         let name = self.signature.var(var).name.clone();
-        let text =
-            format!("`{name}` gets the value `{}`, which is undecided", self.engine.shown(part));
+        let shown = self.with_names(node, &self.engine.shown(part));
+        let text = format!("`{name}` gets the value `{shown}`, which is undecided");
         let why = Diagnostic::new(Stage::Unsupported, text);
         let unknowns = self.engine.rigid_unknowns(part);
         let places: Option<Vec<u64>> =
@@ -335,11 +337,10 @@ impl Prover<'_> {
         next: &mut Vec<usize>,
     ) -> Result<(), Fail> {
         let env = self.env(node);
-        let sort = self.signature.var(var).sort;
         let mut paths = Paths::new(&node.zone);
         while let Some(path) = paths.start()? {
             self.enter(node, &path);
-            let run = self.any_value(sort, &path).and_then(|value| {
+            let run = self.any_value(var, &path).and_then(|value| {
                 value.ok_or_else(|| {
                     let text = format!(
                         "`forall {}` is over a sort with values of any size",
@@ -420,8 +421,8 @@ impl Prover<'_> {
         path: &SharedPath,
     ) -> Run<Option<Env>> {
         let process = self.question.process;
-        for (var, sort) in self.steps[summand].drawn.clone() {
-            let Some(value) = self.any_value(sort, path)? else {
+        for var in self.steps[summand].drawn.clone() {
+            let Some(value) = self.any_value(var, path)? else {
                 let name = &self.signature.var(var).name;
                 let text = format!("`sum {name}` is over values of any size");
                 return Err(Diagnostic::new(Stage::Unsupported, text));

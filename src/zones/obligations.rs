@@ -137,8 +137,8 @@ pub(crate) struct Compiled {
 
 /// Compiled summand.
 pub(crate) struct Step {
-    /// Summed variables that are chosen before the condition is evaluated, with their sorts.
-    pub drawn: Vec<(VarId, SortId)>,
+    /// Summed variables that are chosen before the condition is evaluated.
+    pub drawn: Vec<VarId>,
     /// Summed variables that the condition is solved for.
     pub solved: Vec<VarId>,
     pub problem: Problem,
@@ -200,6 +200,8 @@ pub(crate) struct Prover<'a> {
     /// Places of numbers that sums and quantifiers choose.
     pub fresh: AHashSet<u64>,
     pub names: AHashMap<u64, String>,
+    /// For each number that the current evaluation has chosen, its index and its name in messages.
+    pub drawn: Vec<(usize, String)>,
     pub nodes: Vec<Node>,
     pub known: AHashMap<(usize, Rc<[Value]>), Vec<usize>>,
     pub paths: u64,
@@ -275,6 +277,7 @@ impl<'a> Prover<'a> {
             flows: AHashSet::new(),
             fresh: AHashSet::new(),
             names: AHashMap::new(),
+            drawn: Vec::new(),
             nodes: Vec::new(),
             known: AHashMap::new(),
             paths: 0,
@@ -315,7 +318,7 @@ impl<'a> Prover<'a> {
             for v in summand.sum_vars.iter().filter(|v| used.contains(v)) {
                 let sort = self.signature.var(*v).sort;
                 if self.holds_numbers(sort, &mut Vec::new()) == Some(true) {
-                    drawn.push((*v, sort));
+                    drawn.push(*v);
                 } else {
                     solved.push(*v);
                 }
@@ -394,9 +397,25 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Returns any value of a sort, by choices of the path; `None` if there are infinitely many
+    /// Returns any value of a variable, by choices of the path; `None` if there are infinitely many
     /// shapes.
     pub(crate) fn any_value(
+        &mut self,
+        var: VarId,
+        path: &SharedPath,
+    ) -> Result<Option<Value>, Diagnostic> {
+        let signature = &self.signature;
+        let (sort, name) = (signature.var(var).sort, signature.var(var).name.clone());
+        let is_number = [basic::POS, basic::NAT, basic::INT].contains(&sort);
+        let name = if is_number { name } else { format!("a number in {name}") };
+        let before = path.borrow().zone.size() - 1;
+        let found = self.any_of_sort(sort, path);
+        let drawn = before..path.borrow().zone.size() - 1;
+        self.drawn.extend(drawn.map(|at| (at, name.clone())));
+        found
+    }
+
+    fn any_of_sort(
         &mut self,
         sort: SortId,
         path: &SharedPath,
@@ -417,7 +436,7 @@ impl<'a> Prover<'a> {
                 let domain = self.signature.domain_range(self.signature.op(op).sort).0.to_vec();
                 let mut args = Vec::new();
                 for d in domain {
-                    match self.any_value(d, path)? {
+                    match self.any_of_sort(d, path)? {
                         Some(v) => args.push(v),
                         None => return Ok(None),
                     }
@@ -507,6 +526,29 @@ impl<'a> Prover<'a> {
             Some(name) => format!("`{name}`"),
             None => "a number in a structure".into(),
         }
+    }
+
+    /// Replaces the names of numbers in a message by those of their places.
+    pub(crate) fn with_names(&self, node: &Node, text: &str) -> String {
+        let name_of = |at: usize| match node.places.get(at) {
+            Some(place) => self.names.get(place).cloned(),
+            None => self.drawn.iter().find(|d| d.0 == at).map(|d| d.1.clone()),
+        };
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find(is_word) {
+            let length = rest[start..].find(|c| !is_word(c)).unwrap_or(rest.len() - start);
+            let (before, word) = (&rest[..start], &rest[start..start + length]);
+            let at = self.pool.iter().position(|v| self.signature.var(*v).name == word);
+            out += before;
+            match at {
+                Some(at) => out += &name_of(at).unwrap_or_else(|| "(a number)".into()),
+                None => out += word,
+            }
+            rest = &rest[start + length..];
+        }
+        out + rest
     }
 
     /// Describes the difference of two places.

@@ -18,7 +18,7 @@ use mu_formula::equations::{self, UnrollSelection};
 use mu_formula::typed::TypedFormula;
 use mu_game::solve::Solver;
 use mu_game::{Game, Player};
-use mu_pbes::print;
+use mu_pbes::{Answer, Method, Verdict, print};
 
 /// Limit on the instances if a quantifier is enumerated; beyond it the original error is reported.
 const MAX_UNROLLED: u64 = 4096;
@@ -88,6 +88,20 @@ pub(super) fn decide_with(
         }
         None => None,
     })
+}
+
+/// Returns the answer of a formula that an equation system decides.
+pub(super) fn answer(value: bool, equations: u64) -> Answer {
+    Answer {
+        equations,
+        informative: false,
+        ..Answer::new(if value { Verdict::True } else { Verdict::False }, Method::Game)
+    }
+}
+
+/// Returns the reason for an answer by equations. `refusal`: the error of the search of states.
+pub(super) fn reason(refusal: &Diagnostic) -> String {
+    format!("equations: the search of states fails ({}); there is no path to show", refusal.message)
 }
 
 /// Builds the part of the game of an equation system that decides it.

@@ -184,20 +184,9 @@ impl Checking<'_> {
                 match by_equations::decide_with(peers, budget, &mut decide) {
                     Ok(Some((value, equations))) => {
                         by_equations = true;
-                        let why = format!(
-                            "equations: the search of states fails ({}); there is no path to show",
-                            refusal.message
-                        );
-                        let verdict = if value { Verdict::True } else { Verdict::False };
                         (
-                            Answer {
-                                verdict,
-                                equations,
-                                method: Method::Game,
-                                informative: false,
-                                ..stopped(Stop::Complete, "explicit")
-                            },
-                            Some(why),
+                            by_equations::answer(value, equations),
+                            Some(by_equations::reason(&refusal)),
                         )
                     }
                     Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, "explicit"), None),

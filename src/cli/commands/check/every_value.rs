@@ -28,7 +28,7 @@ use crate::output::progress::counted;
 use crate::pipeline::properties::{self, FormulaText};
 use crate::pipeline::{self, Session};
 use mu_base::host::Instant;
-use mu_base::{Budget, Diagnostic, Stage, permutations};
+use mu_base::{Budget, Diagnostic, Span, Stage, narrow, permutations};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
 use mu_engines::auto::{Slice, alternate};
@@ -329,7 +329,24 @@ pub(super) fn abstracted(
     let parse = |expanded: &template::ExpandedText| {
         mu_syntax::parse_specification(expanded.source, &expanded.text)
     };
-    let expanded = expand(session, None)?;
+    let expanded = match expand(session, None) {
+        Err(why) if why.stage == Stage::Unsupported => {
+            // A directive that needs the value is reached before what makes the value matter.
+            let other = names.iter().filter(|name| !sizes.contains(name)).find_map(|name| {
+                let (start, end) = constant_counts::first_other_use(&text, name)?;
+                Some((name, narrow::index(start), narrow::index(end)))
+            });
+            let Some((name, start, end)) = other else { return Err(why) };
+            let source = session.sources.add(model.display().to_string(), &text);
+            let message = format!("the text here depends on `{name}`, which is set to `any`");
+            let note = format!(
+                "`{name}` may only be the number of constants of a sort: the bound of `$for i in 0 .. {name} {{ … }}` with text and `${{i}}`"
+            );
+            let span = Span { source, start, end };
+            return Err(Diagnostic::at(Stage::Unsupported, span, message).note(note));
+        }
+        expanded => expanded?,
+    };
     let parameter_text = |p: &template::Param| {
         if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() }
     };
@@ -753,7 +770,7 @@ fn runs_end(
         return Ok(known.clone());
     }
     let process = model.compiled.process();
-    let any = TypedStateFormula { kind: StateKind::True, span: mu_base::Span::default() };
+    let any = TypedStateFormula { kind: StateKind::True, span: Span::default() };
     let formula = TypedFormula {
         data: process.data.clone(),
         actions: process.actions.clone(),

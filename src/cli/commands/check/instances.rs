@@ -9,6 +9,7 @@
 //! they detect its errors. Cost: both are bounded by numbers of states, never by time, so the
 //! answer is deterministic.
 
+use super::by_equations;
 use super::explanation::{self, FormulaResult, ParameterValues};
 use super::plan::CheckPlan;
 use super::report::FormulaOutcome;
@@ -18,8 +19,9 @@ use crate::pipeline::load::Loaded;
 use crate::pipeline::properties::{self, FormulaText};
 use mu_base::host::Instant;
 use mu_base::limits::Limits;
-use mu_base::{Diagnostic, Stage};
-use mu_pbes::{Options, Verdict, check};
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_formula::typed::TypedFormula;
+use mu_pbes::{Answer, Options, Verdict, check};
 use std::collections::BTreeSet;
 
 /// The search by sums ends after a model with more states than this.
@@ -31,6 +33,8 @@ const FEW_MODELS: usize = 24;
 const CHEAP_STATES: u64 = 100_000;
 /// Maximum number of models in the search by sums.
 const MAX_MODELS: usize = 400;
+/// The search by sums ends if the file excludes more values than this.
+const MAX_EXCLUDED: usize = 4_000;
 /// The search by sums ends at this sum, or at two above the greatest number in the text: a
 /// comparison with `n` changes at `n + 1`, and a step can add one more.
 const MAX_SUM: usize = 24;
@@ -107,6 +111,8 @@ struct InstanceSearch {
     without_model: Vec<Vec<usize>>,
     /// The first reason for a missing model.
     first_failure: Option<Diagnostic>,
+    /// True if some of these values have a model, but the formula names what it does not have.
+    lacks_formula: bool,
     /// All values up to this sum have been tried.
     complete: Option<usize>,
     /// True if a limit ended the search over small values.
@@ -155,6 +161,7 @@ impl InstanceSearch {
                 self.first_failure.as_ref().filter(|why| why.stage == Stage::Unsupported);
             let missing = match unsupported {
                 Some(why) => format!("not checked one by one ({}):", why.message),
+                None if self.lacks_formula => "the model or the formula is not defined for".into(),
                 None => "there is no model for".into(),
             };
             for (of, count, why) in [
@@ -290,6 +297,9 @@ impl Instances<'_> {
                     InstanceResult::NoModel if search.without_model.len() > MAX_WITHOUT_MODEL => {
                         break 'sums;
                     }
+                    InstanceResult::Excluded if search.excluded.len() > MAX_EXCLUDED => {
+                        break 'sums;
+                    }
                     InstanceResult::NoModel | InstanceResult::Excluded | InstanceResult::True => {}
                 }
             }
@@ -396,6 +406,23 @@ impl Instances<'_> {
         search: &mut InstanceSearch,
         most: Option<u64>,
     ) -> Result<InstanceResult, Diagnostic> {
+        let sources = self.session.sources.clone();
+        let found = self.checked(values, search, most);
+        if let Ok(InstanceResult::Excluded | InstanceResult::True | InstanceResult::TrueAtLimit) =
+            found
+        {
+            // No result has a place in the text of this instance.
+            self.session.sources = sources;
+        }
+        found
+    }
+
+    fn checked(
+        &mut self,
+        values: Vec<usize>,
+        search: &mut InstanceSearch,
+        most: Option<u64>,
+    ) -> Result<InstanceResult, Diagnostic> {
         let start = Instant::now();
         let loaded = match self.load(&values) {
             Ok(loaded) => loaded,
@@ -412,22 +439,25 @@ impl Instances<'_> {
                 return Ok(InstanceResult::NoModel);
             }
         };
-        let formula = properties::read(self.text(), &loaded.data, &loaded.actions)?;
-        let (model, labels) = (&*loaded.model, &*loaded.labels);
-        let options = self.session.explore_options(model, &self.plan.search.without);
+        let formula = match properties::read(self.text(), &loaded.data, &loaded.actions) {
+            Err(error) if error.stage != Stage::Internal && error.stop.is_none() => {
+                // The formula may name a constant that larger values declare.
+                search.without_model.push(values);
+                search.lacks_formula = true;
+                search.first_failure.get_or_insert(error);
+                return Ok(InstanceResult::NoModel);
+            }
+            formula => formula?,
+        };
+        let options = self.session.explore_options(&*loaded.model, &self.plan.search.without);
         let limits = self.session.budget.limits();
         let limits =
             Limits { max_states: limits.max_states.into_iter().chain(most).min(), ..*limits };
         let budget = self.session.budget.with_limits(limits);
-        let answer = check(
-            model,
-            labels,
-            &formula,
-            Options { witnesses: false, ..Options::new(&options) },
-            &budget,
-        );
+        let chosen = Options { witnesses: false, ..Options::new(&options) };
+        let answer = self.answer(&loaded, &formula, chosen, &budget);
         let at = self.at(&values);
-        let answer = match answer {
+        let (answer, why) = match answer {
             Err(error) if error.stage == Stage::Internal => return Err(error),
             Err(error) => {
                 search.stop_reason.get_or_insert_with(|| format!("{at}: {}", error.message));
@@ -443,8 +473,8 @@ impl Instances<'_> {
                 let at = ParameterValues { values: at, least: search.is_least(&values) };
                 let found = FormulaResult {
                     answer,
-                    why: None,
-                    by_equations: false,
+                    by_equations: why.is_some(),
+                    why,
                     at: Some(at),
                     seconds: start.elapsed().as_secs_f64(),
                 };
@@ -460,6 +490,34 @@ impl Instances<'_> {
             Verdict::True => search.satisfied.push(values),
         }
         Ok(if large { InstanceResult::TrueAtLimit } else { InstanceResult::True })
+    }
+
+    /// Checks the formula on a model; as an equation system, with the reason, if the search of
+    /// states lacks a value.
+    fn answer(
+        &self,
+        loaded: &Loaded,
+        formula: &TypedFormula,
+        chosen: Options,
+        budget: &Budget,
+    ) -> Result<(Answer, Option<String>), Diagnostic> {
+        let error = match check(&*loaded.model, &*loaded.labels, formula, chosen, budget) {
+            Err(error) if by_equations::lacks_value(&error, loaded) => error,
+            answer => return Ok((answer?, None)),
+        };
+        let solver = self.plan.search.solver;
+        match by_equations::decide(self.session, loaded, formula, solver, budget) {
+            Ok(Some((value, equations))) => {
+                let why = by_equations::reason(&error);
+                Ok((by_equations::answer(value, equations), Some(why)))
+            }
+            Err(Diagnostic { stop: Some(stop), .. }) => {
+                Ok((explanation::stopped(stop, "explicit"), None))
+            }
+            Err(other) if other.stage == Stage::Internal => Err(other),
+            // The first error names the place in the model.
+            _ => Err(error),
+        }
     }
 
     /// Spot-checks a formula that is about to be called true: small values, and the neighbours of
@@ -487,10 +545,12 @@ impl Instances<'_> {
         let mut left =
             BASE_SPOT_STATES + (states / PROOF_STATES_PER_SPOT_STATE).min(MAX_EXTRA_SPOT_STATES);
         let mut checks = 0;
+        let sources = self.session.sources.clone();
         for (_, values) in &spot_checks {
             if checks == MAX_SPOT_CHECKS {
                 break;
             }
+            self.session.sources.clone_from(&sources);
             let loaded = match self.load(values) {
                 Err(NoInstance::Excluded) => continue,
                 Err(NoInstance::Limit) => break,
@@ -507,15 +567,13 @@ impl Instances<'_> {
             let Ok(formula) = properties::read(self.text(), &loaded.data, &loaded.actions) else {
                 continue;
             };
-            let (model, labels) = (&*loaded.model, &*loaded.labels);
-            let options = self.session.explore_options(model, &self.plan.search.without);
+            let options = self.session.explore_options(&*loaded.model, &self.plan.search.without);
             let limits = self.session.budget.limits();
             let limits =
                 Limits { max_states: Some(limits.max_states.unwrap_or(left).min(left)), ..*limits };
             let chosen = Options { evidence: false, witnesses: false, ..Options::new(&options) };
-            let Ok(answer) =
-                check(model, labels, &formula, chosen, &self.session.budget.with_limits(limits))
-            else {
+            let budget = self.session.budget.with_limits(limits);
+            let Ok((answer, _)) = self.answer(&loaded, &formula, chosen, &budget) else {
                 continue;
             };
             match answer.verdict {

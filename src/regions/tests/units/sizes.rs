@@ -271,6 +271,27 @@ fn what_depends_on_the_size_is_refused_by_name() {
     );
 }
 
+/// The place of a use of a parameter that makes more than the number of constants depend on it.
+#[test]
+fn uses_of_a_size_other_than_in_its_sort_have_a_place() {
+    let sort =
+        "$param n: Nat = 2; % n == 3\nsort S = struct $for i in 0 .. n join \" | \" { s${i} };\n";
+    let place = |rest: &str| {
+        let text = format!("{sort}{rest}");
+        constant_counts::first_other_use(&text, "n").map(|(from, to)| text[from..to].to_string())
+    };
+    assert_eq!(place("init $if n == 30 { e . } P;").as_deref(), Some("n"));
+    assert_eq!(place("init P $for k in 30 .. n { + e };").as_deref(), Some("n"));
+    let squares = "eqn $for i in 0 .. n join \" \" { f(s${i}) = ${i * i}; }";
+    assert_eq!(place(squares).as_deref(), Some("${i * i}"));
+    let conditional = "eqn $for i in 0 .. n join \" \" { $if i > 2 { f(s${i}) = 1; } }";
+    assert_eq!(place(conditional).as_deref(), Some("$"));
+    assert_eq!(place("init $for i in 0 .. n join \" || \" { P(s${i}) };"), None);
+    // A number of other things, which is no number of constants.
+    let list = "$param n: Nat = 2;\neqn l = [$for i in 0 .. n join \", \" { c }]; m = ${n};";
+    assert_eq!(constant_counts::first_other_use(list, "n"), None);
+}
+
 fn random_text(r: &mut Random) -> String {
     let term = |r: &mut Random| (*r.choose(&["x", "y", "none", "m(k)"])).to_string();
     let mut summands = Vec::new();

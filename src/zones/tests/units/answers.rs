@@ -142,6 +142,37 @@ fn constants_without_a_value_are_no_values() {
     ]);
 }
 
+/// Numbers have the names of the text in reasons.
+#[test]
+fn reasons_name_the_numbers_of_the_text() {
+    let large = "9223372036854775808";
+    table(&[
+        (
+            "proc C = sum k: Nat. (k == N) -> u(k) . C; init C;",
+            &format!("[true* . u({large})] false"),
+            &format!("neither true nor false: N == {large}"),
+        ),
+        (
+            &format!("proc C = sum k: Nat. (k > {large}) -> u(k) . C; init C;"),
+            "",
+            &format!("{large} < k"),
+        ),
+        (
+            &format!("proc C(n: Nat) = (n == {large}) -> u(n) . C(n) + a . C(n + 1); init C(N);"),
+            "",
+            &format!("neither true nor false: n == {large}"),
+        ),
+        (
+            &format!(
+                "sort S = struct s(p: Nat) | z; proc C(x: S) = (p(x) == {large}) -> a . C(z) \
+                 + b . C(s(N)); init C(s(N));"
+            ),
+            "",
+            &format!("neither true nor false: (a number) == {large}"),
+        ),
+    ]);
+}
+
 #[test]
 fn numbers_of_a_certificate_belong_to_their_sorts() {
     let text = |condition: &str| {
