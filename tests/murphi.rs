@@ -172,6 +172,31 @@ fn translations_have_the_states_of_the_model() {
             4,
             "failed_twice receive send startstate",
         ),
+        // A position selects in every multiset of its type; what has no element has no value.
+        (
+            "var a, b: multiset [2] of 0..3; done: boolean;
+             startstate var e: 0..3; begin e := 1; multisetadd(e, a); multisetadd(e, b);
+               done := false; end;
+             choose i: a do
+               rule \"write\" !done ==> begin b[i] := 2; done := true; end;
+               rule \"remove\" !done ==> begin multisetremove(i, a); a[i] := 2; done := true; end;
+               rule \"take\" !done ==> begin multisetremove(i, a); done := true; end;
+             end;
+             invariant \"kept\" multisetcount(i: a, a[i] = 2) = 0;"
+                .into(),
+            3,
+            "remove startstate take write",
+        ),
+        // The place of an assignment is evaluated before a function that assumes.
+        (
+            "var a: array [0..1] of boolean; k: 0..9;
+             function f(): boolean; begin assume false; return true; end;
+             startstate a[0] := false; a[1] := false; k := 7; end;
+             rule \"index\" begin a[k] := f(); end;"
+                .into(),
+            2,
+            "failed_index startstate",
+        ),
         (
             "type N: 0..1; var x: 0..3; y: 0..1; startstate x := 0; end;
              rule \"inc\" x < 3 ==> begin x := x + 1; end; assume x < 2 | y = 1;"

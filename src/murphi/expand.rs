@@ -398,7 +398,7 @@ impl<'m> Writer<'m> {
                     self.map(&format!("k{k}"), "Result # Int # Int -> Result");
                     let slot = self.local(*local).term();
                     self.equation(&format!(
-                        "k{k}(go(m), b, i) = occupied(m, plus({set}, i * {block}), {slot})"
+                        "k{k}(go(m), b, i) = occupied(m, plus({set}, i * {block}), {slot}, ok(i))"
                     ));
                     self.equation(&format!("!is_go(r) -> k{k}(r, b, i) = r"));
                     later.push(format!("k{k}(@, b, {name})"));

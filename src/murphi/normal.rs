@@ -827,13 +827,21 @@ fn multisets(layout: &Layout, ty: TypeId, offset: u32, all: &mut Vec<MultisetAt>
     }
 }
 
-/// Sorts the slots of a multiset in descending order of their bits, from the lowest word on.
+/// Sorts the slots of a multiset in descending order of their bits, from the lowest word on. What a
+/// rule has written to elements that it removed is lost, as in CMurphi.
 fn sort_slots(memory: &mut [u64], at: MultisetAt, keys: &mut Vec<u64>) {
     let slots = at.capacity as usize;
     let offset = |slot: usize| at.offset as usize + slot * at.stride as usize;
     if at.stride <= 64 {
         keys.clear();
-        keys.extend((0..slots).map(|n| read(memory, offset(n), at.stride as u8)));
+        for n in 0..slots {
+            let mut key = read(memory, offset(n), at.stride as u8);
+            if key & 1 == 0 && key != 0 {
+                key = 0;
+                write(memory, offset(n), at.stride as u8, key);
+            }
+            keys.push(key);
+        }
         if keys.windows(2).all(|w| w[0] >= w[1]) {
             return;
         }
@@ -857,6 +865,14 @@ fn sort_slots(memory: &mut [u64], at: MultisetAt, keys: &mut Vec<u64>) {
         read(memory, offset(slot) + n * 64, width)
     };
     let chunks = (at.stride as usize).div_ceil(64);
+    for slot in 0..slots {
+        if read(memory, offset(slot), 1) == 0 {
+            for n in 0..chunks {
+                let width = (at.stride as usize - n * 64).min(64) as u8;
+                write(memory, offset(slot) + n * 64, width, 0);
+            }
+        }
+    }
     // Insertion sort: most slots are in order.
     for n in 1..slots {
         let mut slot = n;

@@ -18,7 +18,8 @@ pub(super) fn size(types: &Types, ty: TypeId) -> u64 {
     }
 }
 
-/// Returns the number of cells of a local: references and positions have the number of a cell.
+/// Returns the number of cells of a local: a reference has the number of a cell, a position that of
+/// an element.
 pub(super) fn of_local(types: &Types, local: &Local) -> u64 {
     match local.kind {
         LocalKind::Reference | LocalKind::Position => 1,
@@ -133,7 +134,15 @@ impl Writer<'_> {
                         }
                     }
                 }
-                Step::Element { position, .. } => Addr::Dynamic(self.local(*position).read(), 1),
+                Step::Element { multiset, position, span } => {
+                    let TypeKind::Multiset { element, .. } = *self.model.types.kind(*multiset)
+                    else {
+                        return unsupported(*span, "this is no multiset");
+                    };
+                    let block = 1 + size(&self.model.types, element);
+                    let slot = self.local(*position).read();
+                    Addr::Dynamic(format!("at({}, {slot}, {block})", addr.term()), 1)
+                }
             };
         }
         Ok(addr)

@@ -226,7 +226,7 @@ impl Writer<'_> {
         self.equation(&format!("h{k}(fail, b) = bad"));
         self.map(&format!("x{k}"), "List(Cell) # Int # Int # Cell -> Cell");
         self.equation(&format!(
-            "x{k}(m, b, i, x) = if(i < {capacity}, add(h{k}(occupied(m, x, {slot}), b), x{k}(m, b, i + 1, plus(x, {block}))), ok(0))"
+            "x{k}(m, b, i, x) = if(i < {capacity}, add(h{k}(occupied(m, x, {slot}, ok(i)), b), x{k}(m, b, i + 1, plus(x, {block}))), ok(0))"
         ));
         Ok(format!("x{k}(m, b, 0, {set})"))
     }

@@ -40,7 +40,7 @@ map % Memory: a list of cells. Numbers of cells are cells too, and `bad` if ther
     enabled: Result -> Cell;
     is_done: Result -> Bool;
     % Multisets: blocks of a cell that is `ok(1)`, and an element; blank blocks are free.
-    occupied: List(Cell) # Cell # Cell -> Result;
+    occupied: List(Cell) # Cell # Cell # Cell -> Result;
     insert_block: List(Cell) # Cell # Int # Int # List(Cell) -> Result;
     sort_blocks: List(Cell) # Int # Int # Int -> List(Cell);
     blocks: List(Cell) # Int # Int # List(List(Cell)) -> List(Cell);
@@ -174,11 +174,11 @@ eqn cell(m, i) = if(0 <= i && i < #m, m . Int2Nat(i), bad);
     is_done(ret(m)) = true;
     is_done(fail) = false;
     is_done(cut) = false;
-    occupied(m, x, y) = if(get(m, x) == ok(1), put(m, y, x), if(x == bad || x == undef, fail, cut));
+    occupied(m, x, y, z) = if(get(m, x) == ok(1), put(m, y, z), if(x == bad || x == undef, fail, cut));
     insert_block(m, x, n, k, a) = if(n <= 0 || !is_ok(x), fail,
       if(get(m, x) == ok(1), insert_block(m, plus(x, k), n - 1, k, a), store(m, x, ok(1) |> a)));
     sort_blocks(m, i, n, k) = take(m, i) ++ blocks(drop(m, i), n, k, []) ++ drop(m, i + n * k);
-    blocks(m, n, k, l) = if(n <= 0, flat(l), blocks(drop(m, k), n - 1, k, insert(take(m, k), l)));
+    blocks(m, n, k, l) = if(n <= 0, flat(l), blocks(drop(m, k), n - 1, k, insert(if(cell(m, 0) == ok(1), take(m, k), blank(k)), l)));
     flat([]) = [];
     flat(a |> l) = a ++ flat(l);
     insert(a, []) = [a];

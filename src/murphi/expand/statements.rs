@@ -125,7 +125,8 @@ impl Writer<'_> {
             }
             StmtKind::MultisetRemove { position, multiset } => {
                 let (_, block) = self.blocks(multiset)?;
-                let place = self.local(*position).read();
+                let (set, slot) = (self.address(multiset)?.term(), self.local(*position).read());
+                let place = format!("at({set}, {slot}, {block})");
                 format!("if(get(m, {place}) == ok(1), store(m, {place}, blank({block})), fail)")
             }
             StmtKind::MultisetRemovePredicate { local, multiset, predicate } => {
@@ -185,7 +186,7 @@ impl Writer<'_> {
         self.equation(&format!("j{k}(ret(m), i, x) = store(take(m, i), x, {cells})"));
         self.equation(&format!("j{k}(go(m), i, x) = fail"));
         self.equation(&format!("j{k}(fail, i, x) = fail"));
-        self.equation(&format!("j{k}(cut, i, x) = cut"));
+        self.equation(&format!("j{k}(cut, i, x) = if(is_ok(x), cut, fail)"));
         Ok(format!("j{k}(c{}(m, {arguments}), #m, {addr})", function.0))
     }
     fn returned(&mut self, value: Option<&Expr>) -> Result<String> {
@@ -238,19 +239,17 @@ impl Writer<'_> {
         let predicate = self.value(predicate)?;
         let (capacity, block) = self.blocks(multiset)?;
         let set = self.address(multiset)?.term();
-        let (k, addr) = (self.fresh(), self.local(local));
-        let slot = addr.term();
+        let (k, slot) = (self.fresh(), self.local(local).term());
         // The memory with the position bound, or the old memory if the block is free.
-        self.map(&format!("h{k}"), "Result # List(Cell) # Int -> Result");
+        self.map(&format!("h{k}"), "Result # List(Cell) # Int # Cell -> Result");
         self.equation(&format!(
-            "h{k}(go(m), a, b) = branch({predicate}, store(m, {}, blank({block})), go(m))",
-            addr.read()
+            "h{k}(go(m), a, b, x) = branch({predicate}, store(m, x, blank({block})), go(m))"
         ));
-        self.equation(&format!("h{k}(cut, a, b) = go(a)"));
-        self.equation(&format!("h{k}(fail, a, b) = fail"));
+        self.equation(&format!("h{k}(cut, a, b, x) = go(a)"));
+        self.equation(&format!("h{k}(fail, a, b, x) = fail"));
         self.map(&format!("l{k}"), "Result # Int # Int # Cell -> Result");
         self.equation(&format!(
-            "l{k}(go(m), b, i, x) = if(i < {capacity}, l{k}(h{k}(occupied(m, x, {slot}), m, b), b, i + 1, plus(x, {block})), go(m))"
+            "l{k}(go(m), b, i, x) = if(i < {capacity}, l{k}(h{k}(occupied(m, x, {slot}, ok(i)), m, b, x), b, i + 1, plus(x, {block})), go(m))"
         ));
         self.equation(&format!("!is_go(r) -> l{k}(r, b, i, x) = r"));
         Ok(format!("l{k}(go(m), b, 0, {set})"))

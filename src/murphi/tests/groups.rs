@@ -64,6 +64,10 @@ fn small_models_agree() {
          ruleset k: 0..1 do rule multisetcount(i: net, true) < 3 ==> var x: m; begin
            x.k := k; multisetadd(x, net); end; end;
          choose i: net do rule net[i].k = 1 & n < 3 ==> multisetremove(i, net); n := n + 1; end; end;",
+        "var a: multiset [2] of 0..3; b: boolean;
+         startstate var e: 0..3; begin e := 1; multisetadd(e, a); b := false; end;
+         choose i: a do rule begin multisetremove(i, a); a[i] := 2; b := true; end;
+         rule begin multisetremove(i, a); b := true; end; end;",
         "var x: 0..5; y: 0..5; startstate x := 0; y := 0; end;
          rule 2 x < 5 ==> x := x + 1; end; rule 1 y < 2 & x = 2 ==> y := y + 1; end;",
         "var a: array [0..3] of 0..3; i: 0..3;

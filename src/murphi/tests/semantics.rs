@@ -183,6 +183,22 @@ fn multisets_have_no_order() {
     assert_eq!(fault(&full).0, Fault::Full);
 }
 
+/// As in CMurphi: a position without an element has no value after the rule.
+#[test]
+fn writes_to_removed_elements_are_lost() {
+    for ty in ["0..3", "record a: array [0..40] of 0..3; end"] {
+        let field = if ty.starts_with('r') { ".a[9]" } else { "" };
+        let text = format!(
+            "type e: {ty}; var a, b: multiset [2] of e; done: boolean;
+             startstate var x: e; begin clear x; multisetadd(x, a); done := false; end;
+             choose i: a do rule !done ==> begin
+               multisetremove(i, a); a[i]{field} := 2; b[i]{field} := 1; done := true; end; end;
+             choose i: a do rule !done ==> begin multisetremove(i, a); done := true; end; end;"
+        );
+        assert_eq!(counts(&text, false).0, 2, "{ty}");
+    }
+}
+
 #[test]
 fn deadlocks_have_three_definitions() {
     let text = "var x: 0..3; startstate x := 0; end; rule x < 3 ==> x := x + 1; end;
