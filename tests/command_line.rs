@@ -295,7 +295,7 @@ fn models_answer_as_machines_and_by_axioms() {
 
 /// Runs with an option that has no effect on them. The option is the last word that begins with a
 /// dash.
-const WITHOUT_EFFECT: [&str; 32] = [
+const WITHOUT_EFFECT: [&str; 33] = [
     "program specs/x86/spinlock.asm --split-xchg",
     "program specs/x86/spinlock.asm --threads-of 3 --initial any",
     "program specs/x86/spinlock.asm --initial zero",

