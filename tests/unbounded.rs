@@ -181,7 +181,6 @@ fn engines_take_turns_for_every_number_of_operations() {
     };
     let sets = figures(&["--engine", "symbolic"], "symbolic");
     assert_eq!(figures(&[], "symbolic"), sets);
-    assert_eq!(figures(&["--engine", "auto"], "symbolic"), sets);
     assert_eq!(figures(&["--engine", "explicit"], "explicit"), sets);
 }
 

@@ -236,10 +236,10 @@ mod tests {
             let (mut near, mut packer) = (DeltaUnpacker::default(), DeltaPacker::default());
             let (mut leaves, mut layouts, mut nodes, mut whole) =
                 (vec![0; store.leaves.len()], 0, 0, 0);
-            for step in 0..20_000 {
+            for step in 0..6_000 {
                 // Most states differ little from the previous one, some differ much.
                 for _ in 0..if step % 50 == 0 { slots } else { 1 + random.below(2) } {
-                    vector[random.below(slots)] = random.below(1 + values * step / 20_000) as u32;
+                    vector[random.below(slots)] = random.below(1 + values * step / 6_000) as u32;
                 }
                 let indices = store.intern(&vector);
                 let key = loop {

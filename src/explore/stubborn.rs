@@ -810,7 +810,7 @@ mod tests {
     #[test]
     fn runs_are_preserved_by_their_visible_steps_in_order() {
         let (mut decided, mut fewer) = ([0; 2], 0);
-        for seed in seeds().start..seeds().start + 10 * (seeds().end - seeds().start) {
+        for seed in seeds().start..seeds().start + 4 * (seeds().end - seeds().start) {
             let model = components(seed);
             // Every label occurs once, so that it has a number.
             let mut worker = model.worker();
@@ -855,6 +855,6 @@ mod tests {
             }
             decided[usize::from(all.0)] += 1;
         }
-        assert!(decided.iter().all(|d| *d > 100) && fewer > 100, "{decided:?} {fewer}");
+        assert!(decided.iter().all(|d| *d > 40) && fewer > 40, "{decided:?} {fewer}");
     }
 }

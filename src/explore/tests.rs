@@ -94,18 +94,16 @@ fn arcx_is_the_same_with_any_threads_and_caches() {
         }
     }
     let larger = arcx(1);
-    for threads in [1, 2] {
-        let (s, t, _) = count(&larger, &options(threads, true));
-        assert_eq!((s, t), (275_528, 692_652));
-        let (s, t, _) = count(&larger, &options(threads, true).with_confluence_of(&larger));
-        assert_eq!((s, t), (171_413, 417_116));
-    }
+    let (s, t, _) = count(&larger, &options(2, true));
+    assert_eq!((s, t), (275_528, 692_652));
+    let (s, t, _) = count(&larger, &options(2, true).with_confluence_of(&larger));
+    assert_eq!((s, t), (171_413, 417_116));
 }
 
 #[test]
 fn random_models_equal_their_naive_twins() {
     for (n, &shape) in SHAPES.iter().enumerate() {
-        for seed in 0..12 {
+        for seed in 0..4 {
             let model = random(seed, shape);
             let twin = naive(&model);
             let transitions: usize = twin.values().map(|s| s.1.len()).sum();
@@ -143,7 +141,7 @@ fn models_have_published_sizes_and_those_of_formulas() {
 #[test]
 fn transition_systems_equal_their_naive_twins() {
     for (n, &shape) in SHAPES.iter().enumerate() {
-        for seed in 0..20 {
+        for seed in 0..4 {
             let model = random(seed, shape);
             let (outcome, lts) =
                 explore_lts(&model, &options(1, true), &Budget::default(), &Silent).unwrap();
@@ -260,7 +258,7 @@ fn cycles_are_found_and_lassos_replay() {
     ));
     let mut cyclic = 0;
     for (n, &shape) in SHAPES.iter().enumerate() {
-        for seed in 0..12 {
+        for seed in 0..5 {
             let model = random(seed, shape);
             let twin = naive(&model);
             let only = (seed % 2 == 0).then_some(LabelId::of(1));
@@ -312,7 +310,7 @@ fn cycles_are_found_and_lassos_replay() {
             }
         }
     }
-    assert!(cyclic > 20, "{cyclic}");
+    assert!(cyclic > 8, "{cyclic}");
 }
 
 /// Two groups make one step, and only one of them satisfies the predicate; few such steps, and
@@ -408,6 +406,9 @@ fn wide_roots_need_inner_nodes_and_split_leaves() {
                 10_626,
                 "one component: {one_component}"
             );
+            if threads == 1 {
+                continue;
+            }
             let (outcome, lts) =
                 explore_lts(&model, &options(threads, true), &Budget::default(), &Silent).unwrap();
             assert_eq!((outcome.states, lts.state_count()), (10_626, 10_626));
@@ -611,10 +612,10 @@ fn a_resumed_search_has_the_same_result() {
         values: vec![vec!["1".into()], vec![]],
         names: Vec::new(),
     };
-    for (max, limits) in [(0, [1, 500, 5_000]), (1, [3_000, 100_000, 275_000])] {
+    for (max, limits) in [(0, &[1, 500, 5_000][..]), (1, &[100_000])] {
         let model = arcx(max);
         let whole = explore(&model, &small(), &Budget::default(), &Silent).unwrap();
-        for (i, limit) in limits.into_iter().enumerate() {
+        for (i, &limit) in limits.iter().enumerate() {
             let checkpoints =
                 InMemory { header: header.clone(), always: i == 1, bytes: Default::default() };
             let options = Options { threads: 1 + i, ..small() };
@@ -794,7 +795,7 @@ fn spilled_searches_count_what_those_in_memory_do() {
         other.spilled
     };
     for (n, &shape) in SHAPES.iter().enumerate() {
-        for seed in 0..12 {
+        for seed in 0..3 {
             let model = random(seed, shape);
             for threads in [1, 3] {
                 equal(
@@ -817,7 +818,7 @@ fn spilled_searches_count_what_those_in_memory_do() {
     }
     equal(&counters(4, 9), &options(2, true), "counters");
     for one_component in [false, true] {
-        for (size, tokens) in [(24, 4), (70, 2), (40, 3)] {
+        for (size, tokens) in [(20, 4), (70, 2), (30, 3)] {
             equal(
                 &circle(size, tokens, one_component),
                 &options(2, true),

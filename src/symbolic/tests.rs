@@ -173,7 +173,7 @@ fn tiny() -> ManagerSettings {
 
 #[test]
 fn every_way_counts_as_enumeration_does() {
-    for seed in 0..400 {
+    for seed in 0..80 {
         let model = Random::new(seed);
         let (states, transitions, deadlocks, depth, _) = model.naive();
         let slots = model.slots().len() as Slot;
@@ -236,7 +236,7 @@ fn limits_are_answers() {
 #[test]
 fn a_search_that_is_resumed_misses_nothing() {
     let mut halted = 0;
-    for seed in 0..50 {
+    for seed in 0..10 {
         let model = Random::new(seed);
         let (states, transitions, deadlocks, ..) = model.naive();
         for effort in 1..60 {
@@ -267,7 +267,7 @@ fn a_search_that_is_resumed_misses_nothing() {
             );
         }
     }
-    assert!(halted > 300, "{halted}");
+    assert!(halted > 60, "{halted}");
 }
 
 /// Threads that learn together, while tables grow and are collected, find the same states as one
@@ -396,7 +396,7 @@ fn replay(model: &Random, trace: &GoalPath) {
 #[test]
 fn goals_are_found_by_shortest_paths() {
     let mut found = 0;
-    for seed in 0..200 {
+    for seed in 0..60 {
         let model = Random::new(seed);
         let (_, _, deadlocks, _, first) = model.naive();
         for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
@@ -471,7 +471,7 @@ impl Observer for After {
 #[test]
 fn runs_that_decide_are_shortest() {
     let (mut found, mut absent, mut lengths) = (0, 0, 0);
-    for seed in 0..300 {
+    for seed in 0..120 {
         let model = Random::new(seed);
         for (labels, stuck) in [
             (&[2][..], false),
@@ -532,7 +532,7 @@ fn runs_that_decide_are_shortest() {
         }
     }
     assert!(
-        found > 100 && absent > 100 && lengths > 3 * found,
+        found > 30 && absent > 100 && lengths > 3 * found,
         "{found} found, {absent} absent, {lengths} steps"
     );
 }

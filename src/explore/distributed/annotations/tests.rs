@@ -333,7 +333,7 @@ fn random_annotations_last_as_for_a_naive_solver() {
     const STATES: usize = 6;
     let values: Vec<Values> = (1..=8).map(|processes| Values::new(processes, STATES)).collect();
     let (mut last, mut cuts) = ([0, 0], 0);
-    for seed in 0..3_000u64 {
+    for seed in 0..800u64 {
         let random = &mut Random::new(seed);
         let states = 2 + random.below(STATES - 1);
         let step =
@@ -366,5 +366,5 @@ fn random_annotations_last_as_for_a_naive_solver() {
         let found = search((&steps, rules), &owners, of, cut, random);
         assert_eq!(found, expected, "seed {seed}, cut: {steps:?}, {rules:?}, owners {owners:?}");
     }
-    assert!(last[0] > 500 && last[1] > 500 && cuts > 500, "{last:?} searches, {cuts} cuts");
+    assert!(last[0] > 130 && last[1] > 130 && cuts > 130, "{last:?} searches, {cuts} cuts");
 }
