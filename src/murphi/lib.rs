@@ -34,6 +34,7 @@ mod normal;
 pub mod orders;
 pub mod origin;
 pub mod parametric;
+pub mod parents;
 pub mod path;
 mod peephole;
 pub mod run;

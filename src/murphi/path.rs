@@ -9,7 +9,7 @@
 use crate::code::{Instance, Program};
 use crate::normal::Normal;
 use crate::run::{Ended, Machine};
-use crate::search::{Broken, Culprit, Explored, Failure, NO_PARENT, priorities, sets};
+use crate::search::{Broken, Culprit, Explored, Failure, priorities, sets};
 use crate::typed::{Binding, Claim, Frame, Model};
 
 /// Run to a failure.
@@ -86,8 +86,7 @@ pub fn path(model: &Model, program: &Program, explored: &Explored) -> Option<Pat
     let mut at = failure.state;
     while let Some(number) = at {
         numbers.push(number);
-        let parent = explored.parents[number as usize];
-        at = (parent != NO_PARENT).then_some(parent);
+        at = explored.parents.get(number);
     }
     numbers.reverse();
     let words = program.layout.words;

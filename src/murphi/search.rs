@@ -20,6 +20,7 @@ use crate::guards::Guards;
 use crate::liveness::followed;
 use crate::normal::Normal;
 use crate::orders::{Asymmetry, Orders};
+use crate::parents::Parents;
 use crate::run::{Ended, Machine};
 use crate::states::States;
 use crate::traces::{LANES, Traces};
@@ -126,7 +127,7 @@ pub struct Explored {
     /// Places of the loops and quantifiers that were executed in every order, because the text does
     /// not show that they do not depend on it.
     pub suspects: Vec<Span>,
-    pub(crate) parents: Vec<u32>,
+    pub(crate) parents: Parents,
     pub(crate) store: States,
 }
 
@@ -137,7 +138,7 @@ const POLL_MEMORY: usize = 1 << 15;
 /// Classes of invariants, for masks of 64 bits.
 const CLASSES: usize = 64;
 /// Parent of a start state.
-pub(crate) const NO_PARENT: u32 = u32::MAX;
+const NO_PARENT: u32 = u32::MAX;
 
 /// Place of a step in the order of the search: the state in its block, and the rule.
 type Order = (u32, u32);
@@ -169,7 +170,7 @@ struct Search<'p> {
     orders: Option<Box<Orders<'p>>>,
     asymmetry: Option<Asymmetry>,
     states: States,
-    parents: Vec<u32>,
+    parents: Parents,
     /// States that are expanded together, and what is known of each.
     block: Vec<u64>,
     moves: Vec<Moves>,
@@ -260,7 +261,7 @@ fn explore_with(
         orders: orders.map(Box::new),
         asymmetry: None,
         states: States::new(words, program.layout.state_bits as usize),
-        parents: Vec::new(),
+        parents: Parents::default(),
         block: Vec::new(),
         moves: Vec::new(),
         selected: vec![Vec::new(); program.rules.len()],
@@ -775,7 +776,7 @@ impl Search<'_> {
                 self.steps.push((origin, number));
             }
             if new {
-                self.parents.push(origin);
+                self.parents.push((origin != NO_PARENT).then_some(origin));
                 // Most bits that an invariant reads are as in the parent, where it holds.
                 let touched = if origin == NO_PARENT {
                     u64::MAX
@@ -886,7 +887,7 @@ impl Search<'_> {
                 })
                 .collect();
         }
-        let memory = self.states.memory() + 4 * self.parents.len();
+        let memory = self.states.memory() + self.parents.memory();
         Explored {
             states: self.states.len() as u64,
             rules: self.rules,

@@ -18,6 +18,8 @@ mod language;
 mod names;
 #[path = "../../src/murphi/tests/parametric.rs"]
 mod parametric;
+#[path = "../../src/murphi/tests/parents.rs"]
+mod parents;
 #[path = "../../src/murphi/tests/random.rs"]
 mod random;
 #[path = "../../src/murphi/tests/semantics.rs"]
