@@ -294,6 +294,19 @@ pub enum Initial {
     Bytes(Box<[Option<u8>]>),
 }
 
+impl Initial {
+    /// Returns a byte, the lowest address first; `None` if it is unknown. Bytes behind a known
+    /// value are 0.
+    pub fn byte(&self, at: usize) -> Option<u8> {
+        match self {
+            Initial::Zero => Some(0),
+            Initial::Unknown => None,
+            Initial::Value(v) => Some(v.to_le_bytes().get(at).copied().unwrap_or(0)),
+            Initial::Bytes(all) => all.get(at).copied().unwrap_or(Some(0)),
+        }
+    }
+}
+
 /// Location: a cell of memory, or bytes that accesses of different sizes share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Location {
@@ -914,13 +927,9 @@ impl TraceBuilder {
         for explicit_pass in [false, true] {
             for &(offset, width, l) in parts.iter().filter(|p| is_explicit(p.2) == explicit_pass) {
                 let width = explicit.get(&l).map_or(width, |size| usize::from(*size));
-                let value = match initial(l) {
-                    Initial::Zero | Initial::Bytes(_) => Some(0),
-                    Initial::Unknown => None,
-                    Initial::Value(v) => Some(*v),
-                };
+                let value = initial(l);
                 for (i, byte) in out[offset..].iter_mut().take(width).enumerate() {
-                    *byte = value.map(|v| v.to_le_bytes().get(i).copied().unwrap_or(0));
+                    *byte = value.byte(i);
                 }
             }
         }

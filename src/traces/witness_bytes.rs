@@ -11,7 +11,7 @@ use ahash::AHashMap;
 use mu_base::narrow;
 
 use crate::model::TraceModel;
-use crate::trace::{Fence, Initial, OperationKind, Trace};
+use crate::trace::{Fence, OperationKind, Trace};
 
 /// Event of a memory order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,12 +40,7 @@ impl Bytes {
         let mut bytes = Bytes { starts: vec![0], ranges: Vec::new(), initial: Vec::new() };
         for location in &trace.locations {
             let count = if location.bytes == 0 { 8 } else { usize::from(location.bytes) };
-            bytes.initial.extend((0..count).map(|k| match &location.initial {
-                Initial::Zero => Some(0),
-                Initial::Unknown => None,
-                Initial::Value(v) => Some(v.to_le_bytes().get(k).copied().unwrap_or(0)),
-                Initial::Bytes(all) => all.get(k).copied().unwrap_or(Some(0)),
-            }));
+            bytes.initial.extend((0..count).map(|k| location.initial.byte(k)));
             bytes.starts.push(narrow::index(bytes.initial.len()));
         }
         for i in 0..trace.len() {
