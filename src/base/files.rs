@@ -61,7 +61,11 @@ pub fn decode(bytes: Vec<u8>, name: &str, first_line: u64) -> Result<String, Dia
 
 /// Creates the error for a file that cannot be used. `what`: the failure, such as `cannot read`.
 pub fn file_error(what: &str, path: &Path, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::new(Stage::File, format!("{what} `{}`: {error}", path.display()))
+    let found = Diagnostic::new(Stage::File, format!("{what} `{}`: {error}", path.display()));
+    if path == Path::new("-") {
+        return found.note("`-` is no file here; the file `/dev/stdin` is standard input");
+    }
+    found
 }
 
 #[cfg(test)]

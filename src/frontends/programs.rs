@@ -193,19 +193,35 @@ pub fn x86(
     nasm::parse(source, &text, threads as usize)
 }
 
+/// Beginnings of names that only tests of the Linux kernel use.
+const KERNEL_WORDS: [&str; 9] = [
+    "READ_ONCE",
+    "WRITE_ONCE",
+    "smp_",
+    "rcu_",
+    "srcu_",
+    "spin_",
+    "atomic_t",
+    "cmpxchg",
+    "atomic_inc",
+];
+
 /// Adds to the error of a litmus test for another architecture the command that can run it.
 pub fn with_command_for_architecture(error: Diagnostic, test: &str) -> Diagnostic {
     let model = match test.split_whitespace().next() {
         _ if error.stage != Stage::Unsupported => None,
         Some("RISCV") => Some("rvwmo"),
         Some("AArch64" | "AARCH64") => Some("armv8"),
+        Some("C") if KERNEL_WORDS.iter().any(|word| test.contains(word)) => Some("lkmm"),
         Some("C") => Some("rc11"),
+        Some("PPC") => Some("power"),
+        Some("ARM") => Some("armv7"),
         _ => None,
     };
     match model {
-        Some(model) => {
-            error.note(format!("tests of this architecture run under a model in `cat`: `mu-check litmus --model specs/memory/{model}.cat`"))
-        }
+        Some(model) => error.note(format!(
+            "tests of this architecture run under a model in `cat`: `mu-check litmus --model {model}`"
+        )),
         None => error,
     }
 }

@@ -7,7 +7,7 @@
 //! 0.
 
 use crate::args::{Format, ModelsArgs};
-use crate::output::print;
+use crate::output::{print, print_object};
 use crate::pipeline::files::{expect_writable, write_text};
 use crate::pipeline::{Session, file_error, read_text};
 use mu_axioms::cat::CatModel;
@@ -71,7 +71,7 @@ pub(crate) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
     let lattice = compare(&candidates, bound, &session.budget)?;
     let seconds = start.elapsed().as_secs_f64();
     match session.common.format {
-        Format::Json => print(&format!("{}\n", as_json(&lattice, seconds)))?,
+        Format::Json => print_object(as_json(&lattice, seconds))?,
         Format::Text => print(&as_text(&lattice, seconds))?,
     }
     if let Some(path) = &args.svg {

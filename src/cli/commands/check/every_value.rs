@@ -293,9 +293,10 @@ fn expect_supported(plan: &CheckPlan) -> Result<(), Diagnostic> {
             plan.any[0],
             front_end.language()
         );
-        return Err(Diagnostic::new(Stage::Usage, text).note(
-            "every number of processes: `prove FILE.cub`, `program FILE.asm --threads-of any`",
-        ));
+        return Err(Diagnostic::new(Stage::Usage, text).note(format!(
+            "formulas need a value; invariants of a Murphi model for every size: `explore FILE.m -D {}=any`; systems and programs for every number of processes: `prove FILE.cub`, `program FILE.asm --threads-of any`",
+            plan.any[0]
+        )));
     }
     match requested.iter().find(|(wanted, _)| *wanted) {
         None => Ok(()),

@@ -97,7 +97,10 @@ impl Axioms {
                 return Ok(Self { kernel, ..Self::built_in(word, text, args) });
             }
             let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{word}`"));
-            return Err(error.note("expected sc, tso, pso, a file in the language cat, or the name of one in a folder of --include"));
+            return Err(error.note(format!(
+                "expected a built-in model ({}), a file in the language cat, or the name of one in a folder of --include",
+                mu_axioms::models::KNOWN.iter().map(|m| m.name).collect::<Vec<_>>().join(", ")
+            )));
         };
         let text = read_text(&path)?;
         let mut folders = vec![path.parent().unwrap_or(Path::new("")).to_path_buf()];
