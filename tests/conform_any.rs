@@ -519,3 +519,70 @@ fn limits_keep_the_violations_found_before() {
         .collect();
     assert_eq!(verdicts, [("sc", "false"), ("tso", "unknown")], "{}", outcome.json);
 }
+
+/// A model of a file is another one if a file that it includes is: here `slow` with views that
+/// forbid each load.
+#[test]
+fn models_with_other_included_files_are_not_the_built_in_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = std::fs::read_to_string(package("src/axioms/memory/slow.cat")).unwrap();
+    let model = written(&folder, "slow.cat", &slow);
+    written(&folder, "views.cat", "procedure view(some, order) =\n  empty R\nend\n");
+    let spec = package("specs/machines/sc.spec");
+    let against = |model: &str, more: &[&str]| {
+        let more = [&["-D", "values=3", "--against", model], more].concat();
+        conform(&spec, "machines/direct", &more)
+    };
+    assert_eq!(against(&model, &[]).code, 3);
+    assert_eq!(against(&model, &["--against", "sc"]).code, 3);
+    assert_eq!(against("slow", &[]).code, 0);
+    // Each built-in model follows from `sc`, also if it is the only one.
+    assert_eq!(against("pram", &[]).code, 0);
+}
+
+/// A memory in which each operation is numbered, up to `N`. `store` is the summand of stores, and
+/// `value` the value of a load at the address `a`.
+fn numbered(parameter: &str, store: &str, value: &str) -> String {
+    format!(
+        "$param N: {parameter};
+        sort Processor = struct p0 | p1; Address = struct a0 | a1;
+             Value = struct v0 | v1 | v2 | v3;
+        act load, store: Processor # Address # Value;
+        proc M(m: Address -> Value, n: Nat) =
+            {store}
+          + sum p: Processor, a: Address.
+              (n < ${{N}}) -> load(p, a, {value}) . M(m, n + 1);
+        init M(lambda a: Address. v0, 0);"
+    )
+}
+
+/// Numbers without a value: the instance 0 may have no operation, the parameter may exclude small
+/// values, and values may differ only where there are several operations.
+#[test]
+fn instances_of_numbers_confirm_violations_and_check_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = "sum p: Processor, a: Address, v: Value.
+        (v != v0 && n < ${N}) -> store(p, a, v) . M(m[a -> v], n + 1)";
+    let lines = "initial v0; load load(p, a, v); store commit store(p, a, v);";
+    let interface = written(&folder, "m.interface", lines);
+    let code = |name: &str, text: &str| {
+        let spec = written(&folder, name, text);
+        let words = ["conform", &spec, "--interface", &interface, "--operations", "any"];
+        let outcome = mu_check(&[&words[..], &["-D", "N=any", "--against", "sc"]].concat());
+        (outcome.code, format!("{} {}", outcome.json, outcome.stderr))
+    };
+    // Loads of `a1` miss stores.
+    let wrong = numbered("Nat = 2", plain, "if(a == a1, v0, m(a))");
+    assert_eq!(code("wrong.spec", &wrong).0, 1);
+    for parameter in ["Nat = 2", "Pos = 2", "Nat = 3 where N >= 2"] {
+        let (code, text) = code("plain.spec", &numbered(parameter, plain, "m(a)"));
+        assert_eq!(code, 0, "{parameter}: {text}");
+    }
+    // A store of v1 in place of v1 clears the other address.
+    let silent = "sum p: Processor, a: Address, v: Value.
+        (v != v0 && n < ${N}) -> store(p, a, v) .
+            M(if(v == v1 && m(a) == v1, (lambda b: Address. v0)[a -> v], m[a -> v]), n + 1)";
+    let (code, text) = code("silent.spec", &numbered("Nat = 2", silent, "m(a)"));
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("distinguishes the values"), "{text}");
+}

@@ -40,10 +40,12 @@ impl ReducedMachine {
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Result<ReducedMachine, Diagnostic> {
-        let (outcome, mut lts) = explore_lts(model, options, budget, progress)?;
-        let failure = lts.table.texts.iter().position(|t| interface.failure.as_ref() == Some(t));
-        if let Some(failure) = failure.filter(|f| lts.labels.iter().any(|l| l.index() == *f)) {
-            return Err(interface.failed(&lts.table.texts[failure]));
+        let (outcome, lts) = explore_lts(model, options, budget, progress)?;
+        let mut lts = with_used_labels(lts);
+        if let Some(failure) =
+            lts.table.texts.iter().find(|t| interface.failure.as_ref() == Some(t))
+        {
+            return Err(interface.failed(failure));
         }
         let alphabet = Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str))?;
         if alphabet.words.is_empty() {
@@ -63,4 +65,20 @@ impl ReducedMachine {
         let lts = reduce(&lts, Equivalence::BRANCHING, options.thread_count());
         Ok(ReducedMachine { alphabet, lts, outcome })
     }
+}
+
+/// Drops the labels of no transition: a stored system has those of unreachable states, too.
+pub(crate) fn with_used_labels(mut lts: Lts) -> Lts {
+    let mut is_used = vec![false; lts.table.texts.len()];
+    is_used[LabelId::TAU.index()] = true;
+    lts.labels.iter().for_each(|l| is_used[l.index()] = true);
+    let mut ids = Vec::with_capacity(is_used.len());
+    let mut texts = Vec::new();
+    for (text, is_used) in std::mem::take(&mut lts.table.texts).into_iter().zip(is_used) {
+        ids.push(LabelId::new(texts.len()));
+        texts.extend(is_used.then_some(text));
+    }
+    lts.labels.iter_mut().for_each(|l| *l = ids[l.index()]);
+    lts.table.texts = texts;
+    lts
 }

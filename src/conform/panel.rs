@@ -45,8 +45,7 @@ fn relation(model: &MemoryModel) -> OrderRelation {
     if !model.is_builtin() {
         return OrderRelation::Unknown;
     }
-    let text = by_name(&model.name).map(|k| k.text);
-    match ModelForm::of(&model.name, text, Marks::default()) {
+    match ModelForm::of(&model.name, true, Marks::default()) {
         ModelForm::Ordered(order) => OrderRelation::Equal(order),
         ModelForm::WeakerThan(order) => OrderRelation::Weaker(order),
         ModelForm::Coherent => OrderRelation::Weaker(ProcessorOrder::Pso),

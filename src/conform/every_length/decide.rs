@@ -18,15 +18,19 @@ use super::{cycle, recheck};
 use crate::alphabet::{Alphabet, arguments};
 use crate::interface::{Interface, Label};
 use crate::judge::{self, MemoryModel};
+use crate::machine::with_used_labels;
 use crate::search::Violation;
 use crate::sequences::SequenceEntry;
 use crate::witness::{self, RunStep};
 use ahash::AHashSet;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
-use mu_explore::{Options, Outcome, Progress, SearchTarget, explore, explore_lts, find};
+use mu_explore::{Options, Outcome, Progress, SearchTarget, explore_lts, find};
 use mu_lts::relabel::{name_of, parts};
 use mu_model::Model;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Limit on the states of a machine for the check that values can be merged; the check of larger
 /// machines is omitted and reported.
@@ -61,6 +65,43 @@ pub struct Survey {
     pub size: Size,
     /// The values that distinguish stores.
     pub roles: Roles,
+}
+
+/// Number of labels that are recorded without a lock.
+const FIRST_LABELS: usize = 1 << 16;
+
+/// The labels of the steps of an exploration. A stored system has further ones, of unreachable
+/// states.
+struct VisitedLabels {
+    first: Vec<AtomicBool>,
+    others: Mutex<BTreeSet<LabelId>>,
+}
+
+impl Default for VisitedLabels {
+    fn default() -> Self {
+        let first = (0..FIRST_LABELS).map(|_| AtomicBool::new(false)).collect();
+        Self { first, others: Mutex::default() }
+    }
+}
+
+impl VisitedLabels {
+    /// Records a label. Returns false, so that a search continues.
+    fn insert(&self, label: LabelId) -> bool {
+        match self.first.get(label.index()) {
+            Some(place) if place.load(Ordering::Relaxed) => {}
+            Some(place) => place.store(true, Ordering::Relaxed),
+            None => {
+                self.others.lock().unwrap_or_else(PoisonError::into_inner).insert(label);
+            }
+        }
+        false
+    }
+    /// Returns the labels, in order.
+    fn labels(self) -> Vec<LabelId> {
+        let first = self.first.into_iter().enumerate().filter(|(_, v)| v.load(Ordering::Relaxed));
+        let others = self.others.into_inner().unwrap_or_else(PoisonError::into_inner);
+        first.map(|(i, _)| LabelId::new(i)).chain(others).collect()
+    }
 }
 
 /// Result of a search of a product.
@@ -98,13 +139,14 @@ impl<'m> Subject<'m> {
     /// reason; a limit.
     pub fn survey(&self) -> Result<Survey, Diagnostic> {
         let options = Options { symmetry: false, ..self.options.clone() };
-        let outcome = explore(self.machine, &options, self.budget, self.progress)?;
+        let visited = VisitedLabels::default();
+        let target = SearchTarget::Step(&|_, label| visited.insert(label));
+        let outcome = find(self.machine, &options, self.budget, self.progress, target)?.outcome;
         if outcome.stop != Stop::Complete {
             return Err(Diagnostic::stopped(outcome.stop));
         }
-        let texts: Vec<String> = (0..self.machine.label_count())
-            .map(|i| self.machine.label_text(LabelId::new(i)))
-            .collect();
+        let labels = visited.labels().into_iter();
+        let texts: Vec<String> = labels.map(|l| self.machine.label_text(l)).collect();
         let alphabet = Alphabet::of(self.interface, texts.iter().map(String::as_str))?;
         if alphabet.words.is_empty() {
             return Err(Diagnostic::new(Stage::Type, crate::machine::IDLE));
@@ -284,6 +326,7 @@ impl<'m> Subject<'m> {
         if outcome.stop != Stop::Complete {
             return Err(Diagnostic::stopped(outcome.stop));
         }
+        let lts = with_used_labels(lts);
         let mut continuation = continuation(self, survey, (&reader, &actions), running)?;
         continuation.stopped = stopped(&lts, &reader, survey.size.processors)?;
         let mut effects = Vec::new();

@@ -114,11 +114,11 @@ const ORDERS_RELEASES: &str = "armv8";
 const COHERENT: [&str; 3] = ["cache", "slow", "local"];
 
 impl ModelForm {
-    /// Determines the form of a built-in model by its name, for a machine with these marks. `text`
-    /// is the text of a model of axioms; one that differs from the built-in model with its name is
-    /// unsupported.
-    pub fn of(name: &str, text: Option<&str>, marks: Marks) -> ModelForm {
-        let known = by_name(name).filter(|k| text == Some(k.text));
+    /// Determines the form of a built-in model by its name, for a machine with these marks.
+    /// `is_builtin`: false of a model of a file that differs from the built-in model with its name,
+    /// also in a file that it includes; such a model is unsupported.
+    pub fn of(name: &str, is_builtin: bool, marks: Marks) -> ModelForm {
+        let known = by_name(name).filter(|_| is_builtin);
         let Some(known) = known else {
             return ModelForm::Unsupported(format!(
                 "`{name}` is not a built-in model, so its order within a processor is unknown"

@@ -14,6 +14,7 @@ use super::decide::{Subject, Survey};
 use super::effects::{Effect, LabelReader};
 use super::monitor::{Guess, Roles};
 use super::product::{Goal, Product};
+use crate::machine::with_used_labels;
 use ahash::AHashSet;
 use fixedbitset::FixedBitSet;
 use mu_base::ids::{LabelId, StateId};
@@ -50,6 +51,7 @@ pub(super) fn continuation(
         if outcome.stop != Stop::Complete {
             return Err(Diagnostic::stopped(outcome.stop));
         }
+        let lts = with_used_labels(lts);
         out.states += outcome.states;
         let effects = effects_of(&lts, reader)?;
         let graph = ReverseTransitions::of(&lts);

@@ -8,6 +8,7 @@ use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_conform::alphabet::{Alphabet, Phase};
+use mu_conform::every_length::decide::Subject;
 use mu_conform::interface::Interface;
 use mu_conform::judge::{MemoryModel, ModelDefinition, history};
 use mu_conform::machine::ReducedMachine;
@@ -610,5 +611,34 @@ fn covers_are_least() {
         let cover = Cover::least(elements, &candidates);
         assert!(cover.is_least && covered(&cover.taken) == all, "round {round}: {candidates:?}");
         assert_eq!(cost(&cover.taken), least, "round {round}: {candidates:?}");
+    }
+}
+
+/// A stored system has labels of unreachable states, which are no operations of the machine.
+#[test]
+fn labels_of_unreachable_states_are_no_operations() {
+    let interface = interface("initial v0; load ld(p, a, v); store commit st(p, a, v);");
+    let mut table = Labels::default();
+    let texts = ["st(p0, a0, v1)", "st(p0, a0, v2)", "st(p0, a0, v3)", "ld(p1, a1, v4)"];
+    table.texts.extend(texts.map(String::from));
+    let edge = |label: usize| {
+        let state = StateId::new(usize::from(label == texts.len()));
+        (state, LabelId::new(label), state)
+    };
+    let edges: Vec<_> = (1..=texts.len()).map(edge).collect();
+    let model = LtsModel::new(Arc::new(Lts::from_edges(StateId::of(0), 2, &edges, table)));
+    let (options, budget) = (Options { threads: 1, ..Options::default() }, Budget::default());
+    let subject = Subject {
+        machine: &model,
+        interface: &interface,
+        options: &options,
+        budget: &budget,
+        progress: &Silent,
+    };
+    let reduced = ReducedMachine::explore(&model, &interface, &options, &budget, &Silent).unwrap();
+    for alphabet in [subject.survey().unwrap().alphabet, reduced.alphabet] {
+        assert_eq!(alphabet.names.processors, ["p0"]);
+        assert_eq!(alphabet.names.values, ["v0", "v1", "v2", "v3"]);
+        assert_eq!(alphabet.events.len(), 3);
     }
 }

@@ -10,12 +10,13 @@ use super::certificate;
 use super::faults::{self, Faults, FaultyMachine};
 use super::junit;
 use super::monitored;
-use super::numbers::{AnyNumber, CHECKED_INSTANCE, fix_sizes};
+use super::numbers::{AnyNumber, fix_sizes};
 use super::results::{self, add_violation, behaviour_json, behaviour_text, violation_text};
-use super::sorts::{Sorts, TypedMachine};
+use super::sorts::Sorts;
+use super::target::{TargetMachine, checks_of};
 use super::{
-    COMPARED_OPERATIONS, ConfirmedViolation, LoadedMachine, ModelSource, Operations,
-    ViolationFiles, confirm_violation, loaded, models, write_files,
+    COMPARED_OPERATIONS, ConfirmedViolation, ModelSource, Operations, ViolationFiles,
+    confirm_violation, loaded, models, write_files,
 };
 use crate::args::ConformArgs;
 use crate::commands::litmus;
@@ -25,7 +26,7 @@ use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
 use crate::pipeline::files::expect_writable;
 use crate::pipeline::load::Origin;
-use mu_base::{Diagnostic, Span, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop};
 use mu_conform::alphabet::{LabelEvent, Phase};
 use mu_conform::completeness::{Completeness, completeness};
 use mu_conform::every_length::decide::{Checks, ProductSearchResult, Subject, Survey};
@@ -205,6 +206,7 @@ pub(super) fn run(
             typed: machine.typed(),
             declared: &machine.declared,
             instances: &machine.instances,
+            values: &machine.values,
             any: &machine.parameters,
             sizes: &sizes,
         };
@@ -251,66 +253,6 @@ pub(super) fn proved(session: &mut Session, args: &ConformArgs) -> Result<Option
     }
 }
 
-/// A machine as it is searched.
-pub(super) struct TargetMachine<'a> {
-    /// The model that is searched: the machine, or an abstraction with the runs of all instances.
-    searched: &'a dyn Model,
-    pub interface: &'a Interface,
-    typed: TypedMachine<'a>,
-    declared: &'a [(String, Span)],
-    /// The machine, or some of its instances.
-    instances: &'a [LoadedMachine],
-    /// Parameters without a value.
-    pub any: &'a [String],
-    /// Numbers of processors, addresses, or values without a value, with that of this machine.
-    sizes: &'a [(String, String)],
-}
-
-impl<'a> TargetMachine<'a> {
-    /// A machine in which every parameter has a value.
-    fn of(machine: &'a LoadedMachine) -> Self {
-        Self {
-            searched: &**machine.searched(),
-            interface: &machine.interface,
-            typed: machine.typed(),
-            declared: &machine.declared,
-            instances: std::slice::from_ref(machine),
-            any: &[],
-            sizes: &[],
-        }
-    }
-}
-
-impl TargetMachine<'_> {
-    /// Returns the machine on which commits and values are checked.
-    fn checked(&self) -> &LoadedMachine {
-        &self.instances[CHECKED_INSTANCE.min(self.instances.len() - 1)]
-    }
-}
-
-/// Checks what the answer rests on: on the machine, or on an instance.
-fn checks_of(
-    session: &Session,
-    machine: &TargetMachine<'_>,
-    (subject, survey): (&Subject<'_>, &Survey),
-) -> Result<Checks, Diagnostic> {
-    if machine.any.is_empty() {
-        return subject.checks(survey, false);
-    }
-    let instance = machine.checked();
-    let searched = instance.searched();
-    let options = session.explore_options(&**searched, &[]);
-    let concrete = Subject { machine: &**searched, options: &options, ..*subject };
-    let own = concrete.survey()?;
-    let mut checks = concrete.checks(&own, true)?;
-    // A value that the instance does not have is not checked.
-    let known = &own.alphabet.names.values;
-    if let Some(v) = survey.alphabet.names.values.iter().find(|v| !known.contains(*v)) {
-        checks.merging = Merging::Apart(v.clone(), known[own.roles.first as usize].clone());
-    }
-    Ok(checks)
-}
-
 /// Returns for each model the reason why it is listed without a verdict: without `--against`, it is
 /// listed if it cannot express some operation.
 fn unjudged_of(
@@ -326,6 +268,26 @@ fn unjudged_of(
         }
     }
     Ok(out)
+}
+
+/// Returns the orders of which cycles are searched, the strongest first.
+fn searched_orders(
+    args: &ConformArgs,
+    marks: Marks,
+    models: &[MemoryModel],
+    forms: &[ModelForm],
+) -> Vec<ProcessorOrder> {
+    let is_wanted = |order: ProcessorOrder| {
+        let is_for = |(model, form): (&MemoryModel, &ModelForm)| match form {
+            ModelForm::Ordered(x) | ModelForm::WeakerThan(x) => *x == order,
+            ModelForm::Coherent => false,
+            // A machine that is sequentially consistent conforms to each built-in model.
+            ModelForm::Unsupported(_) => order == ProcessorOrder::Sc && model.is_builtin(),
+        };
+        args.against.is_empty() || models.iter().zip(forms).any(is_for)
+    };
+    let all = ProcessorOrder::ALL.into_iter();
+    all.filter(|o| !(marks.halves && *o == ProcessorOrder::Pso) && is_wanted(*o)).collect()
 }
 
 /// Decides all models. `proof_only`: `None` unless all of them are proved.
@@ -357,21 +319,9 @@ fn decide<'a>(
     )?;
     let unjudged = unjudged_of(args, models, (interface, &survey))?;
     let marks = Marks::of(interface, &survey.alphabet);
-    let forms: Vec<ModelForm> = models
-        .iter()
-        .zip(texts)
-        .map(|(m, t)| ModelForm::of(&m.name, t.as_ref().map(|t| t.text.as_str()), marks))
-        .collect();
-    let orders: Vec<ProcessorOrder> = ProcessorOrder::ALL
-        .into_iter()
-        .filter(|o| !(marks.halves && *o == ProcessorOrder::Pso))
-        .filter(|o| {
-            args.against.is_empty()
-                || forms.iter().any(
-                    |f| matches!(f, ModelForm::Ordered(x) | ModelForm::WeakerThan(x) if x == o),
-                )
-        })
-        .collect();
+    let forms: Vec<ModelForm> =
+        models.iter().map(|m| ModelForm::of(&m.name, m.is_builtin(), marks)).collect();
+    let orders = searched_orders(args, marks, models, &forms);
     output::begin_stage("searching for violations at one address");
     let coherence = subject.search_coherence(&survey)?;
     let all = Models { models, texts, forms: &forms, unjudged: &unjudged };
@@ -394,42 +344,46 @@ fn decide<'a>(
         decider.search_cycles(&orders, &all, proof_only)?;
     }
     let clean = decider.clean();
-    let mut checks = None;
+    let mut checked = None;
     if coherence.is_clean() && survey.size.commits {
         output::begin_stage("checking commits and values");
-        checks = decider.limited(checks_of(session, machine, (&subject, &survey)))?;
-        if let (None, Some(stop)) = (&checks, &decider.stopped) {
+        checked = decider.limited(checks_of(session, machine, (&subject, &survey)))?;
+        if let (None, Some(stop)) = (&checked, &decider.stopped) {
             decider.obstacle = Some(format!("stopped: {}", stop.word()));
         }
     }
+    let instance = checked.as_ref().map_or_else(String::new, |c| machine.instances_text(c));
+    let checks = checked.map(|c| c.checks);
     bar.finish();
     if decider.obstacle.is_none() {
         decider.obstacle = vacuous(interface, &survey)
             .or_else(|| obstacle(&survey, checks.as_ref()))
             .or_else(|| unfollowed(machine.sizes));
     }
-    let holds = |form: &ModelForm| match form {
+    let holds = |(model, form): (&MemoryModel, &ModelForm)| match form {
         ModelForm::Ordered(order) | ModelForm::WeakerThan(order) => {
             clean.is_some_and(|c| c <= *order)
         }
         ModelForm::Coherent => coherence.is_clean(),
-        ModelForm::Unsupported(_) => clean == Some(ProcessorOrder::Sc),
+        ModelForm::Unsupported(_) => clean == Some(ProcessorOrder::Sc) && model.is_builtin(),
     };
     let omitted = checks.as_ref().is_some_and(|c| c.merging == Merging::Omitted);
-    if proof_only && (decider.obstacle.is_some() || omitted || !forms.iter().all(holds)) {
+    let all_hold = || models.iter().zip(&forms).all(holds);
+    if proof_only && (decider.obstacle.is_some() || omitted || !all_hold()) {
         return Ok(None);
     }
     decider.decide_all(&all)?;
     let strongest = clean.filter(|_| decider.obstacle.is_none());
     // Instances with few operations do not show all outcomes, because cores stop.
     let whole = strongest.filter(|_| machine.any.is_empty());
-    let known = whole.and_then(|o| models.iter().find(|m| m.name == o.name()));
+    let known = whole.and_then(|o| models.iter().find(|m| m.name == o.name() && m.is_builtin()));
     let completeness = match known {
         Some(model) => decider.limited(compare(session, machine, model))?.flatten(),
         None => None,
     };
     let Decider { cycles, stopped, verdicts, .. } = decider;
-    let (checked, assumed) = grounds(machine.any, &survey, &coherence, checks.as_ref());
+    let (checked, assumed) =
+        grounds((machine.any, &instance), &survey, &coherence, checks.as_ref());
     let mut results = Results {
         args,
         interface,
@@ -563,17 +517,16 @@ fn unfollowed(sizes: &[(String, String)]) -> Option<String> {
     })
 }
 
-/// Lists what was checked, and what is assumed.
+/// Lists what was checked, and what is assumed. `instance`: describes the instances on which
+/// commits and values were checked.
 fn grounds(
-    any: &[String],
+    (any, instance): (&[String], &str),
     survey: &Survey,
     coherence: &ProductSearchResult,
     checks: Option<&Checks>,
 ) -> (Vec<Ground>, Vec<Ground>) {
     let names = &survey.alphabet.names;
     let (mut checked, mut assumed) = (Vec::new(), Vec::new());
-    let set: Vec<String> = any.iter().map(|p| format!("{p}={CHECKED_INSTANCE}")).collect();
-    let instance = if any.is_empty() { String::new() } else { format!(", for {}", set.join(", ")) };
     if !any.is_empty() {
         checked.push(ground(
             "numbers",
@@ -795,7 +748,7 @@ impl Decider<'_> {
         if let Some(why) = &all.unjudged[m] {
             return Ok(ConformanceVerdict::Unknown(why.clone()));
         }
-        let (model, text) = (&all.models[m], all.texts[m].as_ref());
+        let model = &all.models[m];
         let clean = self.clean();
         match &all.forms[m] {
             ModelForm::Ordered(order) => {
@@ -819,15 +772,10 @@ impl Decider<'_> {
                     model.name
                 ))),
             },
-            ModelForm::Unsupported(_) if clean == Some(ProcessorOrder::Sc) && text.is_some() => {
-                let known = mu_axioms::models::by_name(&model.name);
-                if known.is_some_and(|k| text.is_some_and(|t| t.text == k.text)) {
-                    return Ok(self.holds(Some(ProcessorOrder::Sc.name())));
-                }
-                let ModelForm::Unsupported(why) = &all.forms[m] else {
-                    unreachable!("matched above")
-                };
-                Ok(ConformanceVerdict::Unknown(why.clone()))
+            ModelForm::Unsupported(_)
+                if clean == Some(ProcessorOrder::Sc) && model.is_builtin() =>
+            {
+                Ok(self.holds(Some(ProcessorOrder::Sc.name())))
             }
             ModelForm::Unsupported(why) => Ok(ConformanceVerdict::Unknown(why.clone())),
         }
@@ -963,7 +911,12 @@ impl Decider<'_> {
             let options = self.session.explore_options(&**searched, &[]);
             let subject =
                 Subject { machine: &**searched, interface, options: &options, ..*self.subject };
-            let alphabet = subject.survey()?.alphabet;
+            // An instance of a small value may have no operation, or not all values.
+            let alphabet = match subject.survey() {
+                Ok(survey) => survey.alphabet,
+                Err(d) if d.stop.is_none() && d.stage != Stage::Internal => continue,
+                Err(d) => return Err(d),
+            };
             let wanted = &found.concrete;
             if alphabet.names != self.survey.alphabet.names {
                 continue;
@@ -984,7 +937,7 @@ impl Decider<'_> {
         }
         let message = format!(
             "no instance up to {} has the run that violates `{}` in the abstraction",
-            self.machine.instances.len() - 1,
+            self.machine.values.last().map_or(0, |v| *v),
             against.0.name
         );
         Err(Diagnostic::new(Stage::Unsupported, message))

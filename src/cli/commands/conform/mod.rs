@@ -19,6 +19,7 @@ mod program;
 pub(crate) mod litmus_outcomes;
 pub(crate) mod sorts;
 mod results;
+mod target;
 
 use self::sorts::{Sorts, TypedMachine};
 use crate::args::{ConformArgs, Operations};

@@ -4,8 +4,9 @@
 //! [`FAULT_OPERATIONS`] operations of each processor, so that its test is a smallest one. A fault
 //! that needs more is searched with the monitors; its test is then that of the confirmed run.
 
-use super::every_length::{ConformanceVerdict, TargetMachine};
+use super::every_length::ConformanceVerdict;
 use super::faults::{FaultSearch, Faults, FaultyMachine, Finding};
+use super::target::TargetMachine;
 use super::{
     ConfirmedViolation, ExploredMachine, ModelSource, Operations, confirm_violation, explored,
     loaded, symmetries,
@@ -86,7 +87,7 @@ pub(super) fn find(
     let coherence = subject.search_coherence(&survey)?;
     for &m in selected {
         let text = texts[m].as_ref();
-        let order = match ModelForm::of(&models[m].name, text.map(|t| t.text.as_str()), marks) {
+        let order = match ModelForm::of(&models[m].name, models[m].is_builtin(), marks) {
             ModelForm::Ordered(order) => Some(order),
             ModelForm::Coherent => None,
             ModelForm::WeakerThan(_) | ModelForm::Unsupported(_) => continue,

@@ -22,10 +22,12 @@ use mu_process::typecheck::check_specification;
 use mu_regions::{Levels, Study, SymbolicConstants, constant_counts, overloaded, with_parameters};
 use mu_syntax::template;
 
-/// Instances that confirm violations: the parameters have the values from 0 to this one.
-const LARGEST_INSTANCE: usize = 3;
-/// The instance on which commits and values are checked.
-pub(super) const CHECKED_INSTANCE: usize = 1;
+/// Number of instances that confirm violations: those of the least values that the file admits.
+const INSTANCES: usize = 7;
+/// Number of values of the parameters that are tried for an instance.
+const TRIED_VALUES: usize = 64;
+/// The least value of an instance on which commits and values are checked.
+pub(super) const CHECKED_VALUE: usize = 1;
 
 /// A machine with parameters without a value.
 pub(super) struct AnyNumber {
@@ -35,8 +37,10 @@ pub(super) struct AnyNumber {
     pub interface: Interface,
     /// The declarations of actions.
     pub declared: Vec<(String, Span)>,
-    /// Instances by the value of the parameters, from 0.
+    /// Instances, by the value of the parameters.
     pub instances: Vec<LoadedMachine>,
+    /// The value of the parameters in each instance, ascending.
+    pub values: Vec<usize>,
     compiled: Compiled,
     defined: SymbolicConstants,
     formula: TypedFormula,
@@ -138,8 +142,9 @@ impl AnyNumber {
             formula: TypedStateFormula { kind: StateKind::True, span: Span::default() },
             as_written: false,
         };
-        let mut instances = Vec::new();
-        for value in 0..=LARGEST_INSTANCE {
+        let (mut instances, mut values) = (Vec::new(), Vec::new());
+        let mut refused = None;
+        for value in 0..TRIED_VALUES {
             let before = session.common.define.clone();
             for define in &mut session.common.define {
                 let name = define.split_once('=').map_or("", |d| d.0.trim()).to_string();
@@ -147,16 +152,35 @@ impl AnyNumber {
                     *define = format!("{name}={value}");
                 }
             }
-            let origin = Origin::File(&args.model);
-            let instance = loaded(session, &interface, &origin, Operations::Any);
+            // The sort of a parameter, or its `where`, excludes some values.
+            let instance = match self::expanded(session, args, &text) {
+                Ok(_) => {
+                    let origin = Origin::File(&args.model);
+                    loaded(session, &interface, &origin, Operations::Any).map(Some)
+                }
+                Err(why) => {
+                    refused.get_or_insert(why);
+                    Ok(None)
+                }
+            };
             session.common.define = before;
-            instances.push(instance?);
+            if let Some(instance) = instance? {
+                instances.push(instance);
+                values.push(value);
+            }
+            if instances.len() == INSTANCES {
+                break;
+            }
+        }
+        if let (true, Some(why)) = (instances.is_empty(), refused) {
+            return Err(why);
         }
         Ok(Some(AnyNumber {
             parameters: names,
             interface,
             declared,
             instances,
+            values,
             compiled,
             defined,
             formula,
