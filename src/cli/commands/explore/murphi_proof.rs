@@ -7,7 +7,7 @@
 //! ([`mu_prove::audit::translation`]).
 
 use crate::commands::explore::plan::Exploration;
-use crate::commands::prove::samples::{FLOOR, PART, SEED};
+use crate::commands::prove::samples::{PART, SEED};
 use crate::output;
 use crate::output::progress::grouped;
 use crate::pipeline::Session;
@@ -24,9 +24,13 @@ use mu_prove::rules::Memory;
 use mu_prove::{ProofVerdict, ProverOptions, UnknownReason};
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// Largest size of an instance that is searched for a failure of the system.
 const MAX_SIZE: u32 = 6;
+/// Minimum time for samples. They are all that checks the translation, so it is longer than for
+/// other proofs; most models need a small part of it.
+const FLOOR: Duration = Duration::from_secs(2);
 /// Sizes of the instances of samples.
 const SAMPLED: RangeInclusive<u32> = 1..=6;
 

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Minimum time for samples.
-pub(crate) const FLOOR: Duration = Duration::from_millis(250);
+const FLOOR: Duration = Duration::from_millis(250);
 /// The samples take one part in `PART` of the time of the run.
 pub(crate) const PART: u32 = 10;
 /// Seed of the samples; runs are deterministic except for limits.
