@@ -427,7 +427,7 @@ fn threads_of_a_litmus_test_terminate() {
         assert_eq!(output.status.code(), Some(2));
         expect(
             &text(&output),
-            &["architecture `RISCV`", "`mu-check litmus --model specs/memory/rvwmo.cat`"],
+            &["architecture `RISCV`", "`mu-check litmus --model rvwmo`"],
         );
     }
 }

@@ -4,8 +4,8 @@
 //! state's number is its position, so the array is also the queue of a breadth-first search. The
 //! index has buckets of one cache line: twelve tags of one byte and twelve numbers. A search of an
 //! absent state touches one line, of a present state one more, in the array. The index doubles, a
-//! large one grows by a quarter, and is filled anew from the array, so that no two indices exist at
-//! a time. Memory: the bytes of a state, and 6 to 8 for the index, to 12 for a small one.
+//! large one grows by half, and is filled anew from the array, so that no two indices exist at a
+//! time. Memory: the bytes of a state, and 7 to 10 for the index, to 13 for a small one.
 //!
 //! Invariant: a state is in the first bucket from its own on that had room.
 
@@ -64,8 +64,8 @@ const BLOCK: usize = 1 << 18;
 /// Parts of the index for that order.
 const PARTS: usize = 1 << 11;
 
-/// Buckets of an index that grows by a quarter instead of doubling: 1 MB.
-const SMALL: usize = 1 << 14;
+/// Buckets of an index that grows by half instead of doubling: 16 MB.
+const SMALL: usize = 1 << 18;
 
 /// Entries of the index that are fetched together when it grows.
 const TOUCHED: usize = 64;
@@ -90,7 +90,7 @@ impl States {
     fn set_index(&mut self, buckets: usize) {
         self.index = Vec::new();
         self.index.resize(buckets, Bucket::EMPTY);
-        self.full = buckets * SLOTS * 9 / 10;
+        self.full = buckets * SLOTS * 4 / 5;
     }
     /// Returns the number of states.
     pub fn len(&self) -> usize {
@@ -209,7 +209,7 @@ impl States {
     #[cold]
     fn grow(&mut self) {
         let buckets = self.index.len();
-        self.set_index(if buckets < SMALL { buckets * 2 } else { buckets * 5 / 4 });
+        self.set_index(if buckets < SMALL { buckets * 2 } else { buckets * 3 / 2 });
         let mut state = vec![0; self.words];
         let (mut hashes, mut ordered) = (Vec::new(), Vec::new());
         for first in (0..self.count).step_by(BLOCK) {
