@@ -22,6 +22,7 @@ use mu_base::limits::Limits;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_formula::typed::TypedFormula;
 use mu_pbes::{Answer, Options, Verdict, check};
+use mu_regions::sizes::SIZE;
 use std::collections::BTreeSet;
 
 /// The search by sums ends after a model with more states than this.
@@ -42,6 +43,10 @@ const MAX_SUM: usize = 24;
 const MAX_LITERAL: usize = 300;
 /// The search by sums ends if more values than this have no model.
 const MAX_WITHOUT_MODEL: usize = 100;
+/// Limit on values for which the formula is not defined, before one for which it is; beyond it the
+/// search ends with the error of the formula. The model over parameters without a value has fewer
+/// constants of a sort.
+const MAX_WITHOUT_FORMULA: usize = SIZE + 1;
 /// Spot checks explore at most this number of states, and one for each
 /// [`PROOF_STATES_PER_SPOT_STATE`] states of the proof, up to [`MAX_EXTRA_SPOT_STATES`].
 const BASE_SPOT_STATES: u64 = 1_000;
@@ -111,8 +116,8 @@ struct InstanceSearch {
     without_model: Vec<Vec<usize>>,
     /// The first reason for a missing model.
     first_failure: Option<Diagnostic>,
-    /// True if some of these values have a model, but the formula names what it does not have.
-    lacks_formula: bool,
+    /// Number of these values that have a model, but the formula names what it does not have.
+    without_formula: usize,
     /// All values up to this sum have been tried.
     complete: Option<usize>,
     /// True if a limit ended the search over small values.
@@ -132,6 +137,12 @@ impl InstanceSearch {
         let sum_of_values = sum(values);
         (!self.in_case_phase || sum_of_values <= self.complete.map_or(0, |sum| sum + 1))
             && self.without_model.iter().all(|without| sum(without) >= sum_of_values)
+    }
+
+    /// True if the formula may be undefined for one more value: an error of its types that all
+    /// values have ends the search.
+    fn may_lack_formula(&self) -> bool {
+        !self.satisfied.is_empty() || self.without_formula < MAX_WITHOUT_FORMULA
     }
 
     /// Describes the checked values and the reason to stop; `None` if there are neither.
@@ -161,7 +172,9 @@ impl InstanceSearch {
                 self.first_failure.as_ref().filter(|why| why.stage == Stage::Unsupported);
             let missing = match unsupported {
                 Some(why) => format!("not checked one by one ({}):", why.message),
-                None if self.lacks_formula => "the model or the formula is not defined for".into(),
+                None if self.without_formula > 0 => {
+                    "the model or the formula is not defined for".into()
+                }
                 None => "there is no model for".into(),
             };
             for (of, count, why) in [
@@ -440,10 +453,10 @@ impl Instances<'_> {
             }
         };
         let formula = match properties::read(self.text(), &loaded.data, &loaded.actions) {
-            Err(error) if error.stage != Stage::Internal && error.stop.is_none() => {
-                // The formula may name a constant that larger values declare.
+            // The formula may name a constant that larger values declare.
+            Err(error) if error.stage == Stage::Type && search.may_lack_formula() => {
                 search.without_model.push(values);
-                search.lacks_formula = true;
+                search.without_formula += 1;
                 search.first_failure.get_or_insert(error);
                 return Ok(InstanceResult::NoModel);
             }
