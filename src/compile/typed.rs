@@ -138,8 +138,7 @@ struct Converter {
 impl Converter {
     fn new(data: &DataSpec) -> Self {
         let data = print::SpecPrinter::new(data).data;
-        let own = data.signature.ops().filter(|(_, o)| !matches!(o.kind, OpKind::Builtin(_)));
-        let operations = own.map(|(_, o)| o.name.clone()).collect();
+        let operations = data.signature.ops().map(|(_, o)| o.name.clone()).collect();
         Converter {
             data,
             typed: TypedDeclarations::default(),

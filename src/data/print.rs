@@ -21,15 +21,34 @@ use mu_syntax::ast::{self, BinaryOp, DataKind, Section, UnaryOp};
 use num_bigint::{BigInt, Sign};
 
 /// Returns the text of an expression, without implicit coercions. Variables have their own names as
-/// long as those differ.
+/// long as those differ. A bound variable gets no name of an operation in the expression: it would
+/// capture the operation, and expressions with different values would have one text. In closed
+/// expressions, names have no numbers at their ends except to differ, since files rename variables.
 pub fn expression(signature: &Signature, expr: &Expr) -> String {
     let mut names = VarNames::default();
     let mut free = Vec::new();
     expr.free_vars(&mut free);
+    names.without_numbers = free.is_empty();
     free.into_iter().for_each(|v| drop(names.name(signature, v)));
+    if has_binder(expr) {
+        expr.each_op(&mut |op| _ = names.used.insert(signature.op(op).name.clone()));
+    }
     mu_syntax::print::data(
         &Converter { signature, names: &mut names, style: Style::Bare }.data(expr),
     )
+}
+
+/// True if an expression binds variables.
+fn has_binder(expr: &Expr) -> bool {
+    let mut todo = vec![expr];
+    while let Some(e) = todo.pop() {
+        match &e.kind {
+            ExprKind::Bind(..) | ExprKind::Where(..) => return true,
+            ExprKind::Apply(head, args) => todo.extend(args.iter().chain([head])),
+            ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_) => {}
+        }
+    }
+    false
 }
 
 /// Returns the text of a sort.
@@ -49,6 +68,8 @@ pub fn data_spec(data: &DataSpec) -> String {
 pub struct VarNames {
     names: AHashMap<VarId, String>,
     used: AHashSet<String>,
+    /// True if names lose the numbers at their ends.
+    without_numbers: bool,
 }
 
 impl VarNames {
@@ -58,11 +79,14 @@ impl VarNames {
             return name.clone();
         }
         // Arguments of enumerated functions are in no signature.
-        let base = if var.index() < signature.var_count() {
+        let mut base = if var.index() < signature.var_count() {
             valid(&signature.var(var).name)
         } else {
             "x".into()
         };
+        if self.without_numbers {
+            base.truncate(without_number(&base).len());
+        }
         let name = unused(&base, |n| self.used.contains(n));
         self.used.insert(name.clone());
         self.names.insert(var, name.clone());
@@ -72,6 +96,18 @@ impl VarNames {
     fn contains(&self, var: VarId) -> bool {
         self.names.contains_key(&var)
     }
+}
+
+/// Returns a name without the endings that [`unused`] and the reader of binary files add.
+fn without_number(name: &str) -> &str {
+    let mut base = name;
+    while let Some((before, last)) = base.rsplit_once('_')
+        && !before.is_empty()
+        && (last == "var" || !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()))
+    {
+        base = before;
+    }
+    base
 }
 
 /// Returns `base`, `base_1`, …: the first that is not taken.
@@ -138,8 +174,8 @@ enum Style {
     Bare,
     /// With coercions between numbers.
     Explicit,
-    /// With coercions, and with a `lambda` that fixes the sort of each empty container, and of each
-    /// finite set or bag used as a general one.
+    /// With coercions, and with a `lambda` that fixes the sort of each empty container, of each
+    /// finite set or bag used as a general one, and of each operation overloaded by its result.
     Ascribed,
 }
 
@@ -164,7 +200,14 @@ impl Converter<'_> {
             ExprKind::Apply(head, args) => match &head.kind {
                 ExprKind::Op(op) => match &self.signature.op(*op).kind {
                     OpKind::Builtin(builtin) => self.builtin(expr, *builtin, args),
-                    _ => self.call(&self.signature.op(*op).name.clone(), args),
+                    _ => {
+                        let call = self.call(&self.signature.op(*op).name.clone(), args);
+                        if self.has_other_result(*op) {
+                            self.ascribe(call, expr.sort)
+                        } else {
+                            call
+                        }
+                    }
                 },
                 _ => {
                     let head = self.data(head);
@@ -259,6 +302,18 @@ impl Converter<'_> {
         let applied =
             Expr::new(ExprKind::Apply(Expr::op(&extended, op), args), range, Span::default());
         node(DataKind::Lambda(decls, Box::new(inner.data(&applied))))
+    }
+
+    /// True if another operation has the name and the arguments of one, and the style requires that
+    /// its result is ascribed.
+    fn has_other_result(&self, op: OpId) -> bool {
+        let signature = self.signature;
+        let declared = signature.op(op);
+        let domain = signature.domain_range(declared.sort).0;
+        self.style == Style::Ascribed
+            && signature.ops().any(|(other, o)| {
+                other != op && o.name == declared.name && signature.domain_range(o.sort).0 == domain
+            })
     }
 
     /// Returns `(lambda x: S. x)(e)`, which is `e` at sort S, if the style requires it.
@@ -439,7 +494,8 @@ pub struct SpecPrinter {
 }
 
 impl SpecPrinter {
-    /// Makes all names of sorts and operations valid. Variables get no names of operations.
+    /// Makes all names of sorts and operations valid. Variables get no names of operations,
+    /// declared or built in, of the data.
     pub fn new(data: &DataSpec) -> Self {
         let mut data = data.clone();
         let signature = &mut data.signature;
@@ -479,8 +535,10 @@ impl SpecPrinter {
             used.insert(fresh.clone());
             signature.op_mut(id).name = fresh;
         }
+        let builtin = signature.ops().filter(|(_, op)| matches!(op.kind, OpKind::Builtin(_)));
+        used.extend(builtin.map(|(_, op)| op.name.clone()));
         let checker = Checker::new(data.clone());
-        Self { data, names: VarNames { names: AHashMap::new(), used }, checker }
+        Self { data, names: VarNames { used, ..VarNames::default() }, checker }
     }
 
     /// Returns the declaration of a variable, giving it a name.
@@ -488,8 +546,9 @@ impl SpecPrinter {
         var_decl(&self.data.signature, &mut self.names, var)
     }
 
-    /// Returns a syntax tree that type checks, at sort `expected` or alone, to the same expression;
-    /// if that is impossible, to one that differs in coercions only.
+    /// Returns a syntax tree that type checks, at sort `expected` or alone, to the same expression,
+    /// except for identities that ascribe sorts; if that is impossible, to one that differs in
+    /// coercions only.
     pub fn round_trip(&mut self, expr: &Expr, expected: Option<SortId>) -> ast::Data {
         // The conjuncts are printed one by one, so that coercions are written only where necessary.
         if let Some((builtin @ (Builtin::And | Builtin::Or), [left, right])) =
@@ -507,10 +566,18 @@ impl SpecPrinter {
             return bare;
         }
         let explicit = self.convert(expr, Style::Explicit);
-        if self.retypes(&explicit, expr, expected) != Retyped::Not {
+        let retyped = self.retypes(&explicit, expr, expected);
+        if retyped == Retyped::Same {
             return explicit;
         }
-        self.convert(expr, Style::Ascribed)
+        // Another expression of the same sort may have another meaning: an operation that is
+        // overloaded with finite and general sets has only an argument to select it.
+        let ascribed = self.convert(expr, Style::Ascribed);
+        if retyped == Retyped::Otherwise && self.retypes(&ascribed, expr, expected) != Retyped::Same
+        {
+            return explicit;
+        }
+        ascribed
     }
 
     /// Returns the syntax tree without coercions.
@@ -693,16 +760,16 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
             if a.sort != b.sort {
                 return false;
             }
+            if let Some(argument) = ascribed(a)
+                && ascribed(b).is_none()
+            {
+                return self.go(argument, b);
+            }
             match (&a.kind, &b.kind) {
                 (ExprKind::Var(v), ExprKind::Var(w)) => {
                     self.bound.get(v).copied().unwrap_or(*v) == *w
                 }
-                (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
-                // `-3` is parsed as the negation of 3.
-                (ExprKind::Apply(_, args), ExprKind::Number(n)) => {
-                    matches!(a.as_builtin(self.a), Some((Builtin::Negate, _)))
-                        && matches!(&args[0].kind, ExprKind::Number(m) if -m == *n)
-                }
+                (_, ExprKind::Number(n)) => numeral(self.a, a).is_some_and(|m| m == *n),
                 (ExprKind::Op(f), ExprKind::Op(g)) => self.a.op(*f) == self.b.op(*g),
                 (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => {
                     self.go(f, g) && self.all(xs, ys)
@@ -724,6 +791,37 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
         }
     }
     Comparison { a: a_signature, b: b_signature, bound: AHashMap::new() }.go(a, b)
+}
+
+/// Returns the value of digits with a sign and conversions, which the text of a number consists of.
+fn numeral(signature: &Signature, expr: &Expr) -> Option<BigInt> {
+    match (&expr.kind, expr.as_builtin(signature)) {
+        (ExprKind::Number(n), _) => Some(n.clone()),
+        (_, Some((Builtin::Negate, [inner]))) => numeral(signature, inner).map(|n| -n),
+        (
+            _,
+            Some((
+                Builtin::PosToNat
+                | Builtin::PosToInt
+                | Builtin::PosToReal
+                | Builtin::NatToInt
+                | Builtin::NatToReal
+                | Builtin::IntToReal,
+                [inner],
+            )),
+        ) => numeral(signature, inner),
+        _ => None,
+    }
+}
+
+/// Returns the argument of an identity that ascribes a sort to it ([`Converter::ascribe`]).
+fn ascribed(expr: &Expr) -> Option<&Expr> {
+    let ExprKind::Apply(head, args) = &expr.kind else { return None };
+    let ExprKind::Bind(Binder::Lambda, vars, body) = &head.kind else { return None };
+    match (&vars[..], &body.kind, &args[..]) {
+        ([v], ExprKind::Var(w), [argument]) if v == w => Some(argument),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -812,6 +910,105 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         let all =
             Expr::new(ExprKind::Bind(Binder::Forall, vec![y], equal), basic::BOOL, Span::default());
         assert_eq!(expression(&signature, &all), "forall x_1: Nat. x == x_1");
+    }
+
+    #[test]
+    fn bound_variables_do_not_capture_operations() {
+        let mut data = data_of(DECLARATIONS);
+        let sort = data.signature.ops().find(|(_, o)| o.name == "d1").unwrap().1.sort;
+        let (constant, _) = data.signature.ops().find(|(_, o)| o.name == "e").unwrap();
+        let v = data.signature.fresh_var("e", sort);
+        let (left, right) = (Expr::var(&data.signature, v), Expr::op(&data.signature, constant));
+        let equal = Expr::equal(&mut data.signature, left, right);
+        let all =
+            Expr::new(ExprKind::Bind(Binder::Forall, vec![v], equal), basic::BOOL, Span::default());
+        assert_eq!(expression(&data.signature, &all), "forall e_1: D. e_1 == e");
+    }
+
+    #[test]
+    fn variables_do_not_capture_builtin_operations() {
+        let mut data = DataSpec::default();
+        let binary = SortKind::Function([basic::NAT, basic::NAT].into(), basic::NAT);
+        let sort = data.signature.sorts.intern(binary);
+        let v = data.signature.fresh_var("max", sort);
+        let number = |n: u32| Expr::number(n, basic::NAT);
+        let args = vec![number(2), number(3)];
+        let max = Expr::builtin(&mut data.signature, Builtin::Max, args.clone(), basic::NAT);
+        let call = ExprKind::Apply(Expr::var(&data.signature, v), args);
+        let call = Expr::new(call, basic::NAT, Span::default());
+        let equal = Expr::equal(&mut data.signature, call, max);
+        let mut printer = SpecPrinter::new(&data);
+        printer.declare(v);
+        let printed = printer.round_trip(&equal, Some(basic::BOOL));
+        assert!(mu_syntax::print::data(&printed).starts_with("max_1("), "{printed:?}");
+        let all =
+            Expr::new(ExprKind::Bind(Binder::Forall, vec![v], equal), basic::BOOL, Span::default());
+        let text = expression(&data.signature, &all);
+        assert_eq!(text, "forall max_1: Nat # Nat -> Nat. max_1(2, 3) == max(2, 3)");
+    }
+
+    #[test]
+    fn sorts_of_results_select_overloaded_operations() {
+        let mut data = data_of("map f: Nat -> Nat; f: Nat -> Int; g: Nat -> Bool; g: Int -> Bool;");
+        let find = |data: &DataSpec, name: &str, last: bool| {
+            let found: Vec<OpId> =
+                data.signature.ops().filter(|(_, o)| o.name == name).map(|(id, _)| id).collect();
+            found[usize::from(last)]
+        };
+        let (f, g) = (find(&data, "f", true), find(&data, "g", true));
+        let inner = Expr::apply(&data.signature, f, vec![Expr::number(0, basic::NAT)]);
+        let outer = Expr::apply(&data.signature, g, vec![inner]);
+        let printed = SpecPrinter::new(&data).round_trip(&outer, Some(basic::BOOL));
+        let text = mu_syntax::print::data(&printed);
+        assert_eq!(text, "g((lambda x: Int. x)(f(0)))");
+        let tree = parse_data(Default::default(), &text).unwrap();
+        let read = check_expression(&tree, &mut data, None).unwrap();
+        assert_eq!(expression(&data.signature, &read), text);
+    }
+
+    #[test]
+    fn names_of_bound_variables_depend_on_the_value_only() {
+        let mut data = data_of(DECLARATIONS);
+        for (text, expected) in [
+            ("lambda x_1: Nat. x_1 > 3", "lambda x: Nat. x > 3"),
+            ("lambda e_var: D. e_var == e", "lambda e_1: D. e_1 == e"),
+            ("lambda e_1_2: D. e_1_2 == e", "lambda e_1: D. e_1 == e"),
+            ("lambda y_2, y: Nat. y_2 > y", "lambda y, y_1: Nat. y > y_1"),
+            ("lambda _1, a_b_: Nat. _1 > a_b_", "lambda _1, a_b_: Nat. _1 > a_b_"),
+        ] {
+            let expr =
+                check_expression(&parse_data(Default::default(), text).unwrap(), &mut data, None)
+                    .unwrap();
+            assert_eq!(expression(&data.signature, &expr), expected);
+        }
+    }
+
+    #[test]
+    fn sorts_of_sets_select_overloaded_operations() {
+        let mut data = data_of("map f: FSet(Nat) -> Bool; f: Set(Nat) -> Bool; s: Set(Nat);");
+        for (text, expected) in [
+            ("f(s)", "f(s)"),
+            ("f({1})", "f({1})"),
+            ("f((lambda x: Set(Nat). x)({1}))", "f((lambda x: Set(Nat). x)({Pos2Nat(1)}))"),
+        ] {
+            let expr =
+                check_expression(&parse_data(Default::default(), text).unwrap(), &mut data, None)
+                    .unwrap();
+            // An operand that only a sort distinguishes, as rewriting makes it.
+            let expr = match ascribed(match &expr.kind {
+                ExprKind::Apply(_, args) => &args[0],
+                _ => panic!("{expr:?}"),
+            }) {
+                Some(inner) => {
+                    let ExprKind::Apply(head, _) = &expr.kind else { panic!("{expr:?}") };
+                    let kind = ExprKind::Apply(head.clone(), vec![inner.clone()]);
+                    Expr::new(kind, expr.sort, Span::default())
+                }
+                None => expr,
+            };
+            let printed = SpecPrinter::new(&data).round_trip(&expr, Some(basic::BOOL));
+            assert_eq!(mu_syntax::print::data(&printed), expected);
+        }
     }
 
     #[test]

@@ -268,7 +268,8 @@ fn declared(model: &ProtocolModel) -> Result<DeclaredLabels, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId::default(), &text)?;
     let spec = check_specification(&tree)?;
     let labels = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l)));
-    let labels = DeclaredLabels::new(&labels.collect::<Vec<_>>(), spec.data, spec.actions)?;
+    let labels = labels.collect::<Vec<_>>();
+    let labels = DeclaredLabels::with_overloads(&labels, spec.data, spec.actions)?;
     Ok(labels.with_exchanges(&model.exchanged_constants()))
 }
 

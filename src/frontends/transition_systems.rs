@@ -8,6 +8,7 @@ use crate::relabelling::declare;
 use crate::{FrontEnd, Input, LoadOptions, Loaded, Loading, Properties, specification};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
+use mu_base::label_time;
 use mu_lts::Lts;
 use mu_lts::relabel::{Relabel, merge_orders, name_of, with_internal, with_texts};
 use mu_process::labels::ActionDecl;
@@ -58,21 +59,32 @@ impl FrontEnd for TransitionSystems {
 }
 
 /// Returns the texts that a model prints for labels with binders (infinite sets and bags,
-/// functions), where they differ from those of the file; `None` if none differs. A file has terms
-/// in a form of its own, and equal labels must have equal texts.
+/// functions) and operators, where they differ from those of the file; `None` if none differs. A
+/// file has terms in a form of its own, and equal labels must have equal texts. Times keep theirs.
 fn texts_of_models(lts: &Lts, labels: &DeclaredLabels) -> Option<HashMap<String, String>> {
-    let binds = |text: &str| {
-        ["|", "lambda", "forall", "exists"].iter().any(|word| text.contains(word))
-            && text.contains(':')
-    };
     let mut texts = HashMap::new();
-    for (i, text) in lts.table.texts.iter().enumerate().skip(1).filter(|(_, text)| binds(text)) {
+    for (i, text) in lts.table.texts.iter().enumerate().skip(1) {
+        let (actions, time) = label_time::split(text);
+        if !has_operators(actions) {
+            continue;
+        }
         let printed = labels.text(LabelId::new(i));
-        if printed != *text {
+        if printed != actions {
+            let printed = match time {
+                Some(time) => format!("{printed}{}{time}", label_time::TIME_MARK),
+                None => printed,
+            };
             texts.insert(text.clone(), printed);
         }
     }
     (!texts.is_empty()).then_some(texts)
+}
+
+/// True if a text may have binders or operators: a blank that follows no mark of an enumeration,
+/// or a sign in brackets.
+fn has_operators(text: &str) -> bool {
+    let blanks = &mut text.match_indices(' ');
+    blanks.any(|(at, _)| !text[..at].ends_with([',', ':'])) || text.contains("(-")
 }
 
 /// Reads a transition system, and the declarations in the file if any.

@@ -20,9 +20,10 @@
 //! Cost: one pass; memory of the shared terms. Invariant: a term's arguments have smaller numbers
 //! than it, so terms have no cycles.
 
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 
 use mu_base::{Diagnostic, Stage, narrow};
 
@@ -97,6 +98,8 @@ pub struct TermReader<'a> {
     arguments: Vec<Term>,
     /// No symbol so far is `x` with this many primes, or more.
     unused_primes: usize,
+    /// Names of declared operations. Terms distinguish them from variables, texts do not.
+    operations: AHashSet<String>,
 }
 
 impl<'a> TermReader<'a> {
@@ -113,6 +116,7 @@ impl<'a> TermReader<'a> {
             stored: Vec::new(),
             arguments: Vec::new(),
             unused_primes: 1,
+            operations: AHashSet::new(),
         };
         if reader.take(8)? != 0 || reader.take(16)? != MAGIC {
             return Err(Diagnostic::new(
@@ -248,6 +252,23 @@ impl<'a> TermReader<'a> {
     /// Returns a name of a variable that no term so far contains.
     pub fn unused_name(&self) -> String {
         format!("x{}", "'".repeat(self.unused_primes))
+    }
+
+    /// Sets the names of declared operations, before variables are printed.
+    pub fn declare(&mut self, operations: AHashSet<String>) {
+        self.operations = operations;
+    }
+
+    /// Returns the name of a variable in texts. It would capture an operation of the same name.
+    pub fn variable_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        if !self.operations.contains(name) {
+            return Cow::Borrowed(name);
+        }
+        let mut other = format!("{name}_var");
+        while self.operations.contains(&other) {
+            other.push('_');
+        }
+        Cow::Owned(other)
     }
 
     /// Returns the name of a symbol.

@@ -11,6 +11,7 @@ use super::aterm::{Content, Term, TermReader};
 use super::mcrl2::{MAX_TEXT, Texts, refuse};
 use ahash::AHashSet;
 use mu_base::Diagnostic;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 mod internal;
@@ -47,6 +48,11 @@ impl Declarations {
     /// Returns the text so far.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the names of the operations so far.
+    pub fn operations(&self) -> AHashSet<String> {
+        self.known.clone()
     }
 
     /// Returns a printer that uses these declarations.
@@ -252,8 +258,18 @@ impl Printer<'_> {
         if !is_name(name) {
             return Err(refuse(format!("the variable `{name}` is not a name")));
         }
-        _ = write!(out, "{name}: ");
+        _ = write!(out, "{}: ", self.texts.0.variable_name(name));
         self.sort(sort, false, out)
+    }
+
+    /// Returns the name of a variable as it is printed; `None` if the term is not one.
+    pub fn variable_name(&self, term: Term) -> Option<Cow<'_, str>> {
+        match self.texts.0.content(term) {
+            Content::Apply("DataVarId" | "DataVarIdNoIndex", &[name, ..]) => {
+                Some(self.texts.0.variable_name(self.texts.name(name)))
+            }
+            _ => None,
+        }
     }
 
     /// Prints variables with their sorts, in brackets.
@@ -293,6 +309,10 @@ impl Printer<'_> {
             _ = if n < 0.into() { write!(out, "({n})") } else { write!(out, "{n}") };
             return Ok(());
         }
+        if let Some(name) = self.variable_name(term).filter(|name| is_name(name)) {
+            out.push_str(&name);
+            return Ok(());
+        }
         if let Some(name) = self.texts.operation(term) {
             if is_name(name) || ["[]", "{}", "{:}"].contains(&name) {
                 out.push_str(name);
@@ -322,7 +342,7 @@ impl Printer<'_> {
                             "the file is damaged: it has another term in place of a definition",
                         ));
                     };
-                    _ = write!(out, "{} = ", self.texts.operation(var).unwrap_or_default());
+                    _ = write!(out, "{} = ", self.variable_name(var).unwrap_or_default());
                     self.expression(value, out)?;
                 }
                 out.push_str(" end)");
@@ -407,10 +427,11 @@ impl Printer<'_> {
                 for (i, a) in args.iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { "(" });
                     // The sorts of arguments select among several operations of a name: those of
-                    // digits and of empty collections are made explicit.
-                    let sort = sorts
-                        .get(i)
-                        .filter(|_| self.texts.numeral(*a).is_some() || self.is_empty(*a));
+                    // digits, of empty collections, and of finite collections as general ones are
+                    // made explicit.
+                    let sort = sorts.get(i).filter(|_| {
+                        self.texts.numeral(*a).is_some() || self.is_empty(*a) || self.is_finite(*a)
+                    });
                     match sort {
                         Some(sort) => self.expression_at(*a, *sort, out)?,
                         None => self.expression(*a, out)?,
@@ -419,6 +440,17 @@ impl Printer<'_> {
                 out.push(')');
                 Ok(())
             }
+        }
+    }
+
+    /// True for a general set or bag that is printed as a finite one.
+    fn is_finite(&self, term: Term) -> bool {
+        match self.texts.0.content(term) {
+            Content::Apply("DataAppl", &[head, f, _]) => {
+                matches!(self.texts.operation(head), Some("@set" | "@bag"))
+                    && matches!(self.texts.operation(f), Some("@false_" | "@zero_"))
+            }
+            _ => false,
         }
     }
 

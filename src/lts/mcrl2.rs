@@ -100,6 +100,10 @@ fn data(stream: &mut TermReader<'_>) -> Result<Result<Declarations, Diagnostic>,
                 _ => d.add(stream, name, &parts),
             });
         }
+        if let (Ok(declared), "map") = (&all, kind) {
+            let operations = declared.operations();
+            stream.declare(operations);
+        }
     }
     Ok(all)
 }

@@ -14,7 +14,7 @@ use crate::symmetry::Exchange;
 use crate::typed::{Model, Type, TypeId, TypeKind};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Name of a type with fewer values than its sort.
@@ -92,6 +92,21 @@ impl Labels {
     pub(crate) fn count(&self) -> usize {
         self.texts.len()
     }
+    /// Returns the actions with the sorts of their arguments. Rules of one name are one action,
+    /// whatever their ranges: its numbers are integers if a range has a negative number.
+    fn declared_actions(&self) -> Vec<(&str, Vec<String>)> {
+        let mut all: BTreeMap<(&str, Vec<&str>), Vec<String>> = BTreeMap::new();
+        for (name, sorts) in &self.actions {
+            let widest = sorts.iter().map(|s| if s == "Nat" { "Int" } else { s.as_str() });
+            let known = all.entry((name, widest.collect())).or_insert_with(|| sorts.clone());
+            for (known, sort) in known.iter_mut().zip(sorts) {
+                if sort == "Int" {
+                    known.clone_from(sort);
+                }
+            }
+        }
+        all.into_iter().map(|((name, _), sorts)| (name, sorts)).collect()
+    }
     /// Returns the declarations of sorts and actions, in the language of mCRL2 specifications.
     pub(crate) fn declarations(&self, model: &Model) -> String {
         let mut text = String::new();
@@ -118,7 +133,7 @@ impl Labels {
             let all: Vec<&str> = claims.into_iter().map(String::as_str).collect();
             let _ = writeln!(text, "sort {CLAIM} = struct {};", all.join(" | "));
         }
-        for (name, sorts) in &self.actions {
+        for (name, sorts) in self.declared_actions() {
             let _ = match &sorts[..] {
                 [] => writeln!(text, "act {name};"),
                 sorts => writeln!(text, "act {name}: {};", sorts.join(" # ")),

@@ -23,8 +23,8 @@
 
 use super::rules::{self, LabelClass};
 use ahash::AHashMap;
-use mu_base::Diagnostic;
 use mu_base::ids::{FixId, VarId};
+use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr, Substitution};
 use mu_data::print::{SpecPrinter, unused};
 use mu_formula::direct::is_finite;
@@ -95,8 +95,15 @@ pub fn pbes(formula: &TypedFormula, process: &LinearProcess) -> Result<String, D
     Ok(text(&system(formula, process)?))
 }
 
-/// Returns the equation system.
+/// Returns the equation system. Error: the process is probabilistic, and boolean equations have no
+/// probabilities.
 pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System, Diagnostic> {
+    if process.is_probabilistic() {
+        let message =
+            "this process is probabilistic (`dist`), which boolean equations do not express";
+        return Err(Diagnostic::new(Stage::Unsupported, message)
+            .note("`check` evaluates the formula on it"));
+    }
     let mut data = formula.data.clone();
     let mut ordered = process.clone();
     mu_process::time::order(&mut ordered, &mut data.signature);

@@ -244,8 +244,8 @@ impl Printer<'_> {
         if let Content::Apply("Binder", &[kind, vars, body]) = self.texts.0.content(function)
             && self.texts.name(kind) == "Lambda"
             && let [var] = self.texts.list(vars)?[..]
-            && let name = self.texts.operation(var).unwrap_or_default()
-            && (empty || is_set && !given.contains(name))
+            && let Some(name) = self.variable_name(var)
+            && (empty || is_set && !given.contains(&*name))
         {
             out.push_str("{ ");
             self.variable(var, out)?;

@@ -268,9 +268,9 @@ impl Summands<'_> {
             };
             out.push_str(if i > 0 { ", " } else { "" });
             out.push_str(
-                self.printer
-                    .texts
-                    .operation(var)
+                &self
+                    .printer
+                    .variable_name(var)
                     .filter(|n| is_name(n))
                     .ok_or_else(|| refuse("the file is damaged: an assignment has no variable"))?,
             );

@@ -139,11 +139,23 @@ fn values_print_as_mcrl2_prints_them() {
 
 /// Reads the text of an argument of a label, as the toolset shares it.
 fn text_of_argument(argument: impl Fn(&mut TermWriter<'_>) -> Term) -> String {
+    text_with_mappings(&[], argument)
+}
+
+/// Reads the text of an argument of a label in a file with mappings to `Bool`.
+fn text_with_mappings(mappings: &[&str], argument: impl Fn(&mut TermWriter<'_>) -> Term) -> String {
     let mut bytes = Vec::new();
     let mut out = TermWriter::new(Box::new(&mut bytes), 16).unwrap();
     let mark = out.symbol("labelled_transition_system", 0).unwrap();
     out.output(mark, &[]).unwrap();
-    (0..5).for_each(|_| out.output_number(0).unwrap());
+    (0..3).for_each(|_| out.output_number(0).unwrap());
+    out.output_number(mappings.len() as u64).unwrap();
+    for name in mappings {
+        let (name, sort) = (out.share(name, &[]).unwrap(), named_sort(&mut out, "Bool").unwrap());
+        let operation = out.symbol("OpIdNoIndex", 2).unwrap();
+        out.output(operation, &[name, sort]).unwrap();
+    }
+    out.output_number(0).unwrap();
     let empty = out.symbol("<empty_list>", 0).unwrap();
     out.output(empty, &[]).unwrap();
     out.output(empty, &[]).unwrap();
@@ -225,6 +237,21 @@ fn printed_functions_capture_no_variables() {
         set(out, function, exceptions)
     });
     assert_eq!(text, "a({ x': Bool | ((lambda y: Bool. (y == z)))(x') != (x' in ({y})) })");
+}
+
+/// A bound variable with the name of a mapping: the other side of the equation is the mapping.
+#[test]
+fn printed_variables_capture_no_operations() {
+    let constant_function = |out: &mut TermWriter<'_>| {
+        let (v, d) = (variable(out, "d", "Bool"), constant(out, "d", "Bool").unwrap());
+        let (body, vars) = (applied(out, "==", &[v, d]), out.share_list(&[v]).unwrap());
+        let kind = out.share("Lambda", &[]).unwrap();
+        out.share("Binder", &[kind, vars, body]).unwrap()
+    };
+    let text = text_with_mappings(&["c", "d"], constant_function);
+    assert_eq!(text, "a(lambda d_var: Bool. (d_var == d))");
+    let text = text_with_mappings(&["d", "d_var"], |out| equal_to(out, "d", "d"));
+    assert_eq!(text, "a(lambda d_var_: Bool. (d_var_ == d_var_))");
 }
 
 #[test]

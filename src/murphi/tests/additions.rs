@@ -86,6 +86,22 @@ fn declarations_type_all_labels() {
     assert!(!text.contains("sort Nat"), "{text}");
 }
 
+/// The label `r(1)` is of both rules: a formula about an integer matches each.
+#[test]
+fn rules_of_one_name_are_one_action() {
+    let text = "var x: 0..5;
+startstate begin x := 0; end;
+ruleset n: 0..2; m: -1..1 do rule \"r\" x < 5 ==> begin x := x + 1; end; end;
+ruleset n: -1..1; m: 0..2 do rule \"r\" x > 0 ==> begin x := x - 1; end; end;
+ruleset n: 0..2 do rule \"r\" true ==> begin end; end;";
+    let source = SourceMap::new().add("model.m", text);
+    let typed = read_with(source, text, &Settings::default(), &[]).expect("a model");
+    let model = ProtocolModel::with(typed, 0, &[]).expect("a model");
+    let found = model.declarations();
+    let actions: Vec<&str> = found.lines().filter(|l| l.starts_with("act r")).collect();
+    assert_eq!(actions, ["act r: Nat;", "act r: Int # Int;"]);
+}
+
 #[test]
 fn labels_show_values_of_variables() {
     let shown = |action: &str, parameters: &[&str], variable: &[&str]| ShownValue {

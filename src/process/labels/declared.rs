@@ -27,11 +27,31 @@ pub struct DeclaredLabels {
 
 impl DeclaredLabels {
     /// Types the texts of a label table; the first is tau. Errors: a text is not a multi-action, no
-    /// declared action has these argument sorts, or an argument does not evaluate.
+    /// declared action, or more than one, has these argument sorts, or an argument does not
+    /// evaluate.
     pub fn new(
+        texts: &[String],
+        data: DataSpec,
+        actions: Vec<ActionDecl>,
+    ) -> Result<Self, Diagnostic> {
+        Self::typed(texts, data, actions, false)
+    }
+
+    /// Types the texts as [`DeclaredLabels::new`]. If several actions match, it is the one with the
+    /// fewest conversions, as in a formula: for languages in which such actions are one.
+    pub fn with_overloads(
+        texts: &[String],
+        data: DataSpec,
+        actions: Vec<ActionDecl>,
+    ) -> Result<Self, Diagnostic> {
+        Self::typed(texts, data, actions, true)
+    }
+
+    fn typed(
         texts: &[String],
         mut data: DataSpec,
         actions: Vec<ActionDecl>,
+        overloads: bool,
     ) -> Result<Self, Diagnostic> {
         let mut typed: Vec<MultiAction> = vec![MultiAction::new()];
         for text in texts.iter().skip(1) {
@@ -41,7 +61,7 @@ impl DeclaredLabels {
             let mut multi = MultiAction::new();
             for (name, args) in &acts {
                 multi.push(
-                    act(&name.kind, args, &mut data, &actions)
+                    act(&name.kind, args, &mut data, &actions, overloads)
                         .map_err(|why| why.note(format!("in the label `{text}`")))?,
                 );
             }
@@ -133,38 +153,55 @@ pub(super) fn ordered(signature: &Signature, mut values: MultiAction) -> MultiAc
     values
 }
 
-/// Finds the declared action that matches, and types its arguments. Of several overloads, it is
-/// the one with the fewest conversions, as in a formula.
+/// Finds the declared action that matches, and types its arguments. Error: several actions match,
+/// as `a(1)` matches `a: Nat` and `a: Int`; with `overloads`, it is the one with the fewest
+/// conversions.
 fn act(
     name: &str,
     args: &[Data],
     data: &mut DataSpec,
     actions: &[ActionDecl],
+    overloads: bool,
 ) -> Result<(ActId, Vec<Expr>), Diagnostic> {
-    let overloads: Vec<usize> = (0..actions.len())
+    let candidates: Vec<usize> = (0..actions.len())
         .filter(|i| actions[*i].name == name && actions[*i].sorts.len() == args.len())
         .collect();
-    if overloads.len() > 1 {
-        let candidates: Vec<Vec<SortId>> =
-            overloads.iter().map(|i| actions[*i].sorts.clone()).collect();
+    if overloads && candidates.len() > 1 {
+        let sorts: Vec<Vec<SortId>> =
+            candidates.iter().map(|i| actions[*i].sorts.clone()).collect();
         let mut checker = Checker::new(std::mem::take(data));
-        let found = checker.check_call("action", name, Span::default(), args, &candidates);
+        let found = checker.check_call("action", name, Span::default(), args, &sorts);
         *data = checker.data;
         if let Ok((i, args)) = found {
-            return Ok((ActId::new(overloads[i]), args));
+            return Ok((ActId::new(candidates[i]), args));
         }
     }
-    let mut refusal = None;
-    for i in overloads {
+    let (mut found, mut refusal) = (None, None);
+    for i in candidates {
         let checked: Result<Vec<Expr>, Diagnostic> = args
             .iter()
             .zip(&actions[i].sorts)
             .map(|(arg, sort)| check_expression(arg, data, Some(*sort)))
             .collect();
-        match checked {
-            Ok(args) => return Ok((ActId::new(i), args)),
-            Err(why) => refusal = Some(why),
+        match (checked, &found) {
+            (Ok(args), None) => found = Some((ActId::new(i), args)),
+            (Ok(_), Some(_)) if overloads => {}
+            (Ok(_), Some((other, _))) => {
+                let sorts = |i: usize| {
+                    let sorts = actions[i].sorts.iter();
+                    let texts: Vec<String> = sorts.map(|s| data.signature.sorts.text(*s)).collect();
+                    format!("{name}: {}", texts.join(" # "))
+                };
+                return Err(Diagnostic::new(
+                    Stage::Type,
+                    format!("several actions match: `{}` and `{}`", sorts(other.index()), sorts(i)),
+                ));
+            }
+            (Err(why), _) => refusal = Some(why),
         }
+    }
+    if let Some(found) = found {
+        return Ok(found);
     }
     Err(match refusal {
         Some(why) => Diagnostic::new(
