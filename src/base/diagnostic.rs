@@ -155,6 +155,18 @@ impl Diagnostic {
             ..Self::new(stage, message)
         }
     }
+    /// Creates an error at a part of a line of a file, in column 1 if it is no part of the line.
+    pub fn in_part(
+        stage: Stage,
+        number: u64,
+        line: &str,
+        part: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        let before = (part.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize);
+        let column = line.get(..before).map_or(0, |before| before.chars().count());
+        Self::in_line(stage, number, column + 1, line, message)
+    }
     /// Adds the name of the file: before its line, or before the message.
     #[must_use]
     pub fn in_file(mut self, name: &str) -> Self {

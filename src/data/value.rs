@@ -326,7 +326,7 @@ impl Value {
         (holders > 1).then_some(args)
     }
     /// Appends the values that this one is built of, in any order.
-    fn push_parts<'v>(&'v self, to: &mut Vec<&'v Value>) {
+    pub(crate) fn push_parts<'v>(&'v self, to: &mut Vec<&'v Value>) {
         match self {
             Value::Cons(cell) => to.extend([&cell.head, &cell.tail]),
             Value::Rich(n) => match &n.kind {

@@ -152,7 +152,7 @@ impl Format for Mcrl2 {
     }
     fn read(&self, input: Box<dyn Read + '_>) -> Result<(Lts, Declarations), Diagnostic> {
         let (lts, declarations) = mcrl2::read_with_declarations(input)?;
-        Ok((lts, Some(declarations)))
+        Ok((lts, declarations))
     }
     fn write(
         &self,

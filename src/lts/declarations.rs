@@ -16,6 +16,9 @@ use std::fmt::Write;
 
 mod internal;
 
+/// Sort of arguments that were written without declarations.
+pub(super) const INFERRED: &str = "Value";
+
 /// Infix operators.
 const INFIX: [&str; 22] = [
     "&&", "||", "=>", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "/", "div", "mod",
@@ -31,6 +34,9 @@ pub(super) struct Declarations {
     /// Names of operations.
     known: AHashSet<String>,
     overloaded: AHashSet<String>,
+    /// True if arguments of labels are constants with their texts as names, as in a file that was
+    /// written without declarations ([`super::mcrl2::write()`]).
+    inferred: bool,
 }
 
 pub(super) fn is_name(text: &str) -> bool {
@@ -39,10 +45,19 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 impl Declarations {
-    /// Returns the whole text as a specification without behaviour.
-    pub fn finish(mut self) -> String {
+    /// Returns the whole text as a specification without behaviour; `None` if the declarations were
+    /// inferred from texts, which the reader of the labels does better.
+    pub fn finish(mut self) -> Option<String> {
         self.text += "init delta;\n";
-        self.text
+        (!self.inferred).then_some(self.text)
+    }
+
+    /// Rejects declarations that were inferred from texts.
+    pub fn declared(self) -> Result<Self, Diagnostic> {
+        match self.inferred {
+            false => Ok(self),
+            true => Err(refuse(format!("the sort `{INFERRED}` has constructors that are no names"))),
+        }
     }
 
     /// Returns the text so far.
@@ -131,6 +146,12 @@ impl Declarations {
         };
         let name = texts.name(*name);
         if !is_name(name) {
+            let sort = stream.content(*sort);
+            if kind == "cons" && matches!(sort, Content::Apply("SortId", [sort]) if texts.name(*sort) == INFERRED)
+            {
+                self.inferred = true;
+                return Ok(());
+            }
             return Err(refuse(format!("the operation `{name}` is not a name")));
         }
         let mut of = String::new();

@@ -6,6 +6,7 @@ pub mod aterm;
 pub mod aut;
 pub mod behaviour;
 pub mod binary;
+mod bunches;
 pub mod compare;
 mod coupled;
 mod declarations;

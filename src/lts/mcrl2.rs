@@ -54,19 +54,20 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
 }
 
 /// Reads a system and the declarations of its data and actions, as a specification without
-/// behaviour, or the reason why they have no text.
+/// behaviour, or the reason why they have no text; `None` if they were inferred when the file was
+/// written.
 ///
 /// # Errors
 /// The file is damaged, or has probabilities.
 pub fn read_with_declarations(
     input: impl Read,
-) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
+) -> Result<(Lts, Option<Result<String, Diagnostic>>), Diagnostic> {
     system_with_declarations(Box::new(input))
 }
 
 fn system_with_declarations(
     input: Box<dyn Read + '_>,
-) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
+) -> Result<(Lts, Option<Result<String, Diagnostic>>), Diagnostic> {
     let mut stream = TermReader::new(input, 1 << 20)?;
     if !matches!(stream.item()?, StreamItem::Apply(s, _) if stream.name(s) == "labelled_transition_system")
     {
@@ -74,7 +75,7 @@ fn system_with_declarations(
             .note("expected the output of `lps2lts` or `ltsconvert`"));
     }
     let declarations = declarations(&mut stream)?;
-    Ok((system(stream)?, declarations))
+    Ok((system(stream)?, declarations.transpose()))
 }
 
 fn also(
@@ -110,7 +111,9 @@ fn data(stream: &mut TermReader<'_>) -> Result<Result<Declarations, Diagnostic>,
 
 /// Reads the head of the stream. The outer error is a damaged file; the inner one is a declaration
 /// without text.
-fn declarations(stream: &mut TermReader<'_>) -> Result<Result<String, Diagnostic>, Diagnostic> {
+fn declarations(
+    stream: &mut TermReader<'_>,
+) -> Result<Result<Option<String>, Diagnostic>, Diagnostic> {
     let mut all = data(stream)?;
     // Process parameters, actions.
     expect_term(stream)?;

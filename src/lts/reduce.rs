@@ -3,17 +3,18 @@
 //!
 //! - strong: signature refinement (`refine`).
 //! - branching, with or without divergence: contraction of tau components ([`super::tau`]), then
-//!   signature refinement. Divergence-preserving means: of equivalent states either both or neither
-//!   have an infinite tau path within their class.
+//!   signature refinement, or on long paths of tau steps, along which it would compute signatures
+//!   again and again, [`super::bunches`]. Divergence-preserving means: of equivalent states either
+//!   both or neither have an infinite tau path within their class.
 //!
 //! A quotient contains the states reachable from the initial state, which is state 0; states are
 //! numbered breadth first; parallel transitions are merged. Inert tau steps are dropped, under
 //! branching bisimulation tau loops as well, while the quotient by divergence-preserving
 //! branching bisimulation has a tau loop exactly at the states that diverge.
 
-use super::Lts;
 use super::refine::{Graph, refine};
-use super::tau::{Components, Rows, components, edges, in_breadth_first_order};
+use super::tau::{Components, Rows, components, edges, has_long_paths, in_breadth_first_order};
+use super::{Lts, bunches};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 
@@ -94,8 +95,25 @@ pub(super) fn strong(lts: &Lts, threads: usize) -> Partition {
 /// Computes branching bisimilarity, with the underlying tau components.
 pub(super) fn branching(lts: &Lts, divergence: bool, threads: usize) -> (Partition, Components) {
     let tau = components(lts);
-    let n = tau.count;
-    let of = &tau.of;
+    let (blocks, block_of) = with_contracted(lts, &tau, divergence, |graph| {
+        if graph.tau.as_ref().is_some_and(has_long_paths) {
+            bunches::refine(graph)
+        } else {
+            refine(graph, threads)
+        }
+    });
+    let states = tau.of.iter().map(|&c| block_of[c as usize]).collect();
+    (Partition::normal(states, blocks), tau)
+}
+
+/// Applies a function to the system of tau components.
+fn with_contracted<R>(
+    lts: &Lts,
+    tau: &Components,
+    divergence: bool,
+    apply: impl FnOnce(&Graph) -> R,
+) -> R {
+    let (n, of) = (tau.count, &tau.of);
     let visible = Rows::build(n, || {
         edges(lts)
             .filter(|&(_, l, _)| l != LabelId::TAU)
@@ -109,16 +127,13 @@ pub(super) fn branching(lts: &Lts, divergence: bool, threads: usize) -> (Partiti
             .filter(|(s, t)| s != t)
     });
     let divergent = if divergence { tau.divergent.as_slice() } else { &[] };
-    let graph = Graph {
+    apply(&Graph {
         offsets: &visible.offsets,
         labels: &labels,
         targets: &targets,
         tau: Some(internal),
         divergent,
-    };
-    let (blocks, block_of) = refine(&graph, threads);
-    let states = of.iter().map(|&c| block_of[c as usize]).collect();
-    (Partition::normal(states, blocks), tau)
+    })
 }
 
 /// Treatment of tau steps within a class.
@@ -171,5 +186,95 @@ pub(super) fn classes(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool]
         labels,
         targets,
         table: lts.table.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::levels::Bisimulation;
+    use super::super::{Labels, naive};
+    use super::*;
+    use mu_base::random::Random;
+
+    /// Both algorithms, with names in the order of first states.
+    fn both(lts: &Lts, divergence: bool) -> [Partition; 2] {
+        let tau = components(lts);
+        with_contracted(lts, &tau, divergence, |graph| {
+            [refine(graph, 1), bunches::refine(graph)].map(|(blocks, of)| {
+                let states = tau.of.iter().map(|&c| of[c as usize]).collect();
+                Partition::normal(states, blocks)
+            })
+        })
+    }
+
+    #[test]
+    fn bunches_give_the_classes_of_the_definition() {
+        let mut merged = 0;
+        for seed in 0..2_000 {
+            let mut random = Random::new(seed);
+            let states = 1 + random.below(9);
+            let (edges, labels) = (random.below(3 * states), 1 + random.below(4));
+            let lts = naive::random_lts(&mut random, states, edges, labels);
+            for kind in [Bisimulation::Branching, Bisimulation::DivergenceBranching] {
+                let wanted = naive::bisimulation(&lts, kind);
+                let [_, found] = both(&lts, kind == Bisimulation::DivergenceBranching);
+                for (s, row) in wanted.iter().enumerate() {
+                    for (t, &same) in row.iter().enumerate() {
+                        let (x, y) = (StateId::new(s), StateId::new(t));
+                        assert_eq!(found.same(x, y), same, "seed {seed}, {kind:?}: {s}, {t}");
+                    }
+                }
+                merged += usize::from(found.blocks < states);
+            }
+        }
+        assert!(merged > 500, "{merged}");
+    }
+
+    #[test]
+    fn bunches_give_the_classes_of_signatures() {
+        let mut many = 0;
+        for seed in 0..6_000 {
+            let mut random = Random::new(seed);
+            let most = *random.choose(&[12, 40, 150]);
+            let states = 1 + random.below(most);
+            let (edges, labels) = (random.below(3 * states), 1 + random.below(5));
+            let mut list: Vec<_> = (0..edges)
+                .map(|_| {
+                    // Steps to near states, mostly forwards, for long paths of tau.
+                    let from = random.below(states);
+                    let to = if random.chance(5, 6) {
+                        (from + random.below(4)).min(states - 1)
+                    } else {
+                        random.below(states)
+                    };
+                    let label = if random.chance(1, 2) { 0 } else { random.below(labels) };
+                    (StateId::new(from), LabelId::new(label), StateId::new(to))
+                })
+                .collect();
+            list.sort();
+            let texts = (0..labels).map(|i| if i == 0 { "tau".into() } else { format!("a{i}") });
+            let table = Labels { texts: texts.collect() };
+            let lts = Lts::from_edges(StateId::of(0), states, &list, table);
+            for divergence in [false, true] {
+                let [signatures, found] = both(&lts, divergence);
+                assert_eq!(found, signatures, "seed {seed}, divergence {divergence}");
+                many += usize::from(1 < found.blocks && found.blocks < states);
+            }
+        }
+        assert!(many > 3_000, "{many}");
+    }
+
+    /// A step of this chain changes the signatures of all states before it.
+    #[test]
+    fn a_chain_of_tau_and_visible_steps_is_split_state_by_state() {
+        let states = 100_000;
+        let edges: Vec<_> = (0..2 * (states - 1))
+            .map(|i| (StateId::new(i / 2), LabelId::new(i % 2), StateId::new(i / 2 + 1)))
+            .collect();
+        let table = Labels { texts: ["tau", "a"].map(String::from).into() };
+        let lts = Lts::from_edges(StateId::of(0), states, &edges, table);
+        for divergence in [false, true] {
+            assert_eq!(branching(&lts, divergence, 1).0.blocks, states);
+        }
     }
 }

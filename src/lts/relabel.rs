@@ -194,7 +194,7 @@ pub fn ordered(label: &str) -> String {
 pub fn with_internal<S: Labelled>(mut system: S, texts: &[String]) -> S {
     if system.labels_mut().0.texts.iter().skip(1).any(|label| texts.contains(label)) {
         renumber(&mut system, |label| {
-            if texts.iter().any(|t| t == label) { String::new() } else { label.to_string() }
+            if texts.iter().any(|t| t == label) { "tau".to_string() } else { label.to_string() }
         });
     }
     system
@@ -208,14 +208,22 @@ pub fn with_texts(mut lts: Lts, texts: &HashMap<String, String>) -> Lts {
     lts
 }
 
-/// Gives the visible labels new texts (an empty one is tau) and merges equal ones.
+/// Gives the visible labels new texts (an empty one is tau) and merges equal ones. A label that had
+/// an empty text before is visible.
 fn renumber(system: &mut impl Labelled, new: impl Fn(&str) -> String) {
     let (texts, labels) = system.labels_mut();
     let mut table = Labels::default();
     let mut known: AHashMap<String, LabelId> =
         [(String::new(), LabelId::TAU), ("tau".to_string(), LabelId::TAU)].into_iter().collect();
+    let mut empty: Option<LabelId> = None;
     let visible = texts.texts.iter().skip(1).map(|label| {
         let text = new(label);
+        if label.is_empty() && text.is_empty() {
+            return *empty.get_or_insert_with(|| {
+                table.texts.push(text);
+                LabelId::new(table.texts.len() - 1)
+            });
+        }
         *known.entry(text.clone()).or_insert_with(|| {
             table.texts.push(text);
             LabelId::new(table.texts.len() - 1)
@@ -403,5 +411,12 @@ mod tests {
         let lts = in_order(system(&["b|a", "a|b"]));
         assert_eq!(lts.table.texts, ["tau", "a|b"]);
         assert_eq!(lts.labels, [LabelId::of(0), LabelId::of(1), LabelId::of(1)]);
+    }
+
+    #[test]
+    fn an_empty_label_is_visible() {
+        let lts = in_order(system(&["", "b|a"]));
+        assert_eq!(texts(&lts), ["tau", "", "a|b"]);
+        assert_eq!(texts(&with_internal(lts, &[String::new()])), ["tau", "tau", "a|b"]);
     }
 }

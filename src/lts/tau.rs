@@ -118,6 +118,20 @@ pub fn components(lts: &Lts) -> Components {
     Components { count: found.count(), of, divergent }
 }
 
+/// Mean length of tau paths from which on algorithms for long ones are used.
+pub const LONG: u64 = 32;
+
+/// True if tau paths are long. Each tau step leads to a smaller state.
+pub fn has_long_paths(tau: &Rows<u32>) -> bool {
+    let states = tau.offsets.len() - 1;
+    let mut length = vec![0u64; states];
+    for s in 0..states {
+        let steps = tau.row(narrow::index(s)).iter();
+        length[s] = steps.map(|&t| length[t as usize] + 1).max().unwrap_or(0);
+    }
+    length.iter().sum::<u64>() > LONG * states as u64
+}
+
 /// Targets (and labels, if any) of edges in rows by source.
 #[derive(Default)]
 pub struct Rows<T> {

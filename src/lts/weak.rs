@@ -18,7 +18,7 @@ use super::levels::Bisimulation;
 use super::reduce::{Inert, Partition, branching, classes};
 use super::shared_sets::{EMPTY, SharedMaps, SharedSet, SharedSets};
 use super::signature::{Interner, SignatureEntry};
-use super::tau::{components, in_breadth_first_order};
+use super::tau::{LONG, components, in_breadth_first_order};
 use super::{Lts, levels};
 use ahash::AHashMap;
 use mu_base::components::Graph;
@@ -39,9 +39,6 @@ pub fn partition(lts: &Lts, threads: usize) -> Partition {
     };
     Partition::normal(fine.block_of.iter().map(|&b| coarse[b as usize]).collect(), blocks)
 }
-
-/// Mean length of tau paths from which on sets share their parts.
-const LONG: u64 = 32;
 
 /// True if tau paths are so long that shared sets are smaller than lists. Tau is acyclic.
 pub fn has_long_tau_paths(lts: &Lts) -> bool {

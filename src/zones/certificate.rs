@@ -106,7 +106,7 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// With the line: what is not a certificate. A limit of the run.
+    /// What is not a certificate, with its place. A limit of the run.
     pub fn read(
         text: &str,
         data: &mut DataSpec,
@@ -115,20 +115,24 @@ impl Certificate {
         budget: &Budget,
     ) -> Result<Self, Diagnostic> {
         let mut obligations: Vec<Obligation> = Vec::new();
-        let wrong = |line: usize, text: &str, wanted: &str| {
-            let text = format!("line {}: `{text}` is not {wanted}", line + 1);
-            Diagnostic::new(Stage::File, text)
+        let wrong = |(number, line): (usize, &str), part: &str, wanted: &str| {
+            let message = format!("`{part}` is not {wanted}");
+            Diagnostic::in_part(Stage::File, number as u64 + 1, line, part, message)
         };
         let mut lines = text.lines().enumerate();
         match lines.next() {
             Some((_, HEAD)) => {}
-            other => return Err(wrong(0, other.map_or("", |l| l.1), &format!("`{HEAD}`"))),
+            other => {
+                let first = other.map_or("", |l| l.1);
+                return Err(wrong((0, first), first, &format!("`{HEAD}`")));
+            }
         }
         let mut wanted: Vec<SortId> = Vec::new();
         // Most values occur in many obligations.
         let mut known: AHashMap<(String, SortId, Vec<SortId>), Expr> = AHashMap::new();
         for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let (word, rest) = line.split_once(' ').unwrap_or((line, &line[line.len()..]));
+            let wrong = |part: &str, wanted: &str| wrong((at, line), part, wanted);
             if at % 256 == 0 {
                 budget
                     .check(0)
@@ -140,9 +144,9 @@ impl Certificate {
                 continue;
             }
             if word == "obligation" {
-                let position = rest.trim().parse().map_err(|_| wrong(at, line, "an obligation"))?;
+                let position = rest.trim().parse().map_err(|_| wrong(line, "an obligation"))?;
                 wanted =
-                    sorts(position).ok_or_else(|| wrong(at, rest, "a position of the formula"))?;
+                    sorts(position).ok_or_else(|| wrong(rest, "a position of the formula"))?;
                 obligations.push(Obligation {
                     position,
                     values: Vec::new(),
@@ -153,22 +157,22 @@ impl Certificate {
                 continue;
             }
             let Some(o) = obligations.last_mut() else {
-                return Err(wrong(at, line, "an obligation"));
+                return Err(wrong(line, "an obligation"));
             };
             match word {
                 "choice" => {
-                    let choice = rest.trim().parse().map_err(|_| wrong(at, rest, "a position"))?;
+                    let choice = rest.trim().parse().map_err(|_| wrong(rest, "a position"))?;
                     o.choice = Some(choice);
                 }
                 "numbers" => {
                     for name in rest.split_whitespace() {
                         let found = pool.keys().find(|s| data.signature.sorts.text(**s) == name);
-                        o.sorts.push(*found.ok_or_else(|| wrong(at, name, "Pos, Nat, or Int"))?);
+                        o.sorts.push(*found.ok_or_else(|| wrong(name, "Pos, Nat, or Int"))?);
                     }
                 }
                 "value" => {
                     let sort = *wanted.get(o.values.len()).ok_or_else(|| {
-                        wrong(at, line, "expected: there are more values than variables")
+                        wrong(line, "expected: there are more values than variables")
                     })?;
                     let key = (rest.to_string(), sort, o.sorts.clone());
                     if let Some(e) = known.get(&key) {
@@ -182,9 +186,9 @@ impl Certificate {
                         .filter_map(|(i, s)| pool.get(s)?.get(i).copied())
                         .collect();
                     let tree = mu_syntax::parse_data(SourceId::FIRST, rest)
-                        .map_err(|_| wrong(at, rest, "an expression"))?;
+                        .map_err(|_| wrong(rest, "an expression"))?;
                     let e = check_expression_with(&tree, data, &vars, Some(sort))
-                        .map_err(|why| wrong(at, rest, &format!("a value: {}", why.message)))?;
+                        .map_err(|why| wrong(rest, &format!("a value: {}", why.message)))?;
                     o.values.push(e.clone());
                     known.insert(key, e);
                 }
@@ -198,14 +202,13 @@ impl Certificate {
                         }
                         _ => {
                             return Err(wrong(
-                                at,
                                 rest,
                                 "two numbers of this obligation and a constant",
                             ));
                         }
                     }
                 }
-                _ => return Err(wrong(at, word, "`choice`, `numbers`, `value`, or `bound`")),
+                _ => return Err(wrong(word, "`choice`, `numbers`, `value`, or `bound`")),
             }
         }
         Ok(Self { obligations })

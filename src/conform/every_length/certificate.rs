@@ -124,19 +124,21 @@ impl Certificate {
         out
     }
 
-    /// Reads a file. Error: a line is none of a certificate, with its number.
+    /// Reads a file. Error: a line is none of a certificate, with its place.
     pub fn read(text: &str) -> Result<Certificate, Diagnostic> {
         let mut out = Certificate::default();
         let mut lines = text.lines().enumerate();
-        let wrong = |at: usize, wanted: &str| {
-            let message = format!("line {} of the certificate: expected {wanted}", at + 1);
-            Diagnostic::new(Stage::File, message)
+        let wrong = |at: usize, line: &str, part: &str, wanted: &str| {
+            let message = format!("expected {wanted}");
+            Diagnostic::in_part(Stage::File, at as u64 + 1, line, part, message)
         };
-        if lines.next().is_none_or(|l| l.1 != HEAD) {
-            return Err(wrong(0, &format!("`{HEAD}`")));
+        let first = lines.next().map_or("", |l| l.1);
+        if first != HEAD {
+            return Err(wrong(0, first, first, &format!("`{HEAD}`")));
         }
         for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let (word, rest) = line.split_once(' ').unwrap_or((line, &line[line.len()..]));
+            let wrong = |part: &str, wanted: &str| wrong(at, line, part, wanted);
             match word {
                 "define" => out.defines.push(rest.into()),
                 "order" => out.order = rest.into(),
@@ -147,7 +149,7 @@ impl Certificate {
                     let place = pair.and_then(|(r, v)| {
                         ROLES.iter().position(|known| *known == r).map(|i| (i, v))
                     });
-                    let (i, value) = place.ok_or_else(|| wrong(at, "a role and a value"))?;
+                    let (i, value) = place.ok_or_else(|| wrong(rest, "a role and a value"))?;
                     out.roles[i] = value.into();
                 }
                 "value" => {
@@ -155,7 +157,7 @@ impl Certificate {
                     let known = pair.and_then(|(i, v)| Some((i.parse::<usize>().ok()?, v)));
                     let (i, value) = known
                         .filter(|k| k.0 <= out.values.len())
-                        .ok_or_else(|| wrong(at, "a parameter and a value"))?;
+                        .ok_or_else(|| wrong(rest, "a parameter and a value"))?;
                     if i == out.values.len() {
                         out.values.push(Vec::new());
                     }
@@ -171,18 +173,18 @@ impl Certificate {
                     let state = numbers.filter(within);
                     out.states.push(
                         state
-                            .ok_or_else(|| wrong(at, "the number of a value of each parameter"))?,
+                            .ok_or_else(|| wrong(rest, "the number of a value of each parameter"))?,
                     );
                 }
                 "open" => out.begun.push(rest.into()),
                 "guess" => out.guesses.push((rest.into(), Vec::new())),
                 "at" => {
                     let members = out.members(rest);
-                    let members = members.ok_or_else(|| wrong(at, "states of a product"))?;
+                    let members = members.ok_or_else(|| wrong(rest, "states of a product"))?;
                     let last = out.guesses.last_mut();
-                    last.ok_or_else(|| wrong(at, "a guess"))?.1.push(members);
+                    last.ok_or_else(|| wrong(word, "a guess"))?.1.push(members);
                 }
-                _ => return Err(wrong(at, "a line of a certificate")),
+                _ => return Err(wrong(word, "a line of a certificate")),
             }
         }
         Ok(out)

@@ -21,10 +21,14 @@ use mu_base::ids::SortId;
 use mu_base::{Diagnostic, Stage};
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Limit on the elements of a comprehension that becomes a finite set or bag; beyond it, the
 /// comprehension stays unevaluated.
 const MAX_COMPREHENSION: usize = 1 << 16;
+/// Limit on the cached values of comprehensions without free variables; beyond it, the cache starts
+/// anew.
+const MAX_CLOSED: usize = 1 << 12;
 /// Limits on the tries of unbounded numbers for one unknown of a quantifier, one for each round
 /// (`SolutionSearch::span`).
 const SPANS: [u64; 3] = [16, 128, u64::MAX];
@@ -198,13 +202,28 @@ pub(crate) fn comprehend<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> 
     if closure.captures.iter().any(|v| m.unknowns().is_loose(v)) {
         return Ok(Value::rich(Rich::Closure(closure)));
     }
+    let closed = closure.captures.is_empty().then(|| closure.lambda.clone());
+    if let Some(lambda) = &closed
+        && let Some((known, value)) = m.listings().closed.get(&lambda.key)
+        && (Arc::ptr_eq(known, lambda) || known == lambda)
+    {
+        return Ok(value.clone());
+    }
     let mark = m.mark();
     let value = m.without_suspension(|m| match closure.lambda.binder {
         Binder::SetComprehension => set_of_solutions(m, p, &closure),
         _ => bag_of_counts(m, p, &closure),
     });
     m.undo(mark);
-    Ok(value?.unwrap_or_else(|| Value::rich(Rich::Closure(closure))))
+    let value = value?.unwrap_or_else(|| Value::rich(Rich::Closure(closure)));
+    if let Some(lambda) = closed {
+        let cache = &mut m.listings().closed;
+        if cache.len() >= MAX_CLOSED {
+            cache.clear();
+        }
+        cache.insert(lambda.key, (lambda, value.clone()));
+    }
+    Ok(value)
 }
 
 fn set_of_solutions<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outcome<Option<Value>> {

@@ -12,6 +12,7 @@ use super::super::signature::Builtin;
 use super::super::value::Value;
 use super::binders::{for_each_element, open_body};
 use super::cases::Split;
+use super::guesses::guesses;
 use super::{
     Each, MAX_GROWING, SolutionSearch, VariableChoice, conjuncts, finite, unbounded_error,
 };
@@ -82,6 +83,12 @@ pub(super) fn branch<T: Terms>(
                 }
             }
             Ok(ControlFlow::Continue(()))
+        }
+        VariableChoice::Guess(u) => {
+            let candidates = guesses(m, p, m.unknowns().sort(u), rest)?;
+            let flow = branch_values(m, p, s, u, &candidates, rest, each)?;
+            // There are other values.
+            if flow.is_break() { Ok(flow) } else { Err(unbounded_error(m, p, s, &[u], rest)) }
         }
         VariableChoice::Cases(split) => branch_cases(m, p, s, split, rest, each),
         VariableChoice::Everywhere(part) => {

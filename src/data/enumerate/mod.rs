@@ -20,6 +20,7 @@ mod branch;
 mod cases;
 mod eliminate;
 mod finite;
+mod guesses;
 
 pub(crate) use binders::{
     comprehend, equal_comprehensions, included_comprehensions, quantify, search_difference,
@@ -39,12 +40,13 @@ use crate::engine::machine::Outcome;
 use crate::engine::terms::Terms;
 use crate::signature::Builtin;
 use crate::sort::{SortKind, basic};
-use crate::value::{Rich, Value};
+use crate::value::{Lambda, Rich, Value};
 use ahash::{AHashMap, AHashSet};
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::{OpId, SortId};
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Largest sort with elements that are listed to enumerate an unknown of it (sets over a finite
 /// sort).
@@ -77,6 +79,9 @@ pub(crate) struct Listings {
     values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
     /// Sorts with terms of unbounded size.
     recursive: AHashMap<SortId, bool>,
+    /// Values of comprehensions without free variables, by the hash of the expression. Such a
+    /// comprehension may contain others, so that its evaluation would evaluate each of them twice.
+    closed: AHashMap<u64, (Arc<Lambda>, Value)>,
 }
 
 impl Default for Listings {
@@ -85,6 +90,7 @@ impl Default for Listings {
             growth_limit: MAX_CANDIDATES,
             values: AHashMap::new(),
             recursive: AHashMap::new(),
+            closed: AHashMap::new(),
         }
     }
 }
@@ -128,6 +134,8 @@ enum VariableChoice {
     Member(Value, Value, SortId, Vec<Value>),
     Either(Value, Value),
     Cases(Split),
+    /// An unknown without a list of values, in a search for one solution.
+    Guess(u32),
     /// An existential conjunct.
     Witness(Value),
     /// A universal conjunct over a small sort.
@@ -375,7 +383,12 @@ fn choose<T: Terms>(
             SortKind::FSet(_) | SortKind::Set(_) | SortKind::Function(..) => {
                 if let Some(values) = values_of(m, p, sort, MAX_LISTED)? {
                     offer(values.len() as u64, VariableChoice::Values(u, values));
+                } else if s.unbounded {
+                    offer(GROWING * 8, VariableChoice::Guess(u));
                 }
+            }
+            SortKind::Real | SortKind::Bag(_) | SortKind::FBag(_) if s.unbounded => {
+                offer(GROWING * 8, VariableChoice::Guess(u));
             }
             SortKind::Real | SortKind::Bag(_) | SortKind::FBag(_) => {}
         }

@@ -12,6 +12,7 @@
 
 use super::super::Lts;
 use super::super::aterm::{Term, TermWriter};
+use super::super::declarations::INFERRED;
 use super::super::typed::{self, TypedDeclarations};
 use super::refuse;
 use super::write_behaviour::untimed;
@@ -111,7 +112,7 @@ impl InferredSort {
             InferredSort::Bool => "Bool",
             InferredSort::Nat => "Nat",
             InferredSort::Int => "Int",
-            InferredSort::Value => "Value",
+            InferredSort::Value => INFERRED,
         }
     }
 }

@@ -93,7 +93,7 @@ pub struct QueryCounts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// It is malformed.
-    Unreadable(read::ReadError),
+    Unreadable(Box<Diagnostic>),
     /// The system has no proof under the memory model.
     Premise(Refusal),
     /// No state satisfies `init`, for any number of processes.
@@ -230,7 +230,7 @@ fn memory(tso: bool) -> Memory {
 /// # Errors
 ///
 /// The certificate is malformed.
-pub fn memory_of(text: &str) -> Result<Memory, read::ReadError> {
+pub fn memory_of(text: &str) -> read::Read<Memory> {
     read::memory(text).map(memory)
 }
 

@@ -1,4 +1,4 @@
-//! Parser of certificates; see [`crate::certificate`] for the format. Errors contain the line and
+//! Parser of certificates; see [`crate::certificate`] for the format. Errors contain the place and
 //! the expected input.
 
 use super::counts::Count;
@@ -6,36 +6,35 @@ use super::logic::{CertificateCell, Fact, JOINT, OTHER, Point, ValueKind, only};
 use super::sums::{CellSum, Sign};
 use super::words::{WordSum, Words};
 use super::{Certificate, ExcludedCube};
+use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::narrow;
 use mu_cubicle::system::{SymbolKind, System};
 use num_rational::BigRational;
 use num_traits::Zero;
 use std::collections::HashMap;
 
-/// A syntax error in a certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadError {
-    /// The line, from 1.
-    pub line: usize,
-    /// The message.
-    pub message: String,
-}
-
 struct CertificateReader<'a> {
     system: &'a System,
     kinds: &'a [ValueKind],
     symbols: HashMap<&'a str, usize>,
-    line: usize,
+    /// Number and text of the current line.
+    line: (usize, &'a str),
     named: usize,
     /// True under total store order, in which processes have views of memory.
     tso: bool,
 }
 
-type Read<T> = Result<T, ReadError>;
+/// Result of reading; an error has the place of the offending text.
+pub type Read<T> = Result<T, Box<Diagnostic>>;
 
 impl CertificateReader<'_> {
     fn fail<T>(&self, message: impl Into<String>) -> Read<T> {
-        Err(ReadError { line: self.line, message: message.into() })
+        self.fail_at(self.line.1.trim_start(), message)
+    }
+    /// Fails at a part of the line.
+    fn fail_at<T>(&self, part: &str, message: impl Into<String>) -> Read<T> {
+        let (number, line) = self.line;
+        Err(Box::new(Diagnostic::in_part(Stage::Syntax, number as u64, line, part, message)))
     }
     fn process(&self, text: &str) -> Read<u8> {
         let fixed = self.system.fixed as usize;
@@ -50,18 +49,18 @@ impl CertificateReader<'_> {
         };
         match found {
             Some(p) if p < self.named => Ok(narrow::byte(p)),
-            _ => self.fail(format!("`{text}` is not a process of this cube")),
+            _ => self.fail_at(text, format!("`{text}` is not a process of this cube")),
         }
     }
     fn view(&self, text: &str) -> Read<(u8, u8)> {
         let Some((process, stage)) = text.split_once('@') else {
-            return self.fail(format!("`{text}`: expected PROCESS@STAGE"));
+            return self.fail_at(text, format!("`{text}`: expected PROCESS@STAGE"));
         };
         let stage =
             if stage == "*" { Some(JOINT) } else { stage.parse::<u8>().ok().filter(|s| *s < 250) };
         match stage {
             Some(s) => Ok((self.process(process)?, s)),
-            None => self.fail(format!("`{text}`: expected a stage below 250, or `*`")),
+            None => self.fail_at(text, format!("`{text}`: expected a stage below 250, or `*`")),
         }
     }
     fn cell(&self, text: &str) -> Read<CertificateCell> {
@@ -75,23 +74,23 @@ impl CertificateReader<'_> {
                     name,
                     args.split(',').map(|a| self.process(a.trim())).collect::<Read<Vec<u8>>>()?,
                 ),
-                None => return self.fail(format!("`{text}`: expected `]`")),
+                None => return self.fail_at(text, format!("`{text}`: expected `]`")),
             },
             None => (rest, Vec::new()),
         };
         let Some(&symbol) = self.symbols.get(name) else {
-            return self.fail(format!("`{name}` is not a symbol of the system"));
+            return self.fail_at(name, format!("`{name}` is not a symbol of the system"));
         };
         // Without buffers, and of a plain symbol, all processes see the same value.
         let is_memory = self.tso && self.system.symbols[symbol].kind == SymbolKind::Weak;
         if look.is_some() && !is_memory {
-            return self.fail(format!(
+            return self.fail_at(text, format!(
                 "`{text}`: under `memory tso` a weak symbol has views, no other cell has one"
             ));
         }
         let arity = self.system.symbols[symbol].arity;
         if arity != args.len() {
-            return self.fail(format!("`{text}`: `{name}` has {arity} indices"));
+            return self.fail_at(text, format!("`{text}`: `{name}` has {arity} indices"));
         }
         Ok(CertificateCell::new(symbol, args, look))
     }
@@ -101,7 +100,7 @@ impl CertificateReader<'_> {
         }
         let cell = self.cell(text)?;
         if self.kinds[cell.symbol()] != ValueKind::Process {
-            return self.fail(format!("`{text}` is not a cell of processes"));
+            return self.fail_at(text, format!("`{text}` is not a cell of processes"));
         }
         Ok(Point::Held(cell))
     }
@@ -140,7 +139,7 @@ impl CertificateReader<'_> {
             .split_once(" in ")
             .and_then(|(c, s)| Some((c, s.trim().strip_prefix('{')?.strip_suffix('}')?)));
         let Some((cell, set)) = parts else {
-            return self.fail(format!("`{text}`: expected a fact"));
+            return self.fail_at(text, format!("`{text}`: expected a fact"));
         };
         let cell = self.cell(cell.trim())?;
         let mut values = 0;
@@ -154,19 +153,18 @@ impl CertificateReader<'_> {
                     {
                         Some(i) => values |= only(narrow::index(i)),
                         None => {
-                            return self
-                                .fail(format!("`{v}` is not a value of type `{}`", of.name));
+                            return self.fail_at(v, format!("`{v}` is not a value of type `{}`", of.name));
                         }
                     }
                 }
-                _ => return self.fail(format!("`{text}`: the cell has no list of values")),
+                _ => return self.fail_at(text, format!("`{text}`: the cell has no list of values")),
             }
         }
         Ok(Fact::Among(cell, values))
     }
     fn sum(&self, words: &[&str]) -> Read<Fact> {
         let number = |w: &str| {
-            w.parse::<BigRational>().or_else(|_| self.fail(format!("`{w}`: expected a number")))
+            w.parse::<BigRational>().or_else(|_| self.fail_at(w, format!("`{w}`: expected a number")))
         };
         let (mut terms, mut rest): (Vec<(CertificateCell, BigRational)>, _) = (Vec::new(), words);
         while let [factor, cell, "+", tail @ ..] = rest {
@@ -190,7 +188,7 @@ impl CertificateReader<'_> {
             "<" => Sign::Less,
             "=" => Sign::Zero,
             "!=" => Sign::NotZero,
-            other => return self.fail(format!("`{other}`: expected <=, <, = or !=")),
+            other => return self.fail_at(other, format!("`{other}`: expected <=, <, = or !=")),
         };
         match CellSum::of(&terms, &number(constant)?, sign) {
             Some(sum) => Ok(Fact::Sum(sum)),
@@ -205,7 +203,7 @@ impl CertificateReader<'_> {
         let [bits, rest @ ..] = words else { return self.fail("expected a number of bits") };
         let bits = match bits.parse::<u32>() {
             Ok(bits) if (1..=32).contains(&bits) => bits,
-            _ => return self.fail(format!("`{bits}`: expected a number of bits from 1 to 32")),
+            _ => return self.fail_at(bits, format!("`{bits}`: expected a number of bits from 1 to 32")),
         };
         let signs =
             [("<=", Sign::AtMost), ("<", Sign::Less), ("=", Sign::Zero), ("!=", Sign::NotZero)];
@@ -224,15 +222,15 @@ impl CertificateReader<'_> {
             Some((name.trim(), values, sum.split_once(' ')?))
         });
         let Some((name, values, (bits, sum))) = parts else {
-            return self.fail(format!("`{text}`: expected ARRAY in {{VALUES}} = word BITS SUM"));
+            return self.fail_at(text, format!("`{text}`: expected ARRAY in {{VALUES}} = word BITS SUM"));
         };
         let Some(&symbol) = self.symbols.get(name) else {
-            return self.fail(format!("`{name}` is not a symbol of the system"));
+            return self.fail_at(name, format!("`{name}` is not a symbol of the system"));
         };
         let own = &self.system.symbols[symbol];
         let plain = own.arity == 1 && !(self.tso && own.kind == SymbolKind::Weak);
         if !plain || !matches!(self.kinds[symbol], ValueKind::Values(_)) {
-            return self.fail(format!(
+            return self.fail_at(name, format!(
                 "`{name}`: expected an array of an enumeration by processes that is not in memory"
             ));
         }
@@ -241,13 +239,13 @@ impl CertificateReader<'_> {
         for v in values.split(',').map(str::trim).filter(|v| !v.is_empty()) {
             let at = of.constructors.iter().position(|c| self.system.constructor(*c).name == v);
             let Some(at) = at else {
-                return self.fail(format!("`{v}` is not a value of type `{}`", of.name));
+                return self.fail_at(v, format!("`{v}` is not a value of type `{}`", of.name));
             };
             set |= only(narrow::index(at));
         }
         let bits = match bits.parse::<u32>() {
             Ok(bits) if (1..=32).contains(&bits) => bits,
-            _ => return self.fail(format!("`{bits}`: expected a number of bits from 1 to 32")),
+            _ => return self.fail_at(bits, format!("`{bits}`: expected a number of bits from 1 to 32")),
         };
         let sum = self.part(&sum.split_whitespace().collect::<Vec<_>>(), bits)?;
         if sum.terms.iter().any(|(c, _)| c.args().next().is_some() || c.look.is_some()) {
@@ -261,7 +259,7 @@ impl CertificateReader<'_> {
     fn part(&self, words: &[&str], bits: u32) -> Read<WordSum> {
         let number = |w: &str| match w.parse::<i128>() {
             Ok(n) if n.unsigned_abs() <= 1 << 32 => Ok(n),
-            _ => self.fail(format!("`{w}`: expected a number of at most 33 bits")),
+            _ => self.fail_at(w, format!("`{w}`: expected a number of at most 33 bits")),
         };
         let (mut terms, mut rest) = (Vec::new(), words);
         while let [factor, cell, "+", tail @ ..] = rest {
@@ -285,30 +283,28 @@ impl CertificateReader<'_> {
 /// # Errors
 ///
 /// One of the first two lines is malformed.
-pub fn memory(text: &str) -> Result<bool, ReadError> {
-    let mut lines = text.lines();
-    let mut expect = |what: &str| match lines.next() {
-        Some(l) => Ok(l.trim().to_string()),
-        None => Err(ReadError {
-            line: 1,
-            message: format!("unexpected end of the file: expected {what}"),
-        }),
+pub fn memory(text: &str) -> Read<bool> {
+    let mut lines = text.lines().zip(1..);
+    let mut expect = |what: &str| {
+        lines.next().ok_or_else(|| {
+            let message = format!("unexpected end of the file: expected {what}");
+            Box::new(Diagnostic::in_line(Stage::Syntax, 1, 1, "", message))
+        })
+    };
+    let wrong = |(line, number): (&str, u64), expected: &str| {
+        let part = line.trim();
+        let message = format!("`{part}`: expected {expected}");
+        Box::new(Diagnostic::in_part(Stage::Syntax, number, line, part, message))
     };
     let header = expect("the header")?;
-    if header != crate::certificate::HEADER {
-        return Err(ReadError {
-            line: 1,
-            message: format!("`{header}`: expected `{}`", crate::certificate::HEADER),
-        });
+    if header.0.trim() != crate::certificate::HEADER {
+        return Err(wrong(header, &format!("`{}`", crate::certificate::HEADER)));
     }
     let memory = expect("the memory model")?;
-    match memory.as_str() {
+    match memory.0.trim() {
         "memory sc" => Ok(false),
         "memory tso" => Ok(true),
-        other => Err(ReadError {
-            line: 2,
-            message: format!("`{other}`: expected `memory sc` or `memory tso`"),
-        }),
+        _ => Err(wrong(memory, "`memory sc` or `memory tso`")),
     }
 }
 
@@ -317,14 +313,14 @@ pub fn memory(text: &str) -> Result<bool, ReadError> {
 /// # Errors
 ///
 /// The first malformed line.
-pub fn read(system: &System, kinds: &[ValueKind], text: &str) -> Result<Certificate, ReadError> {
+pub fn read(system: &System, kinds: &[ValueKind], text: &str) -> Read<Certificate> {
     let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
     let tso = memory(text)?;
-    let mut reader = CertificateReader { system, kinds, symbols, line: 0, named: 0, tso };
+    let mut reader = CertificateReader { system, kinds, symbols, line: (0, ""), named: 0, tso };
     let mut cubes: Vec<ExcludedCube> = Vec::new();
     let mut counts = Vec::new();
     for (i, l) in text.lines().enumerate().skip(2) {
-        reader.line = i + 1;
+        reader.line = (i + 1, l);
         let l = l.trim();
         if l.is_empty() {
             continue;
@@ -342,7 +338,7 @@ pub fn read(system: &System, kinds: &[ValueKind], text: &str) -> Result<Certific
             let expected =
                 names.split_whitespace().enumerate().all(|(i, n)| n == format!("p{}", i + 1));
             if !expected || fixed + count > 60 {
-                return reader.fail(format!("`{l}`: expected `never p1 p2 ..`"));
+                return reader.fail_at(l, format!("`{l}`: expected `never p1 p2 ..`"));
             }
             reader.named = fixed + count;
             cubes.push(ExcludedCube { named: reader.named, facts: Vec::new() });

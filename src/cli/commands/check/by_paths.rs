@@ -292,6 +292,9 @@ pub(crate) fn verify_formula(
         Err(why) if why.stop.is_some() => return Err(why.clone()),
         Err(why) if why.stage == Stage::Formula => (1, "refused", Some(why)),
         Err(why) if why.stage == Stage::Unsupported => (3, "unknown", Some(why)),
+        Err(why) if why.line.is_some() => {
+            return Err(why.clone().in_file(&file.display().to_string()));
+        }
         Err(why) => return Err(why.clone()),
     };
     let why = why.map(|why| {

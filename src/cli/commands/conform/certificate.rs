@@ -76,7 +76,7 @@ pub(crate) fn verify_certificate(
         return Err(Diagnostic::new(Stage::Usage, text));
     }
     let read = Certificate::read(text)
-        .map_err(|d| Diagnostic { message: format!("{}: {}", file.display(), d.message), ..d })?;
+        .map_err(|d| d.in_file(&file.display().to_string()))?;
     session.common.define = read.defines.clone();
     let (source, interface) = session.read_interface(&args.certificate)?;
     let interface = Interface::parse(source, &interface)?;

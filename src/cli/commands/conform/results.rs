@@ -206,8 +206,9 @@ impl ConformResults<'_> {
         }
         self.answer.unjudged(self.interface, &self.machine.alphabet)
     }
-    /// Lists the lines of the interface that match no label, if all labels are known.
-    fn unmatched(&self) -> Vec<String> {
+    /// Lists the lines of the interface that match no label, if all labels are known; with the
+    /// half that matches none, if the other half matches some.
+    fn unmatched(&self) -> Vec<(String, Option<String>)> {
         if self.machine.outcome.stop != Stop::Complete {
             return Vec::new();
         }
@@ -216,11 +217,21 @@ impl ConformResults<'_> {
             events.iter().any(|e| e.operation as usize == line && phases.contains(&e.phase))
         };
         let all = self.interface.operations.iter().enumerate();
-        let missing = all.filter(|(i, o)| {
-            let ends = has(*i, &[Phase::End, Phase::Whole]);
-            !ends || o.begin.is_some() && !has(*i, &[Phase::Begin])
+        let missing = all.filter_map(|(i, o)| {
+            let ends = has(i, &[Phase::End, Phase::Whole]);
+            let half = match &o.begin {
+                None if ends => return None,
+                None => None,
+                Some(begin) => match (has(i, &[Phase::Begin]), ends) {
+                    (true, true) => return None,
+                    (false, true) => Some(begin.text()),
+                    (true, false) => Some(o.end.text()),
+                    (false, false) => None,
+                },
+            };
+            Some((o.text(), half))
         });
-        missing.map(|(_, o)| o.text()).collect()
+        missing.collect()
     }
     /// Returns the exit code. Without `--against`, the machine is at fault if no model allows all
     /// of its executions.
@@ -324,8 +335,9 @@ impl ConformResults<'_> {
                 ),
             );
         }
-        for text in self.unmatched() {
-            line("no label", format!("matches the line `{text}` of the interface"));
+        for (text, half) in self.unmatched() {
+            let half = half.map_or(String::new(), |half| format!("`{half}` in "));
+            line("no label", format!("matches {half}the line `{text}` of the interface"));
         }
         if !self.idle.is_empty() {
             line("idle", format!("{}: no memory operation", self.idle.join(", ")));
@@ -411,7 +423,7 @@ impl ConformResults<'_> {
             "programs_by_length": a.lengths(),
             "endless_programs": a.nonterminating.len(),
             "unended_operations": a.unfinished.iter().map(|e| alphabet.event_text(self.interface, &alphabet.events[*e as usize])).collect::<Vec<_>>(),
-            "unmatched_lines": self.unmatched(),
+            "unmatched_lines": self.unmatched().into_iter().map(|u| u.0).collect::<Vec<_>>(),
             "idle_processors": self.idle,
             "executions": a.histories,
             "histories": a.visited,

@@ -183,7 +183,34 @@ impl TypedMachine<'_> {
     }
 }
 
+/// An argument of a line: the kind of thing that it stands for, its sort, place, and letter.
+struct Occurrence<'a> {
+    kind: ArgumentKind,
+    sort: SortId,
+    span: Span,
+    letter: &'a str,
+}
+
 impl Sorts {
+    /// Enters the sort that most arguments of each kind have, and checks that all have it.
+    fn note_all(
+        &mut self,
+        typed: TypedMachine<'_>,
+        all: &[Occurrence<'_>],
+    ) -> Result<(), Diagnostic> {
+        for kind in ArgumentKind::ALL {
+            let own = || all.iter().filter(move |o| o.kind == kind);
+            let count = |sort: SortId| own().filter(|o| o.sort == sort).count();
+            // The first of the most frequent ones.
+            if let Some(first) = own().rev().max_by_key(|o| count(o.sort))
+                && let Some(first) = own().find(|o| o.sort == first.sort)
+            {
+                self.0.entry(kind).or_insert((first.sort, first.span));
+            }
+        }
+        all.iter().try_for_each(|o| self.note(typed, o.kind, o.sort, o.span, o.letter))
+    }
+
     fn note(
         &mut self,
         typed: TypedMachine<'_>,
@@ -206,7 +233,13 @@ impl Sorts {
         .related(place, format!("an argument of the sort {there}")))
     }
 
-    fn label(&mut self, typed: TypedMachine<'_>, label: &Label) -> Result<(), Diagnostic> {
+    /// Adds the arguments of a line with their sorts.
+    fn label<'l>(
+        &mut self,
+        typed: TypedMachine<'_>,
+        label: &'l Label,
+        found: &mut Vec<Occurrence<'l>>,
+    ) -> Result<(), Diagnostic> {
         let sorts = typed.sorts_of(label)?;
         let number = |sort: SortId| matches!(sort, basic::POS | basic::NAT | basic::INT);
         for ((role, span), sort) in label.roles.iter().zip(&label.places).zip(sorts) {
@@ -240,7 +273,8 @@ impl Sorts {
                 // Numbers of different lines may have different sorts.
                 self.0.entry(thing).or_insert((*sort, *span));
             } else {
-                self.note(typed, thing, *sort, *span, letter(role))?;
+                let (sort, span) = (*sort, *span);
+                found.push(Occurrence { kind: thing, sort, span, letter: letter(role) });
             }
         }
         Ok(())
@@ -259,7 +293,9 @@ impl Sorts {
             typed.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
         interface.check(&actions)?;
         let mut sorts = Sorts::default();
-        interface.labels().try_for_each(|l| sorts.label(typed, l))?;
+        let mut found = Vec::new();
+        interface.labels().try_for_each(|l| sorts.label(typed, l, &mut found))?;
+        sorts.note_all(typed, &found)?;
         let program = interface
             .program
             .iter()
@@ -267,7 +303,9 @@ impl Sorts {
             .flatten();
         for label in program {
             Interface::check_all([label].into_iter(), &actions)?;
-            sorts.label(typed, label)?;
+            let mut found = Vec::new();
+            sorts.label(typed, label, &mut found)?;
+            sorts.note_all(typed, &found)?;
         }
         if let Some(sort) = sorts.sort(ArgumentKind::Value) {
             interface.initial.text =

@@ -243,7 +243,7 @@ fn refused(session: &Session, system: &System, refused: &Rejection) -> String {
         Rejection::Premise(refusal) => placed(session, refusal),
         Rejection::NoInitialState => "no initial state: no state satisfies `init`".into(),
         Rejection::NoInitialStateUpTo(n) => no_small_initial_state(*n),
-        Rejection::Unreadable(e) => format!("line {}: {}", e.line, e.message),
+        Rejection::Unreadable(e) => e.message.clone(),
         Rejection::Initiation(cube) => {
             format!("cube {} may contain an initial state", cube + 1)
         }
@@ -599,11 +599,8 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
     output::begin_stage("verifying");
-    let unreadable = |e: &mu_prove::verify::read::ReadError| {
-        let message = format!("{}:{}: {}", args.certificate.display(), e.line, e.message);
-        Diagnostic::new(Stage::Syntax, message)
-    };
-    let claimed = memory_of(&text).map_err(|e| unreadable(&e))?;
+    let unreadable = |e: Diagnostic| e.in_file(&args.certificate.display().to_string());
+    let claimed = memory_of(&text).map_err(|e| unreadable(*e))?;
     let (system, found, translation) = verify_certificate(session, args, &text)?;
     let rests = premises(&system, claimed);
     // Without writes to memory, the models coincide.
@@ -625,7 +622,7 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         smt(session, &system, &text, folder)?;
     }
     let (code, word) = match &found {
-        Err(Rejection::Unreadable(e)) => return Err(unreadable(e)),
+        Err(Rejection::Unreadable(e)) => return Err(unreadable((**e).clone())),
         Err(Rejection::NoInitialState) => return Err(no_initial_state(&system)),
         _ if other.is_some() => (1, "refused"),
         Ok(_) => (0, "proved"),

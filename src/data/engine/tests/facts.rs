@@ -126,6 +126,44 @@ fn orders_of_comprehensions() {
     );
 }
 
+/// A witness of a sort that is not listed is built from the constants of the condition.
+#[test]
+fn witnesses_of_sorts_without_a_list() {
+    table(
+        "",
+        &[
+            ("exists r: Real. r * 2 == 1", "true"),
+            ("exists r: Real. r > 0", "true"),
+            ("exists r: Real. r < -7 / 3", "true"),
+            ("exists r: Real. r > 1/2 && r < 2/3", "true"),
+            ("forall r: Real. r <= 5", "false"),
+            ("exists r: Real, n: Nat. n > 3 && r > n", "true"),
+            ("exists s: FSet(Nat). 3 in s", "true"),
+            ("exists s: FSet(Nat). 3 in s && !(4 in s) && 5 in s", "true"),
+            ("exists s: Set(Nat). 3 in s && !(4 in s)", "true"),
+            ("forall s: Set(Nat). 3 in s", "false"),
+            ("exists f: Nat -> Bool. f(0)", "true"),
+            ("exists f: Nat -> Bool. f(0) && !f(7)", "true"),
+            ("exists f: Nat -> Nat. f(2) == 9", "true"),
+            ("exists b: Bag(Nat). count(3, b) == 2", "true"),
+            ("forall b: FBag(Nat). count(3, b) == 0", "false"),
+        ],
+    );
+}
+
+/// A set or bag that is a comprehension over the previous one is evaluated once for each step.
+#[test]
+fn nested_comprehensions_are_evaluated_once() {
+    let mut set = "{}".to_string();
+    let mut bag = "{:}".to_string();
+    for n in 0..60 {
+        set = format!("{{ x: Nat | x in {set} || x > {n} }}");
+        bag = format!("{{ n: Nat | count(n, {bag}) + n }}");
+    }
+    table("", &[(&format!("0 in {set}"), "false"), (&format!("1 in {set}"), "true")]);
+    table("", &[(&format!("count(2, {bag})"), "120")]);
+}
+
 /// Equality of functions is a universal quantifier; a bag comprehension with few elements is
 /// finite.
 #[test]
