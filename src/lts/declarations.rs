@@ -56,7 +56,9 @@ impl Declarations {
     pub fn declared(self) -> Result<Self, Diagnostic> {
         match self.inferred {
             false => Ok(self),
-            true => Err(refuse(format!("the sort `{INFERRED}` has constructors that are no names"))),
+            true => {
+                Err(refuse(format!("the sort `{INFERRED}` has constructors that are no names")))
+            }
         }
     }
 
@@ -147,7 +149,8 @@ impl Declarations {
         let name = texts.name(*name);
         if !is_name(name) {
             let sort = stream.content(*sort);
-            if kind == "cons" && matches!(sort, Content::Apply("SortId", [sort]) if texts.name(*sort) == INFERRED)
+            if kind == "cons"
+                && matches!(sort, Content::Apply("SortId", [sort]) if texts.name(*sort) == INFERRED)
             {
                 self.inferred = true;
                 return Ok(());

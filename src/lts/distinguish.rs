@@ -6,7 +6,7 @@
 //! (1991), written in the modal mu-calculus: with blocks `C` of the level before, "inside `C` until
 //! `a` into `B`" is `mu X. in_C && (<a>in_B || <tau>X)`. Both `in_` are conjunctions of formulas of
 //! lower levels, one for each block that the other state reaches instead. A divergence inside `C`
-//! is `nu X. in_C && <tau>X`.
+//! is `nu X. in_C && <tau>X`; for weak bisimulation with divergence, `<tau*>` precedes it.
 //!
 //! Input: the two systems; they are reduced first, and levels are computed only if they differ.
 //! Output: a formula in the text of state formulas that holds in exactly one of the initial states.
@@ -171,7 +171,10 @@ impl FormulaBuilder<'_> {
             EntryKind::Step(label, _) => {
                 other.iter().filter(|e| e.step_by(label).is_some()).count()
             }
-            EntryKind::Inert(_) | EntryKind::Divergence => 0,
+            EntryKind::Divergence(_) => {
+                other.iter().filter(|e| e.divergence_block().is_some()).count()
+            }
+            EntryKind::Inert(_) => 0,
         };
         let best = |own: &[SignatureEntry], other: &[SignatureEntry]| {
             own.iter()
@@ -198,6 +201,11 @@ impl FormulaBuilder<'_> {
         let mut inside = Vec::new();
         if until {
             inside.extend(others(LabelId::TAU).map(|to| (own, to)));
+        }
+        if self.kind == Bisimulation::DivergenceWeak
+            && let EntryKind::Divergence(block) = entry.kind()
+        {
+            inside.extend(other.iter().filter_map(|e| e.divergence_block()).map(|to| (block, to)));
         }
         let mut into = Vec::new();
         if let EntryKind::Step(label, block) = entry.kind() {
@@ -241,13 +249,13 @@ impl FormulaBuilder<'_> {
             }
             let label = match entry.kind() {
                 EntryKind::Step(label, _) => Some(label),
-                EntryKind::Inert(_) | EntryKind::Divergence => None,
+                EntryKind::Inert(_) | EntryKind::Divergence(_) => None,
             };
             let until = self.kind.has_until();
             let node = self.intern(FormulaNode {
                 positive,
                 label,
-                variable: if until { level } else { 0 },
+                variable: if until || label.is_none() { level } else { 0 },
                 inside,
                 into,
             });
@@ -299,9 +307,14 @@ impl FormulaBuilder<'_> {
         });
         match (label, self.kind) {
             (Some(label), Bisimulation::Strong) => *out += &format!("<{label}>"),
-            (Some("tau"), Bisimulation::Weak) => *out += "<tau*>",
-            (Some(label), Bisimulation::Weak) => *out += &format!("<tau* . {label} . tau*>"),
+            (Some("tau"), Bisimulation::Weak | Bisimulation::DivergenceWeak) => *out += "<tau*>",
+            (Some(label), Bisimulation::Weak | Bisimulation::DivergenceWeak) => {
+                *out += &format!("<tau* . {label} . tau*>");
+            }
             _ => {
+                if self.kind == Bisimulation::DivergenceWeak {
+                    *out += "<tau*>";
+                }
                 *out += &format!("({} X{x}. ", if label.is_some() { "mu" } else { "nu" });
                 if !node.inside.is_empty() {
                     all(&node.inside, out);

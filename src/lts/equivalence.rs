@@ -124,6 +124,23 @@ static BRANCHING: EquivalenceRow = EquivalenceRow {
     definition: |lts| naive::bisimulation(lts, Bisimulation::Branching),
 };
 
+static DIVERGENCE_WEAK: EquivalenceRow = EquivalenceRow {
+    name: "divergence-weak",
+    alias: Some("div-weak"),
+    about: "Divergence-preserving weak bisimulation",
+    preserves: "the formulas of weak bisimulation, and infinite runs of tau",
+    example: "[tau* . a . tau*]nu X. <tau>X",
+    abstracts: true,
+    determinises: false,
+    evidence: Evidence::Formula,
+    partition: |lts, threads| weak::partition(lts, true, threads),
+    quotient: |lts, threads| weak::reduce(lts, true, threads),
+    same: |lts, a, b, threads| weak::partition(lts, true, threads).same(a, b),
+    difference: |a, b, threads| distinguishing_formula(a, b, Bisimulation::DivergenceWeak, threads),
+    #[cfg(test)]
+    definition: |lts| naive::bisimulation(lts, Bisimulation::DivergenceWeak),
+};
+
 static WEAK: EquivalenceRow = EquivalenceRow {
     name: "weak",
     alias: None,
@@ -133,9 +150,9 @@ static WEAK: EquivalenceRow = EquivalenceRow {
     abstracts: true,
     determinises: false,
     evidence: Evidence::Formula,
-    partition: weak::partition,
-    quotient: weak::reduce,
-    same: |lts, a, b, threads| weak::partition(lts, threads).same(a, b),
+    partition: |lts, threads| weak::partition(lts, false, threads),
+    quotient: |lts, threads| weak::reduce(lts, false, threads),
+    same: |lts, a, b, threads| weak::partition(lts, false, threads).same(a, b),
     difference: |a, b, threads| distinguishing_formula(a, b, Bisimulation::Weak, threads),
     #[cfg(test)]
     definition: |lts| naive::bisimulation(lts, Bisimulation::Weak),
@@ -182,17 +199,20 @@ impl Equivalence {
     pub const DIVERGENCE_BRANCHING: Self = Self(&DIVERGENCE_BRANCHING);
     /// Branching bisimulation.
     pub const BRANCHING: Self = Self(&BRANCHING);
+    /// Weak bisimulation that preserves divergence.
+    pub const DIVERGENCE_WEAK: Self = Self(&DIVERGENCE_WEAK);
     /// Weak bisimulation (observation equivalence).
     pub const WEAK: Self = Self(&WEAK);
     /// Equal traces; tau is an ordinary label.
     pub const TRACE: Self = Self(&TRACE);
     /// Equal traces without their taus.
     pub const WEAK_TRACE: Self = Self(&WEAK_TRACE);
-    /// The table: all equivalences, the finest first.
-    pub const ALL: [Self; 6] = [
+    /// The table: all equivalences, finer ones first.
+    pub const ALL: [Self; 7] = [
         Self::STRONG,
         Self::DIVERGENCE_BRANCHING,
         Self::BRANCHING,
+        Self::DIVERGENCE_WEAK,
         Self::WEAK,
         Self::TRACE,
         Self::WEAK_TRACE,

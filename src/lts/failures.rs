@@ -3,6 +3,9 @@
 //! - Failures (Brookes, Hoare, Roscoe, "A theory of communicating sequential processes", 1984): if
 //!   after a trace the first system can be in a state that enables no label of a set, so can the
 //!   second. Weak: traces omit taus, and only states without tau refuse.
+//! - Failures and divergences (Roscoe, "The theory and practice of concurrency", 1997): weak
+//!   failures, and if after a trace the first system can diverge, so can the second, after this
+//!   trace or a part of it from the start. After a divergence of the second all is allowed.
 //! - Impossible futures (Voorhoeve and Mauw, "Impossible futures and determinism", 2001): the same,
 //!   for sets of weak traces instead of labels.
 //!
@@ -27,6 +30,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(super) enum FailureKind {
     Failures,
     WeakFailures,
+    FailuresDivergences,
     ImpossibleFutures,
 }
 
@@ -88,6 +92,14 @@ impl RefusalSearch<'_> {
             }
             antichain.retain(|&n| !is_subset(&nodes[at].set, &nodes[n].set));
             antichain.push(at);
+            if self.kind == FailureKind::FailuresDivergences {
+                if nodes[at].set.iter().any(|&s| self.diverges(s)) {
+                    continue;
+                }
+                if self.diverges(state) {
+                    return Ok(Some(self.formula(&nodes, at, None, "(nu X. <tau>X)")));
+                }
+            }
             if let Some(refused) = self.refusal_formula(state, &nodes[at].set)? {
                 return Ok(Some(self.formula(&nodes, at, None, &refused)));
             }
@@ -121,6 +133,11 @@ impl RefusalSearch<'_> {
         Ok(None)
     }
 
+    /// True if a state of a quotient diverges: it has a tau loop.
+    fn diverges(&self, state: StateId) -> bool {
+        self.lts.successors(state).any(|(l, t)| l == LabelId::TAU && t == state)
+    }
+
     fn offered_labels(&self, state: StateId) -> BTreeSet<LabelId> {
         self.lts.successors(state).map(|(l, _)| l).collect()
     }
@@ -131,8 +148,14 @@ impl RefusalSearch<'_> {
         let own = self.offered_labels(state);
         let mut parts = BTreeSet::new();
         match self.kind {
-            FailureKind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
-            FailureKind::Failures | FailureKind::WeakFailures => {
+            FailureKind::WeakFailures | FailureKind::FailuresDivergences
+                if own.contains(&LabelId::TAU) =>
+            {
+                return Ok(None);
+            }
+            FailureKind::Failures
+            | FailureKind::WeakFailures
+            | FailureKind::FailuresDivergences => {
                 // If taus do not count, only a state without tau refuses. This conjunct is always
                 // present: taus within a class of the quotient are invisible here.
                 if self.weak() {

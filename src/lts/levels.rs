@@ -5,7 +5,8 @@
 //! history of splits with the signatures that caused them, from which [`super::distinguish`] builds
 //! formulas. Signatures are complete (Blom and Orzan 2005): strong, those of single steps;
 //! branching, those of steps after inert tau steps; weak, the pairs `(a, B)` with
-//! `s =tau*=> -a-> =tau*=> B` and `(tau, B)` with `s =tau*=> B`. They are computed bottom-up along
+//! `s =tau*=> -a-> =tau*=> B` and `(tau, B)` with `s =tau*=> B`, and for divergence the blocks of
+//! states with a tau loop among the latter. They are computed bottom-up along
 //! tau steps, which must be acyclic except for loops.
 //!
 //! A level recomputes only the signatures that may have changed: at the predecessors of states that
@@ -42,6 +43,8 @@ pub enum Bisimulation {
     DivergenceBranching,
     /// Weak.
     Weak,
+    /// Weak with divergence.
+    DivergenceWeak,
 }
 
 impl Bisimulation {
@@ -52,7 +55,12 @@ impl Bisimulation {
             Bisimulation::Branching => Equivalence::BRANCHING,
             Bisimulation::DivergenceBranching => Equivalence::DIVERGENCE_BRANCHING,
             Bisimulation::Weak => Equivalence::WEAK,
+            Bisimulation::DivergenceWeak => Equivalence::DIVERGENCE_WEAK,
         }
+    }
+    /// True if steps are weak, so that a step includes the taus before and after it.
+    pub fn is_weak(self) -> bool {
+        matches!(self, Bisimulation::Weak | Bisimulation::DivergenceWeak)
     }
     /// True if a formula constrains the states between internal steps.
     pub fn has_until(self) -> bool {
@@ -214,7 +222,7 @@ pub fn refine(lts: &Lts, kind: Bisimulation, goal: Goal) -> Levels {
         before_tau,
         queue: Queue { heap: BinaryHeap::new(), queued: vec![false; n] },
         closures: Interner::default(),
-        closure_of: vec![0; if kind == Bisimulation::Weak { n } else { 0 }],
+        closure_of: vec![0; if kind.is_weak() { n } else { 0 }],
         sets: Interner::default(),
         set_of: vec![0; n],
         elements: (0..narrow::index(n)).collect(),
@@ -247,7 +255,7 @@ impl Refiner<'_> {
         let mut changed = Vec::new();
         for i in 0..self.order.len() {
             let s = self.order[i];
-            if self.kind == Bisimulation::Weak {
+            if self.kind.is_weak() {
                 self.closure_of[s as usize] = self.closure_at(s);
             }
             self.set_of[s as usize] = self.set_at(s);
@@ -279,7 +287,7 @@ impl Refiner<'_> {
     fn update(&mut self, moved: &[u32], changed: &mut Vec<u32>) {
         let before = std::mem::take(&mut self.before);
         let before_tau = std::mem::take(&mut self.before_tau);
-        if self.kind == Bisimulation::Weak {
+        if self.kind.is_weak() {
             for &s in moved {
                 self.queue.push(self.place[s as usize]);
             }
@@ -312,8 +320,7 @@ impl Refiner<'_> {
             if std::mem::replace(&mut self.set_of[s as usize], new) != new {
                 changed.push(s);
                 for &p in before_tau.row(s) {
-                    if self.kind == Bisimulation::Weak
-                        || self.block_of[p as usize] == self.block_of[s as usize]
+                    if self.kind.is_weak() || self.block_of[p as usize] == self.block_of[s as usize]
                     {
                         self.queue.push(self.place[p as usize]);
                     }
@@ -351,7 +358,7 @@ impl Refiner<'_> {
     fn set_at(&mut self, s: u32) -> u32 {
         let own = self.block_of[s as usize];
         self.set.clear();
-        if self.kind == Bisimulation::Weak {
+        if self.kind.is_weak() {
             self.set.push(SignatureEntry::step(LabelId::TAU, own));
         }
         for (l, t) in self.lts.successors(StateId::of(s)) {
@@ -360,10 +367,13 @@ impl Refiner<'_> {
             match self.kind {
                 Bisimulation::Strong => self.set.push(SignatureEntry::step(l, to)),
                 Bisimulation::Weak if l == LabelId::TAU && t.number() == s => {}
-                Bisimulation::Weak if l == LabelId::TAU => {
+                Bisimulation::DivergenceWeak if l == LabelId::TAU && t.number() == s => {
+                    self.set.push(SignatureEntry::divergence(own));
+                }
+                Bisimulation::Weak | Bisimulation::DivergenceWeak if l == LabelId::TAU => {
                     self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]))
                 }
-                Bisimulation::Weak => {
+                Bisimulation::Weak | Bisimulation::DivergenceWeak => {
                     self.set.extend(
                         self.closures
                             .get(self.closure_of[t.index()])
@@ -375,7 +385,7 @@ impl Refiner<'_> {
                 _ if t.number() != s => {
                     self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]))
                 }
-                Bisimulation::DivergenceBranching => self.set.push(SignatureEntry::divergence()),
+                Bisimulation::DivergenceBranching => self.set.push(SignatureEntry::divergence(0)),
                 _ => {}
             }
         }
@@ -479,11 +489,12 @@ mod tests {
     use crate::{Labels, naive};
     use mu_base::random::Random;
 
-    const BISIMULATIONS: [Bisimulation; 4] = [
+    const BISIMULATIONS: [Bisimulation; 5] = [
         Bisimulation::Strong,
         Bisimulation::DivergenceBranching,
         Bisimulation::Branching,
         Bisimulation::Weak,
+        Bisimulation::DivergenceWeak,
     ];
 
     /// Returns a chain of steps `step`, the last one `last`.
@@ -552,7 +563,7 @@ mod tests {
     /// cycles for the levels themselves.
     #[test]
     fn levels_end_at_the_coarsest_partition() {
-        let mut split = [0; 4];
+        let mut split = [0; 5];
         for seed in 0..800 {
             let mut random = Random::new(seed);
             let states = 1 + random.below(10);

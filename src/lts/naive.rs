@@ -139,7 +139,13 @@ pub fn bisimulation(lts: &Lts, kind: Bisimulation) -> Relation {
         r = next;
         if stable {
             let now: Vec<bool> = (0..n)
-                .map(|s| kind == Bisimulation::DivergenceBranching && diverges(lts, &r, s))
+                .map(|s| {
+                    let counts = matches!(
+                        kind,
+                        Bisimulation::DivergenceBranching | Bisimulation::DivergenceWeak
+                    );
+                    counts && diverges(lts, &r, s)
+                })
                 .collect();
             if now == infinite {
                 return r;
@@ -205,7 +211,12 @@ fn quotients_have_no_redundant_transition() {
         let states = 1 + random.below(7);
         let edges = random.below(3 * states);
         let lts = random_lts(&mut random, states, edges, 3);
-        for e in [Equivalence::BRANCHING, Equivalence::DIVERGENCE_BRANCHING, Equivalence::WEAK] {
+        for e in [
+            Equivalence::BRANCHING,
+            Equivalence::DIVERGENCE_BRANCHING,
+            Equivalence::WEAK,
+            Equivalence::DIVERGENCE_WEAK,
+        ] {
             let small = reduce(&lts, e, 1);
             let edges: Vec<_> = super::tau::edges(&small)
                 .map(|(s, l, t)| (StateId::of(s), l, StateId::of(t)))
@@ -254,6 +265,7 @@ fn copies_fold_back() {
             Equivalence::BRANCHING,
             Equivalence::DIVERGENCE_BRANCHING,
             Equivalence::WEAK,
+            Equivalence::DIVERGENCE_WEAK,
         ] {
             // Between copies a tau loop can become a long cycle, and the classes stay those of the
             // small system.

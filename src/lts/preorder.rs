@@ -118,6 +118,19 @@ static WEAK_FAILURES: PreorderRow = PreorderRow {
     excess: |lts, pair, budget| refusal_excess(lts, pair, FailureKind::WeakFailures, budget),
 };
 
+static FAILURES_DIVERGENCES: PreorderRow = PreorderRow {
+    name: "failures-divergences",
+    about: "As `weak-failures`, and A diverges only after traces with a divergence of B after a part \
+            of them, where B allows everything",
+    preserves: "the formulas of weak failures, with `mu X. [tau]X` (no divergence) at each state of \
+                a run of `R`",
+    example: "(mu X. [tau]X) && [tau* . a . tau*]((mu X. [tau]X) && (<tau>true || <b>true))",
+    abstracts: true,
+    evidence: Evidence::Formula,
+    finer: Equivalence::DIVERGENCE_BRANCHING,
+    excess: |lts, pair, budget| refusal_excess(lts, pair, FailureKind::FailuresDivergences, budget),
+};
+
 static IMPOSSIBLE_FUTURES: PreorderRow = PreorderRow {
     name: "impossible-futures",
     about: "Each set of futures that A can make impossible after a weak trace, B can make \
@@ -145,11 +158,14 @@ impl Preorder {
     pub const FAILURES: Self = Self(&FAILURES);
     /// The same for weak traces and states without tau.
     pub const WEAK_FAILURES: Self = Self(&WEAK_FAILURES);
+    /// The same, and every divergence of the first is one of the second, after which the second
+    /// allows everything.
+    pub const FAILURES_DIVERGENCES: Self = Self(&FAILURES_DIVERGENCES);
     /// Every set of weak traces that the first can make impossible after a weak trace, the second
     /// can make impossible.
     pub const IMPOSSIBLE_FUTURES: Self = Self(&IMPOSSIBLE_FUTURES);
     /// The table.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::TRACE,
         Self::WEAK_TRACE,
         Self::SIMULATION,
@@ -157,6 +173,7 @@ impl Preorder {
         Self::COUPLED_SIMULATION,
         Self::FAILURES,
         Self::WEAK_FAILURES,
+        Self::FAILURES_DIVERGENCES,
         Self::IMPOSSIBLE_FUTURES,
     ];
 
@@ -367,6 +384,52 @@ mod tests {
         })
     }
 
+    /// Returns the states with infinite paths of taus.
+    fn divergent(lts: &Lts) -> Vec<bool> {
+        let mut alive = vec![true; lts.state_count()];
+        loop {
+            let next: Vec<bool> = (0..alive.len())
+                .map(|s| {
+                    let mut steps = lts.successors(StateId::new(s));
+                    steps.any(|(l, t)| l == LabelId::TAU && alive[t.index()])
+                })
+                .collect();
+            if next == alive {
+                return alive;
+            }
+            alive = next;
+        }
+    }
+
+    /// Compares failures and divergences.
+    fn fails_or_diverges(a: &Lts, b: &Lts) -> bool {
+        let (union, first, second) = disjoint_union(a, b);
+        let divergent = divergent(&union);
+        let diverges = |set: &BTreeSet<StateId>| set.iter().any(|s| divergent[s.index()]);
+        let start = [first, second].map(|s| over(&union, &BTreeSet::from([s]), true));
+        let (mut seen, mut open) = (BTreeSet::from([start.clone()]), vec![start]);
+        while let Some([x, y]) = open.pop() {
+            if diverges(&y) {
+                continue;
+            }
+            let stable = |s: &&StateId| !labels_of(&union, **s).contains(&LabelId::TAU);
+            let answered = |p: &StateId| {
+                let own = labels_of(&union, *p);
+                y.iter().filter(stable).any(|q| labels_of(&union, *q).is_subset(&own))
+            };
+            if diverges(&x) || !x.iter().filter(stable).all(answered) {
+                return false;
+            }
+            for l in x.iter().flat_map(|s| labels_of(&union, *s)).filter(|l| *l != LabelId::TAU) {
+                let next = [&x, &y].map(|set| after(&union, set, l, true));
+                if seen.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+        true
+    }
+
     /// Compares sets of traces that become impossible.
     fn impossible(a: &Lts, b: &Lts) -> bool {
         is_matched(a, b, true, &|lts, p, q| {
@@ -426,6 +489,7 @@ mod tests {
                 (Preorder::COUPLED_SIMULATION, related(&a, &b, true)),
                 (Preorder::FAILURES, refuses(&a, &b, false)),
                 (Preorder::WEAK_FAILURES, refuses(&a, &b, true)),
+                (Preorder::FAILURES_DIVERGENCES, fails_or_diverges(&a, &b)),
                 (Preorder::IMPOSSIBLE_FUTURES, impossible(&a, &b)),
             ] {
                 let counts = figures.entry(preorder.name()).or_insert([0, 0]);

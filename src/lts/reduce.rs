@@ -71,7 +71,7 @@ pub fn by_classes(lts: &Lts, hidden: bool, threads: usize) -> (Lts, Partition) {
 }
 
 /// Returns the classes of states with infinite tau paths.
-fn divergent(p: &Partition, tau: &Components) -> Vec<bool> {
+pub(super) fn divergent(p: &Partition, tau: &Components) -> Vec<bool> {
     let mut divergent = vec![false; p.blocks];
     for (s, &b) in p.block_of.iter().enumerate() {
         divergent[b as usize] |= tau.divergent[tau.of[s] as usize];

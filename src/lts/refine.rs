@@ -341,7 +341,7 @@ impl Refiner<'_> {
             signature.push(SignatureEntry::step(*l, self.block_of[t.index()]));
         }
         if self.graph.divergent.get(s) == Some(&true) {
-            signature.push(SignatureEntry::divergence());
+            signature.push(SignatureEntry::divergence(0));
         }
     }
 

@@ -22,8 +22,9 @@ pub enum EntryKind {
     Step(LabelId, u32),
     /// A hidden step inside the block, to a state of this group of the same round.
     Inert(u32),
-    /// An infinite path of hidden steps inside the block.
-    Divergence,
+    /// An infinite path of hidden steps inside this block. Branching bisimulation needs no block,
+    /// since it is the own one: the number is 0.
+    Divergence(u32),
 }
 
 impl SignatureEntry {
@@ -46,17 +47,24 @@ impl SignatureEntry {
     pub fn inert(group: u32) -> Self {
         Self::of(Self::INERT, group)
     }
-    /// Creates the entry of an infinite path of hidden steps inside the block.
-    pub fn divergence() -> Self {
-        Self::of(Self::DIVERGENCE, 0)
+    /// Creates the entry of an infinite path of hidden steps inside a block.
+    pub fn divergence(block: u32) -> Self {
+        Self::of(Self::DIVERGENCE, block)
     }
     /// Returns the content.
     pub fn kind(self) -> EntryKind {
         let lower = narrow::low(self.0);
         match narrow::high(self.0) {
-            Self::DIVERGENCE => EntryKind::Divergence,
+            Self::DIVERGENCE => EntryKind::Divergence(lower),
             Self::INERT => EntryKind::Inert(lower),
             label => EntryKind::Step(LabelId::of(label), lower),
+        }
+    }
+    /// Returns the block, if the entry is a divergence.
+    pub fn divergence_block(self) -> Option<u32> {
+        match self.kind() {
+            EntryKind::Divergence(block) => Some(block),
+            _ => None,
         }
     }
     /// Returns the target block, if the entry is a step with this label.

@@ -1,6 +1,9 @@
-//! Weak bisimulation (observation equivalence; Milner 1989): partition and quotient.
+//! Weak bisimulation (observation equivalence; Milner 1989), with or without divergence: partition
+//! and quotient. Divergence-preserving means: of equivalent states either both or neither have an
+//! infinite tau path within their class.
 //!
-//! Works on the quotient by branching bisimulation, which is finer and has acyclic tau steps;
+//! Works on the quotient by branching bisimulation, with or without divergence, which is finer and
+//! has acyclic tau steps, except for a loop at each state that diverges;
 //! [`super::levels`] refines it. Signatures are built bottom-up along tau, so the saturated
 //! transition relation is never stored, only distinct signatures. The quotient is the smallest one:
 //! a transition that follows from others through tau steps is dropped (on an acyclic tau relation
@@ -15,7 +18,7 @@
 //! differ.
 
 use super::levels::Bisimulation;
-use super::reduce::{Inert, Partition, branching, classes};
+use super::reduce::{Inert, Partition, branching, classes, divergent};
 use super::shared_sets::{EMPTY, SharedMaps, SharedSet, SharedSets};
 use super::signature::{Interner, SignatureEntry};
 use super::tau::{LONG, components, in_breadth_first_order};
@@ -26,14 +29,16 @@ use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 
 /// Computes weak bisimilarity of all states.
-pub fn partition(lts: &Lts, threads: usize) -> Partition {
-    let (fine, _) = branching(lts, false, threads);
-    let small = classes(lts, &fine, Inert::Drop, &[]);
+pub fn partition(lts: &Lts, divergence: bool, threads: usize) -> Partition {
+    let (fine, tau) = branching(lts, divergence, threads);
+    let loops = if divergence { divergent(&fine, &tau) } else { Vec::new() };
+    let kind = if divergence { Bisimulation::DivergenceWeak } else { Bisimulation::Weak };
+    let small = classes(lts, &fine, Inert::Drop, &loops);
     let found = if has_long_tau_paths(&small) { from_ends(&small) } else { None };
     let (coarse, blocks) = match found {
         Some(found) => found,
         None => {
-            let found = levels::refine(&small, Bisimulation::Weak, None);
+            let found = levels::refine(&small, kind, None);
             (found.block_of, found.blocks)
         }
     };
@@ -44,8 +49,8 @@ pub fn partition(lts: &Lts, threads: usize) -> Partition {
 pub fn has_long_tau_paths(lts: &Lts) -> bool {
     let mut length = vec![0u64; lts.state_count()];
     for s in tau_order(lts) {
-        let steps = lts.successors(StateId::of(s)).filter(|(l, _)| *l == LabelId::TAU);
-        length[s as usize] = steps.map(|(_, t)| length[t.index()] + 1).max().unwrap_or(0);
+        let steps = tau_successors(lts, s);
+        length[s as usize] = steps.map(|t| length[t.index()] + 1).max().unwrap_or(0);
     }
     length.iter().sum::<u64>() > LONG * length.len() as u64
 }
@@ -110,10 +115,12 @@ fn from_ends(lts: &Lts) -> Option<(Vec<u32>, usize)> {
     Some((class_of, signatures.len()))
 }
 
-/// Computes the smallest quotient of an LTS by weak bisimilarity.
-pub fn reduce(lts: &Lts, threads: usize) -> Lts {
-    let p = partition(lts, threads);
-    let small = classes(lts, &p, Inert::Drop, &[]);
+/// Computes the smallest quotient of an LTS by weak bisimilarity; with `divergence`, a class that
+/// diverges has a tau loop.
+pub fn reduce(lts: &Lts, divergence: bool, threads: usize) -> Lts {
+    let p = partition(lts, divergence, threads);
+    let loops = if divergence { divergent(&p, &components(lts)) } else { Vec::new() };
+    let small = classes(lts, &p, Inert::Drop, &loops);
     in_breadth_first_order(&without_redundant(&small))
 }
 
@@ -185,7 +192,7 @@ impl SharedSteps {
         for (number, &s) in (0u32..).zip(&order) {
             place[s as usize] = number;
             let mut set = sets.single(number);
-            for (_, t) in lts.successors(StateId::of(s)).filter(|(l, _)| *l == LabelId::TAU) {
+            for t in tau_successors(lts, s) {
                 set = sets.union(set, quiet[t.index()]);
             }
             quiet[s as usize] = set;
@@ -193,7 +200,7 @@ impl SharedSteps {
         let mut visible = vec![EMPTY; order.len()];
         for &s in &order {
             let mut map = EMPTY;
-            for (label, t) in lts.successors(StateId::of(s)) {
+            for (label, t) in steps_but_loops(lts, s) {
                 let more = match label {
                     LabelId::TAU => visible[t.index()],
                     _ => maps.single(label, quiet[t.index()]),
@@ -216,6 +223,17 @@ fn tau_order(lts: &Lts) -> Vec<u32> {
     order
 }
 
+/// Returns the steps of a state, except a divergence.
+fn steps_but_loops(lts: &Lts, s: u32) -> impl Iterator<Item = (LabelId, StateId)> + '_ {
+    let state = StateId::of(s);
+    lts.successors(state).filter(move |&(l, t)| l != LabelId::TAU || t != state)
+}
+
+/// Returns the states after a tau step of a state, except a divergence.
+fn tau_successors(lts: &Lts, s: u32) -> impl Iterator<Item = StateId> + '_ {
+    steps_but_loops(lts, s).filter(|(l, _)| *l == LabelId::TAU).map(|(_, t)| t)
+}
+
 /// Computes the weak steps of each state.
 fn weak_sets(lts: &Lts) -> ListedSteps {
     let order = tau_order(lts);
@@ -225,7 +243,7 @@ fn weak_sets(lts: &Lts) -> ListedSteps {
     for &s in &order {
         reached.clear();
         reached.push(s);
-        for (l, t) in lts.successors(StateId::of(s)) {
+        for (l, t) in steps_but_loops(lts, s) {
             if l == LabelId::TAU {
                 reached.extend_from_slice(closure.get(closure_of[t.index()]));
             }
@@ -240,7 +258,7 @@ fn weak_sets(lts: &Lts) -> ListedSteps {
     for &s in &order {
         set.clear();
         set.push(SignatureEntry::step(LabelId::TAU, s));
-        for (l, t) in lts.successors(StateId::of(s)) {
+        for (l, t) in steps_but_loops(lts, s) {
             if l == LabelId::TAU {
                 set.extend_from_slice(sets.get(of[t.index()]));
             } else {
@@ -270,7 +288,7 @@ fn without_steps_of(lts: &Lts, weak: &Weak) -> Lts {
     for s in 0..lts.state_count() {
         let s = StateId::new(s);
         for (l, t) in lts.successors(s) {
-            let redundant = lts.successors(s).any(|(k, u)| {
+            let redundant = steps_but_loops(lts, s.number()).any(|(k, u)| {
                 (k == l && u != t && can(u, LabelId::TAU, t))
                     || (l != LabelId::TAU && k == LabelId::TAU && can(u, l, t))
             });
@@ -349,7 +367,8 @@ mod tests {
         let table = Labels { texts: ["tau", "a"].map(String::from).into() };
         let lts = Lts::from_edges(StateId::of(0), states, &edges, table);
         // No two states can do the same number of steps.
-        assert_eq!(reduce(&lts, 1), lts);
+        assert_eq!(reduce(&lts, false, 1), lts);
+        assert_eq!(reduce(&lts, true, 1), lts);
         let traces = crate::trace::determinise(&lts, true, 1);
         assert_eq!((traces.state_count(), traces.transition_count()), (states, states - 1));
     }

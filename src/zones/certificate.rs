@@ -145,8 +145,7 @@ impl Certificate {
             }
             if word == "obligation" {
                 let position = rest.trim().parse().map_err(|_| wrong(line, "an obligation"))?;
-                wanted =
-                    sorts(position).ok_or_else(|| wrong(rest, "a position of the formula"))?;
+                wanted = sorts(position).ok_or_else(|| wrong(rest, "a position of the formula"))?;
                 obligations.push(Obligation {
                     position,
                     values: Vec::new(),

@@ -24,8 +24,8 @@ const AGAINST = { key: "against", text: "Against", hint: "sc,tso", title: "Memor
 const INTERFACE = { key: "interface", text: "Interface", files: /\.interface$/, title: "The file that maps labels to memory operations" };
 const MACHINE = { key: "machine", text: "Machine", files: /\.(mcrl2|spec|cub|m)$/, title: "A machine that runs it, next to the memory model" };
 const OPERATIONS = { key: "operations", text: "Operations", hint: "2 or any", title: "Operations of each processor of a machine: a bound, or any; empty: 2" };
-const EQUIVALENCE = { key: "equivalence", text: "Equivalence", values: ["strong", "branching", "divergence-branching", "weak", "trace", "weak-trace", "probabilistic"], title: "The equivalence" };
-const PREORDER = { key: "preorder", text: "Preorder", values: ["", "trace", "weak-trace", "simulation", "ready-simulation", "coupled-simulation", "failures", "weak-failures", "impossible-futures"], title: "The preorder, in place of the equivalence" };
+const EQUIVALENCE = { key: "equivalence", text: "Equivalence", values: ["strong", "branching", "divergence-branching", "divergence-weak", "weak", "trace", "weak-trace", "probabilistic"], title: "The equivalence" };
+const PREORDER = { key: "preorder", text: "Preorder", values: ["", "trace", "weak-trace", "simulation", "ready-simulation", "coupled-simulation", "failures", "weak-failures", "failures-divergences", "impossible-futures"], title: "The preorder, in place of the equivalence" };
 const THREADS = { key: "threads_of", text: "Threads", hint: "2 or any", title: "Number of threads that run the program" };
 
 const FAULTS = { key: "fault", text: "Faults", files: /\.faults$/, title: "Named edits of the machine: how many operations find each of them?" };

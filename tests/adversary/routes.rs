@@ -80,6 +80,7 @@ pub fn rows() -> Vec<Row> {
                 "equivalence=strong",
                 "equivalence=branching",
                 "equivalence=divergence-branching",
+                "equivalence=divergence-weak",
                 "equivalence=weak",
                 "equivalence=trace",
                 "equivalence=weak-trace",
@@ -317,6 +318,12 @@ fn by_steps() -> Vec<Row> {
             |i, _| systems::quotient(i, "divergence-branching", true),
         ),
         by(
+            "quotient divergence-weak",
+            &["reduce=divergence-weak"],
+            |f, m| steps::quotient(f, m, "divergence-weak", true),
+            |i, _| systems::quotient(i, "divergence-weak", true),
+        ),
+        by(
             "quotient weak",
             &["reduce=weak"],
             |f, m| steps::quotient(f, m, "weak", true),
@@ -344,6 +351,7 @@ fn by_steps() -> Vec<Row> {
                 "preorder=coupled-simulation",
                 "preorder=failures",
                 "preorder=weak-failures",
+                "preorder=failures-divergences",
                 "preorder=impossible-futures",
             ],
             steps::preorders,

@@ -92,6 +92,7 @@ impl ReduceArgs {
 Examples:
   mu-check compare model.mcrl2 model.aut --equivalence branching
   mu-check compare implementation.aut specification.aut --preorder weak-trace --hide internal
+  mu-check compare a.aut b.aut --preorder failures-divergences --mutual
   mu-check compare a.aut b.aut --out difference.mcf || mu-check check a.aut difference.mcf"
 )]
 pub struct CompareArgs {
@@ -105,6 +106,9 @@ pub struct CompareArgs {
     /// Check the preorder instead: does A refine B?
     #[arg(short, long, value_name = "PREORDER", value_parser = preorder(), conflicts_with = "equivalence")]
     pub preorder: Option<Preorder>,
+    /// Check the preorder in both directions: its equivalence.
+    #[arg(long, requires = "preorder")]
+    pub mutual: bool,
     /// Write a distinguishing formula to this file (also for a distinguishing trace).
     #[arg(short, long, value_name = "FILE.mcf")]
     pub out: Option<PathBuf>,

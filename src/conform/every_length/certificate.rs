@@ -172,8 +172,9 @@ impl Certificate {
                     };
                     let state = numbers.filter(within);
                     out.states.push(
-                        state
-                            .ok_or_else(|| wrong(rest, "the number of a value of each parameter"))?,
+                        state.ok_or_else(|| {
+                            wrong(rest, "the number of a value of each parameter")
+                        })?,
                     );
                 }
                 "open" => out.begun.push(rest.into()),

@@ -30,6 +30,7 @@ use crate::rules::Memory;
 use counts::Count;
 use inclusion::{MatchedCube, MatchingPlan};
 use logic::{CertificateCell, Fact, JOINT, ValueKind, World, cells, recell, stages_of};
+use mu_base::Diagnostic;
 use mu_base::limits::{Budget, Stop};
 use mu_base::narrow;
 use mu_cubicle::system::{Atom, CellAccess, Claim, Proc, System, Term, Transition, TypeId};

@@ -84,9 +84,12 @@ impl CertificateReader<'_> {
         // Without buffers, and of a plain symbol, all processes see the same value.
         let is_memory = self.tso && self.system.symbols[symbol].kind == SymbolKind::Weak;
         if look.is_some() && !is_memory {
-            return self.fail_at(text, format!(
-                "`{text}`: under `memory tso` a weak symbol has views, no other cell has one"
-            ));
+            return self.fail_at(
+                text,
+                format!(
+                    "`{text}`: under `memory tso` a weak symbol has views, no other cell has one"
+                ),
+            );
         }
         let arity = self.system.symbols[symbol].arity;
         if arity != args.len() {
@@ -153,18 +156,22 @@ impl CertificateReader<'_> {
                     {
                         Some(i) => values |= only(narrow::index(i)),
                         None => {
-                            return self.fail_at(v, format!("`{v}` is not a value of type `{}`", of.name));
+                            return self
+                                .fail_at(v, format!("`{v}` is not a value of type `{}`", of.name));
                         }
                     }
                 }
-                _ => return self.fail_at(text, format!("`{text}`: the cell has no list of values")),
+                _ => {
+                    return self.fail_at(text, format!("`{text}`: the cell has no list of values"));
+                }
             }
         }
         Ok(Fact::Among(cell, values))
     }
     fn sum(&self, words: &[&str]) -> Read<Fact> {
         let number = |w: &str| {
-            w.parse::<BigRational>().or_else(|_| self.fail_at(w, format!("`{w}`: expected a number")))
+            w.parse::<BigRational>()
+                .or_else(|_| self.fail_at(w, format!("`{w}`: expected a number")))
         };
         let (mut terms, mut rest): (Vec<(CertificateCell, BigRational)>, _) = (Vec::new(), words);
         while let [factor, cell, "+", tail @ ..] = rest {
@@ -203,7 +210,10 @@ impl CertificateReader<'_> {
         let [bits, rest @ ..] = words else { return self.fail("expected a number of bits") };
         let bits = match bits.parse::<u32>() {
             Ok(bits) if (1..=32).contains(&bits) => bits,
-            _ => return self.fail_at(bits, format!("`{bits}`: expected a number of bits from 1 to 32")),
+            _ => {
+                return self
+                    .fail_at(bits, format!("`{bits}`: expected a number of bits from 1 to 32"));
+            }
         };
         let signs =
             [("<=", Sign::AtMost), ("<", Sign::Less), ("=", Sign::Zero), ("!=", Sign::NotZero)];
@@ -222,7 +232,8 @@ impl CertificateReader<'_> {
             Some((name.trim(), values, sum.split_once(' ')?))
         });
         let Some((name, values, (bits, sum))) = parts else {
-            return self.fail_at(text, format!("`{text}`: expected ARRAY in {{VALUES}} = word BITS SUM"));
+            return self
+                .fail_at(text, format!("`{text}`: expected ARRAY in {{VALUES}} = word BITS SUM"));
         };
         let Some(&symbol) = self.symbols.get(name) else {
             return self.fail_at(name, format!("`{name}` is not a symbol of the system"));
@@ -245,7 +256,10 @@ impl CertificateReader<'_> {
         }
         let bits = match bits.parse::<u32>() {
             Ok(bits) if (1..=32).contains(&bits) => bits,
-            _ => return self.fail_at(bits, format!("`{bits}`: expected a number of bits from 1 to 32")),
+            _ => {
+                return self
+                    .fail_at(bits, format!("`{bits}`: expected a number of bits from 1 to 32"));
+            }
         };
         let sum = self.part(&sum.split_whitespace().collect::<Vec<_>>(), bits)?;
         if sum.terms.iter().any(|(c, _)| c.args().next().is_some() || c.look.is_some()) {

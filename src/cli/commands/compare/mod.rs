@@ -31,6 +31,8 @@ use std::path::Path;
 enum RequestedRelation {
     Equivalent(Equivalence),
     Refines(Preorder),
+    /// The preorder in both directions.
+    Mutual(Preorder),
 }
 
 impl RequestedRelation {
@@ -38,14 +40,14 @@ impl RequestedRelation {
     fn abstracts(self) -> bool {
         match self {
             RequestedRelation::Equivalent(e) => e.abstracts(),
-            RequestedRelation::Refines(p) => p.abstracts(),
+            RequestedRelation::Refines(p) | RequestedRelation::Mutual(p) => p.abstracts(),
         }
     }
     /// True if taus are omitted from the trace of a difference.
     fn weak(self) -> bool {
         let evidence = match self {
             RequestedRelation::Equivalent(e) => e.evidence(),
-            RequestedRelation::Refines(p) => p.evidence(),
+            RequestedRelation::Refines(p) | RequestedRelation::Mutual(p) => p.evidence(),
         };
         evidence == Evidence::WeakTrace
     }
@@ -53,6 +55,7 @@ impl RequestedRelation {
 
 pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
     let question = match (args.preorder, args.equivalence) {
+        (Some(p), _) if args.mutual => RequestedRelation::Mutual(p),
         (Some(p), _) => RequestedRelation::Refines(p),
         (None, Modulo::Labelled(e)) => RequestedRelation::Equivalent(e),
         (None, Modulo::Probabilistic) => return crate::commands::chance::compare(session, args),
@@ -81,6 +84,10 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     let ask = |a: &Lts, b: &Lts| match question {
         RequestedRelation::Equivalent(e) => Ok(distinguish(a, b, e, threads)),
         RequestedRelation::Refines(p) => excess(a, b, p, threads, &session.budget),
+        RequestedRelation::Mutual(p) => match excess(a, b, p, threads, &session.budget)? {
+            None => Ok(excess(b, a, p, threads, &session.budget)?.map(of_the_second)),
+            found => Ok(found),
+        },
     };
     let pair = Pair::new(&a, &b);
     let difference = match ask(&pair.a, &pair.b) {
@@ -95,9 +102,9 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         let of = |path: &Path, lts: &Lts| json!({ "file": path.display().to_string(), "states": lts.state_count(), "transitions": lts.transition_count() });
         let (equivalence, preorder) = match question {
             RequestedRelation::Equivalent(e) => (Some(e.name()), None),
-            RequestedRelation::Refines(p) => (None, Some(p.name())),
+            RequestedRelation::Refines(p) | RequestedRelation::Mutual(p) => (None, Some(p.name())),
         };
-        let object = json!({
+        let mut object = json!({
             "equivalence": equivalence,
             "preorder": preorder,
             "verdict": found.is_none().to_string(),
@@ -109,6 +116,9 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
             "peak_memory_bytes": session.peak_memory(),
             "stop": "complete",
         });
+        if args.mutual {
+            object["mutual"] = true.into();
+        }
         let text = as_text(args, question, found);
         answers::set_complete(object, text, u8::from(found.is_some()));
     };
@@ -146,6 +156,15 @@ struct ConfirmedDifference {
     confirmed: bool,
     /// Result of reading the formula with `check`; `None` if there is no formula.
     checkable: Option<Checkable>,
+}
+
+/// Returns the difference of two systems that is one of them in the other order.
+fn of_the_second(difference: Difference) -> Difference {
+    match difference {
+        Difference::Trace { labels, first } => Difference::Trace { labels, first: !first },
+        Difference::Formula(formula) => Difference::Formula(format!("!({formula})")),
+        Difference::TooLong => Difference::TooLong,
+    }
 }
 
 /// True if the first system satisfies the formula of a difference.
@@ -198,6 +217,12 @@ fn as_text(
     let mut text = match (question, found.is_none()) {
         (RequestedRelation::Equivalent(e), true) => format!("equivalent ({})\n", e.name()),
         (RequestedRelation::Equivalent(e), false) => format!("not equivalent ({})\n", e.name()),
+        (RequestedRelation::Mutual(p), true) => {
+            format!("{a} and {b} refine each other ({})\n", p.name())
+        }
+        (RequestedRelation::Mutual(p), false) => {
+            format!("{a} and {b} do not refine each other ({})\n", p.name())
+        }
         (RequestedRelation::Refines(p), true) => format!("{a} refines {b} ({})\n", p.name()),
         (RequestedRelation::Refines(p), false) => {
             format!("{a} does not refine {b} ({})\n", p.name())

@@ -75,8 +75,7 @@ pub(crate) fn verify_certificate(
         let text = "the certificate has the values of the parameters: `verify` takes no `-D`";
         return Err(Diagnostic::new(Stage::Usage, text));
     }
-    let read = Certificate::read(text)
-        .map_err(|d| d.in_file(&file.display().to_string()))?;
+    let read = Certificate::read(text).map_err(|d| d.in_file(&file.display().to_string()))?;
     session.common.define = read.defines.clone();
     let (source, interface) = session.read_interface(&args.certificate)?;
     let interface = Interface::parse(source, &interface)?;
