@@ -1,15 +1,15 @@
 //! Coarsest stable partition by branching bisimulation, by a partition of the transitions that is
 //! finer and finer.
 //!
-//! Jansen, Groote, Keiren, and Wijs, "An O(m log n) algorithm for branching bisimilarity on labelled
-//! transition systems" (TACAS 2020). Transitions that are not inert are in *bunches*. A block is
-//! stable if each of its bottom states, those without inert steps, has a transition in each bunch
-//! in which some state of the block has one. A bunch with several labels or target blocks is
-//! divided, the smaller part first, and the blocks are made stable again. A block that is not
-//! stable has states that reach the bunch by inert steps, and others; two searches run in turns,
-//! and the one that ends first finds the smaller part. Differences: a table counts the transitions
-//! of a state in a bunch, in place of an order of its transitions; divergence is a transition with a
-//! label of its own to a state without steps.
+//! Jansen, Groote, Keiren, and Wijs, "An O(m log n) algorithm for branching bisimilarity on
+//! labelled transition systems" (TACAS 2020). Transitions that are not inert are in *bunches*. A
+//! block is stable if each of its bottom states, those without inert steps, has a transition in
+//! each bunch in which some state of the block has one. A bunch with several labels or target
+//! blocks is divided, the smaller part first, and the blocks are made stable again. A block that
+//! is not stable has states that reach the bunch by inert steps, and others; two searches run in
+//! turns, and the one that ends first finds the smaller part. Differences: a table counts the
+//! transitions of a state in a bunch, in place of an order of its transitions; divergence is a
+//! transition with a label of its own to a state without steps.
 //!
 //! Input: rows of visible and of (acyclic) tau steps. Output: block of each state. Cost:
 //! O(transitions * log states), with about 80 bytes for each transition.
@@ -153,7 +153,7 @@ impl Search {
     }
 }
 
-/// What the searches know of a state.
+/// Knowledge of the searches about a state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     None,
@@ -352,8 +352,8 @@ impl Refiner {
         }
     }
 
-    /// Makes the block of a slice stable under its bunch, as far as old bottom states are concerned;
-    /// blocks of new ones are queued.
+    /// Makes the part of a block with old bottom states stable under the bunch of a slice; the
+    /// slices of a block of new ones are queued.
     fn stabilise(&mut self, slice: u32) {
         let Some(first) = self.split(slice, None, Part::Reaching) else { return };
         let Some(exposed) = first.exposed else { return };
@@ -422,8 +422,8 @@ impl Refiner {
         Some(Split { reaching, exposed })
     }
 
-    /// Searches for the smaller part of a block by the bunch of a slice. `None` if all bottom states
-    /// have a transition in the bunch.
+    /// Searches for the smaller part of a block by the bunch of a slice. `None` if all bottom
+    /// states have a transition in the bunch.
     fn smaller_part(&mut self, slice: u32, block: u32) -> Option<(Part, Vec<u32>)> {
         let size = self.size(block);
         let (mut reaching, mut avoiding) =

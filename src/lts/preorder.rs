@@ -120,8 +120,8 @@ static WEAK_FAILURES: PreorderRow = PreorderRow {
 
 static FAILURES_DIVERGENCES: PreorderRow = PreorderRow {
     name: "failures-divergences",
-    about: "As `weak-failures`, and A diverges only after traces with a divergence of B after a part \
-            of them, where B allows everything",
+    about: "As `weak-failures`, and A diverges only after traces with a divergence of B after a \
+            part of them, where B allows everything",
     preserves: "the formulas of weak failures, with `mu X. [tau]X` (no divergence) at each state of \
                 a run of `R`",
     example: "(mu X. [tau]X) && [tau* . a . tau*]((mu X. [tau]X) && (<tau>true || <b>true))",

@@ -49,6 +49,7 @@ write("long.mcrl2", `act an_action_with_a_name_that_is_far_too_long_for_a_pictur
 proc P(n: Nat, h: List(Nat)) = (n < 4) -> an_action_with_a_name_that_is_far_too_long_for_a_picture(n, h) . P(n + 1, h <| 1000 * n) + (n > 0) -> an_action_with_a_name_that_is_far_too_long_for_a_picture(n, []) . P(0, []);
 init P(0, []);
 `);
+write("dekker.asm", specs("x86/dekker.asm"));
 write("bad.mcf", "[true*]<vanish>true\n");
 
 const server = spawn(program, ["studio", folder, "--threads", "1"], { stdio: ["ignore", "pipe", "inherit"] });
@@ -68,7 +69,7 @@ const inView = (locator) => locator.evaluate((e) => e.getBoundingClientRect().to
 async function tree() {
   await page.goto(address);
   await page.locator(".files li").first().waitFor();
-  equal("each folder stands once, with its files below", await page.locator(".files .open").allInnerTexts(), ["SB.litmus", "bad.mcf", "lock.m", "long.mcrl2", "philosophers.mcrl2", "run.csv", "▾ cpu/", "a.mcf", "tso.faults", "tso.interface", "tso.mcrl2", "▾ formulas/", "live.mcf"]);
+  equal("each folder stands once, with its files below", await page.locator(".files .open").allInnerTexts(), ["SB.litmus", "bad.mcf", "dekker.asm", "lock.m", "long.mcrl2", "philosophers.mcrl2", "run.csv", "▾ cpu/", "a.mcf", "tso.faults", "tso.interface", "tso.mcrl2", "▾ formulas/", "live.mcf"]);
   await page.getByLabel("All formulas").check();
   equal("all formulas are chosen at once", await page.getByRole("checkbox", { checked: true }).count(), 4);
   await page.getByLabel("All formulas").uncheck();
@@ -195,6 +196,28 @@ async function labels() {
   await picture("labels");
 }
 
+/** Programs, and the order of memory models. */
+async function programs() {
+  await choose("dekker.asm");
+  await command("program");
+  await press("Run");
+  await conclusion.getByText("not safe").waitFor();
+  check("a program has its memory model and its run", (await conclusion.innerText()).includes("under total store order (tso), with 2 threads") && (await page.locator(".result-place .results tbody tr").count()) > 3, await page.locator(".result-place").innerText());
+  await picture("program");
+  await command("robust");
+  await press("Run");
+  await conclusion.getByText("not robust").waitFor();
+  check("a program that is not robust has a run that shows it", (await page.locator(".result-place").innerText()).includes("A run in which the last load could read an older value"), await page.locator(".result-place").innerText());
+  await picture("robust");
+  await command("models");
+  await press("Run");
+  await conclusion.getByText("different models").waitFor();
+  await page.locator(".result-place svg").first().waitFor();
+  check("the order of the memory models is drawn", (await page.locator(".result-place svg text").count()) > 4 && (await page.locator(".result-place").innerText()).includes("Smallest tests of differences"), await page.locator(".result-place").innerText());
+  await picture("models");
+  await command("");
+}
+
 /** Results of other commands are sentences, tables and pictures; no key of the JSON is shown. */
 async function results() {
   await choose("philosophers.mcrl2");
@@ -296,7 +319,7 @@ async function narrow() {
   await picture("narrow-draw");
 }
 
-await all(it, [tree, violations, deadlocks, verdicts, walks, labels, results, interfaces, narrow]);
+await all(it, [tree, violations, deadlocks, verdicts, walks, labels, programs, results, interfaces, narrow]);
 // Chromium keeps the style of text that typing replaces by an attribute, which the policy of the page blocks: the editor has styles of its own.
 equal("no error of the page", errors.filter((e) => !e.includes("status of 4") && !e.startsWith("Applying inline style violates")), []);
 await browser.close();
