@@ -3,8 +3,8 @@
 //!
 //! In: a condition. Out: values built from the constants of the condition: reals at, between, and
 //! beyond its numbers and their quotients; small sets and bags of its constants; constant
-//! functions, and those that differ at one point. A candidate that satisfies the condition proves an
-//! existential quantifier; if none does, nothing is known. Cost: a few dozen candidates.
+//! functions, and those that differ at one point. A candidate that satisfies the condition proves
+//! an existential quantifier; if none does, nothing is known. Cost: a few dozen candidates.
 
 use super::finite::values_of;
 use crate::builtins::number;
