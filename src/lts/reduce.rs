@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn bunches_give_the_classes_of_the_definition() {
         let mut merged = 0;
-        for seed in 0..2_000 {
+        for seed in 0..500 {
             let mut random = Random::new(seed);
             let states = 1 + random.below(9);
             let (edges, labels) = (random.below(3 * states), 1 + random.below(4));
@@ -227,13 +227,13 @@ mod tests {
                 merged += usize::from(found.blocks < states);
             }
         }
-        assert!(merged > 500, "{merged}");
+        assert!(merged > 100, "{merged}");
     }
 
     #[test]
     fn bunches_give_the_classes_of_signatures() {
         let mut many = 0;
-        for seed in 0..6_000 {
+        for seed in 0..1_200 {
             let mut random = Random::new(seed);
             let most = *random.choose(&[12, 40, 150]);
             let states = 1 + random.below(most);
@@ -261,13 +261,13 @@ mod tests {
                 many += usize::from(1 < found.blocks && found.blocks < states);
             }
         }
-        assert!(many > 3_000, "{many}");
+        assert!(many > 500, "{many}");
     }
 
     /// A step of this chain changes the signatures of all states before it.
     #[test]
     fn a_chain_of_tau_and_visible_steps_is_split_state_by_state() {
-        let states = 100_000;
+        let states = 20_000;
         let edges: Vec<_> = (0..2 * (states - 1))
             .map(|i| (StateId::new(i / 2), LabelId::new(i % 2), StateId::new(i / 2 + 1)))
             .collect();
