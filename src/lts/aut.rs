@@ -149,6 +149,14 @@ fn at_line(number: u64, line: &[u8], fault: &LineFault) -> Diagnostic {
     let found = if rest.is_empty() { "the end of the line".into() } else { format!("{rest:?}") };
     // A line may be a megabyte long.
     let text: String = text.chars().take(column + 200).collect();
+    if let Some(distribution) = distribution(line) {
+        let message = format!("probabilities (`{distribution}`) are not supported here");
+        let before = text.rfind(distribution).map_or(column, |at| text[..at].chars().count());
+        return Diagnostic::in_line(Stage::Unsupported, number, before + 1, text, message).note(
+            "`reduce` and `compare` read them with `--equivalence probabilistic`; values of \
+             formulas need the model",
+        );
+    }
     Diagnostic::in_line(
         Stage::File,
         number,
@@ -156,6 +164,29 @@ fn at_line(number: u64, line: &[u8], fault: &LineFault) -> Diagnostic {
         text,
         format!("expected {}, found {found}", fault.expected),
     )
+}
+
+/// Returns the distribution in a line, states and probabilities in turn: `0 1/3 1 1/3 2`; `None` if
+/// it has none.
+fn distribution(line: &[u8]) -> Option<&str> {
+    let is_one = |piece: &&str| {
+        let words: Vec<&str> = piece.split_whitespace().collect();
+        words.len() > 2
+            && words.len() % 2 == 1
+            && words.iter().enumerate().all(|(i, word)| {
+                let numbers: Vec<&str> = word.split('/').collect();
+                let is_number = |n: &&str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+                numbers.len() == 1 + i % 2 && numbers.iter().all(is_number)
+            })
+    };
+    let text = std::str::from_utf8(line).ok()?.trim();
+    // A header has it in the first place, a transition in the last one.
+    let first = text.strip_prefix("des").map(|t| t.trim_start().trim_start_matches('('));
+    let piece = match first {
+        Some(text) => text.split(',').next(),
+        None => text.strip_suffix(')')?.rsplit(',').next(),
+    };
+    piece.map(str::trim).filter(is_one)
 }
 
 fn skip_blanks(line: &[u8], mut at: usize) -> usize {
@@ -521,13 +552,23 @@ mod tests {
                 "des (0,1,1)\n(0,a,x)\n",
                 "line 2, column 7: expected the number of the target state, found \")\"",
             ),
+            (
+                "des (0 1/2 1,0,2)\n",
+                "line 1, column 6: probabilities (`0 1/2 1`) are not supported",
+            ),
+            (
+                "des (0,1,3)\n(0,\"a,b\",0 1/3 1 1/3 2)\n",
+                "line 2, column 10: probabilities (`0 1/3 1 1/3 2`) are not supported here",
+            ),
+            ("des (0,1,3)\n(0,a,0 1/3 1 1/3)\n", "expected a label, ','"),
             ("des (0,1,1)\n(0,a,0\n", "line 2, column 7: expected ')', found the end of the line"),
             ("des (0,1,1)\nhello\n", "line 2, column 1: expected '(', found \"hello\""),
             ("des (0,1,1)\n(", "expected the number of the source state"),
             ("des (0,1,1)\n(0,)", "expected the number of the target state"),
         ] {
             let d = parse(text).unwrap_err();
-            assert_eq!(d.stage, Stage::File);
+            let is_unsupported = wanted.contains("probabilities");
+            assert_eq!(d.stage, if is_unsupported { Stage::Unsupported } else { Stage::File });
             assert!(d.to_string().contains(wanted), "{text:?}: {}", d);
         }
         let d =
