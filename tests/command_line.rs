@@ -327,7 +327,7 @@ const WITHOUT_EFFECT: [&str; 33] = [
     "explore specs/murphi/german.m --check-samples 3",
     "explore specs/arcx.spec --data specs/arcx.spec",
     "explore specs/arcx.spec --evidence absent.svg",
-    "explore specs/arcx.spec --deadlock --hide a",
+    "explore specs/arcx.spec --deadlock --confluence auto",
     "compare specs/arcx.spec specs/arcx.spec --buffer 3",
 ];
 

@@ -102,12 +102,25 @@ fn reduce_info_convert() {
     );
     let j = f.expect(0, "info @two.aut --rename enter=x,leave=x --hide x(0)");
     assert_eq!(j["labels"], 2, "{j}");
-    let wrong = f.run("info @two.aut --hide inn");
-    assert!(
-        wrong.code == 2 && wrong.stderr.contains("`inn`") && wrong.stderr.contains("enter, leave"),
-        "{}",
-        wrong.stderr
-    );
+    // A file does not say which actions exist; a specification does.
+    std::fs::write(f.path("rare.mcrl2"), "act a, b; init a . delta;").unwrap();
+    f.expect(0, "explore @rare.mcrl2 --out @rare.aut");
+    for (command, code, text) in [
+        ("info @two.aut --hide inn", 0, "warning: no label has an action `inn`; actions: enter, l"),
+        ("check @two.aut -f true --hide inn", 0, "warning: no label has an action `inn`; actions"),
+        ("explore @rare.mcrl2 --hide a,b", 0, "warning: no label has an action `b`; actions: a"),
+        ("compare @rare.mcrl2 @rare.aut --hide b", 0, "warning: no label has an action `b`"),
+        ("explore @rare.aut --rename b=c", 0, "warning: no label has an action `b`; actions: a"),
+        ("explore @rare.mcrl2 --hide c", 2, "error: no label has an action `c`"),
+        // Paths have the new labels.
+        ("explore @two.mcrl2 --divergence --hide enter,leave", 1, ""),
+        ("explore @two.aut --divergence --hide enter,leave", 1, ""),
+        ("explore @two.aut --divergence --hide leave", 0, ""),
+        ("explore @rare.aut --action c --rename a=c", 1, ""),
+    ] {
+        let run = f.run(command);
+        assert!(run.code == code && run.stderr.contains(text), "{command}: {}", run.stderr);
+    }
     assert_eq!(f.run("convert @two.aut @two.txt").code, 2);
     assert_eq!(f.run("reduce @missing.aut").code, 2);
     assert_eq!(f.run("reduce @two.mcrl2 --max-states 3").code, 3);

@@ -10,7 +10,9 @@ use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
 use mu_base::label_time;
 use mu_lts::Lts;
-use mu_lts::relabel::{Relabel, merge_orders, name_of, with_internal, with_texts};
+use mu_lts::relabel::{
+    Relabel, merge_orders, name_of, warn_of_no_action, with_internal, with_texts,
+};
 use mu_process::labels::ActionDecl;
 use mu_process::labels::declared::DeclaredLabels;
 use mu_process::typecheck::check_specification;
@@ -48,7 +50,13 @@ impl FrontEnd for TransitionSystems {
         loading.journal.begin_stage("reading a transition system");
         let (lts, declarations) = system(input)?;
         let lts = with_internal(lts, &loading.options.internal);
-        let [mut lts] = loading.options.relabel.apply([merge_orders(lts)])?;
+        let stored = [merge_orders(lts)];
+        let relabel = &loading.options.relabel;
+        // A file does not say which actions exist, so a name may be one that does not occur.
+        for name in relabel.missing(&stored) {
+            loading.journal.warn(&warn_of_no_action(name, &stored));
+        }
+        let [mut lts] = relabel.apply(stored);
         let mut labels = declared_labels(input, loading, &lts.table.texts, declarations.clone())?;
         if let Some(texts) = labels.as_ref().and_then(|labels| texts_of_models(&lts, labels)) {
             lts = with_texts(lts, &texts);

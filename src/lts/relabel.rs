@@ -34,27 +34,30 @@ impl Relabel {
         self.rename.is_empty() && self.hide.is_empty()
     }
 
-    /// Renames and hides labels of some systems. Error: a name occurs in no label of any of them;
-    /// the error lists the names.
-    pub fn apply<const N: usize>(&self, systems: [Lts; N]) -> Result<[Lts; N], Diagnostic> {
-        for name in self.rename.iter().map(|(old, _)| old).chain(&self.hide) {
-            let labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
-            let made =
-                self.rename.iter().any(|(_, new)| new == name || name_of(new) == name_of(name));
+    /// Renames and hides labels of some systems. A name that occurs in no label has no effect.
+    pub fn apply<const N: usize>(&self, systems: [Lts; N]) -> [Lts; N] {
+        if self.is_empty() {
+            return systems;
+        }
+        systems.map(|mut lts| {
+            renumber(&mut lts, |label| self.text(label));
+            merge_orders(lts)
+        })
+    }
+
+    /// Returns the names that occur in no label of any of these systems, and that no renaming
+    /// gives.
+    pub fn missing(&self, systems: &[Lts]) -> Vec<&str> {
+        let occurs = |name: &str| {
+            let mut labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
             let has = |label: &String| {
                 parts(label).into_iter().any(|p| matches(p, label_time::split(label).1, name))
             };
-            if !made && !labels.into_iter().any(has) {
-                return Err(unknown(name, &systems));
-            }
-        }
-        if self.is_empty() {
-            return Ok(systems);
-        }
-        Ok(systems.map(|mut lts| {
-            renumber(&mut lts, |label| self.text(label));
-            merge_orders(lts)
-        }))
+            let gives = |new: &String| new.as_str() == name || name_of(new) == name_of(name);
+            self.rename.iter().any(|(_, new)| gives(new)) || labels.any(has)
+        };
+        let names = self.rename.iter().map(|(old, _)| old).chain(&self.hide).map(String::as_str);
+        names.filter(|name| !occurs(name)).collect()
     }
 
     /// Renames the parts of typed labels as well.
@@ -272,7 +275,8 @@ pub fn name_of(part: &str) -> &str {
     part[..part.find(['(', '!', '?']).unwrap_or(part.len())].trim_end()
 }
 
-fn unknown(name: &str, systems: &[Lts]) -> Diagnostic {
+/// Returns the message for a name that occurs in no label; its note lists the names that do.
+pub fn no_action(name: &str, systems: &[Lts]) -> Diagnostic {
     let labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
     let mut names: Vec<&str> = labels.flat_map(|t| parts(t)).map(name_of).collect();
     names.sort_unstable();
@@ -286,6 +290,12 @@ fn unknown(name: &str, systems: &[Lts]) -> Diagnostic {
             format!("actions: {shown}{more}")
         },
     )
+}
+
+/// Returns the message of [`no_action`] as a warning in one line.
+pub fn warn_of_no_action(name: &str, systems: &[Lts]) -> String {
+    let message = no_action(name, systems);
+    format!("{}; {}", message.message, message.notes.join("; "))
 }
 
 #[cfg(test)]
@@ -323,24 +333,24 @@ mod tests {
             hide: hide.iter().map(|h| h.to_string()).collect(),
         };
         let lts = || system(&["a(1)", "a(2)|b", "c"]);
+        assert_eq!(texts(&relabel(&[], &["a"]).apply([lts()])[0]), ["tau", "tau", "b", "c"]);
         assert_eq!(
-            texts(&relabel(&[], &["a"]).apply([lts()]).unwrap()[0]),
-            ["tau", "tau", "b", "c"]
-        );
-        assert_eq!(
-            texts(&relabel(&[], &["a(1)"]).apply([lts()]).unwrap()[0]),
+            texts(&relabel(&[], &["a(1)"]).apply([lts()])[0]),
             ["tau", "tau", "a(2)|b", "c"]
         );
         assert_eq!(
-            texts(&relabel(&[("a", "x"), ("c", "x(1)")], &[]).apply([lts()]).unwrap()[0]),
+            texts(&relabel(&[("a", "x"), ("c", "x(1)")], &[]).apply([lts()])[0]),
             ["tau", "x(1)", "x(2)|b", "x(1)"]
         );
         // Results of renaming can be hidden, in one step.
-        let [both] = relabel(&[("a", "b")], &["b"]).apply([lts()]).unwrap();
+        let [both] = relabel(&[("a", "b")], &["b"]).apply([lts()]);
         assert_eq!((texts(&both), both.table.texts.len()), (vec!["tau", "tau", "tau", "c"], 2));
-        let error = relabel(&[], &["d"]).apply([lts()]).unwrap_err();
-        // An occurrence in one of two systems suffices.
-        assert!(relabel(&[], &["d"]).apply([lts(), system(&["d"])]).is_ok());
+        // A name that does not occur has no effect; an occurrence in one of two systems suffices.
+        let missing = relabel(&[("b", "e")], &["d", "e", "a(1)"]);
+        assert_eq!(missing.missing(&[lts()]), ["d"]);
+        assert_eq!(missing.missing(&[lts(), system(&["d"])]), [""; 0]);
+        assert_eq!(texts(&relabel(&[], &["d"]).apply([lts()])[0]), texts(&lts()));
+        let error = no_action("d", &[lts()]);
         assert!(error.message.contains("`d`") && error.notes[0].contains("a, b, c"), "{error:?}");
     }
 
@@ -349,7 +359,7 @@ mod tests {
             rename: rename.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect(),
             hide: hide.iter().map(|h| h.to_string()).collect(),
         };
-        let [lts] = relabel.apply([system(labels)]).unwrap();
+        let [lts] = relabel.apply([system(labels)]);
         texts(&lts).into_iter().skip(1).map(String::from).collect()
     }
 
@@ -387,7 +397,7 @@ mod tests {
         let table = Labels { texts: ["tau", "a", "b", "c"].map(String::from).into() };
         let lts = Lts::from_edges(StateId::of(0), 2, &edges, table);
         let relabel = Relabel { rename: vec![("b".into(), "a".into())], hide: Vec::new() };
-        let [lts] = relabel.apply([lts]).unwrap();
+        let [lts] = relabel.apply([lts]);
         assert_eq!(lts.offsets, [0, 2, 4]);
         assert_eq!(lts.labels, [1, 1, 2, 1].map(LabelId::of));
         assert_eq!(lts.targets, [1, 0, 0, 0].map(StateId::of));

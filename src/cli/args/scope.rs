@@ -221,8 +221,6 @@ fn of_explore(args: &ExploreArgs) -> Vec<OptionRow> {
         ("trace_dir", sought, path),
         ("full_states", sought || claims, shown),
         ("terminal", classifies && !args.goal.divergence, "searches that classify deadlocks"),
-        ("hide", !sought, whole),
-        ("rename", !sought, whole),
         ("confluence", !sought, whole),
         ("strategy", !sought, whole),
         ("engine", !symbolic, whole),

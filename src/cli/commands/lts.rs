@@ -6,8 +6,7 @@ use crate::output;
 use crate::output::print;
 use crate::pipeline::Session;
 use crate::pipeline::files::{
-    expect_lts_name, is_parity_game, read_game, relabelled_system, transition_system, write,
-    write_lts, write_text,
+    expect_lts_name, is_parity_game, read_game, relabelled_system, write, write_lts, write_text,
 };
 use crate::pipeline::load::properties;
 use mu_base::host::Instant;
@@ -136,9 +135,9 @@ pub(crate) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
         return print_figures(session, &game_figures(&game));
     }
     let relabel = args.relabelling.relabel()?;
-    let [lts] = match transition_system(session, &args.input) {
+    let lts = match relabelled_system(session, &args.input, None, &relabel) {
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
-        lts => relabel.apply([lts?])?,
+        system => system?.0,
     };
     draw(session, args.draw.as_deref(), &args.input, &lts)?;
     let i = info(&lts);

@@ -18,7 +18,7 @@ use mu_frontends::equation_systems::{EQUATION_SYSTEMS, EquationText};
 use mu_frontends::{FrontEnd as _, formats};
 use mu_game::{Game, bes, moves, pg};
 use mu_lts::Lts;
-use mu_lts::relabel::Relabel;
+use mu_lts::relabel::{Relabel, name_of, no_action, warn_of_no_action};
 use mu_lts::typed::TypedDeclarations;
 use mu_model::Model;
 use mu_process::linearise;
@@ -204,23 +204,53 @@ pub(crate) fn write_lts(
     write(path, |file| format.write(lts, known, file))
 }
 
-/// Reads a transition system, or explores a model. Errors: those of reading; a limit.
-pub(crate) fn transition_system(session: &mut Session, path: &Path) -> Result<Lts, Diagnostic> {
-    relabelled_system(session, path, None, &Relabel::default()).map(|(lts, _)| lts)
-}
-
-/// The same, with labels renamed and hidden, and with the typed label data that a file `out` can
-/// store.
+/// Reads a transition system, or explores a model, with labels renamed and hidden, and with the
+/// typed label data that a file `out` can store. Errors: those of reading; a limit.
 pub(crate) fn relabelled_system(
     session: &mut Session,
     path: &Path,
     out: Option<&Path>,
     relabel: &Relabel,
 ) -> Result<(Lts, Option<TypedDeclarations>), Diagnostic> {
-    let describe = |loaded: &Loaded| out.and_then(|out| typed_labels(loaded, out, relabel));
-    let (lts, typed) = system_and(session, path, describe)?;
-    let [lts] = relabel.apply([lts])?;
+    let describe = |loaded: &Loaded| {
+        (out.and_then(|out| typed_labels(loaded, out, relabel)), declared_actions(loaded))
+    };
+    let (lts, (typed, declared)) = system_and(session, path, describe)?;
+    let [lts] = relabelled(session, relabel, [lts], &[declared])?;
     Ok((lts, typed))
+}
+
+/// Returns the names of a model's actions; `None` for a stored system, which does not say what
+/// actions exist.
+pub(crate) fn declared_actions(loaded: &Loaded) -> Option<Vec<String>> {
+    let names = || loaded.actions.iter().map(|a| a.name.clone()).collect();
+    loaded.stored.is_none().then(names)
+}
+
+/// Renames and hides labels of systems with these [`declared_actions`]. A name without a label is a
+/// warning.
+///
+/// # Errors
+/// The name is no action of the models.
+pub(crate) fn relabelled<const N: usize>(
+    session: &Session,
+    relabel: &Relabel,
+    systems: [Lts; N],
+    declared: &[Option<Vec<String>>],
+) -> Result<[Lts; N], Diagnostic> {
+    for name in relabel.missing(&systems) {
+        let action = name_of(name);
+        let exists = |names: &Option<Vec<String>>| {
+            names.as_ref().is_none_or(|names| names.iter().any(|n| n == action))
+        };
+        if !declared.iter().any(exists) {
+            return Err(no_action(name, &systems));
+        }
+        if !session.common.quiet {
+            eprintln!("warning: {}", warn_of_no_action(name, &systems));
+        }
+    }
+    Ok(relabel.apply(systems))
 }
 
 /// The same without relabelling, and with the result of `then` on the explored model.
@@ -230,12 +260,12 @@ pub(crate) fn system_and<T>(
     then: impl FnOnce(&Loaded) -> T,
 ) -> Result<(Lts, T), Diagnostic> {
     let mut loaded = session.load(path, "none")?;
-    let stored = loaded.stored.take();
-    let found = match &stored {
+    let found = match &loaded.stored {
         Some(_) => None,
         None => Some(explored(session, path, &*loaded.model)?),
     };
     let more = then(&loaded);
+    let stored = loaded.stored.take();
     drop(loaded);
     let lts =
         found.or_else(|| stored.map(Arc::unwrap_or_clone)).expect("a system is stored or explored");

@@ -15,7 +15,7 @@ use crate::commands::compare::confirm::{
 use crate::commands::lts::unknown_verdict;
 use crate::output::answers;
 use crate::pipeline::Session;
-use crate::pipeline::files::{system_and, write_text};
+use crate::pipeline::files::{declared_actions, relabelled, system_and, write_text};
 use crate::pipeline::load::Loaded;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stop};
@@ -64,11 +64,12 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     let relabel = args.relabelling.relabel()?;
     // Renamed labels have no declarations.
     let declared = |loaded: &Loaded| {
-        if relabel.is_empty() { LabelTyping::from_declarations(loaded) } else { None }
+        let typing = if relabel.is_empty() { LabelTyping::from_declarations(loaded) } else { None };
+        (typing, declared_actions(loaded))
     };
     let mut system = |file: &Path| system_and(session, file, declared);
     let systems = system(&args.a).and_then(|a| Ok((a, system(&args.b)?)));
-    let ((a, declared_in_a), (b, declared_in_b)) = match systems {
+    let ((a, (declared_in_a, actions_of_a)), (b, (declared_in_b, actions_of_b))) = match systems {
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown_verdict(session, &stop),
         systems => systems?,
     };
@@ -76,7 +77,7 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     if session.buffers_were_cut() {
         return unknown_verdict(session, &Stop::Buffer);
     }
-    let [a, b] = relabel.apply([a, b])?;
+    let [a, b] = relabelled(session, &relabel, [a, b], &[actions_of_a, actions_of_b])?;
     crate::commands::lts::note_internal(session, &[&a, &b], question.abstracts());
     let (a, b) = (relabel::in_order(a), relabel::in_order(b));
     crate::output::begin_stage("comparing");

@@ -18,7 +18,9 @@ use crate::output::progress::{Bar, grouped};
 use crate::pipeline::checkpoint;
 use crate::pipeline::cluster;
 use crate::pipeline::engines;
-use crate::pipeline::files::{expect_lts_name, expect_writable, write_lts};
+use crate::pipeline::files::{
+    declared_actions, expect_lts_name, expect_writable, relabelled, write_lts,
+};
 use crate::pipeline::folder_lock::Locks;
 use crate::pipeline::load::{Loaded, typed_labels};
 use crate::pipeline::memory;
@@ -108,6 +110,10 @@ fn without_symmetry_if_needed(args: &Exploration, loaded: &Loaded) -> Exploratio
 /// Counts with the chosen engine; writes, reduces and reports as requested.
 fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Result<u8, Diagnostic> {
     if args.goal.kind().is_some() {
+        // A path has the new labels, so they are changed while the model is read.
+        if session.relabel.is_empty() {
+            session.relabel = args.relabelling.relabel()?;
+        }
         let loaded = load(session, args, "none")?;
         if loaded.model.is_probabilistic() {
             return chance::explore(session, args, &loaded, start);
@@ -153,7 +159,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         // As of any model, the reachable states are counted; a file may have others.
         let reachable = mu_lts::tau::reachable_states(&lts);
         let ends = Some(find_path::stored_ends(&lts, &reachable, &args.goal.terminal)?);
-        let [lts] = relabel.apply([lts])?;
+        let [lts] = relabelled(session, &relabel, [lts], &[None])?;
         let degrees = lts.offsets.windows(2).zip(&reachable).filter(|(_, r)| **r);
         let degrees: Vec<u64> = degrees.map(|(w, _)| w[1] - w[0]).collect();
         let states = degrees.len() as u64;
@@ -196,9 +202,10 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         let mut lts = counted.lts.take();
         if let Some(explored) = lts.take_if(|_| counted.stop == Stop::Complete) {
             typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
-            let [relabelled] = relabel.apply([explored])?;
-            counted.transitions = Some(relabelled.transition_count().into());
-            lts = Some(relabelled);
+            let declared = declared_actions(&loaded);
+            let [explored] = relabelled(session, &relabel, [explored], &[declared])?;
+            counted.transitions = Some(explored.transition_count().into());
+            lts = Some(explored);
         }
         let report = ExplorationReport {
             ends,
