@@ -347,6 +347,31 @@ fn evidence_and_report_of_rows() {
     assert!(name(3).exists() && again[0] == rows[0] && again[2] == rows[2]);
 }
 
+/// The error of one row is its result; the other rows of its series run.
+#[test]
+fn a_row_with_an_error_does_not_end_the_others() {
+    let f = Folder::new();
+    let model = format!("{MODEL}$if n == 1 {{ act twice, twice; }}\n");
+    std::fs::write(&f.model, model).unwrap();
+    let (code, rows, _) = f.sweep("-D n=0..=2");
+    assert_eq!(code, 2);
+    let row = |r: &Value| {
+        let error = r["error"].as_str().is_some_and(|e| e.contains("`twice`"));
+        (key(r), r["stop"].as_str().unwrap().to_string(), error)
+    };
+    let wanted: Vec<_> = ["explore", "few"]
+        .into_iter()
+        .flat_map(|job| {
+            let row = move |n: u32| {
+                let stop = if n == 1 { "failed" } else { "complete" };
+                (format!("\"{job}\" {{\"n\":\"{n}\"}}"), stop.to_string(), n == 1)
+            };
+            (0..=2).map(row)
+        })
+        .collect();
+    assert_eq!(rows.iter().map(row).collect::<Vec<_>>(), wanted);
+}
+
 #[test]
 fn slips_are_found_before_the_first_row() {
     let f = Folder::new();

@@ -52,6 +52,8 @@ pub struct Row {
     pub limits: Option<String>,
     /// The file with the evidence of a formula, if the user requested one and it exists.
     pub evidence: Option<String>,
+    /// The message of a row that failed.
+    pub error: Option<String>,
     /// Version of the program.
     pub version: String,
     /// Fingerprint of all inputs except limits.
@@ -101,6 +103,7 @@ impl Row {
             "engine": self.engine,
             "limits": self.limits,
             "evidence": self.evidence,
+            "error": self.error,
             "version": self.version,
             "inputs": self.inputs,
         })
@@ -127,6 +130,7 @@ impl Row {
             engine: text("engine"),
             limits: text("limits"),
             evidence: text("evidence"),
+            error: text("error"),
             version: text("version")?,
             inputs: text("inputs")?,
         })

@@ -614,6 +614,9 @@ fn expected_value(sort: ParameterSort, text: &str) -> String {
         {
             format!("expected {}, of at most 64 bits: {} to {}", sort.values(), i64::MIN, i64::MAX)
         }
+        _ if text.contains("..") || text.contains(',') => {
+            format!("expected {}; `sweep` runs ranges and lists of values", sort.values())
+        }
         _ => format!("expected {}", sort.values()),
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     let text = front_end.text(&Input::file(&args.model))?.unwrap_or_default();
     let jobs = jobs(session, args)?;
     let reference = reference(args)?;
-    let (combinations, not_run) = valid(session, args, all, &jobs)?;
+    let Plan { combinations, faulty, not_run } = plan(session, args, all, &jobs)?;
     host::fs::create_dir_all(&args.out)
         .map_err(|e| file_error("cannot create the folder", &args.out, &e))?;
     let mut locks = Locks::default();
@@ -87,7 +87,7 @@ pub(crate) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
         not_run,
         kept: runner.reusable_rows(&jobs)?,
     };
-    let interrupted = runner.all(&mut sweep, &combinations, &jobs, &reference)?;
+    let interrupted = runner.all(&mut sweep, &combinations, &faulty, &jobs, &reference)?;
     if interrupted {
         let left = combinations.len() * jobs.len() - sweep.rows.len();
         eprintln!(
@@ -124,7 +124,9 @@ fn junit(sweep: &Sweep) -> String {
                 },
                 text: row.evidence.clone().unwrap_or_default(),
             },
-            _ if row.stop == FAILED_ROW => CaseOutcome::Error("the row failed to run".into()),
+            _ if row.stop == FAILED_ROW => CaseOutcome::Error(
+                row.error.clone().unwrap_or_else(|| "the row failed to run".into()),
+            ),
             _ if !row.is_complete() => CaseOutcome::Unknown(row.stop.clone()),
             _ => CaseOutcome::Passed,
         };
@@ -191,21 +193,31 @@ fn reference(args: &SweepArgs) -> Result<Reference, Diagnostic> {
     Reference::read(&text).map_err(refused)
 }
 
-/// Finds errors in the model, the formulas and the parameters before the first row is run. Returns
-/// the combinations to run, and those that violate a constraint of a parameter.
+/// Combinations of a sweep after their inputs were read.
+struct Plan {
+    /// The combinations to run.
+    combinations: Vec<Combination>,
+    /// Those of them with an error in the model or a formula: their rows fail, and later rows of
+    /// the series run.
+    faulty: Vec<Combination>,
+    /// The rows of combinations that violate a constraint of a parameter.
+    not_run: Vec<NotRun>,
+}
+
+/// Finds errors in the model, the formulas and the parameters before the first row is run.
 ///
 /// # Errors
-/// An error in a model or a formula; every combination violates a constraint.
-fn valid(
+/// Every combination has an error, or violates a constraint.
+fn plan(
     session: &mut Session,
     args: &SweepArgs,
     all: Vec<Combination>,
     jobs: &[Job],
-) -> Result<(Vec<Combination>, Vec<NotRun>), Diagnostic> {
+) -> Result<Plan, Diagnostic> {
     let given = session.common.define.clone();
     let verbose = std::mem::take(&mut session.common.verbose);
-    let (mut valid, mut not_run) = (Vec::new(), Vec::new());
-    let mut violated = None;
+    let mut plan = Plan { combinations: Vec::new(), faulty: Vec::new(), not_run: Vec::new() };
+    let (mut error_of_a_row, mut violated) = (None, None);
     for combination in all {
         if is_interrupted(session) {
             return Err(Diagnostic::stopped(Stop::Interrupted));
@@ -219,22 +231,34 @@ fn valid(
             false => validate(session, args, jobs),
         };
         match checked {
-            Ok(()) => valid.push(combination),
+            Ok(()) => plan.combinations.push(combination),
             Err(error) if template::is_constraint_violation(&error) => {
-                not_run.extend(jobs.iter().map(|job| NotRun {
+                plan.not_run.extend(jobs.iter().map(|job| NotRun {
                     job: job.name.clone(),
                     parameters: combination.clone(),
                     reason: error.message.clone(),
                 }));
                 violated = Some(error);
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                plan.faulty.push(combination.clone());
+                plan.combinations.push(combination);
+                if error_of_a_row.is_none() {
+                    // The places of the error are in these sources.
+                    error_of_a_row =
+                        Some((error, std::mem::replace(&mut session.sources, SourceMap::new())));
+                }
+            }
         }
     }
     (session.common.define, session.common.verbose) = (given, verbose);
-    match violated {
-        Some(error) if valid.is_empty() => Err(error),
-        _ => Ok((valid, not_run)),
+    match (error_of_a_row, violated) {
+        (Some((error, sources)), _) if plan.faulty.len() == plan.combinations.len() => {
+            session.sources = sources;
+            Err(error)
+        }
+        (_, Some(error)) if plan.combinations.is_empty() => Err(error),
+        _ => Ok(plan),
     }
 }
 
@@ -312,6 +336,7 @@ impl Runner<'_> {
         &self,
         sweep: &mut Sweep,
         combinations: &[Combination],
+        faulty: &[Combination],
         jobs: &[Job],
         reference: &Reference,
     ) -> Result<bool, Diagnostic> {
@@ -356,7 +381,7 @@ impl Runner<'_> {
                         }
                     },
                 };
-                if !row.is_complete() {
+                if !row.is_complete() && !faulty.contains(combination) {
                     let reason = match row.stop.as_str() {
                         FAILED_ROW => "a smaller row failed",
                         "unknown" => "a smaller row is unknown",
@@ -570,6 +595,7 @@ impl Runner<'_> {
                 why.into_owned()
             };
             bar.log(&format!("{what}: failed\n{}", why.trim_end()));
+            row.error = Some(why.trim_end().to_string());
         }
         row.states = number(answer.get("states"));
         // A Murphi model counts the rules that fired.
