@@ -44,6 +44,9 @@ pub struct LitmusTest {
     pub layout: MemoryLayout,
     /// Its question.
     pub question: Question<Observed>,
+    /// Registers of the condition that neither the code of their thread nor the initial state
+    /// names, so that they are 0.
+    pub unnamed: Vec<String>,
 }
 
 /// Parses a test.
@@ -119,7 +122,8 @@ pub fn parse(
             set_register(arch, &mut threads, &mut locals, thread, r)?;
         }
     }
-    let mut names = RegisterResolver { arch, threads: &mut threads, locals: &locals };
+    let mut names =
+        RegisterResolver { arch, threads: &mut threads, locals: &locals, unnamed: Vec::new() };
     if arch == Arch::C {
         skip_regions(&mut cursor)?;
     }
@@ -127,10 +131,12 @@ pub fn parse(
         &mut cursor,
         &mut KnownNames { registers: &mut names, layout: &mut layout },
     )?;
+    let unnamed = names.unnamed;
     if list.iter().any(|t| matches!(t.text, "ins_t" | "instr")) {
         instruction_values::declare_code(&threads, &mut layout);
     }
-    Ok(LitmusTest { arch, name: header.name, info: header.info, threads, layout, question })
+    let (name, info) = (header.name, header.info);
+    Ok(LitmusTest { arch, name, info, threads, layout, question, unnamed })
 }
 
 /// Skips `regions: x:R, y:S`, which is for models of devices.
@@ -249,6 +255,8 @@ struct RegisterResolver<'t> {
     arch: Arch,
     threads: &'t mut Vec<Thread>,
     locals: &'t [c::Locals],
+    /// As [`LitmusTest::unnamed`].
+    unnamed: Vec<String>,
 }
 
 /// Returns the addresses of all labels, with their names as printed.
@@ -296,7 +304,9 @@ impl Registers for RegisterResolver<'_> {
                 format!("`{}` is no variable of P{thread}", name.text),
             ));
         }
-        let register = code.register(full.as_deref().unwrap_or("x0"));
+        let full = full.as_deref();
+        let is_named = full.is_none_or(|full| code.registers.iter().any(|r| r.0 == full));
+        let register = code.register(full.unwrap_or("x0"));
         let locals = &self.locals[thread as usize];
         if locals.several.contains(&register) {
             let message = format!(
@@ -314,6 +324,9 @@ impl Registers for RegisterResolver<'_> {
             .filter(|t| t.width <= width)
             .unwrap_or(IntegerType::integer(width.min(DEFAULT.width), DEFAULT.signed));
         let text = if symbolic { format!("%{}", name.text) } else { name.text.to_string() };
+        if !is_named {
+            self.unnamed.push(format!("{thread}:{text}"));
+        }
         Ok((register, shown, text))
     }
 }

@@ -25,7 +25,8 @@ use mu_program::{Access, Fence, Next, Step};
 ///
 /// As [`litmus::read`].
 pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<LitmusTest, Diagnostic> {
-    let Read { name, info, threads, variables, question, .. } = litmus::read(source, text)?;
+    let Read { name, info, threads, variables, question, unnamed, .. } =
+        litmus::read(source, text)?;
     let mut threads: Vec<Thread> = threads.iter().map(|t| thread(t, arch)).collect();
     let observed =
         question.observed.iter().map(|o| observed(o, &variables, &mut threads)).collect();
@@ -36,7 +37,7 @@ pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<LitmusTest, Diag
         quantifier: question.quantifier,
         prop: question.prop,
     };
-    Ok(LitmusTest { arch, name, info, threads, layout: layout(&variables), question })
+    Ok(LitmusTest { arch, name, info, threads, layout: layout(&variables), question, unnamed })
 }
 
 /// Converts the type of a variable or register.

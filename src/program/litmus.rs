@@ -43,6 +43,9 @@ pub struct Litmus {
     pub variables: Variables,
     /// The condition and its observations.
     pub question: Question<Observed>,
+    /// Registers of the condition that neither the code of their thread nor the initial state
+    /// names, so that they are 0.
+    pub unnamed: Vec<String>,
 }
 
 impl Litmus {
@@ -67,6 +70,8 @@ pub struct Read {
     pub variables: Variables,
     /// The condition. A cell in it is an element of a variable, by index.
     pub question: Question<Observed>,
+    /// As [`Litmus::unnamed`].
+    pub unnamed: Vec<String>,
     uses: Vec<Use>,
 }
 
@@ -76,9 +81,10 @@ pub struct Read {
 ///
 /// As [`read`]; accesses of mixed sizes.
 pub fn parse(source: SourceId, text: &str) -> Result<Litmus, Diagnostic> {
-    let Read { arch, name, info, threads, variables, question, uses } = read(source, text)?;
+    let Read { arch, name, info, threads, variables, question, unnamed, uses } =
+        read(source, text)?;
     let program = Program { cells: variables.cells(&uses)?, threads };
-    Ok(Litmus { arch, name, info, program, variables, question })
+    Ok(Litmus { arch, name, info, program, variables, question, unnamed })
 }
 
 /// Parses a test.
@@ -139,9 +145,15 @@ fn body(
             types.insert((r.thread, r.view.full.clone()), ty);
         }
     }
-    let mut names =
-        Observer { arch: head.arch, threads: &mut threads, variables: &mut variables, types };
+    let mut names = Observer {
+        arch: head.arch,
+        threads: &mut threads,
+        variables: &mut variables,
+        types,
+        unnamed: Vec::new(),
+    };
     let question = Question::parse(&mut cursor, &mut names)?;
+    let unnamed = names.unnamed;
     Ok(Read {
         arch: head.arch,
         name: head.name.clone(),
@@ -149,6 +161,7 @@ fn body(
         threads,
         variables,
         question,
+        unnamed,
         uses,
     })
 }
@@ -175,6 +188,8 @@ struct Observer<'p> {
     threads: &'p mut Vec<Thread>,
     variables: &'p mut Variables,
     types: HashMap<(u32, String), IntegerType>,
+    /// As [`Litmus::unnamed`].
+    unnamed: Vec<String>,
 }
 
 impl NameResolver for Observer<'_> {
@@ -190,6 +205,7 @@ impl NameResolver for Observer<'_> {
                     format!("there is no thread {number}, the last one is {}", count - 1),
                 ));
             };
+            let is_named = thread.registers.iter().any(|r| r.name == view.full);
             let register = thread.register(&view.full);
             // As in the herd tools, a register without a declared type is an `int`, even if it is
             // wider.
@@ -207,6 +223,9 @@ impl NameResolver for Observer<'_> {
                 Arch::X86_64 => token.text.to_ascii_lowercase(),
             };
             let what = Observable::Register(number, register);
+            if !is_named {
+                self.unnamed.push(format!("{number}:{name}"));
+            }
             return Ok(Observed {
                 what,
                 shift: view.shift,

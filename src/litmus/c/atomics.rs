@@ -2,7 +2,7 @@
 //! fences, with the memory orders that section 7.17 of the C11 standard allows for each.
 
 use super::expression::is_wide;
-use super::{INT, Lowering, Typed, halves, tag};
+use super::{INT, Local, Lowering, Typed, halves, tag};
 use crate::code::{Atomicity, Binary, Flow, Op, RegisterExpr};
 use crate::layout::IntegerType;
 use mu_base::words::{Cursor, Token};
@@ -27,6 +27,14 @@ struct OrderText<'a> {
     tag: &'static str,
     /// Its token; `None` for the default, sequential consistency.
     token: Option<Token<'a>>,
+}
+
+/// The place of the expected value of a compare-and-exchange.
+enum Expected {
+    /// An address.
+    Memory(RegisterExpr),
+    /// A local variable.
+    Local(Local),
 }
 
 impl OrderText<'_> {
@@ -160,7 +168,7 @@ impl Lowering<'_> {
             "atomic_compare_exchange_strong" | "atomic_compare_exchange_weak" => {
                 let pointer = self.expression(cursor, 0, depth)?;
                 cursor.expect(",")?;
-                let expected = self.expression(cursor, 0, depth)?;
+                let expected = self.expected(cursor, &pointer, depth)?;
                 cursor.expect(",")?;
                 let desired = self.expression(cursor, 0, depth)?;
                 let success = Self::order_of(cursor, explicit)?;
@@ -169,7 +177,7 @@ impl Lowering<'_> {
                 let weak = stem.ends_with("weak");
                 self.compare_exchange(
                     pointer,
-                    expected.e,
+                    &expected,
                     desired,
                     (success.tags(), failure.tags()),
                     weak,
@@ -214,25 +222,63 @@ impl Lowering<'_> {
         let old = self.update(pointer.e, ty, sum, Some(when), tags, tags);
         Ok(Typed::of(RegisterExpr::binary(Binary::Ne, old.e, unless), INT))
     }
+    /// Parses the place of the expected value: a pointer, or `&e` for a local variable.
+    fn expected(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        pointer: &Typed,
+        depth: u32,
+    ) -> Result<Expected, Diagnostic> {
+        if !cursor.is("&") || cursor.ahead(2).text != "," {
+            return Ok(Expected::Memory(self.expression(cursor, 0, depth)?.e));
+        }
+        cursor.take();
+        let name = cursor.name("a local variable")?;
+        let local = self.local(&name)?;
+        let ty = pointer.pointee.unwrap_or(INT);
+        if local.pointee.is_some() || (local.ty.width, local.ty.boolean) != (ty.width, ty.boolean) {
+            let message = format!("`{}` has not the type of the exchanged value", name.text);
+            return Err(Diagnostic::at(Stage::Type, name.span, message)
+                .note("expected a local variable of that type"));
+        }
+        Ok(Expected::Local(local))
+    }
+    /// Writes the value that a compare-and-exchange found to the place of the expected value.
+    fn put_expected(&mut self, expected: &Expected, found: Typed) {
+        let op = match expected {
+            Expected::Memory(address) => Op::Store {
+                address: address.clone(),
+                width: found.ty.width,
+                value: found.e,
+                tags: tag("NA"),
+                joined: false,
+            },
+            Expected::Local(local) => Op::Let(local.register, self.convert(found, local.ty)),
+        };
+        self.push(op);
+    }
     /// Lowers a compare-and-exchange. A weak one has an additional path on which the value is the
     /// expected one and nothing is written.
     fn compare_exchange(
         &mut self,
         pointer: Typed,
-        expected: RegisterExpr,
+        expected: &Expected,
         desired: Typed,
         (success, failure): (u64, u64),
         weak: bool,
     ) -> Typed {
         let ty = pointer.pointee.unwrap_or(INT);
         let desired = self.convert(desired, ty);
-        let wanted = self.load(expected.clone(), ty, tag("NA"));
-        let put = |value| Op::Store {
-            address: expected.clone(),
-            width: ty.width,
-            value,
-            tags: tag("NA"),
-            joined: false,
+        let wanted = match expected {
+            Expected::Memory(address) => self.load(address.clone(), ty, tag("NA")),
+            Expected::Local(local) => {
+                // The variable is changed before the result is used.
+                let (held, own) = (self.temporary(), RegisterExpr::Register(local.register));
+                let value = self.convert(Typed::of(own, local.ty), ty);
+                self.push(Op::Let(held, value));
+                self.joined = false;
+                Typed::of(RegisterExpr::Register(held), ty)
+            }
         };
         self.accesses[1] += 2;
         let refused = weak.then(|| {
@@ -247,7 +293,7 @@ impl Lowering<'_> {
         let old = self.update(pointer.e.clone(), ty, desired, Some(when), success, failure);
         let equal = RegisterExpr::binary(Binary::Eq, old.e.clone(), wanted.e.clone());
         let over = self.branch(Some(equal.clone()));
-        self.push(put(old.e));
+        self.put_expected(expected, old);
         self.land(over);
         let Some(refused) = refused else { return Typed::of(equal, INT) };
         let result = self.temporary();
@@ -256,7 +302,7 @@ impl Lowering<'_> {
         self.land(refused);
         let old = self.load(pointer.e, ty, failure);
         self.push(Op::Assume(RegisterExpr::binary(Binary::Eq, old.e.clone(), wanted.e)));
-        self.push(put(old.e));
+        self.put_expected(expected, old);
         self.push(Op::Let(result, RegisterExpr::Const(0)));
         self.land(done);
         Typed::of(RegisterExpr::Register(result), INT)

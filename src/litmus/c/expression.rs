@@ -248,6 +248,13 @@ impl Lowering<'_> {
             let (address, ty) = self.place(cursor, depth)?;
             return Ok(self.load(address, ty, tag("NA")));
         }
+        if cursor.is("&") {
+            let message = "the address of a variable (`&`) is not supported here";
+            return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, message).note(
+                "supported: `&e` of a local variable as the expected value of a \
+                 compare-and-exchange; a parameter is an address",
+            ));
+        }
         if cursor.eat("+") {
             return Ok(self.unary(cursor, depth)?.promoted());
         }

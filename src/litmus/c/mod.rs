@@ -83,6 +83,13 @@ pub fn functions(
         lowering.check_exact(cursor.before().span)?;
         list.push(CThread { thread: lowering.thread, locals: lowering.locals });
     }
+    let name = cursor.peek();
+    let is_thread = name.text.strip_prefix('P').is_some_and(|n| n.parse::<u32>().is_ok());
+    if is_thread && cursor.ahead(1).text == "(" {
+        let message = format!("the function `{}` is not `P{}`", name.text, list.len());
+        return Err(Diagnostic::at(Stage::Syntax, name.span, message)
+            .note("expected functions that are numbered from `P0`, in this order"));
+    }
     if list.is_empty() {
         return Err(cursor.unexpected("a function: `P0 (…) { … }`"));
     }

@@ -212,6 +212,7 @@ impl Route for Axioms {
         };
         let options = ParserOptions { pairs: judge.pairs, kernel: language.as_ref() };
         let test = parse(source, text, options)?;
+        let unnamed = test.unnamed.clone();
         let report = match mu_litmus::run(test, judge, self.bounds, &session.budget) {
             Ok(report) => report,
             // A function or a `let rec` of the model that does not terminate.
@@ -233,6 +234,7 @@ impl Route for Axioms {
             effort: report.executions,
             left_out,
             full_buffer: false,
+            unnamed,
             more: vec![
                 ("flags", json!(flags)),
                 ("unrolled", json!(report.unrolled)),

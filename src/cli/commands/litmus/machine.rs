@@ -37,6 +37,7 @@ impl Route for MachineRoute {
             effort: report.states,
             left_out: Vec::new(),
             full_buffer: report.bound_reached,
+            unnamed: test.unnamed.clone(),
             more: vec![("bound_reached", json!(report.bound_reached))],
         }))
     }

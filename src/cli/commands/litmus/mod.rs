@@ -60,6 +60,8 @@ struct TestResult {
     left_out: Vec<String>,
     /// True if a store had to wait for a full buffer.
     full_buffer: bool,
+    /// Registers of the condition that no instruction of their thread names.
+    unnamed: Vec<String>,
     /// Figures that only this route reports.
     more: Vec<(&'static str, Value)>,
 }
@@ -268,6 +270,15 @@ fn finish(
             draw(session, route, &table.files[0], picture, out)?
         }
         _ => {}
+    }
+    for result in table.results.iter().flatten().filter(|_| !session.common.quiet) {
+        if !result.unnamed.is_empty() {
+            eprintln!(
+                "warning: in {} neither the code nor the initial state names {}: its value is 0",
+                result.file,
+                result.unnamed.join(", ")
+            );
+        }
     }
     let full: Vec<&str> = table
         .results

@@ -273,6 +273,16 @@ fn loops_choices_and_weak_exchanges_of_c() {
     assert_eq!(list(&cas("weak")), ["0:r=0; [e]=0;", "0:r=0; [e]=2;", "0:r=1; [e]=0;"]);
     let positive = |text: &str| answer(text, &rc11).answer.positive;
     assert_eq!((positive(&cas("strong")), positive(&cas("weak"))), (1, 2));
+    // The same with an expected value in a local variable.
+    let local = |strength: &str| {
+        cas(strength)
+            .replace("e=0; }", "}")
+            .replace(", int* e) {", ") { int e = 0;")
+            .replace("x, e,", "x, &e,")
+            .replace("[e;]", "[0:e;]")
+    };
+    assert_eq!(list(&local("strong")), ["0:e=0; 0:r=1;", "0:e=2; 0:r=0;"]);
+    assert_eq!(list(&local("weak")), ["0:e=0; 0:r=0;", "0:e=0; 0:r=1;", "0:e=2; 0:r=0;"]);
     // Retried until it succeeds.
     let retried = "C retried\n{}\nP0 (atomic_int* x, int* e) { int n = 0; while (!atomic_compare_exchange_weak(x, e, 1)) { n++; } }\nexists (x=1 /\\ 0:n=2)\n";
     let report = answer(retried, &rc11);
@@ -364,6 +374,21 @@ fn mistakes_have_places() {
             "C t\n{}\nP0 (int* x) { for (int i = 0; i < 1; i++ i) { } }\nexists (x=1)",
             "expected `)`",
             "i",
+        ),
+        (
+            "C t\n{}\nP0 (int* x) { int e; int* p = &e; }\nexists (x=1)",
+            "the address of a variable (`&`) is not supported here",
+            "&",
+        ),
+        (
+            "C t\n{}\nP0 (atomic_int* x) { char e; atomic_compare_exchange_strong(x, &e, 1); }\nexists (x=1)",
+            "`e` has not the type of the exchanged value",
+            "e",
+        ),
+        (
+            "C t\n{}\nP0 (int* x) { }\nP2 (int* x) { }\nexists (x=1)",
+            "the function `P2` is not `P1`",
+            "P2",
         ),
         ("C t\n{}\nP0 (int* x) { int i = 1 ? 2; }\nexists (x=1)", "expected `:`", ";"),
         ("C t\n{}\nP0 (int* x) { *q = 1; }\nexists (x=1)", "`q` is no parameter", "q"),
