@@ -24,7 +24,8 @@ use mu_litmus::{Arch, Judge, LitmusTest};
 use std::collections::BTreeSet;
 
 /// Reason why the machine cannot run a test, if its search was complete.
-pub const NO_PROGRAM: &str = "the machine has no such program within the bound";
+pub const NO_PROGRAM: &str = "the machine has no such program within the bound; the test may need \
+     more processors, addresses, values or operations";
 
 /// The behaviour of a machine, up to a number of operations of each processor.
 pub struct Behaviour {

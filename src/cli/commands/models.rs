@@ -101,6 +101,12 @@ fn one(session: &mut Session, word: &str) -> Result<NamedModel, Diagnostic> {
         return NamedModel::known(known, session);
     }
     if !MEMORY_MODELS.has_ending(path) {
+        if mu_base::ends_in(path, "views") {
+            let message = format!("`{word}` has serial views; here models are axioms in `cat`");
+            return Err(Diagnostic::new(Stage::Unsupported, message).note(
+                "`conform --against FILE.views` and `trace --against FILE.views` read views",
+            ));
+        }
         let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
         let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is not a memory model"));
         return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));

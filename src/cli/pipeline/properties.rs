@@ -239,7 +239,13 @@ pub(crate) fn read_over(
     if subject.declared || subject.stored.is_none() {
         return read(text, &subject.data, &subject.actions);
     }
-    let (formula, warnings) = check_over_labels(&text.parsed()?, &subject.data, &subject.actions)?;
+    let hint = "`--data MODEL` reads the data types and actions of a specification";
+    let with_hint = |error: Diagnostic| match error.message.ends_with("is not declared") {
+        true => error.note(hint),
+        false => error,
+    };
+    let checked = check_over_labels(&text.parsed()?, &subject.data, &subject.actions);
+    let (formula, warnings) = checked.map_err(with_hint)?;
     crate::output::notes::warn(&session.sources, session.common.quiet, &warnings);
     Ok(formula)
 }

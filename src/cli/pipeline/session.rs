@@ -7,7 +7,7 @@ use crate::pipeline::load::PrintedJournal;
 use mu_base::files::{read_source, read_text};
 use mu_base::host;
 use mu_base::limits::{available_memory, peak_resident_bytes};
-use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap};
+use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_explore::{ReductionSavings, RejectedSymmetry};
 use mu_frontends::{Input, machines};
@@ -130,6 +130,21 @@ impl Session {
     /// Reads a file and registers it as a source.
     pub fn read_source(&mut self, path: &Path) -> Result<(SourceId, String), Diagnostic> {
         read_source(path, &mut self.sources)
+    }
+
+    /// Checks that a machine is a file or a built-in one.
+    ///
+    /// # Errors
+    /// A word without a folder or an ending that is neither.
+    pub fn expect_machine(path: &Path) -> Result<(), Diagnostic> {
+        let is_word = path.extension().is_none() && path.components().count() == 1;
+        if !is_word || host::is_file(path) || machines::machine(path).is_some() {
+            return Ok(());
+        }
+        let message = format!("there is no machine `{}`", path.display());
+        let names = machines::machine_names().join(", ");
+        Err(Diagnostic::new(Stage::File, message)
+            .note(format!("expected a file, or a built-in machine: {names}")))
     }
 
     /// Reads an interface of `conform`, a file or a built-in one, and registers it as a source.

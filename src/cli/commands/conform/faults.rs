@@ -16,6 +16,7 @@ use super::{
 use crate::args::ConformArgs;
 use crate::commands::explore::find_path;
 use crate::output;
+use crate::output::progress::counted;
 use crate::pipeline::files::write_text;
 use crate::pipeline::load::Origin;
 use crate::pipeline::{Session, file_error};
@@ -651,8 +652,8 @@ impl Faults {
             let least = if suite.is_least { "minimum" } else { "possibly not minimum" };
             let _ = writeln!(
                 out,
-                "\nsuite        {} tests in {} ({least}), chosen from {} programs of up to {} operations per processor that find a fault\n",
-                suite.tests.len(),
+                "\nsuite        {} in {} ({least}), chosen from {} programs of up to {} operations per processor that find a fault\n",
+                counted(suite.tests.len() as u64, "test"),
                 folder.display(),
                 suite.candidates,
                 suite.longest

@@ -12,6 +12,7 @@ use crate::commands::litmus::TestError;
 use crate::commands::models::{NamedModel, named};
 use crate::output;
 use crate::output::answers::{self, Report};
+use crate::output::progress::counted;
 use crate::pipeline::{Session, read_source};
 use mu_base::{Diagnostic, SourceMap, Stop};
 use mu_conform::litmus_outcomes::{Behaviour, NO_PROGRAM, Outcomes, longest_thread, outcomes};
@@ -285,8 +286,9 @@ impl MachineReport {
         let [broken, fine, not, refused] = counts;
         let _ = writeln!(
             out,
-            "\nmodel        {}\nbound        {} operations per processor",
-            against, operations
+            "\nmodel        {}\nbound        {} per processor",
+            against,
+            counted(u64::from(*operations), "operation")
         );
         let _ = writeln!(
             out,

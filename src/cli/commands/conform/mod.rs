@@ -127,6 +127,7 @@ pub(crate) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
 
 fn judged(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnostic> {
     let execution = expect_options(args)?;
+    Session::expect_machine(&args.model)?;
     if args.operations == Operations::Any {
         return every_length::run(session, args, execution);
     }
@@ -332,6 +333,7 @@ fn read(
     interface: &Path,
     operations: u32,
 ) -> Result<Read, Diagnostic> {
+    Session::expect_machine(path)?;
     let (source, text) = session.read_interface(interface)?;
     let interface = Interface::parse(source, &text)?;
     let explored = explored(session, &interface, &Origin::File(path), operations)?;
