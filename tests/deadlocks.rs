@@ -425,10 +425,7 @@ fn threads_of_a_litmus_test_terminate() {
     for command in ["explore", "litmus"] {
         let output = run(&[command, &riscv]);
         assert_eq!(output.status.code(), Some(2));
-        expect(
-            &text(&output),
-            &["architecture `RISCV`", "`mu-check litmus --model rvwmo`"],
-        );
+        expect(&text(&output), &["architecture `RISCV`", "`mu-check litmus --model rvwmo`"]);
     }
 }
 

@@ -637,6 +637,24 @@ fn scalarsets_of_any_size() {
     assert!(outcome.code == 2 && outcome.stderr.contains("no effect"), "{}", outcome.stderr);
 }
 
+/// A failure that needs more elements than the instances that are searched first.
+#[test]
+fn failures_of_large_instances_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "const NODES: 3; type Node: scalarset(NODES);
+var marked: array [Node] of boolean; stage: 0..9;
+startstate begin for n: Node do marked[n] := false end; stage := 0; end;
+ruleset n: Node do
+ rule \"mark\" !marked[n] & stage < 8 ==> marked[n] := true; stage := stage + 1; end;
+end;
+invariant \"few\" stage < 7;";
+    let model = file(folder.path(), "marks.m", text);
+    let words = ["explore", model.to_str().unwrap(), "-D", "NODES=any", "--deadlocks", "off"];
+    let outcome = mu_check(&words);
+    assert_eq!((outcome.code, &outcome.json["verdict"]), (1, &"invariant".into()));
+    assert_eq!(outcome.json["instance"]["NODES"], 7, "{}", outcome.json);
+}
+
 /// The protocols of the repository are right for every number of caches; a fault of German's
 /// protocol is found in an instance.
 #[test]

@@ -167,12 +167,20 @@ fn every_size(
         Proof::Every { cubes, audit } => (undecided(&run, args, &name), Some((cubes, audit))),
         Proof::Fails { size } => {
             let defines = defines(size);
-            let run = searched(session, args, &defines)?;
-            if !["ok", "cover", "unknown"].contains(&run.outcome(session, start).verdict()) {
-                let instance = Some((&*name, size));
-                return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
+            let instance = if size <= murphi_proof::MAX_SIZE {
+                Some(searched(session, args, &defines)?)
+            } else {
+                spot_checked(session, args, &defines)?
+            };
+            let verdict = instance.as_ref().map(|run| run.outcome(session, start).verdict());
+            match (instance, verdict) {
+                (Some(_), Some("ok" | "cover")) => (Some(murphi_proof::spurious(size)), None),
+                (Some(run), Some(verdict)) if verdict != "unknown" => {
+                    let instance = Some((&*name, size));
+                    return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
+                }
+                _ => (Some(murphi_proof::unsearched(size)), None),
             }
-            (Some(murphi_proof::spurious(size)), None)
         }
         Proof::Open(reason) => (Some(reason), None),
     };

@@ -26,8 +26,9 @@ use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Largest size of an instance that is searched for a failure of the system.
-const MAX_SIZE: u32 = 6;
+/// Largest size of an instance that is searched completely for a failure of the system; a larger
+/// one is searched up to a number of states.
+pub(super) const MAX_SIZE: u32 = 6;
 /// Minimum time for samples. They are all that checks the translation, so it is longer than for
 /// other proofs; most models need a small part of it.
 const FLOOR: Duration = Duration::from_secs(2);
@@ -53,6 +54,13 @@ pub(super) enum Proof {
 pub(super) fn spurious(size: u32) -> String {
     format!(
         "the translation has a run of {size} elements to a failure, which the model has not: a nested quantifier, an assumption, or a priority is no condition there"
+    )
+}
+
+/// Returns the reason why a failure of the system in an instance that is too large is no answer.
+pub(super) fn unsearched(size: u32) -> String {
+    format!(
+        "the translation has a run of {size} elements to a failure, and the search of that size was stopped before it found one"
     )
 }
 
@@ -97,10 +105,7 @@ pub(super) fn prove(
             let audit = audited(session, args, (defines, name), of, (&system, &certificate))?;
             Proof::Every { cubes: queries.cubes as u64, audit }
         }
-        ProofVerdict::Unsafe(run) if run.processes <= MAX_SIZE => {
-            Proof::Fails { size: run.processes }
-        }
-        ProofVerdict::Unsafe(run) => Proof::Open(spurious(run.processes)),
+        ProofVerdict::Unsafe(run) => Proof::Fails { size: run.processes },
         ProofVerdict::Searched(..) => Proof::Open("of a limit on the number of processes".into()),
         ProofVerdict::Unknown(UnknownReason::Stopped(stop)) => {
             Proof::Open(format!("the search for one stopped ({})", stop.word()))
