@@ -56,6 +56,16 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 #[test]
+fn probabilistic_processes_have_no_boolean_equations() {
+    let text = "act a; proc P(n: Nat) = a . dist m: Nat[if(m < 2, 1 / 2, 0)] . P(m); init P(0);";
+    let process = process(text).unwrap();
+    let tree = syntax::parse_formula(SourceId::FIRST, "[true*]<true>true").unwrap();
+    let formula = check_formula(&tree, &process.data, &process.actions).unwrap();
+    let error = print::pbes(&formula, &process).unwrap_err();
+    assert!(error.message.contains("probabilistic"), "{error:?}");
+}
+
+#[test]
 fn systems_have_the_values_of_their_formulas() {
     let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 60));
     let (mut truths, mut compared, mut alternating) = (0, 0, 0);

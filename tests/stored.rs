@@ -127,6 +127,79 @@ fn a_saved_system_brings_all_kinds_of_values() {
     }
 }
 
+/// A model with its files, text and binary: all have the same labels. The names of variables are
+/// those of operations, and operations are selected by the sorts of their arguments only.
+#[test]
+fn names_and_sorts_of_labels_survive_in_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let models = [
+        // A parameter with the name of a constructor.
+        "sort D = struct c | d; act b: D -> Bool; s: Set(Nat);
+         proc P(x: D, n: Nat) = (n < 3) -> (b(lambda d: D. d == x) . P(d, n + 1)
+             + s({d: Nat | d > n}) @ (n + 1) . P(x, n + 1));
+         init P(c, 0);",
+        // A parameter with the name of a built-in function.
+        "act a, b: Nat; map f: Nat # Nat -> Nat; var x, y: Nat; eqn f(x, y) = x + y + 7;
+         proc A(k: Nat) = (k < 3) -> a(max(k, 1)) . A(k + 1);
+         proc B(max: Nat # Nat -> Nat, i: Nat) = (i < 2) -> b(max(1, 1)) . B(f, i + 1);
+         init A(0) || B(lambda x, y: Nat. x + 5, 0);",
+        // Overloads for finite and general sets.
+        "map f: FSet(Nat) # Nat -> Bool; f: Set(Nat) # Nat -> Bool;
+             st: Set(Nat); h: Nat -> Nat -> Nat;
+         var x: FSet(Nat); y: Set(Nat); k, l: Nat;
+         eqn f(x, k) = true; f(y, k) = k > 1; st = {1}; h(k)(l) = k * l;
+         act b: Bool; g: Nat -> Nat;
+         proc P(s: Set(Nat), k: Nat) = (k < 3) -> b(f(s, k)) . P(s, k + 1)
+             + g(h(k)[k -> 3]) . delta;
+         init P(st, 0);",
+    ];
+    for model in models {
+        std::fs::write(folder.join("m.mcrl2"), model).unwrap();
+        for command in [
+            "linearise @m.mcrl2 --out @l.mcrl2",
+            "linearise @m.mcrl2 --out @l.lps",
+            "explore @m.mcrl2 --out @m.aut",
+            "explore @m.mcrl2 --out @m.lts",
+            "explore @l.mcrl2 --out @l.aut",
+            "explore @l.lps --out @lps.aut",
+        ] {
+            let outcome = run(command, folder);
+            assert_eq!(outcome.code, 0, "{command}: {}\n{model}", outcome.stderr);
+        }
+        for file in ["m.lts", "l.aut", "lps.aut"] {
+            let same = run(&format!("compare @m.aut @{file}"), folder);
+            assert_eq!(same.code, 0, "{file}: {}\n{model}", same.stderr);
+        }
+    }
+    // The constant function is another label than the test for a constant.
+    let head = "sort D = struct c | d; act b: D -> Bool;";
+    for (file, body) in [
+        ("one.mcrl2", "proc P(x: D) = b(lambda d: D. d == x) . delta; init P(d);"),
+        ("other.mcrl2", "init b(lambda d: D. d == d) . delta;"),
+    ] {
+        std::fs::write(folder.join(file), format!("{head} {body}")).unwrap();
+    }
+    assert_eq!(run("compare @one.mcrl2 @other.mcrl2", folder).code, 1);
+}
+
+/// The label `a(1)` does not say if its argument is an integer.
+#[test]
+fn labels_of_several_actions_have_no_declared_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let model = "act a: Nat; a: Int; proc P(i: Int) = a(i) . P(i); init P(1);";
+    std::fs::write(folder.join("m.mcrl2"), model).unwrap();
+    assert_eq!(run("explore @m.mcrl2 --out @m.lts", folder).code, 0);
+    for file in ["m.mcrl2", "m.lts"] {
+        let path = folder.join(file).display().to_string();
+        let outcome = mu_check(&["check", &path, "-f", "<exists i: Int. a(i)>true"]);
+        let warns = outcome.stderr.contains("several actions match: `a: Nat` and `a: Int`");
+        assert_eq!(warns, file == "m.lts", "{}", outcome.stderr);
+        assert!(warns || outcome.code == 0, "{file}: {}", outcome.stderr);
+    }
+}
+
 /// `--data` types the step of a successful end too, which no text declares.
 #[test]
 fn a_system_that_terminates_is_typed_by_its_model() {
