@@ -299,7 +299,9 @@ fn random_systems_answer_as_their_models() {
         mcrl2::write(&lts, Some(&known), &mut bytes)
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
         let (read, brought) = mcrl2::read_with_declarations(&bytes[..]).unwrap();
-        let brought = brought.unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
+        let brought = brought
+            .unwrap_or_else(|| panic!("seed {seed}: no declarations\n{text}"))
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
         let declared =
             check_specification(&syntax::parse_specification(SourceId::FIRST, &brought).unwrap())
                 .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));

@@ -254,6 +254,7 @@ fn through_terms(inside: &Inside, lts: &Lts) -> Result<(Lts, String), String> {
     mcrl2::write(lts, Some(&known), &mut bytes).map_err(said("writing the file"))?;
     let (lts, brought) =
         mcrl2::read_with_declarations(&bytes[..]).map_err(said("reading the file"))?;
+    let brought = brought.ok_or("the file has no declarations")?;
     Ok((lts, brought.map_err(said("declarations of the file"))?))
 }
 
