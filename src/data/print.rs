@@ -85,7 +85,7 @@ impl VarNames {
             "x".into()
         };
         if self.without_numbers {
-            base.truncate(without_number(&base).len());
+            base = valid(without_number(&base));
         }
         let name = unused(&base, |n| self.used.contains(n));
         self.used.insert(name.clone());
@@ -910,6 +910,17 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         let all =
             Expr::new(ExprKind::Bind(Binder::Forall, vec![y], equal), basic::BOOL, Span::default());
         assert_eq!(expression(&signature, &all), "forall x_1: Nat. x == x_1");
+    }
+
+    #[test]
+    fn bound_variables_have_no_keyword_as_a_name() {
+        let mut signature = Signature::default();
+        let x = signature.fresh_var("in_1", basic::NAT);
+        let (a, b) = (Expr::var(&signature, x), Expr::number(3, basic::NAT));
+        let equal = Expr::equal(&mut signature, a, b);
+        let all =
+            Expr::new(ExprKind::Bind(Binder::Forall, vec![x], equal), basic::BOOL, Span::default());
+        assert_eq!(expression(&signature, &all), "forall in_: Nat. in_ == 3");
     }
 
     #[test]

@@ -265,7 +265,7 @@ impl<'a> TermReader<'a> {
             return Cow::Borrowed(name);
         }
         let mut other = format!("{name}_var");
-        while self.operations.contains(&other) {
+        while self.operations.contains(&other) || self.symbols.iter().any(|s| s.0 == other) {
             other.push('_');
         }
         Cow::Owned(other)

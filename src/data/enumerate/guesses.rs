@@ -24,6 +24,8 @@ use std::rc::Rc;
 const MAX_PARTS: usize = 1 << 12;
 /// Limit on the numbers of a condition with quotients as candidates.
 const MAX_NUMBERS: usize = 8;
+/// Limit on the values of a sort that is listed for its first elements.
+const MAX_LISTED: usize = 64;
 /// Limit on the elements, counts, arguments, and results of a candidate.
 const MAX_ELEMENTS: usize = 6;
 
@@ -102,10 +104,15 @@ fn constants(condition: &Value) -> Vec<Value> {
     out
 }
 
+/// True if the elements of a sort are numbers.
+fn is_numeric(sort: SortId) -> bool {
+    [basic::POS, basic::NAT, basic::INT, basic::REAL].contains(&sort)
+}
+
 /// True if a value certainly belongs to a sort.
 fn belongs(p: &Program, v: &Value, sort: SortId) -> bool {
     if v.is_number() {
-        return number::in_sort(v, sort);
+        return is_numeric(sort) && number::in_sort(v, sort);
     }
     match (v.as_rich(), v.as_app(), v) {
         (Some(Rich::Set(own, _) | Rich::Bag(own, _)), ..) => *own == sort,
@@ -122,20 +129,20 @@ fn belongs(p: &Program, v: &Value, sort: SortId) -> bool {
     }
 }
 
-/// Returns some elements of a sort: all if they are few, else constants of it.
+/// Returns some elements of a sort: the first ones if they are listed, else constants of it.
 fn elements<T: Terms>(
     m: &mut T,
     p: &Program,
     sort: SortId,
     constants: &[Value],
 ) -> Outcome<Vec<Value>> {
-    if let Some(values) = values_of(m, p, sort, MAX_ELEMENTS)? {
-        return Ok(values.to_vec());
+    if let Some(values) = values_of(m, p, sort, MAX_LISTED)? {
+        return Ok(values.iter().take(MAX_ELEMENTS).cloned().collect());
     }
     let mut out: Vec<Value> =
         constants.iter().filter(|v| belongs(p, v, sort)).take(MAX_ELEMENTS).cloned().collect();
     for n in [0, 1].map(Value::Int) {
-        if number::in_sort(&n, sort) && !out.contains(&n) {
+        if belongs(p, &n, sort) && !out.contains(&n) {
             out.push(n);
         }
     }

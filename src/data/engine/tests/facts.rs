@@ -151,6 +151,26 @@ fn witnesses_of_sorts_without_a_list() {
     );
 }
 
+/// A candidate is a value of its sort: numbers are none of a sort with seven elements, or of one
+/// without constructors.
+#[test]
+fn witnesses_have_their_sort() {
+    table(
+        "sort D = struct d1 | d2 | d3 | d4 | d5 | d6 | d7; E; T = struct leaf | node(T)?is_node;",
+        &[
+            ("forall f: Nat -> D. f(0) in [d1, d2, d3, d4, d5, d6, d7]", "error: "),
+            (
+                "exists f: Nat -> D. f(0) != d1 && f(0) != d2 && f(0) != d3 && f(0) != d4 && f(0) != d5 && f(0) != d6 && f(0) != d7",
+                "error: ",
+            ),
+            ("exists f: Nat -> D. f(0) == d2 && f(1) == d1", "true"),
+            ("exists f: Bool -> E. f(true) != f(false)", "error: "),
+            ("exists f: Nat -> T. f(0) != leaf && !is_node(f(0))", "error: "),
+            ("exists s: FSet(List(Nat)). 0 < #s && !([] in s)", "error: "),
+        ],
+    );
+}
+
 /// A set or bag that is a comprehension over the previous one is evaluated once for each step.
 #[test]
 fn nested_comprehensions_are_evaluated_once() {
