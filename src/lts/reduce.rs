@@ -4,7 +4,7 @@
 //! - strong: signature refinement (`refine`).
 //! - branching, with or without divergence: contraction of tau components ([`super::tau`]), then
 //!   signature refinement, or on long paths of tau steps, along which it would compute signatures
-//!   again and again, [`super::bunches`]. Divergence-preserving means: of equivalent states either
+//!   again and again, `bunches`. Divergence-preserving means: of equivalent states either
 //!   both or neither have an infinite tau path within their class.
 //!
 //! A quotient contains the states reachable from the initial state, which is state 0; states are

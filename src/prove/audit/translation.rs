@@ -3,7 +3,7 @@
 //!
 //! Input: a system, a certificate, instances of the model ([`Origin`]). Output: statistics of the
 //! samples, or an internal error with the rule, the state, and the next state. A state of the
-//! system stands for one state of the model at most, its origin ([`CellMap`]); the declaration of
+//! system stands for one state of the model at most, its origin (`CellMap`); the declaration of
 //! the symbols determines it. A proof of the system is one of the model if
 //!
 //! - each start state of the model is the origin of an initial state, or of a state after the
