@@ -106,7 +106,7 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// What is not a certificate, with its place. A limit of the run.
+    /// A line that a certificate cannot have, with its place. A limit of the run.
     pub fn read(
         text: &str,
         data: &mut DataSpec,

@@ -107,9 +107,8 @@ fn one(session: &mut Session, word: &str) -> Result<NamedModel, Diagnostic> {
                 "`conform --against FILE.views` and `trace --against FILE.views` read views",
             ));
         }
-        let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
         let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is not a memory model"));
-        return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));
+        return Err(unknown.note(format!("expected a file `.cat` or one of {}", builtin_names())));
     }
     let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
@@ -117,6 +116,11 @@ fn one(session: &mut Session, word: &str) -> Result<NamedModel, Diagnostic> {
     let (model, dialect) = Dialect::compile(&mut session.sources, word, &text, &included)?;
     let name = crate::commands::explore::find_path::stem(path);
     Ok(NamedModel { name, model, dialect, text, folder: Some(folder) })
+}
+
+/// Returns the names of the built-in models, for messages.
+pub(super) fn builtin_names() -> String {
+    KNOWN.iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
 }
 
 fn bound_text(lattice: &Lattice) -> String {

@@ -156,10 +156,11 @@ fn every_size(
         for size in SPOT_SIZES {
             let defines = defines(size);
             let Some(run) = spot_checked(session, args, &defines)? else { break };
-            if !["ok", "cover", "unknown"].contains(&run.outcome(session, start).verdict()) {
+            let instance = Some((&*name, size));
+            let outcome = MurphiResult { instance, ..run.outcome(session, start) };
+            if outcome.has_failure() {
                 session.log(format!("the proof is wrong: {name}={size} fails"));
-                let instance = Some((&*name, size));
-                return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
+                return outcome.print(args);
             }
         }
     }
@@ -167,17 +168,18 @@ fn every_size(
         Proof::Every { cubes, audit } => (undecided(&run, args, &name), Some((cubes, audit))),
         Proof::Fails { size } => {
             let defines = defines(size);
-            let instance = if size <= murphi_proof::MAX_SIZE {
+            let found = if size <= murphi_proof::MAX_SIZE {
                 Some(searched(session, args, &defines)?)
             } else {
                 spot_checked(session, args, &defines)?
             };
-            let verdict = instance.as_ref().map(|run| run.outcome(session, start).verdict());
-            match (instance, verdict) {
-                (Some(_), Some("ok" | "cover")) => (Some(murphi_proof::spurious(size)), None),
-                (Some(run), Some(verdict)) if verdict != "unknown" => {
-                    let instance = Some((&*name, size));
-                    return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
+            let instance = Some((&*name, size));
+            let outcome =
+                found.as_ref().map(|run| MurphiResult { instance, ..run.outcome(session, start) });
+            match outcome {
+                Some(outcome) if outcome.has_failure() => return outcome.print(args),
+                Some(outcome) if outcome.verdict() != "unknown" => {
+                    (Some(murphi_proof::spurious(size)), None)
                 }
                 _ => (Some(murphi_proof::unsearched(size)), None),
             }
@@ -351,6 +353,10 @@ pub(super) struct MurphiResult<'r> {
 }
 
 impl MurphiResult<'_> {
+    /// True if a claim fails, or a rule ends in an error; a limit of the search is none.
+    fn has_failure(&self) -> bool {
+        !["ok", "cover", "unknown"].contains(&self.verdict())
+    }
     pub fn verdict(&self) -> &'static str {
         if self.reason.is_some() {
             return "unknown";

@@ -99,7 +99,7 @@ impl Axioms {
             let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{word}`"));
             return Err(error.note(format!(
                 "expected a built-in model ({}), a file in the language cat, or the name of one in a folder of --include",
-                mu_axioms::models::KNOWN.iter().map(|m| m.name).collect::<Vec<_>>().join(", ")
+                crate::commands::models::builtin_names()
             )));
         };
         let text = read_text(&path)?;
