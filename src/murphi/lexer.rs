@@ -118,7 +118,9 @@ pub fn piece(text: &str) -> Result<(Piece, usize), (String, usize)> {
     let first = text.chars().next().unwrap_or(' ');
     let sign = |tok, length| Ok((Piece::Token(tok), length));
     if text.starts_with("--") {
-        return Ok((Piece::Comment, text.find(['\n', '\r']).unwrap_or(text.len())));
+        // Neither tool ends a comment at a carriage return alone.
+        let line = &text[..text.find('\n').unwrap_or(text.len())];
+        return Ok((Piece::Comment, line.trim_end_matches('\r').len()));
     }
     if text.starts_with("/*") {
         let end = text.get(2..).and_then(|rest| rest.find("*/"));

@@ -161,9 +161,6 @@ impl Parser<'_> {
         self.interleaved();
         let mut fields = Vec::new();
         while !matches!(self.peek(), Tok::Key(Key::End | Key::Endrecord)) {
-            if self.semicolons() {
-                continue;
-            }
             if !self.declares() {
                 return Err(self
                     .unexpected("a field (`name: type`) or `endrecord`")
@@ -212,9 +209,6 @@ impl Parser<'_> {
         self.expect("(")?;
         let mut parameters = Vec::new();
         while !self.is(")") {
-            if self.semicolons() {
-                continue;
-            }
             let by_reference = self.eat_key(Key::Var);
             let mut names = vec![self.name("a parameter or `)`")?];
             while self.eat(",") {
@@ -223,7 +217,10 @@ impl Parser<'_> {
             self.expect(":")?;
             let ty = self.type_expression()?;
             parameters.push(Parameters { by_reference, names, ty });
-            if !self.is(";") && !self.is(")") && self.peek() != Tok::Name && !self.is_key(Key::Var)
+            if !self.semicolons()
+                && !self.is(")")
+                && self.peek() != Tok::Name
+                && !self.is_key(Key::Var)
             {
                 return Err(self.unexpected("`;` and a parameter, or `)`"));
             }

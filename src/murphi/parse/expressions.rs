@@ -252,9 +252,6 @@ impl Parser<'_> {
     pub(super) fn quantifiers(&mut self) -> Parsed<Vec<Quantifier>> {
         let mut all = vec![self.quantifier()?];
         while self.semicolons() {
-            if self.peek() != Tok::Name {
-                break;
-            }
             all.push(self.quantifier()?);
         }
         Ok(all)

@@ -192,8 +192,7 @@ impl Parser<'_> {
     }
     fn switch(&mut self, opened: Span) -> Parsed<StmtKind> {
         let value = self.expression()?;
-        self.semicolons();
-        let mut cases = Vec::new();
+        let (mut cases, mut otherwise) = (Vec::new(), None);
         while self.is_key(Key::Case) {
             let from = self.next().span;
             let mut matches = Vec::new();
@@ -205,15 +204,25 @@ impl Parser<'_> {
             }
             self.expect(":")?;
             let body = self.statements()?;
+            // Rumur executes a case without values for all values, and has none behind it.
+            if matches.is_empty() {
+                otherwise = Some(body);
+                break;
+            }
             cases.push((matches, body, from.to(self.last())));
         }
-        let otherwise = if self.eat_key(Key::Else) { self.statements()? } else { Vec::new() };
+        if otherwise.is_none() && self.eat_key(Key::Else) {
+            otherwise = Some(self.statements()?);
+        }
         if !matches!(self.peek(), Tok::Key(Key::End | Key::Endswitch)) {
-            let expected = "`case`, `else`, `end` or `endswitch`";
+            let expected = match otherwise {
+                Some(_) => "`end` or `endswitch`",
+                None => "`case`, `else`, `end` or `endswitch`",
+            };
             return Err(self.unexpected(expected).related(opened, "of this `switch`"));
         }
         self.end(Key::Endswitch, opened)?;
-        Ok(StmtKind::Switch(value, cases, otherwise))
+        Ok(StmtKind::Switch(value, cases, otherwise.unwrap_or_default()))
     }
 }
 

@@ -213,6 +213,14 @@ fn rejected_functions_and_rules() {
         ("ruleset i: 0..1 do rule ⟦j⟧ = 1 ==> end; rule end; end; ", "unknown name `j`"),
         ("ruleset i: ⟦t⟧ do rule end; rule end; end; ", "unknown name `t`"),
         ("⟦pctl⟧ true; ", "`pctl` is not supported"),
+        ("rule begin switch 1 case : ⟦case⟧ 1: end; end; ", "expected `end` or `endswitch`"),
+        ("rule begin switch 1 case : ⟦else⟧ end; end; ", "expected `end` or `endswitch`"),
+        // Semicolons that neither tool accepts.
+        ("ruleset i: 0..1; ⟦do⟧ rule end; end; ", "expected a variable (`name: type`"),
+        ("rule begin for i: 0..1; ⟦do⟧ end; end; ", "expected a variable (`name: type`"),
+        ("procedure f(⟦;⟧ a: boolean); begin end; ", "expected a parameter or `)`"),
+        ("type t: record ⟦;⟧ a: boolean; end; ", "expected a field"),
+        ("var v: 0..2; rule begin switch v⟦;⟧ case 1: end; end; ", "expected `case`"),
     ] {
         rejects(&format!("{text}startstate end; rule end;"), message);
     }
@@ -270,6 +278,7 @@ fn accepted_sections() {
         "type e: enum {}; r: record end; var v: r; startstate end;",
         "function f(t: boolean): boolean; begin return t; end; type t: 0..1; startstate end;",
         "-- a comment\n/* another * / one **/ startstate -- x\nend;",
+        "startstate\r\nend; -- a comment\r startstate in it\r\n-- another\r",
     ] {
         accepts(text);
     }

@@ -170,6 +170,14 @@ fn aliases_and_switches_select() {
     assert_eq!(counts(text, false).0, 4);
 }
 
+/// Rumur executes a case without values for all values; CMurphi rejects it.
+#[test]
+fn a_case_without_values_is_else() {
+    let text = "var x: 0..3; startstate x := 0; end;
+        rule begin switch x case 0: x := 2; case : x := 0; end; end;";
+    assert_eq!(counts(text, false), (2, 2));
+}
+
 #[test]
 fn multisets_have_no_order() {
     let text = "type m: record k: 0..1; end;
