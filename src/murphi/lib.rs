@@ -40,7 +40,7 @@ mod peephole;
 pub mod run;
 mod scan;
 pub mod search;
-mod states;
+pub mod states;
 mod symmetry;
 mod traces;
 pub mod variables;

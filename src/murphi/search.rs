@@ -184,6 +184,8 @@ struct Search<'p> {
     /// Successors, their hashes, their parents, and their order.
     batch: Vec<u64>,
     hashes: Vec<u64>,
+    /// For each successor a state that may be the same.
+    candidates: Vec<u32>,
     origins: Vec<u32>,
     places: Vec<Order>,
     /// Classes of invariants that a successor can violate, with symmetries.
@@ -269,6 +271,7 @@ fn explore_with(
         broken: None,
         batch: Vec::new(),
         hashes: Vec::new(),
+        candidates: Vec::new(),
         origins: Vec::new(),
         places: Vec::new(),
         touched: Vec::new(),
@@ -752,8 +755,11 @@ impl Search<'_> {
         }
         black_box(touched);
         let mut touched = 0;
+        self.candidates.clear();
         for hash in &self.hashes {
-            touched ^= self.states.touch_state(*hash);
+            let (candidate, part) = self.states.candidate(*hash);
+            self.candidates.push(candidate);
+            touched ^= part;
         }
         black_box(touched);
         let checks = !self.covers.is_empty() || !self.liveness.is_empty();
@@ -767,7 +773,8 @@ impl Search<'_> {
                 break;
             }
             let state = &batch[n * words..(n + 1) * words];
-            let Some((number, new)) = self.states.insert(state, self.hashes[n]) else {
+            let inserted = self.states.insert(state, self.hashes[n], self.candidates[n]);
+            let Some((number, new)) = inserted else {
                 self.stop = Stop::States;
                 break;
             };

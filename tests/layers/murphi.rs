@@ -24,6 +24,8 @@ mod parents;
 mod random;
 #[path = "../../src/murphi/tests/semantics.rs"]
 mod semantics;
+#[path = "../../src/murphi/tests/states.rs"]
+mod states;
 #[path = "../../src/murphi/tests/symmetry.rs"]
 mod symmetry;
 #[path = "../../src/murphi/tests/words.rs"]
