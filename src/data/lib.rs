@@ -16,6 +16,7 @@ pub mod portable;
 pub mod digests;
 pub mod portable_terms;
 pub mod print;
+pub(crate) mod shape;
 pub mod signature;
 pub mod sort;
 pub mod terms;

@@ -210,7 +210,8 @@ pub struct Lambda {
     pub(crate) body: super::engine::code::CodeNode,
     /// The expression.
     pub expr: Expr,
-    /// A hash of the expression that is the same in every thread.
+    /// A hash of the shape of the expression, the same in every thread: equal for binders that
+    /// differ in names of variables only.
     pub(crate) key: u64,
 }
 
@@ -222,7 +223,7 @@ impl std::fmt::Debug for Lambda {
 
 impl PartialEq for Lambda {
     fn eq(&self, other: &Self) -> bool {
-        self.key == other.key && self.expr == other.expr
+        self.key == other.key
     }
 }
 

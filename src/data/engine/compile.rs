@@ -10,6 +10,7 @@ use super::inline::{Inline, Inliner};
 use super::matching;
 use super::updates::as_update;
 use crate::expr::{Binder, DIGESTS, DataSpec, Equation, Expr, ExprKind};
+use crate::shape::shape;
 use crate::signature::{Builtin, OpKind, Signature};
 use crate::sort::{SortKind, basic};
 use crate::value::{Flags, IMPURE, Lambda};
@@ -100,8 +101,10 @@ pub struct Sharing {
     pub next: u32,
     /// True if closed expressions are cached.
     pub enabled: bool,
-    /// Compiled binders.
-    pub lambdas: AHashMap<Expr, Arc<Lambda>>,
+    /// Compiled binders by their shape: binders that differ in names of variables only are one.
+    pub lambdas: AHashMap<Box<[u8]>, Arc<Lambda>>,
+    /// Shapes of the binders met, with their free variables in the order of the shape.
+    pub shapes: AHashMap<Expr, Arc<(Box<[u8]>, Vec<VarId>)>>,
 }
 
 /// Locations of variables.
@@ -787,16 +790,23 @@ impl<'a> Compiler<'a> {
         body: &Expr,
         scope: &VariableLocations,
     ) -> Result<(CodeNode, bool), Diagnostic> {
-        let lambda = match self.sharing.lambdas.get(e) {
+        let known = self.sharing.shapes.get(e).cloned();
+        let known = known.unwrap_or_else(|| {
+            let mut free = Vec::new();
+            e.free_vars(&mut free);
+            let known = Arc::new((shape(self.signature, e, &free), free));
+            self.sharing.shapes.insert(e.clone(), known.clone());
+            known
+        });
+        let (shape, free) = &*known;
+        let lambda = match self.sharing.lambdas.get(shape) {
             Some(lambda) => lambda.clone(),
             None => {
-                let mut free = Vec::new();
-                e.free_vars(&mut free);
                 let mut inner = VariableLocations {
                     slots: AHashMap::new(),
                     height: narrow::index(free.len() + vars.len()),
                 };
-                for (i, v) in vars.iter().chain(&free).enumerate() {
+                for (i, v) in vars.iter().chain(free).enumerate() {
                     inner.slots.insert(*v, VariableLocation::Slot(narrow::index(i)));
                 }
                 let code = self.root(body, &inner)?;
@@ -807,23 +817,22 @@ impl<'a> Compiler<'a> {
                         .map(|v| sort_of_var(self.signature, *v, body))
                         .collect::<Result<Vec<_>, _>>()?,
                 };
-                let key = DIGESTS.hash_one(e);
                 let lambda = Arc::new(Lambda {
                     binder,
                     vars: vars.to_vec(),
                     sorts,
                     sort: e.sort,
-                    free,
+                    free: free.clone(),
                     body: code,
                     expr: e.clone(),
-                    key,
+                    key: DIGESTS.hash_one(shape),
                 });
-                self.sharing.lambdas.insert(e.clone(), lambda.clone());
+                self.sharing.lambdas.insert(shape.clone(), lambda.clone());
                 lambda
             }
         };
-        let mut slots = Vec::with_capacity(lambda.free.len());
-        for v in &lambda.free {
+        let mut slots = Vec::with_capacity(free.len());
+        for v in free {
             match self.node(&Expr::new(ExprKind::Var(*v), basic::BOOL, e.span), scope, 0)?.0 {
                 CodeNode::Local(slot) => slots.push(slot),
                 _ => {

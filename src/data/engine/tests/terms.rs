@@ -541,3 +541,41 @@ fn abstractions_that_are_updates() {
         ],
     );
 }
+
+#[test]
+fn functions_that_differ_in_names_of_variables_are_one_value() {
+    let mut f = Fixture::new(
+        "sort E = struct e1 | e2; map f, g: Nat -> Bool; k: Nat -> Nat -> Bool; \
+         var n: Nat; eqn f = lambda x: Nat. x < 3; g = lambda y: Nat. y < 3; \
+         k(n) = lambda y: Nat. y < n;",
+    );
+    let mut equal = |one: &str, two: &str| {
+        let exprs = [one, two].map(|text| f.expr(text, None));
+        let mut engine = Engine::new(Program::compile(&f.spec).unwrap());
+        let [one, two] =
+            exprs.map(|e| engine.from_expr(&e).unwrap_or_else(|e| panic!("{one}, {two}: {e:?}")));
+        one == two
+    };
+    for (one, two) in [
+        ("f", "g"),
+        ("f", "lambda z: Nat. z < 3"),
+        ("k(2)", "(lambda a: Nat. lambda b: Nat. b < a)(2)"),
+        ("lambda x, y: Nat. x < y", "lambda y, x: Nat. y < x"),
+        ("lambda x: Nat. exists y: Nat. y < x", "lambda y: Nat. exists z: Nat. z < y"),
+        ("(lambda x: E. false)[e1 -> true]", "(lambda y: E. false)[e1 -> true]"),
+        ("{x: Nat | x mod 2 == 0}", "{y: Nat | y mod 2 == 0}"),
+        ("lambda x: Nat. (z whr z = x + 1 end)", "lambda a: Nat. (b whr b = a + 1 end)"),
+    ] {
+        assert!(equal(one, two), "{one} and {two}");
+    }
+    for (one, two) in [
+        ("lambda x, y: Nat. x < y", "lambda x, y: Nat. y < x"),
+        ("lambda x: Nat. x < 3", "lambda x: Int. x < 3"),
+        ("lambda x: Nat. x < 3", "lambda x: Nat. x < 4"),
+        ("k(2)", "k(3)"),
+        ("lambda x: Nat. exists y: Nat. y < x", "lambda x: Nat. exists y: Nat. x < y"),
+        ("{x: Nat | x mod 2 == 0}", "{x: Nat | x mod 2 == 1}"),
+    ] {
+        assert!(!equal(one, two), "{one} and {two}");
+    }
+}
