@@ -69,6 +69,12 @@ impl VarId {
     pub fn local(i: usize) -> Self {
         Self(!Self::new(i).number())
     }
+
+    /// Returns `i` if this is the `i`th local variable, or a declared one of a very long text.
+    #[inline]
+    pub fn local_index(self) -> Option<usize> {
+        usize::try_from(!self.number()).ok()
+    }
 }
 
 /// Optional number below 2^32 - 1 in 4 bytes, stored as its successor; zero stands for none.

@@ -782,7 +782,11 @@ fn label_of(model: &Compiled, engine: &mut Engine, multi: &[(ActId, Vec<Value>)]
         .iter()
         .map(|(a, args)| {
             let sorts = &model.process.actions[a.index()].sorts;
-            (*a, args.iter().zip(sorts).map(|(v, sort)| engine.to_expr_at(v, *sort)).collect())
+            let args = args.iter().zip(sorts).map(|(v, sort)| {
+                let value = engine.normal_functions(v, *sort);
+                engine.to_expr_at(&value, *sort)
+            });
+            (*a, args.collect())
         })
         .collect();
     let signature = model.program.signature();

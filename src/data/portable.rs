@@ -24,7 +24,7 @@ pub fn basis(signature: &Signature) -> String {
     let vars = (0..signature.var_count())
         .map(|v| format!("{} ", signature.var(VarId::new(v)).sort.index()));
     // Includes the version of the encoding.
-    ["2; ".into()]
+    ["3; ".into()]
         .into_iter()
         .chain(sorts)
         .chain(["; ".into()])
@@ -39,13 +39,34 @@ const NUMBER: u8 = 1;
 const APPLY: u8 = 2;
 const BIND: u8 = 3;
 const VAR: u8 = 4;
-const BINDERS: [Binder; 5] = [
+/// All binders, in the order of their numbers.
+pub(crate) const BINDERS: [Binder; 5] = [
     Binder::Lambda,
     Binder::Forall,
     Binder::Exists,
     Binder::SetComprehension,
     Binder::BagComprehension,
 ];
+
+/// Largest number of local variables of a value.
+const MAX_LOCAL: usize = 1 << 16;
+
+/// Returns the number of a variable: even numbers are variables of the signature, odd ones are
+/// local.
+fn number(signature: &Signature, var: VarId) -> Option<u64> {
+    if var.index() < signature.var_count() {
+        return Some(2 * var.index() as u64);
+    }
+    var.local_index().filter(|i| *i < MAX_LOCAL).map(|i| 2 * i as u64 + 1)
+}
+
+fn variable(signature: &Signature, number: u64) -> Option<VarId> {
+    let index = usize::try_from(number / 2).ok()?;
+    match number % 2 {
+        0 => (index < signature.var_count()).then(|| VarId::new(index)),
+        _ => (index < MAX_LOCAL).then(|| VarId::local(index)),
+    }
+}
 
 /// Encodes a value.
 ///
@@ -82,9 +103,9 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
                 out.push(OP);
                 put(&mut out, op.index() as u64);
             }
-            ExprKind::Var(var) if var.index() < signature.var_count() => {
+            ExprKind::Var(var) => {
                 out.push(VAR);
-                put(&mut out, var.index() as u64);
+                put(&mut out, number(signature, *var).ok_or_else(refused)?);
             }
             ExprKind::Number(n) => {
                 let bytes = n.to_signed_bytes_le();
@@ -97,14 +118,14 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
                 put(&mut out, children.len() as u64);
                 children.iter().for_each(|c| put(&mut out, numbers[c]));
             }
-            ExprKind::Bind(binder, vars, body)
-                if vars.iter().all(|v| v.index() < signature.var_count()) =>
-            {
+            ExprKind::Bind(binder, vars, body) => {
                 out.push(BIND);
                 let at = BINDERS.iter().position(|b| b == binder);
                 out.push(narrow::byte(at.expect("all binders are listed")));
                 put(&mut out, vars.len() as u64);
-                vars.iter().for_each(|v| put(&mut out, v.index() as u64));
+                for v in vars {
+                    put(&mut out, number(signature, *v).ok_or_else(refused)?);
+                }
                 put(&mut out, numbers[body]);
             }
             _ => return Err(refused()),
@@ -133,7 +154,7 @@ fn parse(signature: &Signature, mut bytes: &[u8]) -> Option<Expr> {
         let id = |n: u64, count: usize| usize::try_from(n).ok().filter(|n| *n < count);
         let kind = match tag {
             OP => ExprKind::Op(OpId::new(id(take(bytes)?, signature.op_count())?)),
-            VAR => ExprKind::Var(VarId::new(id(take(bytes)?, signature.var_count())?)),
+            VAR => ExprKind::Var(variable(signature, take(bytes)?)?),
             NUMBER => {
                 let length = usize::try_from(take(bytes)?).ok()?;
                 let (digits, rest) = bytes.split_at_checked(length)?;
@@ -161,7 +182,7 @@ fn parse(signature: &Signature, mut bytes: &[u8]) -> Option<Expr> {
                 let count = take(bytes).filter(|n| *n <= bytes.len() as u64)?;
                 let mut vars = Vec::new();
                 for _ in 0..count {
-                    vars.push(VarId::new(id(take(bytes)?, signature.var_count())?));
+                    vars.push(variable(signature, take(bytes)?)?);
                 }
                 ExprKind::Bind(
                     *BINDERS.get(usize::from(binder))?,

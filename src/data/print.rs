@@ -9,6 +9,7 @@
 //! the same data; names that are not valid in the language (those of generated operations and of
 //! anonymous structured sorts) are replaced by fresh valid ones.
 
+use super::engine::compile::sort_of_var;
 use super::expr::{Binder, DataSpec, Equation, Expr, ExprKind};
 use super::signature::{Builtin, OpKind, Signature};
 use super::sort::{SortKind, basic};
@@ -188,10 +189,6 @@ impl Converter<'_> {
         exprs.iter().map(|e| self.data(e)).collect()
     }
 
-    fn decls(&mut self, vars: &[VarId]) -> Vec<ast::VarDecl> {
-        vars.iter().map(|v| var_decl(self.signature, self.names, *v)).collect()
-    }
-
     fn step(&mut self, expr: &Expr) -> ast::Data {
         match &expr.kind {
             ExprKind::Var(v) => node(DataKind::Name(self.names.name(self.signature, *v))),
@@ -215,16 +212,12 @@ impl Converter<'_> {
                 }
             },
             ExprKind::Bind(binder, vars, body) => {
-                let mut decls = match self.signature.sorts.kind(expr.sort) {
-                    SortKind::Function(domain, _) if *binder == Binder::Lambda => {
-                        let decl = |(v, s): (&VarId, &SortId)| ast::VarDecl {
-                            name: node(self.names.name(self.signature, *v)),
-                            sort: sort_ast(self.signature, *s),
-                        };
-                        vars.iter().zip(domain.iter()).map(decl).collect()
-                    }
-                    _ => self.decls(vars),
+                let sorts = sorts_of_bound(self.signature, expr);
+                let decl = |(v, s): (&VarId, SortId)| ast::VarDecl {
+                    name: node(self.names.name(self.signature, *v)),
+                    sort: sort_ast(self.signature, s),
                 };
+                let mut decls: Vec<ast::VarDecl> = vars.iter().zip(sorts).map(decl).collect();
                 let body = Box::new(self.data(body));
                 node(match binder {
                     Binder::Lambda => DataKind::Lambda(decls, body),
@@ -298,7 +291,7 @@ impl Converter<'_> {
             .iter()
             .filter_map(|a| if let ExprKind::Var(v) = a.kind { Some(v) } else { None })
             .collect();
-        let decls = inner.decls(&vars);
+        let decls = vars.iter().map(|v| var_decl(&extended, inner.names, *v)).collect();
         let applied =
             Expr::new(ExprKind::Apply(Expr::op(&extended, op), args), range, Span::default());
         node(DataKind::Lambda(decls, Box::new(inner.data(&applied))))
@@ -420,6 +413,24 @@ impl Converter<'_> {
             return enumeration;
         }
         node(DataKind::Binary(BinaryOp::Add, Box::new(enumeration), Box::new(self.data(rest))))
+    }
+}
+
+/// Returns the sorts of the variables that a binder declares. Variables of normal forms are in no
+/// signature.
+fn sorts_of_bound(signature: &Signature, e: &Expr) -> Vec<SortId> {
+    let ExprKind::Bind(binder, vars, body) = &e.kind else { return Vec::new() };
+    match (binder, signature.sorts.kind(e.sort)) {
+        (Binder::Lambda, SortKind::Function(domain, _)) => domain.to_vec(),
+        (Binder::SetComprehension | Binder::BagComprehension, kind) => match kind {
+            SortKind::Set(element)
+            | SortKind::FSet(element)
+            | SortKind::Bag(element)
+            | SortKind::FBag(element) => vec![*element],
+            _ => vec![basic::BOOL; vars.len()],
+        },
+        // A variable that does not occur has some sort.
+        _ => vars.iter().map(|v| sort_of_var(signature, *v, body).unwrap_or(basic::BOOL)).collect(),
     }
 }
 
@@ -742,13 +753,9 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
         bound: AHashMap<VarId, VarId>,
     }
     impl Comparison<'_> {
-        fn bind(&mut self, vars: impl Iterator<Item = (VarId, VarId)>) -> bool {
-            let mut sorts_agree = true;
-            for (v, w) in vars {
-                sorts_agree &= self.a.var(v).sort == self.b.var(w).sort;
-                self.bound.insert(v, w);
-            }
-            sorts_agree
+        fn bind(&mut self, a: &Expr, b: &Expr, vars: impl Iterator<Item = (VarId, VarId)>) -> bool {
+            self.bound.extend(vars);
+            sorts_of_bound(self.a, a) == sorts_of_bound(self.b, b)
         }
         fn go(&mut self, a: &Expr, b: &Expr) -> bool {
             stacker::maybe_grow(64 << 10, 1 << 20, || self.step(a, b))
@@ -777,14 +784,14 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
                 (ExprKind::Bind(p, vs, x), ExprKind::Bind(q, ws, y)) => {
                     p == q
                         && vs.len() == ws.len()
-                        && self.bind(vs.iter().copied().zip(ws.iter().copied()))
+                        && self.bind(a, b, vs.iter().copied().zip(ws.iter().copied()))
                         && self.go(x, y)
                 }
                 (ExprKind::Where(x, ds), ExprKind::Where(y, es)) => {
-                    ds.len() == es.len()
-                        && ds.iter().zip(es).all(|(d, e)| self.go(&d.1, &e.1))
-                        && self.bind(ds.iter().zip(es).map(|(d, e)| (d.0, e.0)))
-                        && self.go(x, y)
+                    ds.len() == es.len() && ds.iter().zip(es).all(|(d, e)| self.go(&d.1, &e.1)) && {
+                        self.bound.extend(ds.iter().zip(es).map(|(d, e)| (d.0, e.0)));
+                        self.go(x, y)
+                    }
                 }
                 _ => false,
             }

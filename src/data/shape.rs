@@ -1,15 +1,17 @@
 //! Shape of an expression: its bytes without the names of its variables.
 //!
-//! In: an expression and its signature. Out: its nodes, children first, each once independent of sharing in memory;
-//! a variable is written by its position among the free variables, or by the order in which the
-//! binders are met. Cost: linear in the distinct nodes. Invariant: two expressions have the same
-//! shape only if a renaming of variables that is one to one, and keeps their sorts, makes them
-//! equal. So functions that are written twice in a text are one function.
+//! In: an expression and its signature. Out: its nodes, children first, each once independent of
+//! sharing in memory; a variable is written by its position in a list of free ones, or by the order
+//! in which the binders are met. Cost: linear in the distinct nodes. Invariant: two expressions
+//! have the same shape only if a renaming of variables that is one to one, and keeps their sorts,
+//! makes them equal. So functions that are written twice in a text are one function.
 
 use super::expr::{Expr, ExprKind};
 use super::signature::Signature;
+use crate::portable::BINDERS;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::VarId;
+use mu_base::narrow;
 use mu_base::varint::put;
 
 const OP: u8 = 0;
@@ -18,18 +20,18 @@ const APPLY: u8 = 2;
 const BIND: u8 = 3;
 const VAR: u8 = 4;
 const WHERE: u8 = 5;
+const FREE: u8 = 6;
 
-/// Returns the shape of an expression; `free` is its free variables in their order.
+/// Returns the shape of an expression. The free variables in `free` are written by their position
+/// there, others by themselves.
 pub(crate) fn shape(signature: &Signature, e: &Expr, free: &[VarId]) -> Box<[u8]> {
     let mut out = Vec::new();
     let mut variables: AHashMap<VarId, u64> = AHashMap::new();
-    let mut number = |v: VarId| {
+    let declare = |variables: &mut AHashMap<VarId, u64>, v: VarId| {
         let next = variables.len() as u64;
-        *variables.entry(v).or_insert(next)
+        variables.entry(v).or_insert(next);
     };
-    free.iter().for_each(|v| {
-        number(*v);
-    });
+    free.iter().for_each(|v| declare(&mut variables, *v));
     let mut occurring: AHashSet<VarId> = AHashSet::new();
     let mut nodes: AHashMap<&Expr, u64> = AHashMap::new();
     // Children before their parents; a node is visited again after its children are written.
@@ -41,9 +43,7 @@ pub(crate) fn shape(signature: &Signature, e: &Expr, free: &[VarId]) -> Box<[u8]
         if !ready {
             let children = children(e);
             if !children.is_empty() {
-                bound(e).for_each(|v| {
-                    number(v);
-                });
+                bound(e).for_each(|v| declare(&mut variables, v));
                 pending.push((e, true));
                 pending.extend(children.iter().rev().map(|c| (*c, false)));
                 continue;
@@ -55,8 +55,16 @@ pub(crate) fn shape(signature: &Signature, e: &Expr, free: &[VarId]) -> Box<[u8]
                 put(&mut out, op.index() as u64);
             }
             ExprKind::Var(v) => {
-                out.push(VAR);
-                put(&mut out, number(*v));
+                match variables.get(v) {
+                    Some(number) => {
+                        out.push(VAR);
+                        put(&mut out, *number);
+                    }
+                    None => {
+                        out.push(FREE);
+                        put(&mut out, u64::from(v.number()));
+                    }
+                }
                 occurring.insert(*v);
             }
             ExprKind::Number(n) => {
@@ -66,7 +74,10 @@ pub(crate) fn shape(signature: &Signature, e: &Expr, free: &[VarId]) -> Box<[u8]
                 out.extend(bytes);
             }
             ExprKind::Apply(..) => out.push(APPLY),
-            ExprKind::Bind(binder, ..) => out.extend([BIND, *binder as u8]),
+            ExprKind::Bind(binder, ..) => {
+                let at = BINDERS.iter().position(|b| b == binder);
+                out.extend([BIND, narrow::byte(at.expect("all binders are listed"))]);
+            }
             ExprKind::Where(..) => out.push(WHERE),
         }
         let children = children(e);
@@ -74,7 +85,7 @@ pub(crate) fn shape(signature: &Signature, e: &Expr, free: &[VarId]) -> Box<[u8]
         children.iter().for_each(|c| put(&mut out, nodes[c]));
         put(&mut out, bound(e).count() as u64);
         for v in bound(e) {
-            put(&mut out, number(v));
+            put(&mut out, variables[&v]);
             // The sort of a variable stands where it occurs; one that does not occur has the sort
             // of its declaration.
             let silent = !occurring.contains(&v) && v.index() < signature.var_count();

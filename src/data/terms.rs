@@ -11,6 +11,8 @@
 //! forms have equal numbers, in every thread.
 
 use crate::expr::Expr;
+use crate::shape::shape;
+use crate::signature::Signature;
 use ahash::AHashMap;
 use mu_base::mixing::fx;
 use mu_base::narrow;
@@ -196,7 +198,8 @@ impl Shard {
 /// Terms that are stored as expressions.
 #[derive(Default)]
 struct ExpressionTable {
-    places: AHashMap<Expr, u32>,
+    /// By shape: expressions that differ in names of variables only are one term.
+    places: AHashMap<Box<[u8]>, u32>,
     all: Vec<Expr>,
 }
 
@@ -321,15 +324,16 @@ impl Terms {
     }
 
     /// Returns the number of a term that is stored as an expression.
-    pub(crate) fn other(&self, e: Expr) -> TermId {
+    pub(crate) fn other(&self, signature: &Signature, e: Expr) -> TermId {
+        let shape = shape(signature, &e, &[]);
         let place = {
             let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-            match others.places.get(&e) {
+            match others.places.get(&shape) {
                 Some(&place) => place,
                 None => {
                     let place = narrow::index(others.all.len());
-                    others.all.push(e.clone());
-                    others.places.insert(e, place);
+                    others.all.push(e);
+                    others.places.insert(shape, place);
                     place
                 }
             }

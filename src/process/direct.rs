@@ -139,6 +139,7 @@ impl<'a> DirectSemantics<'a> {
     fn normal_form(&mut self, e: &Expr, binding: &Binding) -> Result<Expr, Diagnostic> {
         let by: Substitution = binding.iter().cloned().collect();
         let value = self.engine.from_expr(&e.substitute(&by))?;
+        let value = self.engine.normal_functions(&value, e.sort);
         Ok(self.engine.to_expr_at(&value, e.sort))
     }
 

@@ -24,6 +24,7 @@ pub mod paths;
 mod polling;
 mod error_context;
 mod fast_path;
+mod functions;
 pub mod reflect;
 mod reevaluate;
 mod term_conversion;
@@ -100,6 +101,7 @@ pub struct Engine {
     /// stay valid.
     built: AHashMap<*const ExprNode, (Expr, Value)>,
     sharer: term_conversion::TermConverter,
+    functions: functions::NormalFunctions,
     total_steps: u64,
 }
 
@@ -115,6 +117,7 @@ impl Engine {
             sharing,
             built: AHashMap::new(),
             sharer: term_conversion::TermConverter::default(),
+            functions: functions::NormalFunctions::default(),
             total_steps: 0,
         }
     }

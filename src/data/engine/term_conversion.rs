@@ -45,8 +45,10 @@ impl Engine {
         self
     }
 
-    /// Returns the number of a value of a sort; equal values have equal ones.
+    /// Returns the number of a value of a sort; equal values have equal ones, and functions those
+    /// of their normal forms ([`Engine::normal_functions`]).
     pub fn term_at(&mut self, value: &Value, sort: SortId) -> TermId {
+        let value = &self.normal_functions(value, sort);
         Conversion { p: &self.program, machine: &self.machine, terms: &self.sharer.terms }
             .term(value, sort)
     }
@@ -263,7 +265,7 @@ impl Conversion<'_> {
 
     fn other(&self, v: &Value, sort: SortId) -> TermId {
         let e: Expr = self.machine.to_expr(self.p, v, sort);
-        self.terms.other(e)
+        self.terms.other(&self.p.signature, e)
     }
 
     /// Converts a list in a loop along its cells, up to the first that has a number.

@@ -103,6 +103,12 @@ impl Unknowns {
         self.all[u as usize].var
     }
 
+    /// Returns the last unknown that stands for a variable.
+    pub fn of_var(&self, var: VarId) -> Option<Value> {
+        let at = self.all.iter().rposition(|u| u.var == Some(var))?;
+        Some(Value::Unknown(narrow::index(at)))
+    }
+
     /// Returns its binding; `None` if it is unbound.
     pub fn binding(&self, u: u32) -> Option<&Value> {
         self.all[u as usize].binding.as_ref()

@@ -2,6 +2,9 @@
 
 use super::{Engine, Program};
 use super::{Fixture, table};
+use crate::expr::{Expr, ExprKind};
+use crate::sort::basic;
+use mu_base::Span;
 
 #[test]
 fn booleans() {
@@ -577,5 +580,99 @@ fn functions_that_differ_in_names_of_variables_are_one_value() {
         ("{x: Nat | x mod 2 == 0}", "{x: Nat | x mod 2 == 1}"),
     ] {
         assert!(!equal(one, two), "{one} and {two}");
+    }
+}
+
+/// Normal forms of functions are equal to the functions, and equal for equal ones.
+#[test]
+fn functions_have_normal_forms() {
+    let mut f = Fixture::new(
+        "sort E = struct e1 | e2 | e3; \
+         map g: E -> Bool; h: Nat -> Nat; c: Nat -> Nat -> Nat; id: (Nat -> Nat) -> Nat -> Nat; \
+         flip: (Nat -> Nat -> Nat) -> Nat -> Nat -> Nat; \
+         var x: E; n, m: Nat; k: Nat -> Nat; l: Nat -> Nat -> Nat; \
+         eqn g(x) = x == e2; h(n) = n + 1; c(n)(m) = n + 2 * m; id(k) = lambda y: Nat. k(y); \
+         flip(l) = lambda y: Nat. lambda z: Nat. l(z)(y);",
+    );
+    let normal = |f: &mut Fixture, text: &str| {
+        let e = f.expr(text, None);
+        let mut engine = Engine::new(Program::compile(&f.spec).unwrap());
+        let value = engine.from_expr(&e).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let normal = engine.normal_functions(&value, e.sort);
+        let again = engine.normal_functions(&normal, e.sort);
+        let [normal, again] = [normal, again].map(|v| {
+            let e = engine.to_expr_at(&v, e.sort);
+            crate::print::expression(engine.program().signature(), &e)
+        });
+        assert_eq!(normal, again, "{text}");
+        normal
+    };
+    for same in [
+        &["lambda x: E. x == e2", "g", "lambda y: E. g(y)", "(lambda y: E. false)[e2 -> true]"][..],
+        &["(lambda y: E. true)[e1 -> false][e3 -> false]", "lambda z: E. !(z != e2)"],
+        &["lambda n: Nat. n + 1", "id(lambda m: Nat. m + 1)", "id(id(lambda n: Nat. n + 1))"],
+        &[
+            "flip(flip(lambda n: Nat. lambda m: Nat. n + 2 * m))",
+            "lambda a: Nat. lambda b: Nat. a + 2 * b",
+        ],
+        &[
+            "lambda a, b: Bool. a && b",
+            "lambda x, y: Bool. y && x",
+            "lambda x, y: Bool. !(x => !y)",
+        ],
+        &[
+            "{n: Nat | n > 3}",
+            "{m: Nat | m in {n: Nat | n > 3}}",
+            "{n: Nat | n > 3} * {n: Nat | n > 3}",
+        ],
+        &["[lambda x: E. x == e2]", "[g]", "[lambda y: E. g(y)]"],
+        &["(lambda n: Nat. n)[3 -> 4]", "(id(lambda n: Nat. n))[3 -> 4]"],
+    ] {
+        let first = normal(&mut f, same[0]);
+        for other in same {
+            assert_eq!(normal(&mut f, other), first, "{} and {other}", same[0]);
+        }
+    }
+    for (one, other) in [
+        ("lambda x: E. x == e2", "lambda x: E. x == e3"),
+        (
+            "lambda n: Nat. lambda m: Nat. n + 2 * m",
+            "flip(lambda n: Nat. lambda m: Nat. n + 2 * m)",
+        ),
+        ("lambda a, b: Bool. a => b", "lambda a, b: Bool. b => a"),
+        ("{n: Nat | n > 3}", "{n: Nat | n > 4}"),
+        ("lambda n: Nat. exists m: Nat. m + m == n", "lambda n: Nat. exists m: Nat. n + n == m"),
+    ] {
+        assert_ne!(normal(&mut f, one), normal(&mut f, other), "{one} and {other}");
+    }
+    for (function, arguments) in [
+        ("lambda n: Nat. if(n < 5, h(n), n mod 7)", "0 1 4 5 6 7 100"),
+        ("flip(c)(3)", "0 1 9"),
+        ("id(id(h))", "0 8"),
+        ("(lambda n: Nat. n * n)[2 -> 7][3 -> 9]", "0 1 2 3 4"),
+        ("lambda n: Nat. (w(n) whr w = lambda m: Nat. n + m end)", "0 3"),
+        ("lambda n: Nat. if(exists m: Nat. m < n && m * m == n, 1, 0)", "0 1 4 5"),
+    ] {
+        let e = f.expr(function, None);
+        let calls: Vec<Expr> =
+            arguments.split(' ').map(|a| f.expr(&format!("({function})({a})"), None)).collect();
+        let arguments: Vec<Expr> =
+            arguments.split(' ').map(|a| f.expr(a, Some(basic::NAT))).collect();
+        let mut engine = Engine::new(Program::compile(&f.spec).unwrap());
+        let value = engine.from_expr(&e).unwrap();
+        let normal = engine.normal_functions(&value, e.sort);
+        let normal = engine.to_expr_at(&normal, e.sort);
+        for (call, argument) in calls.iter().zip(arguments) {
+            let there = Expr::new(
+                ExprKind::Apply(normal.clone(), vec![argument]),
+                call.sort,
+                Span::default(),
+            );
+            assert_eq!(
+                engine.from_expr(&there).unwrap(),
+                engine.from_expr(call).unwrap(),
+                "{function}"
+            );
+        }
     }
 }
