@@ -36,6 +36,7 @@ use mu_data::engine::{Engine, Program};
 use mu_data::expr::{Binder, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::{SortKind, basic};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
 /// Limit on the instances of a summand.
@@ -132,11 +133,11 @@ struct Unfolding<'a> {
     opened: AHashMap<Expr, Option<Expr>>,
     special: AHashSet<SortId>,
     /// By parameter.
-    candidates: AHashMap<usize, UnfoldCandidate>,
+    candidates: BTreeMap<usize, UnfoldCandidate>,
     /// Candidates that do not preserve their shape.
-    refuted: AHashSet<usize>,
+    refuted: BTreeSet<usize>,
     /// By refuted candidate: arguments at which functions change that its shape does not include.
-    unknown: AHashMap<usize, Keys>,
+    unknown: BTreeMap<usize, Keys>,
     /// By parameter: its initial value, if computed.
     inits: AHashMap<usize, Option<Expr>>,
     /// By parameter: its possible values, if computed.
@@ -182,9 +183,9 @@ pub fn unfold(
         evaluations: 0,
         opened: AHashMap::new(),
         special,
-        candidates: AHashMap::new(),
-        refuted: AHashSet::new(),
-        unknown: AHashMap::new(),
+        candidates: BTreeMap::new(),
+        refuted: BTreeSet::new(),
+        unknown: BTreeMap::new(),
         inits: AHashMap::new(),
         ranges: AHashMap::new(),
         positions,

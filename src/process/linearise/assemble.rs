@@ -16,7 +16,7 @@ use crate::linear::{Act, Chance, LinearProcess, Param, ParamRole, Summand};
 use crate::spec::ProcSpec;
 use ahash::AHashMap;
 use fixedbitset::FixedBitSet;
-use mu_base::ids::{ActId, SortId, VarId};
+use mu_base::ids::{ActId, OpId, SortId, VarId};
 use mu_base::{Diagnostic, Place, narrow};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
@@ -517,7 +517,8 @@ pub(super) fn assemble(
         as_param: &as_param,
         globals: &globals,
     };
-    let unused = unused.0.values().filter_map(Expr::head).collect();
+    let mut unused: Vec<OpId> = unused.0.values().filter_map(Expr::head).collect();
+    unused.sort_unstable();
     let anatomy = Anatomy {
         components: plan.automata(automata, &mut data.signature),
         unused,
